@@ -1,0 +1,103 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// The settings of every Swift target; each feature flag names the proposal behind it.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),  // SE-0335
+    .enableUpcomingFeature("InternalImportsByDefault"),  // SE-0409
+    .enableUpcomingFeature("MemberImportVisibility"),  // SE-0444
+    .strictMemorySafety(),  // SE-0458
+    .treatAllWarnings(as: .error),  // SE-0480
+]
+
+let package = Package(
+    name: "limited-login",
+    products: [
+        .library(name: "LimitedLogin", targets: ["LimitedLogin"]),
+        .library(name: "KeySets", targets: ["KeySets"]),
+        .executable(name: "limited-login", targets: ["limited-login"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", exact: "2.13.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
+    ],
+    targets: [
+        .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
+        .target(name: "CPlatform"),
+        .target(name: "OpenSSL", dependencies: ["COpenSSL"], swiftSettings: strict),
+        .target(name: "JOSE", swiftSettings: strict),
+        .target(name: "LimitedLogin", dependencies: ["JOSE", "OpenSSL"], swiftSettings: strict),
+        .target(name: "HTTP1", swiftSettings: strict),
+        .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL"], swiftSettings: strict),
+        .target(name: "KeySets", dependencies: ["JOSE", "OpenSSL", "Networking"], swiftSettings: strict),
+        .target(name: "StandInIssuer", dependencies: ["JOSE", "OpenSSL", "HTTP1", "Networking"], swiftSettings: strict),
+        .target(
+            name: "VerificationService",
+            dependencies: [
+                "LimitedLogin", "KeySets", "HTTP1", "Networking", "JOSE",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+            ],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "limited-login",
+            dependencies: [
+                "LimitedLogin", "KeySets", "HTTP1", "Networking", "JOSE", "VerificationService", "StandInIssuer",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "TestSupport",
+            dependencies: ["JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer"],
+            path: "Tests/TestSupport",
+            swiftSettings: strict
+        ),
+        .testTarget(name: "OpenSSLTests", dependencies: ["OpenSSL", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "JOSETests", dependencies: ["JOSE", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "LimitedLoginTests",
+            dependencies: ["LimitedLogin", "JOSE", "OpenSSL", "StandInIssuer", "TestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(name: "HTTP1Tests", dependencies: ["HTTP1", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "NetworkingTests",
+            dependencies: ["Networking", "CPlatform", "HTTP1", "OpenSSL", "TestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "KeySetsTests",
+            dependencies: ["KeySets", "JOSE", "OpenSSL", "Networking", "HTTP1", "TestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "VerificationServiceTests",
+            dependencies: [
+                "VerificationService", "LimitedLogin", "KeySets", "HTTP1", "Networking", "JOSE", "StandInIssuer",
+                "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "ConformanceTests",
+            dependencies: ["LimitedLogin", "KeySets", "JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer", "TestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "EndToEndTests",
+            dependencies: ["limited-login", "JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer", "TestSupport"],
+            swiftSettings: strict
+        ),
+    ]
+)

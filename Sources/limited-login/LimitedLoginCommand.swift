@@ -1,0 +1,6 @@
+import ArgumentParser
+
+@main
+struct LimitedLoginCommand: ParsableCommand {
+    func run() {}
+}

@@ -38,7 +38,9 @@ package struct Socket: ~Copyable {
     ///   - backlog: The greatest length of the accept queue; the system cuts it to `somaxconn`.
     ///   - sharesPort: Lets several sockets of this process listen on the same port (`SO_REUSEPORT`).
     package static func listener(
-        on address: SocketAddress, backlog: Int32, sharesPort: Bool
+        on address: SocketAddress,
+        backlog: Int32,
+        sharesPort: Bool
     ) throws(SocketError) -> Socket {
         let socket = try make(for: address)
         let number = socket.descriptor.number
@@ -87,8 +89,19 @@ package struct Socket: ~Copyable {
     }
 
     private static func check(
-        _ result: Int32, _ operation: SocketError.Operation, _ address: SocketAddress
+        _ result: Int32,
+        _ operation: SocketError.Operation,
+        _ address: SocketAddress
     ) throws(SocketError) {
         guard result >= 0 else { throw SocketError(operation, errorNumber: -result, address: address) }
+    }
+}
+
+extension Socket {
+    /// The address of the peer of a connected descriptor; nil where there is none (any more).
+    static func peerAddress(of descriptor: Int32) -> SocketAddress? {
+        var system = platform_address()
+        guard descriptor >= 0, unsafe platform_peer_address(descriptor, &system) >= 0 else { return nil }
+        return SocketAddress(system)
     }
 }

@@ -14,4 +14,6 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
+#include "tls.h"
+
 #endif

@@ -54,8 +54,8 @@ internal import COpenSSL
         if unsafe X509_VERIFY_PARAM_set1_ip_asc(parameters, hostName) == 1 { return }
         ERR_clear_error()
         // No partial wildcards, and no fall-back to the subject's common name (RFC 9525, 2 and 6.3).
-        unsafe SSL_set_hostflags(
-            pointer, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS) | UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
+        let flags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS) | UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
+        unsafe SSL_set_hostflags(pointer, flags)
         guard unsafe SSL_set1_host(pointer, hostName) == 1,
             unsafe COpenSSL_SSL_set_host_name(pointer, hostName) == 1
         else { throw .failure(of: "the host name", in: nil) }

@@ -55,15 +55,8 @@ package struct ClaimsTemplate: Sendable {
             let right = ranks[$1.element.name] ?? Self.order.count
             return (left, $0.offset) < (right, $1.offset)
         }
-        var payload: [UInt8] = [UInt8(ascii: "{")]
-        for (index, member) in ordered.map(\.element).enumerated() {
-            if index > 0 { payload.append(UInt8(ascii: ",")) }
-            WireStyle.appendString(member.name, to: &payload)
-            payload.append(UInt8(ascii: ":"))
-            payload += member.json
-        }
-        payload.append(UInt8(ascii: "}"))
-        return payload
+        let members = ordered.map { ($0.element.name, String(decoding: $0.element.json, as: UTF8.self)) }
+        return Array(FacebookJSON.object(members).utf8)
     }
 
     private struct Member {
@@ -100,7 +93,7 @@ package struct ClaimsTemplate: Sendable {
         to bytes: inout [UInt8]
     ) {
         switch document.kind(node) {
-        case .string, .name: WireStyle.appendString(document.string(node, in: text.span), to: &bytes)
+        case .string, .name: bytes += FacebookJSON.string(document.string(node, in: text.span)).utf8
         case .object, .array:
             let isObject = document.kind(node) == .object
             bytes.append(UInt8(ascii: isObject ? "{" : "["))
@@ -121,11 +114,7 @@ package struct ClaimsTemplate: Sendable {
         }
     }
 
-    private static func quoted(_ text: String) -> [UInt8] {
-        var bytes: [UInt8] = []
-        WireStyle.appendString(text, to: &bytes)
-        return bytes
-    }
+    private static func quoted(_ text: String) -> [UInt8] { Array(FacebookJSON.string(text).utf8) }
 
     /// `<4 letters or digits>.<64 hexadecimal digits>`, the shape of every real `jti`.
     private static func tokenID() throws(ClaimsTemplateError) -> String {

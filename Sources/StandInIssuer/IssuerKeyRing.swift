@@ -10,7 +10,7 @@ package final class IssuerKeyRing: Sendable {
 
     /// Generates the first two keys; takes a few tenths of a second.
     package init() throws(OpenSSLError) {
-        minters = Mutex([try Self.makeMinter(), try Self.makeMinter()])
+        minters = Mutex([try TokenMinter.make(), try TokenMinter.make()])
     }
 
     /// The key that signs now.
@@ -24,19 +24,11 @@ package final class IssuerKeyRing: Sendable {
     /// - Returns: the new key.
     @discardableResult
     package func rotate() throws(OpenSSLError) -> TokenMinter {
-        let newest = try Self.makeMinter()
+        let newest = try TokenMinter.make()
         minters.withLock { all in
             all.insert(newest, at: 0)
             all.removeLast(all.count - Self.publishedCount)
         }
         return newest
-    }
-
-    /// Facebook's key ids are 40 lower-case hexadecimal digits.
-    private static func makeMinter() throws(OpenSSLError) -> TokenMinter {
-        let digits = Array("0123456789abcdef".utf8)
-        let random = try RandomBytes.make(count: 20)
-        let text = random.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0x0f)]] }
-        return TokenMinter(key: try RSAPrivateKey.generate(), keyID: String(decoding: text, as: UTF8.self))
     }
 }

@@ -50,10 +50,10 @@ package final class StandInIssuer: Sendable {
 
     /// A token in Facebook's wire style with these claims (a JSON object's text), signed by the newest key.
     package func token(claims: String, now: Int64) throws -> String {
-        let payload = try template.payload(claims: Array(claims.utf8), now: now)
-        return try keys.current.mint(header: Self.header(keyID: keys.current.keyID), payload: payload)
+        let minter = keys.current
+        return try minter.mint(
+            header: minter.header,
+            payload: try template.payload(claims: Array(claims.utf8), now: now)
+        )
     }
-
-    /// The JOSE header as Facebook writes it: `alg`, `typ`, `kid`, in this order.
-    static func header(keyID: String) -> [UInt8] { Array(#"{"alg":"RS256","typ":"JWT","kid":"\#(keyID)"}"#.utf8) }
 }

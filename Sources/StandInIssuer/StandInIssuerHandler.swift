@@ -84,7 +84,7 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
                 for index in body.indices { claims.append(body[index]) }
                 let minter = keys.current
                 let payload = try template.payload(claims: claims, now: WallClock.unixSeconds())
-                let token = try minter.mint(header: StandInIssuer.header(keyID: minter.keyID), payload: payload)
+                let token = try minter.mint(header: minter.header, payload: payload)
                 json("{\"id_token\":\"\(token)\"}", &response)
             }
         } catch let error as ClaimsTemplateError {

@@ -18,10 +18,10 @@ struct CheckConfig: ParsableCommand {
         } catch {
             throw Exit.refusing("\(error)")
         }
-        do {
+        do throws(StartError) {
             // Building it opens the certificate file and judges the URLs, as a start would.
             _ = try KeyCacheFactory.make(loaded.configuration) { _ in }
-        } catch let error as StartError {
+        } catch {
             throw Exit.refusing(error.description)
         }
         let width = ConfigurationKey.allCases.map(\.rawValue.count).max() ?? 0

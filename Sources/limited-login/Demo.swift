@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import Logging
 internal import Networking
-internal import ServiceLifecycle
 internal import StandInIssuer
 internal import VerificationService
 
@@ -44,7 +43,7 @@ struct Demo: AsyncParsableCommand {
             let logger = LoggingSetup.bootstrap(configuration)
             let application = try Application.started(configuration, logger: logger)
             Self.print(demonstration, application, issuer)
-            try await serve(application, issuer, logger: logger)
+            try await Lifecycle.run([IssuerService(issuer: issuer), ServerService(application: application)])
         } catch let error as any CustomStringConvertible & Error {
             throw Exit.refusing(error.description)
         }
@@ -63,19 +62,6 @@ struct Demo: AsyncParsableCommand {
             file: nil,
             readsDefaultFile: false
         ).configuration
-    }
-
-    private func serve(_ application: Application, _ issuer: StandInIssuer, logger: Logger) async throws {
-        var quiet = logger
-        quiet.logLevel = .error
-        let group = ServiceGroup(
-            configuration: ServiceGroupConfiguration(
-                services: [IssuerService(issuer: issuer), ServerService(application: application)],
-                gracefulShutdownSignals: [.sigterm, .sigint],
-                logger: quiet
-            )
-        )
-        try await group.run()
     }
 
     private static func print(_ demonstration: Demonstration, _ application: Application, _ issuer: StandInIssuer) {

@@ -1,10 +1,7 @@
 internal import ArgumentParser
-internal import Glibc
 internal import Networking
-internal import OpenSSL
 internal import ServiceLifecycle
 internal import StandInIssuer
-internal import Logging
 
 /// `issuer`: a stand-in for Facebook's issuer, for development and tests.
 struct Issuer: AsyncParsableCommand {
@@ -53,14 +50,7 @@ struct Issuer: AsyncParsableCommand {
         StandardOutput.write("JWK Set: \(base)/.well-known/oauth/openid/jwks/")
         StandardOutput.write("curl -sS -X POST \(base)/tokens -d '{\"nonce\":\"abc\"}'")
         StandardOutput.write("curl -sS -X POST \(base)/rotate")
-        let group = ServiceGroup(
-            configuration: ServiceGroupConfiguration(
-                services: [IssuerService(issuer: standIn)],
-                gracefulShutdownSignals: [.sigterm, .sigint],
-                logger: Logger(label: "limited-login") { _ in SwiftLogNoOpLogHandler() }
-            )
-        )
-        try await group.run()
+        try await Lifecycle.run([IssuerService(issuer: standIn)])
     }
 }
 

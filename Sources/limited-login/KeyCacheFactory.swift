@@ -15,10 +15,10 @@ enum KeyCacheFactory {
         limits.maximumStaleness = .seconds(configuration.jwksMaxStaleSeconds)
         var sources: [any JWKSetSource] = []
         for url in configuration.jwksURLs {
-            do {
-                sources.append(try HTTPSJWKSetSource(url: url, caFile: configuration.caFile))
+            do throws(JWKSetSourceError) {
+                sources.append(try HTTPSJWKSetSource(url: url, authoritiesFile: configuration.caFile))
             } catch {
-                throw StartError("the keys cannot be fetched from \(url): \(error)")
+                throw StartError("keys cannot be fetched from \(url): \(error)")
             }
         }
         do throws(JWKSetCacheError) {

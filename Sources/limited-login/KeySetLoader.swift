@@ -10,13 +10,13 @@ enum KeySetLoader {
         var configuration = configuration
         if let place { configuration.jwksURLs = [place] }
         let cache: JWKSetCache
-        do {
+        do throws(StartError) {
             cache = try KeyCacheFactory.make(configuration) { event in
                 if case .sourceFailed(let source, let reason) = event {
                     StandardError.write("limited-login: \(source): \(reason)")
                 }
             }
-        } catch let error as StartError {
+        } catch {
             throw Exit.refusing(error.description)
         }
         defer { cache.stop() }

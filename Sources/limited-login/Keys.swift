@@ -22,13 +22,13 @@ struct Keys: AsyncParsableCommand {
             throw Exit.refusing("\(error)")
         }
         let cache: JWKSetCache
-        do {
+        do throws(StartError) {
             cache = try KeyCacheFactory.make(loaded.configuration) { event in
                 if case .sourceFailed(let source, let reason) = event {
                     StandardError.write("limited-login: \(source): \(reason)")
                 }
             }
-        } catch let error as StartError {
+        } catch {
             throw Exit.refusing(error.description)
         }
         let status = await cache.refresh()

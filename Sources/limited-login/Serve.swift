@@ -1,8 +1,7 @@
 internal import ArgumentParser
-internal import CoreMetrics
+internal import KeySets
 internal import Logging
 internal import Networking
-internal import ServiceLifecycle
 internal import VerificationService
 
 /// `serve`: runs the service until SIGTERM or SIGINT.
@@ -28,22 +27,9 @@ struct Serve: AsyncParsableCommand {
         } catch let error as StartError {
             throw Exit.refusing(error.description)
         }
-        try await Self.serve(application, logger: logger)
+        try await Lifecycle.run([ServerService(application: application)])
     }
 
-    /// Serves until told to stop.
-    static func serve(_ application: Application, logger: Logger) async throws {
-        var quiet = logger
-        quiet.logLevel = .error
-        let group = ServiceGroup(
-            configuration: ServiceGroupConfiguration(
-                services: [ServerService(application: application)],
-                gracefulShutdownSignals: [.sigterm, .sigint],
-                logger: quiet
-            )
-        )
-        try await group.run()
-    }
 }
 
 extension Application {

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import Glibc
+internal import KeySets
 internal import Logging
 internal import Networking
 internal import ServiceLifecycle

@@ -20,6 +20,7 @@ struct VerificationReport {
     ) throws -> VerificationReport {
         let verifier = TokenVerifier(policy: try Application.policy(configuration))
         let workspace = VerificationWorkspace()
+        let anyApp: [UInt8] = []
         guard let moment = NumericDate(secondsSince1970: now ?? Double(WallClock.unixSeconds())) else {
             throw StartError("this machine's clock stands before 1970")
         }
@@ -28,7 +29,7 @@ struct VerificationReport {
                 token.span,
                 binding: binding,
                 value: value.span,
-                appID: [].span,
+                appID: anyApp.span,
                 keys: VerificationKeys(keySet),
                 now: moment,
                 workspace: workspace

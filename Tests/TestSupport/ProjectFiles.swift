@@ -1,4 +1,4 @@
-package import FoundationEssentials
+internal import FoundationEssentials
 
 /// The project's own files, found from this file's place.
 package enum ProjectFiles {

@@ -2,7 +2,7 @@ internal import HTTP1
 
 /// Writes a problem as an answer: `application/problem+json` (RFC 9457) and the fields its status needs.
 enum ProblemAnswer {
-    static func write(_ problem: Problem, requestID: Span<UInt8>, to response: inout HTTPResponse) {
+    static func write(_ problem: Problem, requestID: [UInt8], to response: inout HTTPResponse) {
         response.status = UInt16(problem.code.status)
         response.addField("Content-Type: application/problem+json")
         response.addField("Cache-Control: no-store")
@@ -15,7 +15,7 @@ enum ProblemAnswer {
         writeBody(problem, requestID: requestID, to: &response.body)
     }
 
-    static func writeBody(_ problem: Problem, requestID: Span<UInt8>, to body: inout [UInt8]) {
+    static func writeBody(_ problem: Problem, requestID: [UInt8], to body: inout [UInt8]) {
         JSONWriter.raw("{\"type\":\"urn:limited-login:problem:", to: &body)
         body.append(contentsOf: problem.code.text.utf8)
         JSONWriter.raw("\",", to: &body)
@@ -31,7 +31,7 @@ enum ProblemAnswer {
             JSONWriter.member("claim", claim, to: &body)
         }
         JSONWriter.raw(",\"request_id\":", to: &body)
-        JSONWriter.string(requestID, to: &body)
+        JSONWriter.string(requestID.span, to: &body)
         JSONWriter.raw("}", to: &body)
     }
 }

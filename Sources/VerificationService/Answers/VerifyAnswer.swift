@@ -79,7 +79,7 @@ package enum VerifyAnswer {
             bytes.append(payload, friends)
         }
         if let birthday = claims.birthday { writeBirthday(birthday, &bytes) }
-        if let range = claims.ageRange { writeAgeRange(range, payload, &bytes) }
+        if let range = claims.ageRange { writeAgeRange(range, &bytes) }
         place(",\"hometown\":{\"id\":\"", claims.hometown, payload, &bytes)
         place(",\"location\":{\"id\":\"", claims.location, payload, &bytes)
         text(",\"gender\":\"", claims.gender, payload, &bytes)
@@ -111,19 +111,15 @@ package enum VerifyAnswer {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    private static func writeAgeRange(
-        _ range: VerifiedClaims.AgeRange,
-        _ payload: Span<UInt8>,
-        _ bytes: inout [UInt8]
-    ) {
+    private static func writeAgeRange(_ range: AgeRange, _ bytes: inout [UInt8]) {
         JSONWriter.raw(",\"age_range\":{", to: &bytes)
         if let minimum = range.minimum {
             JSONWriter.raw("\"min\":", to: &bytes)
-            bytes.append(payload, minimum)
+            JSONWriter.integer(minimum, to: &bytes)
         }
         if let maximum = range.maximum {
             JSONWriter.raw(range.minimum == nil ? "\"max\":" : ",\"max\":", to: &bytes)
-            bytes.append(payload, maximum)
+            JSONWriter.integer(maximum, to: &bytes)
         }
         bytes.append(UInt8(ascii: "}"))
     }

@@ -14,7 +14,7 @@ package enum FileContents {
     ///
     /// - Parameter limit: the greatest size, in bytes; a larger file is refused rather than read.
     package static func read(path: String, limit: Int) throws(Failure) -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure() }
         defer { close(descriptor) }
         var bytes: [UInt8] = []

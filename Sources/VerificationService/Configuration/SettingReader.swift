@@ -62,7 +62,7 @@ struct SettingReader {
             do throws(HTTPURL.ParsingError) {
                 _ = try HTTPURL(parsing: value)
             } catch {
-                throw failure(key, "'\(value)' cannot be used: \(error)")
+                throw failure(key, "'\(value)' cannot be used: \(error.sentence)")
             }
         }
         return values

@@ -39,7 +39,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             if head.method == .options {
                 response.status = 204
                 if route == .unmatched { response.addField("Allow: GET, HEAD, POST, OPTIONS") }
-                response.addField("X-Request-Id", requestID.span)
+                response.addField("X-Request-Id", requestID)
                 return .respond
             }
             switch route {
@@ -54,9 +54,9 @@ package final class ServiceHandler: HTTPRequestHandler {
             case .unmatched:
                 throw Problem(.notFound, "There is nothing at this path; POST /verify judges a token.")
             }
-            response.addField("X-Request-Id", requestID.span)
+            response.addField("X-Request-Id", requestID)
         } catch {
-            ProblemAnswer.write(error, requestID: requestID.span, to: &response)
+            ProblemAnswer.write(error, requestID: requestID, to: &response)
         }
         return .respond
     }
@@ -74,11 +74,11 @@ package final class ServiceHandler: HTTPRequestHandler {
             if let moment = try verifyEndpoint.answer(body, visit: visit, context: context, response: &response) {
                 return .park(until: moment)
             }
-            response.addField("X-Request-Id", requestID.span)
+            response.addField("X-Request-Id", requestID)
             core.metrics.countAccepted()
         } catch {
             response.reset()
-            ProblemAnswer.write(error, requestID: requestID.span, to: &response)
+            ProblemAnswer.write(error, requestID: requestID, to: &response)
             core.metrics.countRefused(error.code)
             log(error, context)
         }
@@ -94,8 +94,8 @@ package final class ServiceHandler: HTTPRequestHandler {
         let problem = Problem(ProblemCode(serverStatus: Int(failure.status)), FailureSentence.of(failure))
         response.addField("Content-Type: application/problem+json")
         response.addField("Cache-Control: no-store")
-        response.addField("X-Request-Id", requestID.span)
-        ProblemAnswer.writeBody(problem, requestID: requestID.span, to: &response.body)
+        response.addField("X-Request-Id", requestID)
+        ProblemAnswer.writeBody(problem, requestID: requestID, to: &response.body)
     }
 
     package func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool {

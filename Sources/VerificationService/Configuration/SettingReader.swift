@@ -1,3 +1,4 @@
+internal import KeySets
 internal import Networking
 
 /// Typed, bounded access to the settings of a start; each refusal names the place of the value.

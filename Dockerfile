@@ -6,6 +6,8 @@
 # Nothing is written at run time, so it runs with --read-only and --cap-drop=ALL as it is.
 
 FROM swift:6.3.1-bookworm AS build
+# A pinned Debian version would be withdrawn with the next security fix, and the fix is what is wanted.
+# hadolint ignore=DL3008
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends ca-certificates libssl-dev \
     && rm -rf /var/lib/apt/lists/*

@@ -21,6 +21,7 @@ package enum RequestRefusal: Error, Equatable, Sendable, CaseIterable {
     case tooManyFields
     case trailersTooLarge
     case unsupportedTransferCoding
+    case connectUnsupported
     case unsupportedVersion
 
     /// The status code it is answered with.
@@ -30,7 +31,7 @@ package enum RequestRefusal: Error, Equatable, Sendable, CaseIterable {
         case .targetTooLong: 414
         case .expectationFailed: 417
         case .headerSectionTooLarge, .tooManyFields, .trailersTooLarge: 431
-        case .unsupportedTransferCoding: 501
+        case .unsupportedTransferCoding, .connectUnsupported: 501
         case .unsupportedVersion: 505
         default: 400
         }
@@ -60,6 +61,7 @@ package enum RequestRefusal: Error, Equatable, Sendable, CaseIterable {
         case .tooManyFields: "The request has too many fields."
         case .trailersTooLarge: "The trailer section is too large."
         case .unsupportedTransferCoding: "The transfer coding is not supported."
+        case .connectUnsupported: "CONNECT is not supported."
         case .unsupportedVersion: "The HTTP version is not supported."
         }
     }

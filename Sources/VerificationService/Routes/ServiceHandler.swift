@@ -103,8 +103,9 @@ package final class ServiceHandler: HTTPRequestHandler {
     }
 
     package func didRespond(status: UInt16, context: RequestContext) {
+        // The context's own "now" is the worker's last event: before the verdict.
         durations.record(
-            context.now.nanoseconds(since: context.firstByteAt),
+            MonotonicClock.now().nanoseconds(since: context.firstByteAt),
             route: lastRoute,
             method: lastMethod,
             status: status

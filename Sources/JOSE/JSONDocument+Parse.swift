@@ -122,7 +122,10 @@ extension JSONDocument {
     ) throws(JSONError) -> Int {
         let string = try JSONScanner.scanString(bytes, from: start + 1)
         try append(
-            Node(start: 0, end: 0, next: 0, kind: kind, isEscaped: string.isEscaped), from: start + 1, to: string.end)
+            Node(start: 0, end: 0, next: 0, kind: kind, isEscaped: string.isEscaped),
+            from: start + 1,
+            to: string.end
+        )
         return string.end + 1
     }
 

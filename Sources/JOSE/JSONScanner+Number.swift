@@ -6,7 +6,9 @@ extension JSONScanner {
         let whole = offset
         offset = skipDigits(bytes, from: offset)
         guard offset > whole else { throw JSONError(.invalidNumber, at: offset) }
-        guard bytes[whole] != UInt8(ascii: "0") || offset == whole + 1 else { throw JSONError(.invalidNumber, at: whole) }
+        guard bytes[whole] != UInt8(ascii: "0") || offset == whole + 1 else {
+            throw JSONError(.invalidNumber, at: whole)
+        }
         if offset < bytes.count, bytes[offset] == UInt8(ascii: ".") {
             let fraction = offset + 1
             offset = skipDigits(bytes, from: fraction)

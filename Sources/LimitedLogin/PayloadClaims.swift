@@ -39,7 +39,8 @@ struct PayloadClaims {
 
     /// Notes a member by its name. An escaped name is compared with all, any other with those of its length.
     private mutating func note(_ name: Int, _ document: borrowing JSONDocument, _ bytes: Span<UInt8>) {
-        let claim = document.isEscaped(name)
+        let claim =
+            document.isEscaped(name)
             ? ClaimName(decoding: document.string(name, in: bytes))
             : ClaimName(bytes, document.range(name))
         guard let claim else { return }

@@ -17,7 +17,8 @@ extension TokenRejection: CustomStringConvertible {
             "No published key has the key ID \"\(keyID)\": the token is forged, or its key was withdrawn."
         case .keysUnavailable: "No keys are available to verify with; try again later."
         case .invalidSignature(.wrongLength): "The signature has not the length of the key it names."
-        case .invalidSignature(.mismatch): "The signature is not the one of the key it names: the token was altered or forged."
+        case .invalidSignature(.mismatch):
+            "The signature is not the one of the key it names: the token was altered or forged."
         default: claimDetail
         }
     }
@@ -31,7 +32,8 @@ extension TokenRejection: CustomStringConvertible {
         case .malformedClaim(let claim, let fault): "The claim \(claim.rawValue) \(fault.clause)."
         case .invalidIssuer(let issuer): "The issuer \(quoted(issuer)) is not one of the configured issuers."
         case .invalidAudience(let fault): fault.detail
-        case .expired(let date, let now): "The token expired \(Self.seconds(from: date, to: now)) ago, at \(date.wholeSeconds)."
+        case .expired(let date, let now):
+            "The token expired \(Self.seconds(from: date, to: now)) ago, at \(date.wholeSeconds)."
         case .notYetValid(let claim, let date, let now):
             "The claim \(claim.rawValue) lies \(Self.seconds(from: now, to: date)) in the future: a clock is wrong."
         case .tooOld(let date, let maximum, let now):

@@ -64,7 +64,9 @@ extension TokenVerifier {
         // RFC 8017 section 8.2.2 step 1: checked before any arithmetic.
         guard buffers.signature.count == key.modulusByteCount else { throw .invalidSignature(.wrongLength) }
         // The very bytes received, not a re-encoding: RFC 7515 section 5.2 step 8.
-        guard let digest = buffers.sha256?.digest(of: token.extracting(jws.signingInput)) else { throw .keysUnavailable }
+        guard let digest = buffers.sha256?.digest(of: token.extracting(jws.signingInput)) else {
+            throw .keysUnavailable
+        }
         guard key.isValidSignature(buffers.signature.span, of: digest) else { throw .invalidSignature(.mismatch) }
     }
 

@@ -17,7 +17,12 @@ extension TokenVerifier {
         now: NumericDate
     ) throws(TokenRejection) -> VerifiedToken {
         try verify(
-            token, expecting: expectation, keys: VerificationKeys(keys), now: now, workspace: VerificationWorkspace())
+            token,
+            expecting: expectation,
+            keys: VerificationKeys(keys),
+            now: now,
+            workspace: VerificationWorkspace()
+        )
     }
 
     /// Verifies a token with keys that are ready and buffers that are reused: for many tokens on one thread.
@@ -33,8 +38,14 @@ extension TokenVerifier {
         if let appID = expectation.appID, appID.isEmpty { throw .unknownApp }
         let bytes = Array(token.utf8)
         let claims = try judge(
-            bytes.span, binding: kind, value: value.utf8.span, appID: (expectation.appID ?? "").utf8.span, keys: keys,
-            now: now, workspace: workspace)
+            bytes.span,
+            binding: kind,
+            value: value.utf8.span,
+            appID: (expectation.appID ?? "").utf8.span,
+            keys: keys,
+            now: now,
+            workspace: workspace
+        )
         return VerifiedToken(token, claims, workspace)
     }
 

@@ -10,22 +10,41 @@ extension VerifiedToken {
         }
         self.init(
             authenticationToken: AuthenticationToken(
-                tokenString: token, issuer: text(claims.issuer), audience: text(claims.audience),
-                subject: text(claims.subject), tokenID: text(claims.tokenID), nonce: claims.nonce.map(text),
-                issuedAt: claims.issuedAt, expiresAt: claims.expiresAt,
-                keyID: String(decoding: workspace.keyID, as: UTF8.self), tracking: claims.tracking),
+                tokenString: token,
+                issuer: text(claims.issuer),
+                audience: text(claims.audience),
+                subject: text(claims.subject),
+                tokenID: text(claims.tokenID),
+                nonce: claims.nonce.map(text),
+                issuedAt: claims.issuedAt,
+                expiresAt: claims.expiresAt,
+                keyID: String(decoding: workspace.keyID, as: UTF8.self),
+                tracking: claims.tracking
+            ),
             profile: Profile(
-                userID: text(claims.subject), name: claims.name.map(text), firstName: claims.firstName.map(text),
-                middleName: claims.middleName.map(text), lastName: claims.lastName.map(text),
-                email: claims.email.map(text), imageURL: claims.imageURL.map(text), linkURL: claims.linkURL.map(text),
-                friendIDs: claims.friendsNode.map { workspace.buffers.strings(in: $0) }, birthday: claims.birthday,
-                ageRange: claims.ageRange, hometown: place(claims.hometown), location: place(claims.location),
-                gender: claims.gender.map(text), permissions: claims.permissions.permissions,
-                isLimited: claims.tracking == .limited),
+                userID: text(claims.subject),
+                name: claims.name.map(text),
+                firstName: claims.firstName.map(text),
+                middleName: claims.middleName.map(text),
+                lastName: claims.lastName.map(text),
+                email: claims.email.map(text),
+                imageURL: claims.imageURL.map(text),
+                linkURL: claims.linkURL.map(text),
+                friendIDs: claims.friendsNode.map { workspace.buffers.strings(in: $0) },
+                birthday: claims.birthday,
+                ageRange: claims.ageRange,
+                hometown: place(claims.hometown),
+                location: place(claims.location),
+                gender: claims.gender.map(text),
+                permissions: claims.permissions.permissions,
+                isLimited: claims.tracking == .limited
+            ),
             claims: AuthenticationTokenClaims(
                 json: String(decoding: payload, as: UTF8.self),
-                confirmationKeyThumbprint: workspace.buffers.confirmationKeyThumbprint),
-            satisfiedPermissions: claims.satisfiedPermissions)
+                confirmationKeyThumbprint: workspace.buffers.confirmationKeyThumbprint
+            ),
+            satisfiedPermissions: claims.satisfiedPermissions
+        )
     }
 }
 

@@ -29,7 +29,11 @@ extension MintedClaims {
         if let ageRange {
             let bounds = [("min", ageRange.minimum), ("max", ageRange.maximum)]
             members.append(
-                ("user_age_range", FacebookJSON.object(bounds.compactMap { name, value in value.map { (name, "\($0)") } })))
+                (
+                    "user_age_range",
+                    FacebookJSON.object(bounds.compactMap { name, value in value.map { (name, "\($0)") } })
+                )
+            )
         }
         if let hometown { members.append(("user_hometown", Self.place(hometown))) }
         if let location { members.append(("user_location", Self.place(location))) }

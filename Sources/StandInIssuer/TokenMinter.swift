@@ -24,7 +24,8 @@ package struct TokenMinter: Sendable {
     /// The header of every token: the members `alg`, `typ`, `kid`, in Facebook's order.
     package var header: [UInt8] {
         Array(
-            FacebookJSON.object([("alg", "\"RS256\""), ("typ", "\"JWT\""), ("kid", FacebookJSON.string(keyID))]).utf8)
+            FacebookJSON.object([("alg", "\"RS256\""), ("typ", "\"JWT\""), ("kid", FacebookJSON.string(keyID))]).utf8
+        )
     }
 
     /// A token with these claims.
@@ -54,7 +55,8 @@ package struct TokenMinter: Sendable {
             FacebookJSON.object([
                 ("kid", FacebookJSON.string(keyID)), ("kty", "\"RSA\""), ("alg", "\"RS256\""), ("use", "\"sig\""),
                 ("n", number(key.modulus)), ("e", number(key.publicExponent)),
-            ]).utf8)
+            ]).utf8
+        )
     }
 
     /// The JWK Set of these minters' public keys, in this order.

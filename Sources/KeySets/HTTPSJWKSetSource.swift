@@ -84,7 +84,8 @@ public final class HTTPSJWKSetSource: JWKSetSource {
 }
 
 extension HTTPURL.ParsingError {
-    var sentence: String {
+    /// What is wrong with the URL, in words that follow "cannot be used:".
+    package var sentence: String {
         switch self {
         case .unsupportedScheme: "it does not begin with https://"
         case .userInformation: "it holds user information"

@@ -59,7 +59,7 @@ let package = Package(
         ),
         .target(
             name: "TestSupport",
-            dependencies: ["JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer"],
+            dependencies: ["COpenSSL", "JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer"],
             path: "Tests/TestSupport",
             swiftSettings: strict
         ),

@@ -17,7 +17,7 @@ package final class HTTPSClient: Sendable {
         self.init(trust: trust, proxy: proxy, resolver: NameResolution.system)
     }
 
-    init(trust: TLSContext.Trust, proxy: ProxySettings, resolver: @escaping NameResolution.Resolver) {
+    package init(trust: TLSContext.Trust, proxy: ProxySettings, resolver: @escaping NameResolution.Resolver) {
         self.trust = trust
         self.proxy = proxy
         self.resolver = resolver

@@ -6,12 +6,16 @@ internal import Synchronization
 ///
 /// The system's resolver knows no deadline, so it runs on a thread of its own; when it takes too long it is left to end
 /// by itself, and only so many may be left at a time.
-enum NameResolution {
+package enum NameResolution {
     /// Resolves a host name; blocks for as long as it likes.
-    typealias Resolver = @Sendable (_ host: String) -> Result<[SocketAddress], Failure>
+    package typealias Resolver = @Sendable (_ host: String) -> Result<[SocketAddress], Failure>
 
-    struct Failure: Error, Equatable {
-        let reason: String
+    package struct Failure: Error, Equatable, Sendable {
+        package let reason: String
+
+        package init(reason: String) {
+            self.reason = reason
+        }
     }
 
     /// Look-ups left behind by their callers. 8: a resolver that answers nothing must not gather threads.

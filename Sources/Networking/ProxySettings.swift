@@ -43,3 +43,8 @@ package struct ProxySettings: Sendable, Equatable {
         return exceptions.contains { $0.matches(host: url.host, port: url.port) } ? nil : server
     }
 }
+
+extension ProxySettings {
+    /// Whether a URL is fetched directly.
+    package func isBypassed(for url: HTTPURL) -> Bool { server(for: url) == nil }
+}

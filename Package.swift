@@ -63,6 +63,12 @@ let package = Package(
             path: "Tests/TestSupport",
             swiftSettings: strict
         ),
+        .executableTarget(
+            name: "http11-probe-server",
+            dependencies: ["Networking", "TestSupport"],
+            path: "Tests/Http11ProbeServer",
+            swiftSettings: strict
+        ),
         .testTarget(name: "OpenSSLTests", dependencies: ["OpenSSL", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "JOSETests", dependencies: ["JOSE", "StandInIssuer", "TestSupport"], swiftSettings: strict),
         .testTarget(

@@ -12,7 +12,12 @@ package struct HTTPCase: Decodable, Sendable, CustomTestStringConvertible {
     package var status: Int?
     package var reason: String?
     package var steps: [String]?
-    package var same_bytes_as: String?
+    package var sameBytesAs: String?
+
+    private enum CodingKeys: String, CodingKey {
+        case name, raw, expect, profile, responses, closes, status, reason, steps
+        case sameBytesAs = "same_bytes_as"
+    }
 
     /// The bytes to send: one for each character.
     package var bytes: [UInt8] { raw.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) } }
@@ -39,7 +44,7 @@ package enum HTTPCases {
     /// The cases of one source, repeats left out.
     package static func load(_ source: String) throws -> [HTTPCase] {
         guard let data = FileManager.default.contents(atPath: folder + "/" + source + ".json") else { return [] }
-        return try JSONDecoder().decode([HTTPCase].self, from: data).filter { $0.same_bytes_as == nil }
+        return try JSONDecoder().decode([HTTPCase].self, from: data).filter { $0.sameBytesAs == nil }
     }
 
     /// Every case, repeats left out.

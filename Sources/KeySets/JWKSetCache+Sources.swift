@@ -80,21 +80,9 @@ extension JWKSetCache {
         do {
             keySet = try JSONWebKeySet(parsing: document.bytes.span)
         } catch {
-            throw JWKSetSourceError("the answer is no JWK Set: \(error.sentence)")
+            throw JWKSetSourceError(error.description)
         }
         guard !keySet.keys.isEmpty else { throw JWKSetSourceError("the JWK Set holds no usable key") }
         return keySet
-    }
-}
-
-extension JSONWebKeySetError {
-    /// What is wrong, in words.
-    var sentence: String {
-        switch self {
-        case .tooLong: "it is longer than 64 KiB"
-        case .malformed(let reason): "it is not strict JSON (\(reason))"
-        case .notAKeySet: "it is not an object with an array of keys"
-        case .tooManyKeys: "it holds more than 64 keys"
-        }
     }
 }

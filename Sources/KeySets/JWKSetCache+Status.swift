@@ -66,6 +66,6 @@ extension JWKSetCacheStatus.IgnoredKey {
     init(_ key: JSONWebKeySet.IgnoredKey) {
         index = key.index
         id = key.keyID
-        reason = "\(key.reason)"
+        reason = key.reason.rawValue
     }
 }

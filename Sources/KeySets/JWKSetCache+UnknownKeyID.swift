@@ -19,8 +19,8 @@ extension JWKSetCache {
         let (answer, begins) = storage.withLock { storage -> (UnknownKeyIDAnswer, Bool) in
             if storage.snapshot.epoch != seenEpoch { return (.lookAgain, false) }
             let result = storage.machine.unknownKeyID(hash: hash, since: waitingSince, at: now)
-            // A request is counted when it first comes or is refused, not each time it asks again.
-            if waitingSince == now { storage.counters.unknownKeyIDs += 1 }
+            // A request that waits is counted when it has its answer, however often it asks.
+            if case .wait = result.answer {} else { storage.counters.unknownKeyIDs += 1 }
             if result.begins { storage.counters.fetchesForUnknownKeyIDs += 1 }
             return result
         }

@@ -44,7 +44,7 @@ public struct JWKSetCacheStatus: Sendable, Equatable {
         public var fetchesUnchanged: UInt64 = 0
         /// Fetches that brought no usable set.
         public var fetchesFailed: UInt64 = 0
-        /// Tokens whose key ID was not in the set.
+        /// Tokens refused, or answered that nobody can tell, because their key ID was not in the set.
         public var unknownKeyIDs: UInt64 = 0
         /// Fetches begun for the sake of an unknown key ID.
         public var fetchesForUnknownKeyIDs: UInt64 = 0

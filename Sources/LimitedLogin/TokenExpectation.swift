@@ -2,7 +2,7 @@
 public struct TokenExpectation: Equatable, Sendable {
     /// What ties the token to the login.
     public var binding: TokenBinding
-    /// The one app the token must be for; nil for any of the configured apps.
+    /// The one app the token must be for, one of the policy's; nil for any of them.
     public var appID: String?
 
     /// An expectation.

@@ -1,5 +1,3 @@
-internal import OpenSSL
-
 /// Why a fetch yielded no response. `description` is one sentence fit for a log line; it quotes nothing the peer sent.
 package enum HTTPSClientError: Error, Equatable, Sendable, CustomStringConvertible {
     case nameNotResolved(host: String, reason: String)
@@ -7,6 +5,7 @@ package enum HTTPSClientError: Error, Equatable, Sendable, CustomStringConvertib
     case proxyFailed(reason: String)
     case tls(reason: String)
     case timedOut(phase: Phase)
+    case malformedRequest
     case malformedResponse(reason: String)
     case connectionClosed
     case connectionFailed(reason: String)
@@ -25,6 +24,7 @@ package enum HTTPSClientError: Error, Equatable, Sendable, CustomStringConvertib
         case .proxyFailed(let reason): "the proxy did not open a tunnel: \(reason)"
         case .tls(let reason): reason
         case .timedOut(let phase): "the time ran out while \(phase.rawValue)"
+        case .malformedRequest: "a header field holds a byte that is not allowed"
         case .malformedResponse(let reason): "the answer is not HTTP: \(reason)"
         case .connectionClosed: "the connection was closed before the answer was whole"
         case .connectionFailed(let reason): "the connection failed: \(reason)"

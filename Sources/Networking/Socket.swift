@@ -47,10 +47,29 @@ package struct Socket: ~Copyable {
         try check(platform_set_reuse_address(number), .setOption, address)
         if sharesPort { try check(platform_set_reuse_port(number), .setOption, address) }
         if address.isIPv6 { try check(platform_set_ipv6_only(number), .setOption, address) }
-        var system = address.system
-        try check(unsafe platform_bind(number, &system), .bind, address)
+        try socket.bind(to: address)
         try check(platform_listen(number, backlog), .listen, address)
         return socket
+    }
+
+    /// A socket bound to `address` that does not share its port and does not listen: it cannot be had while another
+    /// socket listens there.
+    static func bound(to address: SocketAddress) throws(SocketError) -> Socket {
+        let socket = try make(for: address)
+        try check(platform_set_reuse_address(socket.descriptor.number), .setOption, address)
+        if address.isIPv6 { try check(platform_set_ipv6_only(socket.descriptor.number), .setOption, address) }
+        try socket.bind(to: address)
+        return socket
+    }
+
+    private func bind(to address: SocketAddress) throws(SocketError) {
+        var system = address.system
+        try Self.check(unsafe platform_bind(descriptor.number, &system), .bind, address)
+    }
+
+    /// Gives the descriptor's number away: whoever takes it closes it.
+    consuming func release() -> Int32 {
+        descriptor.release()
     }
 
     /// Starts to connect.

@@ -13,8 +13,7 @@ enum RSAKeyBuilder {
         }
         guard let builder = unsafe OSSL_PARAM_BLD_new() else { throw OpenSSLError("OSSL_PARAM_BLD_new") }
         defer { unsafe OSSL_PARAM_BLD_free(builder) }
-        guard unsafe OSSL_PARAM_BLD_push_BN(builder, "n", n) == 1,
-            unsafe OSSL_PARAM_BLD_push_BN(builder, "e", e) == 1,
+        guard unsafe push(n, named: "n", to: builder), unsafe push(e, named: "e", to: builder),
             let parameters = unsafe OSSL_PARAM_BLD_to_param(builder)
         else { throw OpenSSLError("OSSL_PARAM_BLD_to_param") }
         defer { unsafe OSSL_PARAM_free(parameters) }
@@ -28,6 +27,15 @@ enum RSAKeyBuilder {
             let made = unsafe key
         else { throw OpenSSLError("EVP_PKEY_fromdata") }
         return unsafe made
+    }
+
+    /// Adds a number. The builder keeps the name's address until its parameters are made, so the name has to be
+    /// a literal, which lives as long as the program; a `String`'s bytes would be gone after the call.
+    private static func push(_ number: OpaquePointer, named name: StaticString, to builder: OpaquePointer) -> Bool {
+        // The compiler ends every literal with a zero byte; the count below includes it.
+        unsafe name.utf8Start.withMemoryRebound(to: CChar.self, capacity: name.utf8CodeUnitCount + 1) { text in
+            unsafe OSSL_PARAM_BLD_push_BN(builder, text, number) == 1
+        }
     }
 
     private static func makeNumber(_ bytes: [UInt8]) -> OpaquePointer? {

@@ -1,3 +1,5 @@
+import HTTP1
+import KeySets
 import Networking
 import StandInIssuer
 import TestSupport

@@ -1,5 +1,6 @@
 import HTTP1
 import Networking
+import StandInIssuer
 import TestSupport
 import Testing
 

@@ -32,7 +32,9 @@ struct Demo: AsyncParsableCommand {
     }
 
     func run() async throws {
-        guard let issuerAddress = SocketAddress(issuerListen) else { throw Exit.refusing("--issuer-listen: no address") }
+        guard let issuerAddress = SocketAddress(issuerListen) else {
+            throw Exit.refusing("--issuer-listen: no address")
+        }
         do {
             let issuer = try StandInIssuer(
                 configuration: StandInIssuer.Configuration(address: issuerAddress, audience: Demonstration.appID)

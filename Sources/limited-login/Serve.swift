@@ -21,7 +21,10 @@ struct Serve: AsyncParsableCommand {
             throw Exit.refusing("\(error)")
         }
         do {
-            let application = try Application(loaded.configuration, logger: LoggingSetup.bootstrap(loaded.configuration))
+            let application = try Application(
+                loaded.configuration,
+                logger: LoggingSetup.bootstrap(loaded.configuration)
+            )
             try await Lifecycle.run([ServerService(application: application)])
         } catch let error as StartError {
             throw Exit.refusing(error.description)

@@ -68,9 +68,12 @@ struct CommandLineTests {
         #expect(!run.errors.isEmpty)
     }
 
-    @Test("Help is printed for the program and for each command", arguments: [
-        [], ["serve"], ["demo"], ["issuer"], ["verify"], ["keys"], ["check-config"], ["healthcheck"],
-    ])
+    @Test(
+        "Help is printed for the program and for each command",
+        arguments: [
+            [], ["serve"], ["demo"], ["issuer"], ["verify"], ["keys"], ["check-config"], ["healthcheck"],
+        ]
+    )
     func help(command: [String]) throws {
         let run = try FinishedRun(command + ["--help"])
         #expect(run.exitCode == 0)

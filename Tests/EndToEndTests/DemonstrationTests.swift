@@ -68,8 +68,11 @@ struct DemonstrationTests {
         let ports = try (0..<3).map { _ in try FreePort.take() }
         let script = try Self.command("example")
             .replacing("swift run limited-login", with: ServiceProcess.executable)
-            .replacing("demo --issuer-listen 127.0.0.1:8090", with: "demo --listen 127.0.0.1:8080 "
-                + "--admin-listen 127.0.0.1:8081 --issuer-listen 127.0.0.1:8090")
+            .replacing(
+                "demo --issuer-listen 127.0.0.1:8090",
+                with: "demo --listen 127.0.0.1:8080 "
+                    + "--admin-listen 127.0.0.1:8081 --issuer-listen 127.0.0.1:8090"
+            )
             .replacing(":8080", with: ":\(ports[0])")
             .replacing(":8081", with: ":\(ports[1])")
             .replacing(":8090", with: ":\(ports[2])")

@@ -34,14 +34,20 @@ struct IssuerTests {
     func wireStyle() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.kill() }
-        let token = try issuer.token(#"{"email":"a@b.example","name":"é/😀","nonce":"N","iat":1700000000,"x":[1,{"y":null}]}"#)
+        let token = try issuer.token(
+            #"{"email":"a@b.example","name":"é/😀","nonce":"N","iat":1700000000,"x":[1,{"y":null}]}"#
+        )
         let parts = token.split(separator: ".").map(String.init)
         let header = try Self.decode(parts[0])
         #expect(header.hasPrefix(#"{"alg":"RS256","typ":"JWT","kid":""#))
         let payload = try Self.decode(parts[1])
         #expect(payload.hasPrefix(#"{"iss":"https:\/\/www.facebook.com","aud":"123456789012345","sub":""#))
         #expect(payload.contains(#""iat":1700000000,"exp":1700003600,"jti":""#))
-        #expect(payload.contains(#""nonce":"N","email":"a\u0040b.example","name":"\u00e9\/\ud83d\ude00","x":[1,{"y":null}]}"#))
+        #expect(
+            payload.contains(
+                #""nonce":"N","email":"a\u0040b.example","name":"\u00e9\/\ud83d\ude00","x":[1,{"y":null}]}"#
+            )
+        )
         #expect(payload.contains(try Regex(#""jti":"[A-Za-z0-9]{4}\.[0-9a-f]{64}""#)))
     }
 

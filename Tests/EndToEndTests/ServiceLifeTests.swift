@@ -47,7 +47,10 @@ struct ServiceLifeTests {
         arguments: [
             ("GET / HTTP/1.1\r\n\r\n", 400), ("GET / HTTP/2.0\r\nHost: t\r\n\r\n", 505),
             ("POST /verify HTTP/1.1\r\nHost: t\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
-            ("POST /verify HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\nContent-Length: 99999\r\n\r\n", 413),
+            (
+                "POST /verify HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\nContent-Length: 99999\r\n\r\n",
+                413
+            ),
             ("GET /\(String(repeating: "a", count: 9000)) HTTP/1.1\r\nHost: t\r\n\r\n", 414),
             ("GET / HTTP/1.1\r\nHost: t\r\nX: \(String(repeating: "a", count: 40_000))\r\n\r\n", 431),
         ]

@@ -82,7 +82,14 @@ struct VerifyCommandTests {
         let lines = run.output.split(separator: "\n").filter { $0.contains("RSA 2048 bits") }
         #expect(lines.count == 2)
         for line in lines {
-            #expect(line.contains(try Regex("^[0-9a-f]{40}  RSA 2048 bits  thumbprint [A-Za-z0-9_-]{43}  age 0 s  expires in (600|599) s$")), "\(line)")
+            #expect(
+                line.contains(
+                    try Regex(
+                        "^[0-9a-f]{40}  RSA 2048 bits  thumbprint [A-Za-z0-9_-]{43}  age 0 s  expires in (600|599) s$"
+                    )
+                ),
+                "\(line)"
+            )
         }
         let json = try FinishedRun(["keys", "--json", "--jwks-urls", issuer.jwksURL], environment: Self.app)
         #expect(json.output.contains("\"state\":\"fresh\""))

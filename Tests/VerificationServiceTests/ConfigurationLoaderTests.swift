@@ -1,5 +1,4 @@
 import Networking
-import Networking
 import Testing
 
 @testable import VerificationService

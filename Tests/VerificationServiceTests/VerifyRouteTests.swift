@@ -98,7 +98,9 @@ struct VerifyRouteTests {
         let token = try Tokens.mint(Tokens.claims())
         let answer = try service.verify(token, #""nonce":"n-1","permissions":["user_birthday","email"]"#)
         #expect(answer.text.contains(#""missing_permissions":["email","user_birthday"]"#))
-        #expect(try service.verify(token, #""nonce":"n-1","permissions":[]"#).text.contains(#""missing_permissions":[]"#))
+        #expect(
+            try service.verify(token, #""nonce":"n-1","permissions":[]"#).text.contains(#""missing_permissions":[]"#)
+        )
         #expect(!(try service.verify(token)).text.contains("missing_permissions"))
     }
 

@@ -1,9 +1,8 @@
 package import HTTP1
-package import Networking
-
 internal import KeySets
 internal import LimitedLogin
 internal import Logging
+package import Networking
 
 /// Answers the requests of one worker: finds the route, calls its endpoint, writes problems.
 ///

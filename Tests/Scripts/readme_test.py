@@ -114,7 +114,7 @@ def check_demo() -> str:
             title = re.fullmatch(r"# (.*) -> (\d{3}) (\w+)", line)
             if title:
                 promised = title.groups()
-            elif line.startswith("curl ") and promised:
+            elif line.startswith("curl -") and promised:
                 printed = subprocess.run(shlex.split(line), capture_output=True, text=True, timeout=30, check=True).stdout
                 body, code = printed.rstrip("\n").rsplit("\n", 1)
                 answer = json.loads(body)
@@ -125,7 +125,7 @@ def check_demo() -> str:
                     check_profile(answer)
                 outcomes.append(outcome)
                 promised = None
-            elif line.startswith("curl "):
+            elif line.startswith("curl -"):
                 subprocess.run([*shlex.split(line), "--fail"], capture_output=True, timeout=30, check=True)
         wanted = {"accepted", "expired", "invalid_audience", "nonce_mismatch", "invalid_signature", "unknown_key"}
         if not wanted <= set(outcomes):

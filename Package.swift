@@ -33,7 +33,11 @@ let package = Package(
         .target(name: "HTTP1", swiftSettings: strict),
         .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL"], swiftSettings: strict),
         .target(name: "KeySets", dependencies: ["JOSE", "OpenSSL", "Networking"], swiftSettings: strict),
-        .target(name: "StandInIssuer", dependencies: ["JOSE", "OpenSSL", "HTTP1", "Networking"], swiftSettings: strict),
+        .target(
+            name: "StandInIssuer",
+            dependencies: ["JOSE", "OpenSSL", "HTTP1", "Networking"],
+            swiftSettings: strict
+        ),
         .target(
             name: "VerificationService",
             dependencies: [
@@ -61,6 +65,12 @@ let package = Package(
             name: "TestSupport",
             dependencies: ["COpenSSL", "JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer"],
             path: "Tests/TestSupport",
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "http11-probe-server",
+            dependencies: ["Networking", "TestSupport"],
+            path: "Tests/Http11ProbeServer",
             swiftSettings: strict
         ),
         .testTarget(name: "OpenSSLTests", dependencies: ["OpenSSL", "TestSupport"], swiftSettings: strict),
@@ -92,7 +102,9 @@ let package = Package(
         ),
         .testTarget(
             name: "ConformanceTests",
-            dependencies: ["LimitedLogin", "KeySets", "JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer", "TestSupport"],
+            dependencies: [
+                "LimitedLogin", "KeySets", "JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer", "TestSupport",
+            ],
             swiftSettings: strict
         ),
         .testTarget(

@@ -31,6 +31,12 @@ extension ConnectionEngine {
         }
     }
 
+    /// Ends the connection without losing the answers made so far.
+    func endAfterOutput(_ connection: Connection, _ cause: ConnectionCloseCause, _ now: MonotonicInstant) -> Step {
+        close(connection, cause: cause)
+        return output.isEmpty && !connection.isWriting ? outputSent(connection, now: now) : .wait
+    }
+
     /// Everything in ``output``, and all that waited before it, was taken by the socket.
     package func outputSent(_ connection: Connection, now: MonotonicInstant) -> Step {
         if connection.isWriting {
@@ -90,7 +96,7 @@ extension ConnectionEngine {
             guard let own = connection.input else { return .close(.requestTimeout) }
             fail(connection, own, .timedOut, .requestTimeout, now)
             return .wait
-        case .discarding: return .close(.requestTimeout)
+        case .discarding: return endAfterOutput(connection, .requestTimeout, now)
         case .parked: return visit(connection, .expired, now)
         case .closing: return .wait
         case .lingering: return .close(connection.closeCause)

@@ -26,15 +26,18 @@ extension ConnectionEngine {
                     if connection.phaseDeadline == .never {
                         connection.phaseDeadline = connection.requestStart + limits.headDeadline
                     }
-                    return waitForMore(connection, buffer)
+                    return waitForMore(connection, buffer, now)
                 }
             case .body:
-                if !receiveBody(connection, buffer, now) { return waitForMore(connection, buffer) }
+                if !receiveBody(connection, buffer, now) { return waitForMore(connection, buffer, now) }
             case .discarding:
                 switch discardBody(connection, buffer, now) {
-                case .wait: return waitForMore(connection, buffer)
-                case .close(let cause): return .close(cause)
-                case .resume, .shutdownWrite: break
+                case .complete: break
+                case .needMore: return waitForMore(connection, buffer, now)
+                case .broken:
+                    buffer.clear()
+                    releaseBuffer(of: connection)
+                    return endAfterOutput(connection, .refused, now)
                 }
             case .parked:
                 keep(buffer, for: connection)
@@ -55,9 +58,9 @@ extension ConnectionEngine {
         return .wait
     }
 
-    private func waitForMore(_ connection: Connection, _ buffer: RequestBuffer) -> Step {
+    private func waitForMore(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) -> Step {
         // The peer's end was seen before the bytes in memory were read: no more will come.
-        if connection.inputEnded { return .close(.disconnected) }
+        if connection.inputEnded { return endAfterOutput(connection, .disconnected, now) }
         keep(buffer, for: connection)
         return .wait
     }

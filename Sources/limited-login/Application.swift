@@ -15,7 +15,8 @@ struct Application {
     let configuration: ServiceConfiguration
 
     /// Builds the service from its configuration; nothing is bound and nothing is fetched yet.
-    init(_ configuration: ServiceConfiguration, logger: Logger, registry: PrometheusRegistry) throws(StartError) {
+    init(_ configuration: ServiceConfiguration, logger: Logger) throws(StartError) {
+        let registry = PrometheusRegistry(help: ServiceMetrics.help)
         self.configuration = configuration
         let keyEvents = KeyEvents(logger: logger, factory: registry)
         let cache = try KeyCacheFactory.make(configuration) { event in keyEvents.record(event) }

@@ -20,29 +20,21 @@ struct Serve: AsyncParsableCommand {
         } catch {
             throw Exit.refusing("\(error)")
         }
-        let logger = LoggingSetup.bootstrap(loaded.configuration)
-        let application: Application
         do {
-            application = try Application.started(loaded.configuration, logger: logger)
+            let application = try Application(
+                loaded.configuration,
+                logger: LoggingSetup.bootstrap(loaded.configuration)
+            )
+            try await Lifecycle.run([ServerService(application: application)])
         } catch let error as StartError {
             throw Exit.refusing(error.description)
         }
-        try await Lifecycle.run([ServerService(application: application)])
     }
-
 }
 
 extension Application {
-    /// Builds the service, binds its listeners and begins to fetch the keys.
-    static func started(_ configuration: ServiceConfiguration, logger: Logger) throws -> Application {
-        let registry = PrometheusRegistry(help: ServiceMetrics.help)
-        let application = try Application(configuration, logger: logger, registry: registry)
-        try application.start(logger: logger)
-        return application
-    }
-
     /// Binds both listeners, then starts the key cache.
-    func start(logger: Logger) throws(StartError) {
+    func start() throws(StartError) {
         do throws(SocketError) {
             try administration.start()
             try server.start()
@@ -50,7 +42,7 @@ extension Application {
             throw StartError("\(error)")
         }
         cache.start()
-        logger.notice(
+        core.logger.notice(
             "listening",
             metadata: [
                 "address": "\(server.localAddresses.map(\.description).joined(separator: ","))",

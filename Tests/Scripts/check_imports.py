@@ -27,7 +27,7 @@ ALLOWED = {
     "KeySets": PLATFORM - {"CPlatform"} | {"JOSE", "OpenSSL", "Networking", "Dispatch"},
     "StandInIssuer": PLATFORM - {"CPlatform"} | {"JOSE", "OpenSSL", "HTTP1", "Networking", "Dispatch", "FoundationEssentials"},
     "VerificationService": PLATFORM - {"CPlatform"} | LOGGING | OWN - {"OpenSSL"} | {"Dispatch", "FoundationEssentials"},
-    "limited-login": PLATFORM - {"CPlatform"} | LOGGING | OWN - {"OpenSSL"}
+    "limited-login": PLATFORM - {"CPlatform"} | LOGGING | OWN
     | {"VerificationService", "StandInIssuer", "ArgumentParser", "ServiceLifecycle", "UnixSignals", "Dispatch"}
     | {"FoundationEssentials"},
 }

@@ -108,6 +108,8 @@ struct ConfigurationLoaderTests {
         case .logLevel: ("debug", #""debug""#)
         case .logFormat: ("json", #""json""#)
         case .jwksMinimumTTLSeconds: ("1", "1")
+        case .jwksMaximumTTLSeconds: ("301", "301")
+        case .workers: ("3", "3")
         default: ("299", "299")
         }
     }

@@ -111,7 +111,8 @@ extension ConfigurationKey {
         case .jwksTTLSeconds: "How long keys stay fresh when the answer names no max-age."
         case .jwksMinimumTTLSeconds: "The least time to live, whatever the answer's max-age says."
         case .jwksMaximumTTLSeconds: "The greatest time to live, whatever the answer's max-age says."
-        case .jwksMaxStaleSeconds: "How long past their expiry the last good keys keep verifying while the source is down."
+        case .jwksMaxStaleSeconds:
+            "How long past their expiry the last good keys keep verifying while the source is down."
         case .listen: "Address and port of the service, HOST:PORT; port 0 takes a free one."
         case .adminListen: "Address and port of the administrative listener (health), HOST:PORT."
         case .workers: "How many event loops serve requests."

@@ -1,9 +1,8 @@
 package import HTTP1
-package import Networking
-
 internal import KeySets
 internal import LimitedLogin
 internal import Logging
+package import Networking
 
 /// Answers the requests of one worker: finds the route, calls its endpoint, writes problems.
 ///
@@ -103,8 +102,9 @@ package final class ServiceHandler: HTTPRequestHandler {
     }
 
     package func didRespond(status: UInt16, context: RequestContext) {
+        // The context's own "now" is the worker's last event: before the verdict.
         durations.record(
-            context.now.nanoseconds(since: context.firstByteAt),
+            MonotonicClock.now().nanoseconds(since: context.firstByteAt),
             route: lastRoute,
             method: lastMethod,
             status: status

@@ -71,8 +71,8 @@ public final class JWKSetCache: Sendable {
     /// The last publication; empty before the first.
     public var snapshot: JWKSetSnapshot { storage.withLock { $0.snapshot } }
 
-    /// Calls `handler` on the cache's queue after every fetch that ends, whether it published keys or failed, and when
-    /// the cache stops: the moments at which parked requests should ask again.
+    /// Calls `handler` on the cache's queue after every fetch that ends, whether it published keys or failed, and on the
+    /// stopping thread when the cache stops: the moments at which parked requests should ask again.
     public func onUpdate(_ handler: @escaping @Sendable () -> Void) {
         storage.withLock { $0.updateHandlers.append(handler) }
     }

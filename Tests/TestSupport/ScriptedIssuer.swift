@@ -29,7 +29,7 @@ package final class ScriptedIssuer: Sendable {
         case tls(TestCertificates.Identity)
         /// Accepts, and never says a word.
         case silent
-        /// Accepts, and resets at once.
+        /// Accepts, and resets at the first byte.
         case resetting
     }
 
@@ -120,7 +120,10 @@ package final class ScriptedIssuer: Sendable {
         do {
             switch manner {
             case .silent: return peer.waitUntilClosed()
-            case .resetting: return peer.reset()
+            case .resetting:
+                // The client has connected for good once its first byte is here.
+                _ = try peer.receive(1)
+                return peer.reset()
             case .plain: break
             case .tls: if let context { try peer.startTLS(context) }
             }

@@ -18,7 +18,7 @@ public final class JWKSetCache: Sendable {
     let clock: @Sendable () -> MonotonicInstant
     let events: EventHandler
     let queue = DispatchQueue(label: "key-set-cache", qos: .utility)
-    let storage: Mutex<Storage>
+    let storage: Locked<Storage>
     private let publishedEpoch = Atomic<UInt64>(0)
 
     /// A cache of these sources, asked in their order.
@@ -61,7 +61,7 @@ public final class JWKSetCache: Sendable {
         self.seedFile = seedFile.map { JWKSetSeedFile(path: $0, byteLimit: limits.keySetBytes) }
         self.clock = clock
         self.events = events
-        storage = Mutex(Storage(machine: JWKSetCacheState(limits: limits, jitter: jitter)))
+        storage = Locked(Storage(machine: JWKSetCacheState(limits: limits, jitter: jitter)))
     }
 
     /// The number of the last publication. One atomic load: a worker compares it at each request with the epoch of the

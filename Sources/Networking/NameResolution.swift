@@ -58,7 +58,7 @@ package enum NameResolution {
     /// One look-up, shared by the thread that asks and the one that resolves.
     private final class Lookup: Sendable {
         let descriptor: Int32
-        private let outcome = Mutex<Result<[SocketAddress], Failure>?>(nil)
+        private let outcome = Locked<Result<[SocketAddress], Failure>?>(nil)
 
         init?() {
             descriptor = platform_event_descriptor()

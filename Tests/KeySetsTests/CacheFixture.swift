@@ -1,7 +1,6 @@
 import Dispatch
 import JOSE
 import Networking
-import Synchronization
 
 @testable import KeySets
 
@@ -64,7 +63,7 @@ final class CacheFixture: Sendable {
 
 /// Events in their order.
 private final class EventRecord: Sendable {
-    private let storage = Mutex<[JWKSetEvent]>([])
+    private let storage = Locked<[JWKSetEvent]>([])
 
     var events: [JWKSetEvent] { storage.withLock { $0 } }
 

@@ -8,6 +8,8 @@ struct IssuerFault: Sendable, CustomTestStringConvertible {
     var manner: (@Sendable (TestCertificates) -> ScriptedIssuer.Manner)?
     var script: ScriptedIssuer.Script = { _, _ in }
     let sentence: String
+    /// Short where the issuer hangs, else long enough for a slow machine.
+    var timeout = Duration.seconds(30)
 
     static func body(_ name: String, _ body: String, _ sentence: String) -> IssuerFault {
         IssuerFault(testDescription: name, script: { _, peer in try peer.answer(body) }, sentence: sentence)

@@ -2,7 +2,6 @@ import Dispatch
 import JOSE
 import Networking
 import OpenSSL
-import Synchronization
 import TestSupport
 import Testing
 
@@ -16,7 +15,7 @@ struct IssuerFaultTests {
         certificates = try TestCertificates.shared.get()
     }
 
-    func source(port: UInt16, timeout: Duration = .milliseconds(300)) throws -> HTTPSJWKSetSource {
+    func source(port: UInt16, timeout: Duration = .seconds(30)) throws -> HTTPSJWKSetSource {
         var limits = HTTPSClientLimits()
         limits.fetchTimeout = timeout
         return try HTTPSJWKSetSource(
@@ -28,15 +27,17 @@ struct IssuerFaultTests {
     }
 
     /// A source whose issuer can be exchanged, as a name's address can.
-    func exchangeable(_ first: ScriptedIssuer) throws -> (StubSource, @Sendable (ScriptedIssuer) throws -> Void) {
-        let target = Mutex(try source(port: first.port))
+    func exchangeable(_ first: ScriptedIssuer) throws -> (
+        StubSource, @Sendable (ScriptedIssuer, Duration) throws -> Void
+    ) {
+        let target = Locked(try source(port: first.port))
         let stub = StubSource("issuer") { _, validator throws(JWKSetSourceError) in
             try target.withLock { $0 }.fetch(validator: validator)
         }
         return (
             stub,
-            { issuer in
-                let next = try self.source(port: issuer.port)
+            { issuer, timeout in
+                let next = try self.source(port: issuer.port, timeout: timeout)
                 target.withLock { $0 = next }
             }
         )
@@ -56,14 +57,14 @@ struct IssuerFaultTests {
         let fixture = try CacheFixture([source])
         await fixture.start()
         #expect(fixture.keyIDs == ["good"])
-        try exchange(bad)
+        try exchange(bad, fault.timeout)
         await fixture.advance(by: .seconds(3300))
         #expect(fixture.keyIDs == ["good"])
         #expect(fixture.cache.snapshot.isUsable(at: fixture.clock.now))
         let error = try #require(fixture.cache.status.lastError)
         #expect(error.contains(fault.sentence), "\(error)")
         #expect(fixture.cache.status.phase == .backingOff)
-        try exchange(good)
+        try exchange(good, .seconds(30))
         // Within one step of the back-off, which a Retry-After may have lengthened to its maximum.
         await fixture.advance(by: .seconds(60))
         #expect(fixture.cache.status.phase == .fresh)
@@ -128,7 +129,7 @@ struct IssuerFaultTests {
             try peer.answer(fields: fields, TestKeySet.json(["a"]))
         }
         defer { issuer.stop() }
-        let fixture = try CacheFixture([try source(port: issuer.port, timeout: .seconds(10))])
+        let fixture = try CacheFixture([try source(port: issuer.port)])
         await fixture.start()
         #expect(fixture.cache.status.untilExpiry == .seconds(seconds))
         fixture.cache.stop()

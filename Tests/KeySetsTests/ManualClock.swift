@@ -1,9 +1,8 @@
 import Networking
-import Synchronization
 
 /// A monotonic clock that moves only when a test says so.
 final class ManualClock: Sendable {
-    private let moment = Mutex(MonotonicInstant(nanoseconds: 1_000_000_000))
+    private let moment = Locked(MonotonicInstant(nanoseconds: 1_000_000_000))
 
     var now: MonotonicInstant { moment.withLock { $0 } }
 

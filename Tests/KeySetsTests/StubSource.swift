@@ -1,5 +1,5 @@
 import KeySets
-import Synchronization
+import Networking
 
 /// A source that answers what a test says and counts how often it is asked.
 final class StubSource: JWKSetSource {
@@ -12,11 +12,11 @@ final class StubSource: JWKSetSource {
     }
 
     let name: String
-    private let storage: Mutex<Storage>
+    private let storage: Locked<Storage>
 
     init(_ name: String = "stub", answer: @escaping Answer) {
         self.name = name
-        storage = Mutex(Storage(answer: answer))
+        storage = Locked(Storage(answer: answer))
     }
 
     /// A source of one set until told otherwise.

@@ -88,7 +88,7 @@ let package = Package(
         ),
         .testTarget(
             name: "KeySetsTests",
-            dependencies: ["KeySets", "JOSE", "OpenSSL", "Networking", "HTTP1", "TestSupport"],
+            dependencies: ["KeySets", "JOSE", "OpenSSL", "Networking", "HTTP1", "StandInIssuer", "TestSupport"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -57,12 +57,13 @@ let package = Package(
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: strict
         ),
         .target(
             name: "TestSupport",
-            dependencies: ["JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer"],
+            dependencies: ["COpenSSL", "JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer"],
             path: "Tests/TestSupport",
             swiftSettings: strict
         ),
@@ -73,7 +74,7 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(name: "OpenSSLTests", dependencies: ["OpenSSL", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "JOSETests", dependencies: ["JOSE", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "JOSETests", dependencies: ["JOSE", "StandInIssuer", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "LimitedLoginTests",
             dependencies: ["LimitedLogin", "JOSE", "OpenSSL", "StandInIssuer", "TestSupport"],

@@ -7,6 +7,13 @@ package struct TestResponse: Equatable, Sendable {
     /// The head's own bytes.
     package var head: String
 
+    package init(status: Int, fields: [(name: String, value: String)], body: [UInt8], head: String) {
+        self.status = status
+        self.fields = fields
+        self.body = body
+        self.head = head
+    }
+
     package static func == (left: TestResponse, right: TestResponse) -> Bool {
         left.head == right.head && left.body == right.body
     }

@@ -1,0 +1,135 @@
+/// The lexical grammar of JSON: pure functions from an offset to the offset behind what was read.
+///
+/// Every function returns an offset from its argument up to `bytes.count`, and reads no byte outside.
+enum JSONScanner {
+    /// RFC 8259 section 2: space, tab, line feed, carriage return.
+    @inline(__always)
+    static func skipWhitespace(_ bytes: Span<UInt8>, from start: Int) -> Int {
+        var offset = start
+        while offset < bytes.count {
+            let byte = bytes[offset]
+            guard byte <= 0x20, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { return offset }
+            offset += 1
+        }
+        return offset
+    }
+
+    /// RFC 8259 section 3: a literal name, in lower case only.
+    static func scanWord(_ word: StaticString, _ bytes: Span<UInt8>, from start: Int) throws(JSONError) -> Int {
+        let end = start + word.utf8CodeUnitCount
+        guard end <= bytes.count else { throw JSONError(.truncated, at: bytes.count) }
+        guard word.matches(bytes, start..<end) else { throw JSONError(.unexpectedByte, at: start) }
+        return end
+    }
+
+    /// RFC 8259 section 7: the inside of a string, from behind its opening quote.
+    ///
+    /// Returns the offset of the closing quote and whether there was an escape.
+    static func scanString(
+        _ bytes: Span<UInt8>,
+        from start: Int
+    ) throws(JSONError) -> (end: Int, isEscaped: Bool) {
+        var offset = start
+        var isEscaped = false
+        while true {
+            offset = skipPlain(bytes, from: offset)
+            guard offset < bytes.count else { throw JSONError(.truncated, at: offset) }
+            let byte = bytes[offset]
+            switch byte {
+            case UInt8(ascii: "\""):
+                return (offset, isEscaped)
+            case UInt8(ascii: "\\"):
+                isEscaped = true
+                offset = try scanEscape(bytes, from: offset)
+            case 0x80...:
+                offset = try scanMultibyte(bytes, from: offset, first: byte)
+            case ..<0x20:
+                throw JSONError(.controlCharacter, at: offset)
+            default:
+                offset += 1
+            }
+        }
+    }
+
+    /// Skips bytes that stand for themselves, eight at a time; may stop early, never late.
+    @inline(__always)
+    private static func skipPlain(_ bytes: Span<UInt8>, from start: Int) -> Int {
+        var offset = start
+        while bytes.count - offset >= 8 {
+            let word = bytes.word(at: offset)
+            let special = word.bytesLess(than: 0x20) | word.bytesEqual(to: 0x22) | word.bytesEqual(to: 0x5C)
+            let marked = special | (word & WordOfBytes.highBits)
+            // The lowest mark is exact; the bytes below it are plain.
+            if marked != 0 { return offset + marked.trailingZeroBitCount / 8 }
+            offset += 8
+        }
+        return offset
+    }
+
+    /// An escape from its reverse solidus on; returns the offset behind it, or behind the whole surrogate pair.
+    private static func scanEscape(_ bytes: Span<UInt8>, from start: Int) throws(JSONError) -> Int {
+        guard start + 1 < bytes.count else { throw JSONError(.truncated, at: bytes.count) }
+        switch bytes[start + 1] {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"),
+            UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
+            return start + 2
+        case UInt8(ascii: "u"):
+            let unit = try scanFourDigits(bytes, from: start + 2)
+            // RFC 8259 section 8.2 and RFC 7493 section 2.1: half a pair stands for no character.
+            if unit & 0xF800 != 0xD800 { return start + 6 }
+            guard unit < 0xDC00, start + 7 < bytes.count, bytes[start + 6] == UInt8(ascii: "\\"),
+                bytes[start + 7] == UInt8(ascii: "u"), try scanFourDigits(bytes, from: start + 8) & 0xFC00 == 0xDC00
+            else { throw JSONError(.loneSurrogate, at: start) }
+            return start + 12
+        default:
+            throw JSONError(.invalidEscape, at: start)
+        }
+    }
+
+    private static func scanFourDigits(_ bytes: Span<UInt8>, from start: Int) throws(JSONError) -> UInt32 {
+        guard start + 4 <= bytes.count else { throw JSONError(.truncated, at: bytes.count) }
+        var value: UInt32 = 0
+        for offset in start..<start + 4 {
+            guard let digit = hexadecimalDigit(bytes[offset]) else { throw JSONError(.invalidEscape, at: offset) }
+            value = value << 4 | UInt32(digit)
+        }
+        return value
+    }
+
+    /// The value of a hexadecimal digit.
+    static func hexadecimalDigit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+
+    /// One character of two to four bytes, as RFC 3629 section 4 spells them: no overlong form, no surrogate,
+    /// nothing beyond U+10FFFF.
+    private static func scanMultibyte(
+        _ bytes: Span<UInt8>,
+        from start: Int,
+        first: UInt8
+    ) throws(JSONError) -> Int {
+        let count: Int
+        var second: ClosedRange<UInt8> = 0x80...0xBF
+        switch first {
+        case 0xC2...0xDF: count = 2
+        case 0xE0: (count, second) = (3, 0xA0...0xBF)
+        case 0xED: (count, second) = (3, 0x80...0x9F)
+        case 0xE1...0xEF: count = 3
+        case 0xF0: (count, second) = (4, 0x90...0xBF)
+        case 0xF4: (count, second) = (4, 0x80...0x8F)
+        case 0xF1...0xF3: count = 4
+        default: throw JSONError(.invalidUTF8, at: start)
+        }
+        guard start + count <= bytes.count else { throw JSONError(.invalidUTF8, at: start) }
+        guard second.contains(bytes[start + 1]) else { throw JSONError(.invalidUTF8, at: start + 1) }
+        for offset in start + 2..<start + count where bytes[offset] & 0xC0 != 0x80 {
+            throw JSONError(.invalidUTF8, at: offset)
+        }
+        return start + count
+    }
+}

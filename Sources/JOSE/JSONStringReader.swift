@@ -1,0 +1,87 @@
+/// Reads the value of a JSON string, UTF-8 byte by byte, with its escapes decoded (RFC 8259 section 7).
+///
+/// Meant for text the parser accepted; on any other it still ends and reads nothing outside its range.
+struct JSONStringReader {
+    private var offset: Int
+    private let end: Int
+    /// Bytes of a decoded `\u` escape that still have to be handed out, the next one lowest.
+    private var pending: UInt32 = 0
+    private var pendingCount = 0
+
+    init(_ range: Range<Int>) {
+        offset = range.lowerBound
+        end = range.upperBound
+    }
+
+    /// The next byte of the value; nil at its end.
+    mutating func next(in bytes: Span<UInt8>) -> UInt8? {
+        if pendingCount > 0 {
+            pendingCount -= 1
+            defer { pending >>= 8 }
+            return UInt8(truncatingIfNeeded: pending)
+        }
+        guard offset < end else { return nil }
+        let byte = bytes[offset]
+        offset += 1
+        guard byte == UInt8(ascii: "\\"), offset < end else { return byte }
+        let escape = bytes[offset]
+        offset += 1
+        switch escape {
+        case UInt8(ascii: "b"): return 0x08
+        case UInt8(ascii: "f"): return 0x0C
+        case UInt8(ascii: "n"): return 0x0A
+        case UInt8(ascii: "r"): return 0x0D
+        case UInt8(ascii: "t"): return 0x09
+        case UInt8(ascii: "u"): return nextOfCodePoint(in: bytes)
+        default: return escape
+        }
+    }
+
+    /// Decodes the digits after `\u`, with the second half of a pair, into UTF-8 and hands out its first byte.
+    private mutating func nextOfCodePoint(in bytes: Span<UInt8>) -> UInt8 {
+        var code = readFourDigits(in: bytes)
+        if code & 0xFC00 == 0xD800 {
+            // The parser has proven that the other half follows as `\uDC00` to `\uDFFF`.
+            offset = min(offset + 2, end)
+            code = 0x10000 + ((code & 0x3FF) << 10) + (readFourDigits(in: bytes) & 0x3FF)
+        }
+        switch code {
+        case ..<0x80: return UInt8(truncatingIfNeeded: code)
+        case ..<0x800: return start(0xC0 | code >> 6, code, continuationCount: 1)
+        case ..<0x10000: return start(0xE0 | code >> 12, code, continuationCount: 2)
+        default: return start(0xF0 | code >> 18, code, continuationCount: 3)
+        }
+    }
+
+    private mutating func start(_ first: UInt32, _ code: UInt32, continuationCount: Int) -> UInt8 {
+        pendingCount = continuationCount
+        pending = 0
+        for position in 0..<continuationCount {
+            // The lowest six bits come last in the text, so they go highest in `pending`.
+            let bits = 0x80 | (code >> UInt32(6 * position)) & 0x3F
+            pending |= bits << UInt32(8 * (continuationCount - 1 - position))
+        }
+        return UInt8(truncatingIfNeeded: first)
+    }
+
+    private mutating func readFourDigits(in bytes: Span<UInt8>) -> UInt32 {
+        var value: UInt32 = 0
+        for _ in 0..<4 where offset < end {
+            value = value << 4 | UInt32(JSONScanner.hexadecimalDigit(bytes[offset]) ?? 0)
+            offset += 1
+        }
+        return value
+    }
+}
+
+/// The text of a JSON string, apart from any document.
+package enum JSONText {
+    /// The value of a string the parser accepted, given what stands between its quotes.
+    package static func value(_ bytes: Span<UInt8>, _ range: Range<Int>) -> String {
+        var value: [UInt8] = []
+        value.reserveCapacity(range.count)
+        var reader = JSONStringReader(range)
+        while let byte = reader.next(in: bytes) { value.append(byte) }
+        return String(decoding: value, as: UTF8.self)
+    }
+}

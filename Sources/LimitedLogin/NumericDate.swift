@@ -1,0 +1,31 @@
+/// Seconds since 1970-01-01T00:00:00Z without leap seconds (RFC 7519 section 2, NumericDate).
+public struct NumericDate: Comparable, Hashable, Sendable {
+    /// The seconds: finite, from 0 to 2⁵³; fractions are legal.
+    public let secondsSince1970: Double
+
+    /// The last moment there is: 2⁵³ seconds, the greatest number up to which a double holds every integer.
+    public static let greatestSeconds: Double = 9_007_199_254_740_992
+
+    /// A moment; nil outside 0 to 2⁵³ seconds, and for what is not a number.
+    public init?(secondsSince1970: Double) {
+        guard secondsSince1970 >= 0, secondsSince1970 <= Self.greatestSeconds else { return nil }
+        self.secondsSince1970 = secondsSince1970
+    }
+
+    /// A moment in whole seconds; nil outside 0 to 2⁵³.
+    public init?(secondsSince1970: Int64) {
+        guard secondsSince1970 >= 0, secondsSince1970 <= 1 << 53 else { return nil }
+        self.secondsSince1970 = Double(secondsSince1970)
+    }
+
+    /// The whole seconds, rounded down.
+    public var wholeSeconds: Int64 {
+        // In range: the value is from 0 to 2⁵³.
+        Int64(secondsSince1970)
+    }
+
+    /// Whether the left moment is before the right one.
+    public static func < (left: NumericDate, right: NumericDate) -> Bool {
+        left.secondsSince1970 < right.secondsSince1970
+    }
+}

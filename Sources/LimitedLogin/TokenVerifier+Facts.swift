@@ -1,0 +1,114 @@
+internal import JOSE
+
+/// What an accepted token tells about the person. A claim of the wrong type drops its fact, never the token, as
+/// Facebook's SDK does it.
+extension TokenVerifier {
+    func facts(
+        _ payload: PayloadClaims,
+        _ times: (issuedAt: NumericDate, expiresAt: NumericDate),
+        _ tracking: LoginTracking,
+        _ header: JOSEHeader,
+        _ buffers: inout TokenBuffers
+    ) -> VerifiedClaims {
+        var claims = VerifiedClaims(issuedAt: times.issuedAt, expiresAt: times.expiresAt)
+        claims.tracking = tracking
+        // All of these were found to be strings above.
+        claims.issuer = buffers.text(payload.issuer) ?? 0..<0
+        claims.audience = buffers.text(try? audienceNode(payload, &buffers)) ?? 0..<0
+        claims.subject = buffers.text(payload.subject) ?? 0..<0
+        claims.tokenID = buffers.text(payload.tokenID) ?? 0..<0
+        claims.nonce = buffers.text(payload.nonce)
+        if let keyID = header.keyID { claims.keyID = buffers.headerDocument.range(keyID) }
+
+        claims.name = buffers.text(payload.name)
+        claims.firstName = buffers.text(payload.givenName)
+        claims.middleName = buffers.text(payload.middleName)
+        claims.lastName = buffers.text(payload.familyName)
+        claims.imageURL = buffers.text(payload.picture)
+        claims.email = buffers.text(payload.email)
+        claims.linkURL = buffers.text(payload.userLink)
+        claims.gender = buffers.text(payload.userGender)
+        claims.birthday = buffers.birthday(payload.userBirthday)
+        claims.ageRange = buffers.ageRange(payload.userAgeRange)
+        claims.hometown = buffers.place(payload.userHometown)
+        claims.location = buffers.place(payload.userLocation)
+        if let friends = payload.userFriends, buffers.isArrayOfStrings(friends) {
+            claims.friendsNode = friends
+            claims.friendIDs = buffers.payloadDocument.range(friends)
+        }
+        note(&claims)
+        return claims
+    }
+
+    /// Infers from each fact the permission that yields it.
+    private func note(_ claims: inout VerifiedClaims) {
+        var granted: PermissionSet = []
+        if claims.name != nil || claims.firstName != nil || claims.middleName != nil || claims.lastName != nil
+            || claims.imageURL != nil
+        {
+            granted.insert(Permission.publicProfile.bit)
+        }
+        if claims.email != nil { granted.insert(Permission.email.bit) }
+        if claims.ageRange != nil { granted.insert(Permission.userAgeRange.bit) }
+        if claims.birthday != nil { granted.insert(Permission.userBirthday.bit) }
+        if claims.friendIDs != nil { granted.insert(Permission.userFriends.bit) }
+        if claims.gender != nil { granted.insert(Permission.userGender.bit) }
+        if claims.hometown != nil { granted.insert(Permission.userHometown.bit) }
+        if claims.linkURL != nil { granted.insert(Permission.userLink.bit) }
+        if claims.location != nil { granted.insert(Permission.userLocation.bit) }
+        claims.permissions = granted
+        if claims.name != nil { granted.insert(Permission.gamingProfile.bit) }
+        if claims.imageURL != nil { granted.insert(Permission.gamingUserPicture.bit) }
+        claims.satisfiedPermissions = granted
+    }
+}
+
+extension TokenBuffers {
+    /// The text of a string; nil for what is no string.
+    fileprivate func text(_ node: Int?) -> Range<Int>? {
+        guard let node, payloadDocument.kind(node) == .string else { return nil }
+        return payloadDocument.range(node)
+    }
+
+    fileprivate mutating func birthday(_ node: Int?) -> Birthday? {
+        guard let node, payloadDocument.kind(node) == .string else { return nil }
+        guard payloadDocument.isEscaped(node) else { return Birthday(payload.span, payloadDocument.range(node)) }
+        decodeToScratch(node)
+        return Birthday(scratch.span, 0..<scratch.count)
+    }
+
+    /// `{"min": number, "max": number}`; a member of the wrong type drops the whole.
+    fileprivate func ageRange(_ node: Int?) -> AgeRange? {
+        guard let node, payloadDocument.kind(node) == .object else { return nil }
+        var minimum: Int?
+        var maximum: Int?
+        if let bound = member("min", of: node) {
+            guard let value = payloadDocument.integer(bound, in: payload.span) else { return nil }
+            minimum = Int(value)
+        }
+        if let bound = member("max", of: node) {
+            guard let value = payloadDocument.integer(bound, in: payload.span) else { return nil }
+            maximum = Int(value)
+        }
+        return AgeRange(minimum: minimum, maximum: maximum)
+    }
+
+    /// `{"id": string, "name": string}`; a place without both is none.
+    fileprivate func place(_ node: Int?) -> VerifiedClaims.Place? {
+        guard let node, payloadDocument.kind(node) == .object,
+            let id = text(member("id", of: node)),
+            let name = text(member("name", of: node))
+        else { return nil }
+        return VerifiedClaims.Place(id: id, name: name)
+    }
+
+    fileprivate func isArrayOfStrings(_ node: Int) -> Bool {
+        guard payloadDocument.kind(node) == .array else { return false }
+        var element = payloadDocument.firstChild(node)
+        while element < payloadDocument.next(node) {
+            guard payloadDocument.kind(element) == .string else { return false }
+            element = payloadDocument.next(element)
+        }
+        return true
+    }
+}

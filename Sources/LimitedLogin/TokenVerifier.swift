@@ -1,0 +1,92 @@
+/// Decides whether an id token is genuine, meant for this app, fresh, and tied to this login.
+///
+/// A pure function of the token, the expectation, the keys and the time: it fetches nothing, keeps nothing and
+/// asks no clock. It does not remember tokens: that a token or nonce is used once is for the caller to see to,
+/// by forgetting the nonce once it was accepted (or by storing `jti` until `exp`).
+public struct TokenVerifier: Sendable {
+    /// What is accepted.
+    public let policy: VerificationPolicy
+    let apps: ByteStringSet
+    let issuers: ByteStringSet
+
+    /// A verifier for one policy.
+    public init(policy: VerificationPolicy) {
+        self.policy = policy
+        self.apps = ByteStringSet(policy.appIDs)
+        self.issuers = ByteStringSet(policy.issuers)
+    }
+
+    /// Judges a token given as bytes; allocates nothing when it is good.
+    ///
+    /// The steps stand in the order of their cost, and no claim is read before the signature is good.
+    /// - Parameters:
+    ///   - token: the JWS in compact serialization.
+    ///   - binding: what ties the token to the login.
+    ///   - value: the nonce, raw nonce or subject, escapes decoded; empty for `.unbound`.
+    ///   - appID: the one app the token must be for; empty for any configured app.
+    ///   - keys: the keys of the policy's issuers.
+    ///   - now: the time to judge as of.
+    ///   - workspace: this worker's buffers; afterwards they hold the token's header, key ID and payload.
+    package func judge(
+        _ token: Span<UInt8>,
+        binding: BindingKind,
+        value: Span<UInt8>,
+        appID: Span<UInt8>,
+        keys: VerificationKeys,
+        now: NumericDate,
+        workspace: VerificationWorkspace
+    ) throws(TokenRejection) -> VerifiedClaims {
+        try verdict(token, binding, value, appID, keys, now, &workspace.buffers)
+    }
+
+    /// The verdict, from top to bottom.
+    private func verdict(
+        _ token: Span<UInt8>,
+        _ binding: BindingKind,
+        _ value: Span<UInt8>,
+        _ appID: Span<UInt8>,
+        _ keys: VerificationKeys,
+        _ now: NumericDate,
+        _ buffers: inout TokenBuffers
+    ) throws(TokenRejection) -> VerifiedClaims {
+        buffers.keyID.removeAll(keepingCapacity: true)
+        // What the caller expects can be meant.
+        try checkExpectation(binding, value, appID)
+        // At most 8 KiB, before any work is done.
+        try checkSize(token)
+        // Three parts (RFC 7515 section 7.1), each strict base64url (section 2).
+        let jws = try split(token)
+        try decodeParts(jws, of: token, &buffers)
+        // The header: one JSON object that names no member twice (RFC 7515 section 4).
+        let header = try readHeader(&buffers)
+        // `alg` is exactly RS256 (RFC 8725 section 3.1): fixed here, never chosen by the token.
+        try checkAlgorithm(header, &buffers)
+        // No `crit` (RFC 7515 section 4.1.11) and no `b64` (RFC 7797 section 6): no extension is understood.
+        try checkCriticalHeader(header)
+        // `typ` is absent or JWT (RFC 8725 section 3.11); nothing encrypted, nothing nested.
+        try checkType(header, &buffers)
+        // `kid` is a non-empty string (RFC 7515 section 4.1.4).
+        try readKeyID(header, &buffers)
+        // The key comes from the issuer's set by that name; jku, jwk, x5u and x5c are never read.
+        let key = try findKey(in: keys, &buffers)
+        // RSASSA-PKCS1-v1_5 with SHA-256 over the very bytes received (RFC 7518 section 3.3, RFC 8017 section 8.2.2).
+        try checkSignature(jws, of: token, key, &buffers)
+        // From here on the token's words are the issuer's. The payload: one JSON object, no member twice
+        // (RFC 7519 section 4).
+        let payload = try readPayload(&buffers)
+        // `iss` is one of the configured issuers, byte for byte (OpenID Connect Core section 3.1.3.7 step 2).
+        try checkIssuer(payload, &buffers)
+        // `aud` is one configured app and no other; `azp`, where there, is the same (steps 3 to 5).
+        try checkAudience(payload, appID, &buffers)
+        // now < `exp` + skew; `iat`, `nbf` <= now + skew; not too old (steps 9 and 10, RFC 7519 section 4.1.5).
+        let times = try checkTimes(payload, now, &buffers)
+        // `sub` and `jti` are there and not empty (OpenID Connect Core section 2, RFC 7519 section 4.1.7).
+        try checkIdentity(payload, &buffers)
+        // The token belongs to this login: `nonce` (step 11) or `sub` (section 12.2) as expected.
+        try checkBinding(payload, binding, value, &buffers)
+        // `at_hash` shows that an access token came with it (OpenID Connect Core section 3.2.2.9).
+        let tracking = try checkTracking(payload, &buffers)
+        // Everything is checked; what remains is to tell what the token says.
+        return facts(payload, times, tracking, header, &buffers)
+    }
+}

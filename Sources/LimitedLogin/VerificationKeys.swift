@@ -1,0 +1,38 @@
+public import JOSE
+internal import OpenSSL
+
+/// The keys of a JWK Set made ready to verify: one worker's own, found by key ID.
+///
+/// Not Sendable: each worker makes its own from the shared set, so that no lock and no reference count passes
+/// between them on the way of a request.
+public final class VerificationKeys {
+    private struct Entry {
+        let keyID: [UInt8]
+        let key: RSAPublicKey
+    }
+
+    private var entries: [Entry] = []
+
+    /// Makes each usable key of the set ready. A key OpenSSL refuses is left out, as the set's other unusable
+    /// keys are.
+    public init(_ set: JSONWebKeySet) {
+        for key in set.keys {
+            guard let ready = try? RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent) else { continue }
+            entries.append(Entry(keyID: Array(key.keyID.utf8), key: ready))
+        }
+    }
+
+    /// Whether no key can verify anything.
+    public var isEmpty: Bool { entries.isEmpty }
+
+    /// The number of keys.
+    public var count: Int { entries.count }
+
+    /// The key with exactly this key ID (RFC 7515 section 4.1.4: a case-sensitive string, compared byte for byte).
+    ///
+    /// The ID is never more than the name looked up here: no path, query or address is made from it.
+    func key(withID keyID: [UInt8]) -> RSAPublicKey? {
+        for entry in entries where entry.keyID == keyID { return entry.key }
+        return nil
+    }
+}

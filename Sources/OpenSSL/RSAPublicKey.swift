@@ -1,0 +1,60 @@
+internal import COpenSSL
+
+/// An RSA public key with a verification context for RSASSA-PKCS1-v1_5 and SHA-256 (RFC 8017 section 8.2.2)
+/// that is initialised once and used again for every signature.
+///
+/// Not Sendable: one for each worker and key, so that no lock or reference count is shared between workers.
+@safe package final class RSAPublicKey {
+    /// The length in bytes of the modulus, hence of every signature under this key.
+    package let modulusByteCount: Int
+    private let key: OpaquePointer
+    private let context: OpaquePointer
+
+    /// Makes a key from big-endian integers. Policy about sizes belongs to the caller.
+    package init(modulus: [UInt8], exponent: [UInt8]) throws(OpenSSLError) {
+        let key = unsafe try RSAKeyBuilder.makePublicKey(modulus: modulus, exponent: exponent)
+        guard let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, key, nil) else {
+            unsafe EVP_PKEY_free(key)
+            throw OpenSSLError("EVP_PKEY_CTX_new_from_pkey")
+        }
+        guard unsafe EVP_PKEY_verify_init(context) == 1,
+            unsafe EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PADDING) == 1,
+            unsafe EVP_PKEY_CTX_set_signature_md(context, EVP_sha256()) == 1
+        else {
+            unsafe EVP_PKEY_CTX_free(context)
+            unsafe EVP_PKEY_free(key)
+            throw OpenSSLError("EVP_PKEY_verify_init")
+        }
+        self.modulusByteCount = Int(unsafe EVP_PKEY_get_size(key))
+        unsafe self.key = key
+        unsafe self.context = context
+    }
+
+    deinit {
+        unsafe EVP_PKEY_CTX_free(context)
+        unsafe EVP_PKEY_free(key)
+    }
+
+    /// Whether `signature` is this key's signature of the message with the given digest.
+    ///
+    /// The one return value that means yes is 1; zero and every negative value are a no. The thread's
+    /// error queue is empty afterwards.
+    package func isValidSignature(_ signature: Span<UInt8>, of digest: SHA256Digest) -> Bool {
+        let digestBytes = digest.bytes
+        let hash = digestBytes.span
+        let result = unsafe signature.withUnsafeBufferPointer { signatureBytes in
+            unsafe hash.withUnsafeBufferPointer { hashBytes in
+                unsafe EVP_PKEY_verify(
+                    context,
+                    signatureBytes.baseAddress,
+                    signatureBytes.count,
+                    hashBytes.baseAddress,
+                    hashBytes.count
+                )
+            }
+        }
+        if result == 1 { return true }
+        OpenSSLError.clearQueue()
+        return false
+    }
+}

@@ -1,0 +1,53 @@
+/// The claims of a token to mint. Nil leaves a claim out.
+package struct MintedClaims: Sendable {
+    /// `iss`
+    package var issuer: String? = "https://www.facebook.com"
+    /// `aud`
+    package var audience: String?
+    /// `sub`
+    package var subject: String?
+    /// `iat`, in seconds since 1970
+    package var issuedAt: Int64?
+    /// `exp`, in seconds since 1970
+    package var expiresAt: Int64?
+    /// `jti`
+    package var tokenID: String?
+    /// `nonce`
+    package var nonce: String?
+    /// `at_hash`
+    package var accessTokenHash: String?
+    package var email: String?
+    package var givenName: String?
+    package var middleName: String?
+    package var familyName: String?
+    package var name: String?
+    package var picture: String?
+    package var friendIDs: [String]?
+    package var birthday: String?
+    package var ageRange: (minimum: Int?, maximum: Int?)?
+    package var hometown: (id: String, name: String)?
+    package var location: (id: String, name: String)?
+    package var gender: String?
+    package var link: String?
+    /// `cnf.jkt`: the thumbprint of a DPoP key
+    package var confirmationThumbprint: String?
+
+    /// The claims every token has, with a fresh `jti`, and Facebook's life of an hour from `issuedAt`.
+    package init(audience: String, subject: String, nonce: String, issuedAt: Int64) {
+        self.audience = audience
+        self.subject = subject
+        self.nonce = nonce
+        self.issuedAt = issuedAt
+        self.expiresAt = issuedAt &+ 3600
+        self.tokenID = Self.makeTokenID()
+    }
+
+    /// A `jti` in Facebook's form: four letters or digits, a full stop, 64 hexadecimal digits.
+    package static func makeTokenID() -> String {
+        let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
+        let digits = Array("0123456789abcdef")
+        let prefix = (0..<4).compactMap { _ in letters.randomElement() }
+        let suffix = (0..<64).compactMap { _ in digits.randomElement() }
+        return String(prefix) + "." + String(suffix)
+    }
+}

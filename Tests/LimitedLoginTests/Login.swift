@@ -1,0 +1,125 @@
+import JOSE
+import LimitedLogin
+import OpenSSL
+import StandInIssuer
+import TestSupport
+
+/// One login with a good token, to be bent by each test.
+struct Login {
+    static let appID = "1234567890123456"
+    static let userID = "10158273645546372"
+    static let nonce = "0B6F5C35-92C1-4E5C-9D0C-5B5F7A3C2D11"
+    static let now: Int64 = 1_700_000_000
+
+    /// The claims of a login a moment ago.
+    static var claims: MintedClaims {
+        MintedClaims(audience: appID, subject: userID, nonce: nonce, issuedAt: now - 5)
+    }
+
+    /// The claims of a person who granted all there is.
+    static var fullClaims: MintedClaims {
+        var claims = claims
+        claims.email = "zoë@example.com"
+        claims.givenName = "Zoë"
+        claims.middleName = "Q."
+        claims.familyName = "Müller 😀"
+        claims.name = "Zoë Q. Müller 😀"
+        claims.picture =
+            "https://platform-lookaside.fbsbx.com/platform/profilepic/?asid=1&height=100&ext=1702592000&hash=AbC"
+        claims.friendIDs = ["1122", "3344", "5566"]
+        claims.birthday = "01/02/1990"
+        claims.ageRange = (21, nil)
+        claims.hometown = ("112724962075996", "Martinez, California")
+        claims.location = ("110843418940484", "Seattle, Washington")
+        claims.gender = "female"
+        claims.link = "https://www.facebook.com/app_scoped_user_id/x/"
+        claims.confirmationThumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
+        return claims
+    }
+
+    static func verifier(
+        maximumAge: Int? = nil,
+        binding: VerificationPolicy.Binding = .required,
+        tracking: VerificationPolicy.Tracking = .any,
+        skew: Int = 60
+    ) throws -> TokenVerifier {
+        TokenVerifier(
+            policy: try VerificationPolicy(
+                appIDs: ["42", appID, "77777"],
+                clockSkewSeconds: skew,
+                maximumTokenAgeSeconds: maximumAge,
+                binding: binding,
+                tracking: tracking
+            )
+        )
+    }
+
+    static func date(_ seconds: Int64 = now) throws -> NumericDate {
+        guard let date = NumericDate(secondsSince1970: seconds) else { throw TestFailure("no date: \(seconds)") }
+        return date
+    }
+
+    static func nonce(_ text: String = nonce) throws -> Nonce {
+        guard let nonce = Nonce(text) else { throw TestFailure("no nonce: \(text)") }
+        return nonce
+    }
+
+    /// Judges a token as this login's.
+    static func verify(
+        _ token: String,
+        with verifier: TokenVerifier? = nil,
+        binding: TokenBinding? = nil,
+        appID: String? = nil,
+        keys: JSONWebKeySet = StandInKeys.set,
+        at now: Int64 = now
+    ) throws -> VerifiedToken {
+        let expected = try binding ?? .nonce(nonce())
+        return try (verifier ?? Self.verifier()).verify(
+            token,
+            expecting: TokenExpectation(binding: expected, appID: appID),
+            keys: keys,
+            now: date(now)
+        )
+    }
+
+    /// The reason a token is refused for; nil when it is accepted.
+    static func rejection(
+        of token: String,
+        with verifier: TokenVerifier? = nil,
+        binding: TokenBinding? = nil,
+        appID: String? = nil,
+        keys: JSONWebKeySet = StandInKeys.set,
+        at now: Int64 = now
+    ) throws -> TokenRejection? {
+        do {
+            _ = try verify(token, with: verifier, binding: binding, appID: appID, keys: keys, at: now)
+            return nil
+        } catch let rejection as TokenRejection {
+            return rejection
+        }
+    }
+
+    /// A token whose header is this JSON text.
+    static func token(header: String) throws -> String {
+        try StandInKeys.current.mint(header: Array(header.utf8), payload: claims.payload)
+    }
+
+    /// A token whose payload is this JSON text.
+    static func token(payload: String) throws -> String {
+        try StandInKeys.current.mint(header: StandInKeys.current.header, payload: Array(payload.utf8))
+    }
+
+    /// A good token with one claim set to JSON text; nil removes it.
+    static func token(_ claim: String, _ json: String?) throws -> String {
+        var members = claims.members.filter { $0.name != claim }
+        if let json { members.append((claim, json)) }
+        return try StandInKeys.current.mint(members: members)
+    }
+}
+
+/// What went wrong in a test's own preparations.
+struct TestFailure: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}

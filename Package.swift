@@ -41,7 +41,7 @@ let package = Package(
         .target(
             name: "VerificationService",
             dependencies: [
-                "LimitedLogin", "KeySets", "HTTP1", "Networking", "JOSE",
+                "LimitedLogin", "KeySets", "HTTP1", "Networking", "JOSE", "OpenSSL",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),

@@ -30,21 +30,21 @@ package struct ClientKeys: Sendable, Equatable {
         for (index, line) in text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
             let words = line.split { $0 == 0x20 || $0 == 0x09 || $0 == 0x0d }
             guard let first = words.first, first.first != UInt8(ascii: "#") else { continue }
-            let where_ = "\(place): line \(index + 1)"
+            let linePlace = "\(place): line \(index + 1)"
             guard words.count == 2, let name = Self.name(first) else {
                 throw ConfigurationError(
-                    place: where_,
+                    place: linePlace,
                     reason: "a client's line is its name, of [A-Za-z0-9._-], and the SHA-256 of its key"
                 )
             }
             guard let digest = Self.digest(words[1]) else {
-                throw ConfigurationError(place: where_, reason: "the key's SHA-256 must be 64 hexadecimal digits")
+                throw ConfigurationError(place: linePlace, reason: "the key's SHA-256 must be 64 hexadecimal digits")
             }
             guard !entries.contains(where: { $0.digest == digest }) else {
-                throw ConfigurationError(place: where_, reason: "the same key stands in the file twice")
+                throw ConfigurationError(place: linePlace, reason: "the same key stands in the file twice")
             }
             guard entries.count < Self.countLimit else {
-                throw ConfigurationError(place: where_, reason: "there are more than \(Self.countLimit) keys")
+                throw ConfigurationError(place: linePlace, reason: "there are more than \(Self.countLimit) keys")
             }
             let client = names.firstIndex(of: name) ?? names.count
             if client == names.count { names.append(name) }

@@ -33,7 +33,11 @@ let package = Package(
         .target(name: "HTTP1", swiftSettings: strict),
         .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL"], swiftSettings: strict),
         .target(name: "KeySets", dependencies: ["JOSE", "OpenSSL", "Networking"], swiftSettings: strict),
-        .target(name: "StandInIssuer", dependencies: ["JOSE", "OpenSSL", "HTTP1", "Networking"], swiftSettings: strict),
+        .target(
+            name: "StandInIssuer",
+            dependencies: ["JOSE", "OpenSSL", "HTTP1", "Networking"],
+            swiftSettings: strict
+        ),
         .target(
             name: "VerificationService",
             dependencies: [
@@ -53,13 +57,20 @@ let package = Package(
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: strict
         ),
         .target(
             name: "TestSupport",
-            dependencies: ["JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer"],
+            dependencies: ["COpenSSL", "JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer"],
             path: "Tests/TestSupport",
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "http11-probe-server",
+            dependencies: ["Networking", "TestSupport"],
+            path: "Tests/Http11ProbeServer",
             swiftSettings: strict
         ),
         .testTarget(name: "OpenSSLTests", dependencies: ["OpenSSL", "TestSupport"], swiftSettings: strict),
@@ -77,7 +88,7 @@ let package = Package(
         ),
         .testTarget(
             name: "KeySetsTests",
-            dependencies: ["KeySets", "JOSE", "OpenSSL", "Networking", "HTTP1", "TestSupport"],
+            dependencies: ["KeySets", "JOSE", "OpenSSL", "Networking", "HTTP1", "StandInIssuer", "TestSupport"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -91,7 +102,9 @@ let package = Package(
         ),
         .testTarget(
             name: "ConformanceTests",
-            dependencies: ["LimitedLogin", "KeySets", "JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer", "TestSupport"],
+            dependencies: [
+                "LimitedLogin", "KeySets", "JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer", "TestSupport",
+            ],
             swiftSettings: strict
         ),
         .testTarget(

@@ -15,4 +15,9 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
+#include "tls.h"
+
+/* A compound macro, which Swift cannot import by its own name. */
+static const int COpenSSL_EVP_PKEY_PUBLIC_KEY = EVP_PKEY_PUBLIC_KEY;
+
 #endif

@@ -1,6 +1,44 @@
-import ArgumentParser
+internal import ArgumentParser
+internal import FoundationEssentials
 
+/// The root command; every subcommand has a file of its own.
+struct LimitedLoginCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "limited-login",
+        abstract: "Decides whether a Facebook Limited Login id token is genuine, meant for this app, fresh and tied "
+            + "to this login.",
+        discussion: """
+            Start with 'limited-login demo': it needs no network and no Facebook app.
+            Every setting is a flag, an environment variable or a member of the configuration file, in this order \
+            of precedence; 'limited-login check-config' shows what is in force.
+            """,
+        version: BuildInformation.version,
+        subcommands: [
+            Serve.self, Demo.self, Issuer.self, Verify.self, Keys.self, CheckConfig.self, HealthCheck.self,
+        ]
+    )
+}
+
+/// The entry: it differs from the library's own only in the exit code of `verify`'s usage mistakes.
 @main
-struct LimitedLoginCommand: ParsableCommand {
-    func run() {}
+enum Main {
+    static func main() async {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        do {
+            var command = try LimitedLoginCommand.parseAsRoot(arguments)
+            if var asynchronous = command as? any AsyncParsableCommand {
+                try await asynchronous.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            let code = LimitedLoginCommand.exitCode(for: error)
+            // `verify` is used in scripts that tell 0, 1, 2 and 3 apart, as grep's users do.
+            if arguments.first == Verify._commandName, code == .validationFailure {
+                StandardError.write(LimitedLoginCommand.fullMessage(for: error))
+                Verify.exit(withError: ExitCode(2))
+            }
+            LimitedLoginCommand.exit(withError: error)
+        }
+    }
 }

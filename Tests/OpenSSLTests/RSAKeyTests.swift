@@ -92,7 +92,7 @@ struct RSAKeyTests {
 
     @Test("Exponents other than 65537 verify too", arguments: [[3], [1, 1], [1], [2, 0, 0, 0, 1]] as [[UInt8]])
     func exponents(exponent: [UInt8]) throws {
-        // No private key is made for these; what counts is that the chain of squarings never traps.
+        // No private key is made for these; what counts is that nothing traps.
         let key = try RSAPrivateKey.generate(bits: 2048)
         let verifier = try RSAPublicKey(modulus: key.modulus, exponent: exponent)
         let signature = try key.signature(for: [1])

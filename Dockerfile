@@ -1,0 +1,52 @@
+# The whole service in one static binary on an empty root: no shell, no libc, no package manager.
+#
+#   docker build --tag limited-login .
+#   docker run --rm --publish 8080:8080 --env LIMITED_LOGIN_APP_IDS=<your app id> limited-login
+#
+# Nothing is written at run time, so it runs with --read-only and --cap-drop=ALL as it is.
+
+FROM swift:6.3.1-bookworm AS build
+# A pinned Debian version would be withdrawn with the next security fix, and the fix is what is wanted.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends ca-certificates libssl-dev \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /build
+
+# Dependencies in a layer of their own: it is kept until the manifest changes.
+COPY Package.swift ./
+RUN swift package resolve
+
+# The manifest names the test targets, so their folders must be there although nothing in them is compiled.
+# Debug information would be stripped anyway, and with it two builds of the same source differ.
+COPY Sources Sources
+COPY Tests Tests
+RUN swift build --configuration release --product limited-login -debug-info-format none \
+      -Xswiftc -static-executable -Xlinker --strip-all
+
+# The trust store lies where Debian keeps it, and where the linked OpenSSL looks when told nothing.
+# /etc/nsswitch.conf names the two sources of host names that glibc carries within itself.
+RUN install -D "$(swift build --configuration release --show-bin-path)/limited-login" /image/limited-login \
+    && install -D --mode=644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt \
+    && install -d /image/usr/lib/ssl \
+    && ln -s /etc/ssl/certs/ca-certificates.crt /image/usr/lib/ssl/cert.pem \
+    && echo 'hosts: files dns' > /image/etc/nsswitch.conf
+
+FROM scratch
+ARG VERSION=unreleased
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="limited-login" \
+      org.opencontainers.image.description="Verifies Facebook Limited Login id tokens and returns the Profile" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY --from=build /image /
+# The runtime's crash reporter is a program of its own, which is not here: do not look for it at every start.
+ENV LIMITED_LOGIN_LISTEN=0.0.0.0:8080 \
+    LIMITED_LOGIN_ADMIN_LISTEN=0.0.0.0:8081 \
+    SWIFT_BACKTRACE=enable=no
+USER 65532:65532
+EXPOSE 8080 8081
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=3s --start-period=5s --retries=3 CMD ["/limited-login", "healthcheck"]
+ENTRYPOINT ["/limited-login"]
+CMD ["serve"]

@@ -1,0 +1,77 @@
+#ifndef LIMITED_LOGIN_COPENSSL_TLS_H
+#define LIMITED_LOGIN_COPENSSL_TLS_H
+
+// What Swift cannot call by itself: OpenSSL's function-like macros, and a socket BIO. OpenSSL's own socket BIO writes
+// with write(2), so that a peer that has gone away ends the whole process by SIGPIPE; this one sends with MSG_NOSIGNAL.
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include <openssl/bio.h>
+#include <openssl/ssl.h>
+
+static inline int COpenSSL_BIO_socket_write(BIO *bio, const char *bytes, int count) {
+    BIO_clear_retry_flags(bio);
+    if (bytes == NULL || count <= 0) return 0;
+    ssize_t sent = send((int)(intptr_t)BIO_get_data(bio), bytes, (size_t)count, MSG_NOSIGNAL);
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) BIO_set_retry_write(bio);
+    return (int)sent;
+}
+
+static inline int COpenSSL_BIO_socket_read(BIO *bio, char *bytes, int count) {
+    BIO_clear_retry_flags(bio);
+    if (bytes == NULL || count <= 0) return 0;
+    ssize_t received = recv((int)(intptr_t)BIO_get_data(bio), bytes, (size_t)count, 0);
+    if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) BIO_set_retry_read(bio);
+    if (received == 0) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
+    return (int)received;
+}
+
+static inline long COpenSSL_BIO_socket_control(BIO *bio, int command, long number, void *pointer) {
+    (void)number;
+    (void)pointer;
+    switch (command) {
+    case BIO_CTRL_FLUSH: return 1;
+    case BIO_CTRL_EOF: return BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0;
+    default: return 0;
+    }
+}
+
+/// The method table of the socket BIO; made once, kept for the life of the process. NULL when memory is short.
+static inline BIO_METHOD *COpenSSL_BIO_socket_method(void) {
+    BIO_METHOD *method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket without SIGPIPE");
+    if (method == NULL) return NULL;
+    BIO_meth_set_write(method, COpenSSL_BIO_socket_write);
+    BIO_meth_set_read(method, COpenSSL_BIO_socket_read);
+    BIO_meth_set_ctrl(method, COpenSSL_BIO_socket_control);
+    return method;
+}
+
+/// A BIO over a descriptor that stays the caller's. NULL when memory is short.
+static inline BIO *COpenSSL_BIO_new_socket(const BIO_METHOD *method, int descriptor) {
+    BIO *bio = BIO_new(method);
+    if (bio == NULL) return NULL;
+    BIO_set_data(bio, (void *)(intptr_t)descriptor);
+    BIO_set_init(bio, 1);
+    return bio;
+}
+
+/// TLS 1.2 or newer, no renegotiation, no compression; writes may be partial and may move their buffer; buffers are
+/// given back while a connection is idle. Returns 1 on success.
+static inline int COpenSSL_SSL_CTX_harden(SSL_CTX *context) {
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+    SSL_CTX_set_mode(
+        context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+    return (int)SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+}
+
+static inline void COpenSSL_SSL_CTX_set_session_cache(SSL_CTX *context, int serves) {
+    SSL_CTX_set_session_cache_mode(context, serves ? SSL_SESS_CACHE_SERVER : SSL_SESS_CACHE_OFF);
+}
+
+static inline int COpenSSL_SSL_set_host_name(SSL *connection, const char *name) {
+    return (int)SSL_set_tlsext_host_name(connection, name);
+}
+
+#endif

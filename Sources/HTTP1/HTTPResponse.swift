@@ -1,0 +1,63 @@
+/// One response, filled in by a handler. The value is reused: its storage survives ``reset()``.
+///
+/// `Date`, `Content-Length`, `Connection` and `Transfer-Encoding` belong to the encoder; a handler adds none of them.
+package struct HTTPResponse: ~Copyable {
+    /// The status code, 200 … 599.
+    package var status: UInt16 = 200
+    /// Whole field lines, each with its CRLF, in the order they were added.
+    package private(set) var fields: [UInt8] = []
+    /// The content. For HEAD it is what GET would send: the encoder sends its length alone (RFC 9110 §9.3.2).
+    package var body: [UInt8] = []
+    /// True where the connection must end after this response.
+    package var closesConnection = false
+
+    package init() {}
+
+    /// Forgets the response and keeps the storage.
+    package mutating func reset() {
+        status = 200
+        fields.removeAll(keepingCapacity: true)
+        body.removeAll(keepingCapacity: true)
+        closesConnection = false
+    }
+
+    /// Adds one whole constant field line without its CRLF, for instance `Cache-Control: no-store`.
+    package mutating func addField(_ line: StaticString) {
+        // A StaticString's bytes are a constant of the program; nothing from outside can be in it.
+        unsafe fields.append(contentsOf: UnsafeBufferPointer(start: line.utf8Start, count: line.utf8CodeUnitCount))
+        fields.append(ASCII.carriageReturn)
+        fields.append(ASCII.lineFeed)
+    }
+
+    /// Adds a field with a value made at run time.
+    /// - Returns: False, and nothing added, where the value holds a control byte other than a tab, so that it could
+    ///   split the response (RFC 9112 §11.1).
+    @discardableResult
+    package mutating func addField(_ name: StaticString, _ value: Span<UInt8>) -> Bool {
+        for index in value.indices where !FieldGrammar.isValueByte(value[index]) {
+            return false
+        }
+        // As above: a constant of the program.
+        unsafe fields.append(contentsOf: UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
+        fields.append(UInt8(ascii: ":"))
+        fields.append(ASCII.space)
+        for index in value.indices {
+            fields.append(value[index])
+        }
+        fields.append(ASCII.carriageReturn)
+        fields.append(ASCII.lineFeed)
+        return true
+    }
+
+    /// As above, for an array.
+    @discardableResult
+    package mutating func addField(_ name: StaticString, _ value: [UInt8]) -> Bool {
+        addField(name, value.span)
+    }
+
+    /// As above, for text.
+    @discardableResult
+    package mutating func addField(_ name: StaticString, _ value: String) -> Bool {
+        addField(name, Array(value.utf8).span)
+    }
+}

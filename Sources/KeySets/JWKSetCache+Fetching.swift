@@ -1,0 +1,146 @@
+internal import Dispatch
+internal import JOSE
+internal import Networking
+
+extension JWKSetCache {
+    /// Asks the sources and applies the outcome. Runs on the queue; the machine has begun this fetch.
+    func runFetch(_ reason: JWKSetEvent.Reason) {
+        events(.fetchStarted(reason: reason))
+        announcePhase(at: clock())
+        let began = clock()
+        let result = askSources(for: reason)
+        let now = clock()
+        switch result {
+        case .success(let answer): accept(answer, duration: now.duration(since: began), at: now)
+        case .failure(let failure): reject(failure, at: now)
+        }
+        announcePhase(at: now)
+        notifyWaiters()
+        arm()
+    }
+
+    /// Evaluates what is due: a refresh, a retry, a state that changed by time alone.
+    package func tick() {
+        let now = clock()
+        let due = storage.withLock { $0.machine.wake(at: now) }
+        announcePhase(at: now)
+        if let due { runFetch(due) } else { arm() }
+    }
+
+    /// Sees to it that ``tick()`` runs when the next thing is due. Only the alarm set last rings.
+    func arm() {
+        let now = clock()
+        let alarm: (at: MonotonicInstant, number: UInt64)? = storage.withLock { storage in
+            storage.alarm += 1
+            return storage.machine.nextWake(after: now).map { ($0, storage.alarm) }
+        }
+        guard let alarm else { return }
+        let delay = Int(clamping: alarm.at.nanoseconds(since: now))
+        queue.asyncAfter(deadline: .now() + .nanoseconds(delay)) { [weak self] in
+            guard let self, self.storage.withLock({ $0.alarm == alarm.number }) else { return }
+            self.tick()
+        }
+    }
+
+    /// Tells everyone who waits for a fetch that one has ended.
+    func notifyWaiters() {
+        let (handlers, waiters) = storage.withLock { storage in
+            let waiters = Array(storage.waiters.values)
+            storage.waiters.removeAll()
+            return (storage.updateHandlers, waiters)
+        }
+        for handler in handlers { handler() }
+        for waiter in waiters { waiter() }
+    }
+
+    func announcePhase(at now: MonotonicInstant) {
+        let change: JWKSetEvent? = storage.withLock { storage in
+            let phase = storage.machine.phase(at: now)
+            let announced = storage.announcedPhase
+            guard phase != announced else { return nil }
+            storage.announcedPhase = phase
+            return .phaseChanged(from: announced, to: phase)
+        }
+        if let change { events(change) }
+    }
+
+    private func reject(_ failure: SourcesFailure, at now: MonotonicInstant) {
+        let event: JWKSetEvent = storage.withLock { storage in
+            storage.machine.end(.failed(retryAfterSeconds: failure.retryAfterSeconds), at: now)
+            storage.counters.fetchesFailed += 1
+            storage.lastError = failure.reason
+            var wait = Duration.zero
+            if case .backingOff(let until) = storage.machine.fetch { wait = until.duration(since: now) }
+            return .fetchFailed(
+                reason: failure.reason,
+                consecutiveFailures: storage.machine.consecutiveFailures,
+                nextAttempt: wait
+            )
+        }
+        events(event)
+    }
+
+    private func accept(_ answer: SourceAnswer, duration: Duration, at now: MonotonicInstant) {
+        let (outcome, bytes) = storage.withLock { storage in
+            let changed = take(answer, in: &storage, at: now)
+            storage.lastError = nil
+            return (changed, seedFile == nil ? [] : storage.bytes)
+        }
+        let life = storage.withLock { $0.machine.timeToLive(of: answer.freshness) }
+        events(
+            .fetchSucceeded(source: answer.sourceName, changed: outcome != nil, duration: duration, timeToLive: life)
+        )
+        if let change = outcome {
+            events(change.event(source: answer.sourceName))
+            for key in answer.keySet?.ignoredKeys ?? [] { events(key.event(source: answer.sourceName)) }
+        }
+        writeSeed(bytes)
+    }
+
+    /// Puts a good answer in force; answers what changed, or nil when the keys are those of before.
+    private func take(
+        _ answer: SourceAnswer,
+        in storage: inout Storage,
+        at now: MonotonicInstant
+    ) -> KeySetChange? {
+        let before = storage.snapshot
+        let keySet = answer.keySet ?? before.keySet
+        let change = before.epoch == 0 || keySet != before.keySet ? KeySetChange(from: before.keySet, to: keySet) : nil
+        storage.machine.end(change == nil ? .unchanged(answer.freshness) : .replaced(answer.freshness), at: now)
+        storage.currentSource = answer.sourceIndex
+        if let document = answer.document {
+            storage.validator = document.validator
+            if seedFile != nil { storage.bytes = document.bytes }
+        }
+        if change == nil {
+            storage.counters.fetchesUnchanged += 1
+        } else {
+            storage.counters.fetchesReplaced += 1
+        }
+        storage.ageWhenPublished = .zero
+        let version = before.keySetVersion + (change == nil ? 0 : 1)
+        publish(keySet, version: version, source: answer.sourceName, in: &storage, at: now)
+        return change
+    }
+
+    /// Publishes keys with the times the machine has given them.
+    func publish(
+        _ keySet: JSONWebKeySet,
+        version: UInt64,
+        source: String,
+        in storage: inout Storage,
+        at now: MonotonicInstant
+    ) {
+        guard let times = storage.machine.times else { return }
+        let snapshot = JWKSetSnapshot(
+            epoch: storage.snapshot.epoch + 1,
+            keySetVersion: version,
+            keySet: keySet,
+            source: source,
+            fetchedAt: now,
+            expiresAt: times.expiresAt,
+            usableUntil: times.usableUntil
+        )
+        publish(snapshot, in: &storage)
+    }
+}

@@ -1,0 +1,73 @@
+internal import Dispatch
+public import JOSE
+internal import Networking
+
+extension JWKSetCache {
+    /// The keys that verify now, for a token of this key ID: waits for a fetch where that may bring the key.
+    ///
+    /// Waits at most ``JWKSetCacheLimits/waitForFetch``. The set answered may still lack the key: then no source has it
+    /// and the token is to be rejected.
+    /// - Throws: ``JWKSetCacheError/unavailable(_:)`` when there are no usable keys, or when the key is unknown and the
+    ///   sources cannot be asked: not the token's fault.
+    public func keySet(containing keyID: String) async throws(JWKSetCacheError) -> JSONWebKeySet {
+        let began = clock()
+        var isFirst = true
+        while true {
+            let now = isFirst ? began : clock()
+            isFirst = false
+            let snapshot = snapshot
+            if !snapshot.isUsable(at: now) {
+                switch keysUnavailable(seenEpoch: snapshot.epoch, waitingSince: began, now: now) {
+                case .lookAgain: continue
+                case .wait(let deadline): await update(until: deadline)
+                case .unavailable: throw .unavailable(lastErrorSentence)
+                }
+                continue
+            }
+            if snapshot.keySet.key(withID: keyID) != nil { return snapshot.keySet }
+            let answer = unknownKeyID(
+                Array(keyID.utf8).span,
+                seenEpoch: snapshot.epoch,
+                waitingSince: began,
+                now: now
+            )
+            switch answer {
+            case .lookAgain: continue
+            case .wait(let deadline): await update(until: deadline)
+            case .unknown: return snapshot.keySet
+            case .unavailable: throw .unavailable(lastErrorSentence)
+            }
+        }
+    }
+
+    /// Fetches now and waits until the fetch, or the one already under way, has ended; answers the state thereafter.
+    public func refresh() async -> JWKSetCacheStatus {
+        refreshNow()
+        if isFetching { await update(until: .never) }
+        return status
+    }
+
+    private var lastErrorSentence: String {
+        storage.withLock { $0.lastError } ?? "no source has answered yet"
+    }
+
+    /// Returns after the next fetch that ends, at once if none is under way, at `deadline` at the latest.
+    private func update(until deadline: MonotonicInstant) async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let number: UInt64? = storage.withLock { storage in
+                guard case .underWay = storage.machine.fetch, !storage.machine.isStopped else { return nil }
+                storage.nextWaiter += 1
+                storage.waiters[storage.nextWaiter] = { continuation.resume() }
+                return storage.nextWaiter
+            }
+            guard let number else { return continuation.resume() }
+            guard deadline != .never else { return }
+            // The queue itself is busy with the fetch; whoever takes the waiter out resumes it, so it resumes once.
+            let delay = Int(clamping: deadline.nanoseconds(since: clock()))
+            DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(delay)) {
+                let waiter = self.storage.withLock { $0.waiters.removeValue(forKey: number) }
+                waiter?()
+            }
+        }
+    }
+}

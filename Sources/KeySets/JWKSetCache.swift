@@ -1,0 +1,114 @@
+internal import Dispatch
+package import Networking
+internal import Synchronization
+
+/// Keeps an issuer's JWK Set at hand: fetched ahead of its expiry in the background, asked for again when a token names
+/// an unknown key, kept through outages, dropped when too old.
+///
+/// Give the cache its sources in order of preference, ``start()`` it, and take the keys from ``snapshot`` (or
+/// ``keySet(containing:)``, which waits for a key that was only just published). Nothing here blocks a caller: fetches
+/// run on a queue of the cache's own, one at a time.
+public final class JWKSetCache: Sendable {
+    /// Receives events, one at a time, on the cache's own queue. It must not call ``JWKSetCache/stop()``.
+    public typealias EventHandler = @Sendable (JWKSetEvent) -> Void
+
+    let sources: [any JWKSetSource]
+    let limits: JWKSetCacheLimits
+    let seedFile: JWKSetSeedFile?
+    let clock: @Sendable () -> MonotonicInstant
+    let events: EventHandler
+    let queue = DispatchQueue(label: "key-set-cache", qos: .utility)
+    let storage: Locked<Storage>
+    private let publishedEpoch = Atomic<UInt64>(0)
+
+    /// A cache of these sources, asked in their order.
+    ///
+    /// - Parameters:
+    ///   - sources: At least one.
+    ///   - limits: Times and counts; see there for the defaults.
+    ///   - seedFile: Path of a JWK Set that serves until a source has answered. It is rewritten after each good fetch.
+    ///   - events: Receives what the cache does.
+    /// - Throws: ``JWKSetCacheError/noSources``, ``JWKSetCacheError/invalidLimits(_:)``.
+    public convenience init(
+        sources: [any JWKSetSource],
+        limits: JWKSetCacheLimits = .init(),
+        seedFile: String? = nil,
+        events: @escaping EventHandler = { _ in }
+    ) throws(JWKSetCacheError) {
+        try self.init(
+            sources: sources,
+            limits: limits,
+            seedFile: seedFile,
+            clock: { MonotonicClock.now() },
+            jitter: { Double.random(in: 0..<1) },
+            events: events
+        )
+    }
+
+    /// The same with the clock and the jitter (numbers from 0 up to 1) given.
+    package init(
+        sources: [any JWKSetSource],
+        limits: JWKSetCacheLimits,
+        seedFile: String?,
+        clock: @escaping @Sendable () -> MonotonicInstant,
+        jitter: @escaping @Sendable () -> Double,
+        events: @escaping EventHandler
+    ) throws(JWKSetCacheError) {
+        guard !sources.isEmpty else { throw .noSources }
+        try limits.validate()
+        self.sources = sources
+        self.limits = limits
+        self.seedFile = seedFile.map { JWKSetSeedFile(path: $0, byteLimit: limits.keySetBytes) }
+        self.clock = clock
+        self.events = events
+        storage = Locked(Storage(machine: JWKSetCacheState(limits: limits, jitter: jitter)))
+    }
+
+    /// The number of the last publication. One atomic load: a worker compares it at each request with the epoch of the
+    /// snapshot it holds, and takes the new one only when they differ.
+    public var epoch: UInt64 { publishedEpoch.load(ordering: .acquiring) }
+
+    /// The last publication; empty before the first.
+    public var snapshot: JWKSetSnapshot { storage.withLock { $0.snapshot } }
+
+    /// Calls `handler` on the cache's queue after every fetch that ends, whether it published keys or failed, and on the
+    /// stopping thread when the cache stops: the moments at which parked requests should ask again.
+    public func onUpdate(_ handler: @escaping @Sendable () -> Void) {
+        storage.withLock { $0.updateHandlers.append(handler) }
+    }
+
+    /// Takes over the seed file, if there is one, before it returns; then fetches in the background.
+    public func start() {
+        queue.sync { loadSeed() }
+        fetchNow(.start)
+    }
+
+    /// Ends the fetch under way and begins no other. What is published serves on until it expires. Final.
+    public func stop() {
+        storage.withLock { $0.machine.stop() }
+        for source in sources { source.cancel() }
+        notifyWaiters()
+    }
+
+    /// Fetches now, whatever the times and budgets say, unless a fetch is under way. Does not wait.
+    public func refreshNow() {
+        fetchNow(.request)
+    }
+
+    private func fetchNow(_ reason: JWKSetEvent.Reason) {
+        let now = clock()
+        guard storage.withLock({ $0.machine.begin(at: now) }) else { return }
+        run(reason)
+    }
+
+    /// Runs what was begun under the lock.
+    func run(_ reason: JWKSetEvent.Reason) {
+        queue.async { self.runFetch(reason) }
+    }
+
+    /// Makes `snapshot` the current one. Called with the lock held, so that epochs are stored in their order.
+    func publish(_ snapshot: JWKSetSnapshot, in storage: inout Storage) {
+        storage.snapshot = snapshot
+        publishedEpoch.store(snapshot.epoch, ordering: .releasing)
+    }
+}

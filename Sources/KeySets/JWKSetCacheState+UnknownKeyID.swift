@@ -1,0 +1,76 @@
+package import Networking
+
+extension JWKSetCacheState {
+    /// A token names a key ID that is not in the set; answers what to do about it and whether a fetch is thereby begun.
+    ///
+    /// `hash` stands for the key ID; `since` is when the request began to wait, which bounds its wait however often it
+    /// asks again.
+    package mutating func unknownKeyID(
+        hash: UInt64,
+        since: MonotonicInstant,
+        at now: MonotonicInstant
+    ) -> (answer: UnknownKeyIDAnswer, begins: Bool) {
+        if isAnswered(since: since, at: now) || isKnownToBeUnknown(hash, at: now) { return (.unknown, false) }
+        switch fetch {
+        case .backingOff(let until):
+            return (.unavailable(retryAfterSeconds: Self.seconds(from: now, to: until)), false)
+        case .underWay:
+            join(hash, at: now)
+            return (wait(since: since, at: now), false)
+        case .idle:
+            guard !isStopped else { return (.unavailable(retryAfterSeconds: 1), false) }
+            guard budget.take(at: now), begin(at: now) else { return (.unknown, false) }
+            memory.store(.init(hash: hash, askedAt: now, fetch: fetchNumber, joined: false))
+            return (wait(since: since, at: now), true)
+        }
+    }
+
+    /// A request found no usable keys; answers whether a fetch is worth waiting for.
+    package func keysUnavailable(since: MonotonicInstant, at now: MonotonicInstant) -> KeysUnavailableAnswer {
+        switch fetch {
+        case .underWay:
+            let deadline = since + limits.waitForFetch
+            return now < deadline && !isStopped ? .wait(until: deadline) : .unavailable(retryAfterSeconds: 1)
+        case .backingOff(let until):
+            return .unavailable(retryAfterSeconds: Self.seconds(from: now, to: until))
+        case .idle:
+            return .unavailable(retryAfterSeconds: 1)
+        }
+    }
+
+    private func wait(since: MonotonicInstant, at now: MonotonicInstant) -> UnknownKeyIDAnswer {
+        let deadline = since + limits.waitForFetch
+        return now < deadline && !isStopped ? .wait(until: deadline) : .unavailable(retryAfterSeconds: 1)
+    }
+
+    /// Whether a good fetch has just ended that this request has waited for: no request causes or joins a second one, so
+    /// that a burst of any size costs one.
+    private func isAnswered(since: MonotonicInstant, at now: MonotonicInstant) -> Bool {
+        lastGoodFetch > 0 && since < lastGoodFetchEndedAt
+            && now < lastGoodFetchEndedAt + limits.joinedNegativeLifetime
+    }
+
+    /// Whether a good fetch has answered for this key ID, lately enough to be believed.
+    private func isKnownToBeUnknown(_ hash: UInt64, at now: MonotonicInstant) -> Bool {
+        guard let entry = memory.entry(for: hash) else { return false }
+        // Its own fetch failed or is still under way; or the set has changed since, so that all is open again.
+        guard lastGoodFetch >= entry.fetch, entry.fetch >= setChangedByFetch else { return false }
+        // Begun before the question came, and none since: the answer may be older than the key.
+        if entry.joined, lastGoodFetch == entry.fetch {
+            return now < lastGoodFetchEndedAt + limits.joinedNegativeLifetime
+        }
+        return now < entry.askedAt + limits.negativeLifetime
+    }
+
+    /// Lets the fetch under way answer for this key ID as well, unless it was begun for its sake.
+    private mutating func join(_ hash: UInt64, at now: MonotonicInstant) {
+        if let entry = memory.entry(for: hash), entry.fetch == fetchNumber { return }
+        memory.store(.init(hash: hash, askedAt: now, fetch: fetchNumber, joined: true))
+    }
+
+    /// Whole seconds, at least 1: the value of `Retry-After`.
+    private static func seconds(from now: MonotonicInstant, to later: MonotonicInstant) -> Int {
+        let nanoseconds = later.nanoseconds(since: now)
+        return max(1, Int(clamping: nanoseconds / 1_000_000_000 + (nanoseconds % 1_000_000_000 == 0 ? 0 : 1)))
+    }
+}

@@ -1,0 +1,53 @@
+public import JOSE
+package import Networking
+
+/// A key set as it was published: immutable, shared by all workers, safe to drop while another thread still uses it.
+public final class JWKSetSnapshot: Sendable {
+    /// Rises by one with each publication; 0 is the empty snapshot before the first.
+    public let epoch: UInt64
+    /// Rises only when the keys themselves change; a mere extension of their time leaves it. What a worker has built
+    /// from ``keySet`` stays right for as long as this number stands.
+    public let keySetVersion: UInt64
+    /// The keys; none before the first publication.
+    public let keySet: JSONWebKeySet
+    /// Name of the source the keys came from; nil before the first publication.
+    public let source: String?
+    /// When the source last confirmed the keys.
+    package let fetchedAt: MonotonicInstant
+    /// When the keys are due to be asked for again.
+    package let expiresAt: MonotonicInstant
+    /// From this moment on the keys verify nothing: the answer is 503. No timer is needed for it to be right.
+    package let usableUntil: MonotonicInstant
+
+    package init(
+        epoch: UInt64,
+        keySetVersion: UInt64,
+        keySet: JSONWebKeySet,
+        source: String?,
+        fetchedAt: MonotonicInstant,
+        expiresAt: MonotonicInstant,
+        usableUntil: MonotonicInstant
+    ) {
+        self.epoch = epoch
+        self.keySetVersion = keySetVersion
+        self.keySet = keySet
+        self.source = source
+        self.fetchedAt = fetchedAt
+        self.expiresAt = expiresAt
+        self.usableUntil = usableUntil
+    }
+
+    /// Whether the keys may verify at this moment.
+    package func isUsable(at now: MonotonicInstant) -> Bool { now < usableUntil }
+
+    /// The snapshot before the first publication: no keys, usable never.
+    static let empty = JWKSetSnapshot(
+        epoch: 0,
+        keySetVersion: 0,
+        keySet: JSONWebKeySet(keys: []),
+        source: nil,
+        fetchedAt: MonotonicInstant(nanoseconds: 0),
+        expiresAt: MonotonicInstant(nanoseconds: 0),
+        usableUntil: MonotonicInstant(nanoseconds: 0)
+    )
+}

@@ -1,0 +1,90 @@
+/// The state of one connection, without any I/O: ``ConnectionEngine`` changes it, a worker acts on it.
+package final class Connection {
+    /// What the connection is at.
+    package enum Phase: Equatable, Sendable {
+        /// Between requests; no byte of the next one is there.
+        case idle
+        /// Within a request head.
+        case head
+        /// Within a body that a handler asked for.
+        case body
+        /// Within a body nobody asked for, its response already made.
+        case discarding
+        /// A whole request waits for its handler's answer.
+        case parked
+        /// The last response is made; it is sent, then the sending direction ends.
+        case closing
+        /// Our direction has ended; what still comes is dropped until the peer ends its own.
+        case lingering
+    }
+
+    /// What the worker waits for.
+    package enum Interest: Equatable, Sendable {
+        case input
+        case outputSpace
+        case hangUp
+        case nothing
+    }
+
+    /// A number no other connection of the server has had.
+    package let id: UInt64
+    let openedAt: MonotonicInstant
+    /// True for a connection beyond the limit: it gets one answer.
+    let isOverLimit: Bool
+    /// The socket, or -1 where there is none.
+    let descriptor: Int32
+
+    package internal(set) var phase = Phase.idle
+    var phaseDeadline: MonotonicInstant
+    var writeDeadline = MonotonicInstant.never
+    var requestStart: MonotonicInstant
+    var previousRequestStart: MonotonicInstant
+    /// Requests answered so far.
+    package internal(set) var requestsServed = 0
+    /// The peer has ended its direction.
+    package internal(set) var inputEnded = false
+    /// Response bytes the socket did not take yet.
+    package internal(set) var isWriting = false
+    var closeCause = ConnectionCloseCause.finished
+    var lingerBytesLeft = 0
+    var writeProgress = 0
+    /// An incomplete or parked request, or pipelined ones whose turn has not come; nil while idle.
+    var input: RequestBuffer?
+
+    // The worker's own bookkeeping.
+    var slot = -1
+    var pendingOutput: [UInt8] = []
+    var pendingOffset = 0
+    var registeredEvents: UInt32 = 0
+    var isQueuedToResume = false
+
+    init(id: UInt64, descriptor: Int32, now: MonotonicInstant, isOverLimit: Bool, idleDeadline: MonotonicInstant) {
+        self.id = id
+        self.descriptor = descriptor
+        self.isOverLimit = isOverLimit
+        openedAt = now
+        requestStart = now
+        previousRequestStart = now
+        phaseDeadline = idleDeadline
+    }
+
+    /// When ``ConnectionEngine/deadlinePassed(_:now:)`` is due. While a write is blocked only a parked request's own
+    /// deadline counts besides the write's: no input is read then.
+    package var deadline: MonotonicInstant {
+        guard isWriting else { return phaseDeadline }
+        return phase == .parked ? min(phaseDeadline, writeDeadline) : writeDeadline
+    }
+
+    /// What to wait for.
+    package var interest: Interest {
+        if isWriting { return .outputSpace }
+        switch phase {
+        case .parked: return inputEnded ? .nothing : .hangUp
+        case .closing: return .nothing
+        default: return .input
+        }
+    }
+
+    /// True where bytes wait in memory for their turn.
+    package var hasBufferedInput: Bool { input != nil }
+}

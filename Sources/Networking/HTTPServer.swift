@@ -1,0 +1,177 @@
+internal import Dispatch
+internal import Synchronization
+
+/// An HTTP/1.1 server: one worker for each processor, each with its own listeners, epoll set and handler.
+package final class HTTPServer: Sendable {
+    /// What the server was made with.
+    package let configuration: HTTPServerConfiguration
+    private let makeHandler: @Sendable (WorkerIndex) -> any HTTPRequestHandler
+    private let faults: FaultPlan?
+    private let shared = WorkerShared()
+    private let state = Mutex(State())
+
+    private struct State {
+        var handles: [WorkerHandle] = []
+        var addresses: [SocketAddress] = []
+        var waiters: [CheckedContinuation<Void, Never>] = []
+        var isRunning = false
+    }
+
+    /// - Parameters:
+    ///   - faults: Makes system calls fail, for tests.
+    ///   - makeHandler: Makes one worker's handler; called on that worker's thread.
+    package init(
+        configuration: HTTPServerConfiguration,
+        faults: FaultPlan? = nil,
+        makeHandler: @escaping @Sendable (WorkerIndex) -> any HTTPRequestHandler
+    ) {
+        self.configuration = configuration
+        self.faults = faults
+        self.makeHandler = makeHandler
+    }
+
+    /// Binds, listens and starts the workers; returns once connections are accepted. A server starts once.
+    /// - Throws: Where an address cannot be bound or a descriptor cannot be had; nothing is left open then.
+    package func start() throws(SocketError) {
+        let workerCount = max(1, configuration.workerCount ?? ProcessorCount.allowed())
+        let system = SystemCalls(faults: faults)
+        let listening = try ListenerSet.make(
+            addresses: configuration.addresses,
+            workerCount: workerCount,
+            backlog: configuration.limits.backlog
+        )
+        listening.listeners.joined().forEach(system.adopt)
+        var prepared: [Prepared] = []
+        do throws(SocketError) {
+            for listeners in listening.listeners {
+                prepared.append(try Self.prepare(listeners, system))
+            }
+        } catch {
+            for listeners in listening.listeners.dropFirst(prepared.count) { listeners.forEach(system.close) }
+            for worker in prepared { worker.abandon(system) }
+            throw error
+        }
+        shared.runningWorkers.store(prepared.count, ordering: .relaxed)
+        state.withLock { state in
+            state.handles = prepared.map { $0.handle }
+            state.addresses = listening.addresses
+            state.isRunning = true
+        }
+        for (index, worker) in prepared.enumerated() {
+            run(worker, index, system)
+        }
+    }
+
+    /// The descriptors of one worker before its thread takes them over.
+    private struct Prepared: Sendable {
+        let handle: WorkerHandle
+        let poll: Int32
+        let listeners: [Int32]
+
+        func abandon(_ system: SystemCalls) {
+            listeners.forEach(system.close)
+            system.close(poll)
+        }
+    }
+
+    private static func prepare(_ listeners: [Int32], _ system: SystemCalls) throws(SocketError) -> Prepared {
+        let poll = system.createPoll()
+        guard poll >= 0 else { throw SocketError(.createPoll, errorNumber: -poll) }
+        let wake = system.makeEventDescriptor()
+        guard wake >= 0 else {
+            system.close(poll)
+            throw SocketError(.createEventDescriptor, errorNumber: -wake)
+        }
+        let handle = WorkerHandle(wakeDescriptor: wake, system: system)
+        if let error = Worker.register(poll, wake: wake, listeners: listeners, system) {
+            system.close(poll)
+            throw SocketError(.controlPoll, errorNumber: error)
+        }
+        return Prepared(handle: handle, poll: poll, listeners: listeners)
+    }
+
+    private func run(_ worker: Prepared, _ index: WorkerIndex, _ system: SystemCalls) {
+        // A serial queue of its own keeps a thread of its own for as long as the loop runs.
+        DispatchQueue(label: "http-worker-\(index)").async { [self] in
+            Worker(
+                index: index,
+                poll: worker.poll,
+                listeners: worker.listeners,
+                limits: configuration.limits,
+                shared: shared,
+                handle: worker.handle,
+                system: system,
+                handler: makeHandler(index)
+            ).run()
+            if shared.runningWorkers.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 {
+                let waiters = state.withLock { state in
+                    state.isRunning = false
+                    defer { state.waiters = [] }
+                    return state.waiters
+                }
+                for waiter in waiters { waiter.resume() }
+            }
+        }
+    }
+
+    /// The bound addresses, with the ports the system chose; empty before ``start()``.
+    package var localAddresses: [SocketAddress] { state.withLock { $0.addresses } }
+
+    /// Makes every worker visit its parked requests; may be called on any thread.
+    package func wakeParked() {
+        for handle in state.withLock({ $0.handles }) {
+            // One signal does for all calls until the worker looks.
+            if !handle.mustWakeParked.exchange(true, ordering: .acquiringAndReleasing) { handle.signal() }
+        }
+    }
+
+    /// True once ``stop(drainDelay:grace:)`` or ``stopNow()`` was called.
+    package var isDraining: Bool {
+        shared.isDraining.load(ordering: .acquiring)
+    }
+
+    /// Stops in order: draining at once, listeners closed after `drainDelay` with their queues emptied, then requests
+    /// under way get `grace` to end. Returns when every connection is closed and every worker has ended.
+    /// - Returns: The number of connections that were cut off within a request; 0 where all were answered.
+    @discardableResult
+    package func stop(drainDelay: Duration, grace: Duration) async -> Int {
+        let listenersCloseAt = MonotonicClock.now() + drainDelay
+        shared.listenersCloseAt.store(listenersCloseAt.nanoseconds, ordering: .relaxed)
+        shared.cutOffAt.store((listenersCloseAt + grace).nanoseconds, ordering: .relaxed)
+        shared.isDraining.store(true, ordering: .releasing)
+        signalAll()
+        await untilEnded()
+        return shared.cutOffRequests.load(ordering: .relaxed)
+    }
+
+    /// Closes everything at once; a ``stop(drainDelay:grace:)`` under way ends early.
+    package func stopNow() {
+        shared.isDraining.store(true, ordering: .releasing)
+        shared.isStoppingNow.store(true, ordering: .releasing)
+        signalAll()
+    }
+
+    /// Returns when every worker has ended.
+    package func untilEnded() async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if state.isRunning { state.waiters.append(continuation) }
+                return !state.isRunning
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    /// The sums over all workers.
+    package var counters: HTTPServerCounters {
+        var sum = HTTPServerCounters()
+        for handle in state.withLock({ $0.handles }) {
+            handle.counters.add(to: &sum)
+        }
+        return sum
+    }
+
+    private func signalAll() {
+        for handle in state.withLock({ $0.handles }) { handle.signal() }
+    }
+}

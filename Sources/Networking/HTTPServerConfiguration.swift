@@ -1,0 +1,19 @@
+/// What an ``HTTPServer`` needs to know.
+package struct HTTPServerConfiguration: Sendable {
+    /// Where to listen; port 0 lets the system choose (see ``HTTPServer/localAddresses``).
+    package var addresses: [SocketAddress]
+    /// Worker threads, at least 1; nil: one for each processor this process may use.
+    package var workerCount: Int?
+    /// The limits.
+    package var limits: HTTPServerLimits
+
+    package init(
+        addresses: [SocketAddress],
+        workerCount: Int? = nil,
+        limits: HTTPServerLimits = HTTPServerLimits()
+    ) {
+        self.addresses = addresses
+        self.workerCount = workerCount
+        self.limits = limits
+    }
+}

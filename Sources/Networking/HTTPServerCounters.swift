@@ -1,0 +1,64 @@
+/// Counts of a server, summed over its workers; each is exact for its worker at the moment it was read.
+package struct HTTPServerCounters: Equatable, Sendable {
+    /// Connections accepted since the start.
+    package var accepted: UInt64 = 0
+    /// Requests whose response was encoded since the start.
+    package var requests: UInt64 = 0
+    /// Connections open now, of every kind.
+    package var open = 0
+    /// Of these: between requests.
+    package var idle = 0
+    /// Of these: with a parked request.
+    package var parked = 0
+    /// Connections with a request or response under way.
+    package var active: Int { max(0, open - idle - parked) }
+    /// Requests refused for overload since the start.
+    package var overloaded: UInt64 = 0
+    /// Connections closed since the start, by cause.
+    package var closed: [UInt64] = Array(repeating: 0, count: ConnectionCloseCause.allCases.count)
+
+    package init() {}
+
+    /// Connections closed for one cause.
+    package func closed(_ cause: ConnectionCloseCause) -> UInt64 { closed[Int(cause.rawValue)] }
+}
+
+/// Why a connection ended: the closed set behind the metric's label.
+package enum ConnectionCloseCause: UInt8, CaseIterable, Sendable {
+    /// The client closed between requests.
+    case client
+    /// A response said `Connection: close`.
+    case finished
+    /// The client went away within a request or response.
+    case disconnected
+    /// Nothing came between requests for too long.
+    case idle
+    /// Head or body did not arrive in time.
+    case requestTimeout
+    /// The client did not read its response.
+    case writeStalled
+    /// A request was refused by the grammar.
+    case refused
+    /// Closed to make room for a new connection, or refused at the limit.
+    case limit
+    /// The server stopped.
+    case stopped
+    /// A system call failed.
+    case failed
+
+    /// The label's value.
+    package var label: StaticString {
+        switch self {
+        case .client: "client"
+        case .finished: "finished"
+        case .disconnected: "disconnected"
+        case .idle: "idle"
+        case .requestTimeout: "request_timeout"
+        case .writeStalled: "write_stalled"
+        case .refused: "refused"
+        case .limit: "limit"
+        case .stopped: "stopped"
+        case .failed: "failed"
+        }
+    }
+}

@@ -1,0 +1,52 @@
+package import HTTP1
+
+/// Every limit of the server beyond the grammar's own, with its default and the reason for it.
+package struct HTTPServerLimits: Sendable, Equatable {
+    /// The grammar's limits.
+    package var http = HTTPLimits()
+    /// From a request's first byte to the end of its head: 5 s, absolute, so that dripping bytes do not extend it; 408.
+    package var headDeadline: Duration = .seconds(5)
+    /// From the end of the head to the end of the body: 5 s, absolute; 408.
+    package var bodyDeadline: Duration = .seconds(5)
+    /// A write that makes no progress: 5 s; then the connection is closed.
+    package var writeStall: Duration = .seconds(5)
+    /// The progress that extends ``writeStall``: 4 KiB, so that a reader of single bytes does not hold a connection.
+    package var writeProgressBytes = 4_096
+    /// Between requests: 60 s, which must exceed the idle time of a gateway's pool.
+    package var idleTimeout: Duration = .seconds(60)
+    /// Waiting for the peer's close after ours: 5 s and 256 KiB, so that the last answer is not lost to a reset.
+    package var lingerTimeout: Duration = .seconds(5)
+    package var lingerBytes = 262_144
+    /// Rest of a body nobody asked for: up to 64 KiB is read and dropped, beyond it the connection closes.
+    package var discardedBodyBytes = 65_536
+    /// Requests on one connection: 10,000; the last is answered with `Connection: close`.
+    package var requestsPerConnection = 10_000
+    /// Age of a connection: 1 h; the next response carries `Connection: close`.
+    package var connectionAge: Duration = .seconds(3_600)
+    /// Connections of the whole server: 10,000; beyond it the oldest idle one is closed, else the new one gets 503.
+    package var connections = 10_000
+    /// Connections beyond ``connections``, held open so that health checks are answered and others told 503: 64.
+    package var reservedConnections = 64
+    /// A connection whose incomplete request is older than this may be closed for a new one at the limit: 1 s.
+    package var slowRequestAge: Duration = .seconds(1)
+    /// Requests older than this when their turn comes are refused with 503: 100 ms, the time a caller notices.
+    package var queueDelay: Duration = .milliseconds(100)
+    /// Seconds in the Retry-After of a 503 for overload: 1.
+    package var retryAfterSeconds = 1
+    /// Requests of one connection before others have their turn: 32.
+    package var pipelineBudget = 32
+    /// Response bytes gathered before they are sent: 32 KiB; parsing stops while they wait.
+    package var outputBytes = 32_768
+    /// One receive: 16 KiB, more than any usual request.
+    package var receiveBytes = 16_384
+    /// Accepts at one wake: 16, so that a flood of connections does not starve requests.
+    package var acceptsPerWake = 16
+    /// Pause of a listener when descriptors ran out: 100 ms.
+    package var acceptPause: Duration = .milliseconds(100)
+    /// Accept queue: 4,096, cut by the system to `somaxconn`.
+    package var backlog: Int32 = 4_096
+    /// While stopping, an idle connection waits so long for a request already under way: 500 ms.
+    package var drainIdleWait: Duration = .milliseconds(500)
+
+    package init() {}
+}

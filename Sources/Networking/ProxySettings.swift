@@ -1,0 +1,50 @@
+/// Which hosts are reached through an HTTP proxy (`HTTPS_PROXY`, `NO_PROXY`).
+package struct ProxySettings: Sendable, Equatable {
+    /// A proxy that opens tunnels by CONNECT.
+    struct Server: Sendable, Equatable {
+        let host: String
+        let port: UInt16
+        /// The value of `Proxy-Authorization`, made of the user information in the proxy's URL. A secret.
+        let authorization: String?
+    }
+
+    /// Why the settings cannot be used. The value is not quoted, for it may hold a password.
+    package struct ParsingError: Error, Equatable, Sendable, CustomStringConvertible {
+        package let description: String
+    }
+
+    let server: Server?
+    let exceptions: [ProxyException]
+
+    /// No proxy for any host.
+    package static let none = ProxySettings(server: nil, exceptions: [])
+
+    /// The settings in environment variables; each name is looked for in lower case first, as most programs do.
+    package init(environment: (_ name: String) -> String?) throws(ParsingError) {
+        func value(_ name: String) -> String? {
+            [name.lowercased(), name].lazy.compactMap(environment).first { !$0.isEmpty }
+        }
+        guard let proxy = value("HTTPS_PROXY") else {
+            self = .none
+            return
+        }
+        server = try Server(parsing: proxy)
+        exceptions = (value("NO_PROXY") ?? "").split(separator: ",").compactMap { ProxyException(String($0)) }
+    }
+
+    private init(server: Server?, exceptions: [ProxyException]) {
+        self.server = server
+        self.exceptions = exceptions
+    }
+
+    /// The proxy for a URL. A loopback host is never behind one, nor is plain `http`.
+    func server(for url: HTTPURL) -> Server? {
+        guard let server, url.scheme == .https, !url.isLoopbackHost else { return nil }
+        return exceptions.contains { $0.matches(host: url.host, port: url.port) } ? nil : server
+    }
+}
+
+extension ProxySettings {
+    /// Whether a URL is fetched directly.
+    package func isBypassed(for url: HTTPURL) -> Bool { server(for: url) == nil }
+}

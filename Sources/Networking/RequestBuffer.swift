@@ -1,0 +1,168 @@
+internal import HTTP1
+
+/// The bytes of a request as they come, with the parser that reads them. A worker has one to receive into; a connection
+/// gets its own only while a request is incomplete or parked.
+final class RequestBuffer {
+    /// Storage; only `start ..< end` means anything.
+    private(set) var bytes: [UInt8]
+    /// Where the current request begins.
+    private(set) var start = 0
+    /// The end of what was received.
+    private(set) var end = 0
+    var parser: RequestParser
+    var decoder: ChunkedDecoder
+    /// Chunked: content found so far, moved to right behind the head. Offsets are from `start`.
+    private(set) var decodedCount = 0
+    /// Chunked: the first byte not yet decoded, from `start`.
+    private var rawOffset = 0
+    /// Discarding a body of known length: what is still to come.
+    var discardCount = 0
+
+    init(limits: HTTPLimits, capacity: Int) {
+        bytes = [UInt8](repeating: 0, count: capacity)
+        parser = RequestParser(limits: limits)
+        decoder = ChunkedDecoder(limits: limits, bodyLimit: 0)
+    }
+
+    /// Bytes from the current request on.
+    var count: Int { end - start }
+
+    /// Where the body lies once it is complete, from `start`.
+    var bodyRange: Range<Int> {
+        let head = parser.head.byteCount
+        return head..<head + (parser.head.isChunked ? decodedCount : parser.head.contentLength ?? 0)
+    }
+
+    /// The first byte behind the request once it is complete, from `start`.
+    var requestEnd: Int {
+        parser.head.isChunked ? rawOffset : parser.head.byteCount + (parser.head.contentLength ?? 0)
+    }
+
+    /// Calls `body` with the storage to receive into; it returns how many bytes it put at the front.
+    func receive(_ body: (inout [UInt8]) -> Int) {
+        start = 0
+        end = min(max(body(&bytes), 0), bytes.count)
+    }
+
+    /// Replaces what is there.
+    func fill(_ source: Span<UInt8>) {
+        receive { storage in
+            let count = min(source.count, storage.count)
+            for index in 0..<count { storage[index] = source[index] }
+            return count
+        }
+    }
+
+    /// Adds the whole content of `other` at the end and empties it.
+    func append(contentsOf other: RequestBuffer) {
+        if end < bytes.count { bytes.removeLast(bytes.count - end) }
+        bytes.append(contentsOf: other.bytes[other.start..<other.end])
+        end = bytes.count
+        other.start = 0
+        other.end = 0
+    }
+
+    /// Moves the request under way, its parser included, into `other`, which must be empty.
+    func move(to other: RequestBuffer, reserving capacity: Int) {
+        other.bytes.removeAll(keepingCapacity: true)
+        other.bytes.reserveCapacity(max(count, capacity))
+        other.bytes.append(contentsOf: bytes[start..<end])
+        other.start = 0
+        other.end = other.bytes.count
+        swap(&parser, &other.parser)
+        other.decoder = decoder
+        other.decodedCount = decodedCount
+        other.rawOffset = rawOffset
+        other.discardCount = discardCount
+        clear()
+    }
+
+    /// Goes on behind the first `count` bytes of the current request: the next one begins there.
+    func advance(by count: Int) {
+        start = min(start + count, end)
+        parser.reset()
+        decodedCount = 0
+        rawOffset = 0
+    }
+
+    /// Forgets everything and keeps the storage.
+    func clear() {
+        start = 0
+        end = 0
+        parser.reset()
+        decodedCount = 0
+        rawOffset = 0
+        discardCount = 0
+    }
+
+    /// Parses the head as far as its bytes are there.
+    func parseHead() -> RequestParser.Outcome {
+        // A second reference for the time of the call: nothing changes the bytes meanwhile, so nothing is copied.
+        let bytes = bytes
+        return parser.parse(bytes.span.extracting(start..<end))
+    }
+
+    private func nextEvent() -> ChunkedDecoder.Event {
+        let bytes = bytes
+        var position = start + rawOffset
+        let event = decoder.next(in: bytes.span.extracting(0..<end), from: &position)
+        rawOffset = position - start
+        return event
+    }
+
+    /// Prepares to decode a chunked body that begins behind the head (`offset` from `start`).
+    func beginChunked(limits: HTTPLimits, bodyLimit: Int, at offset: Int) {
+        decoder = ChunkedDecoder(limits: limits, bodyLimit: bodyLimit)
+        rawOffset = offset
+        decodedCount = 0
+    }
+
+    /// Decodes what is there, and moves the content together right behind the head: never forward, since coding only
+    /// adds bytes.
+    /// - Returns: Never `.data`.
+    func decodeBody() -> ChunkedDecoder.Event {
+        while true {
+            let event = nextEvent()
+            switch event {
+            case .data(let range):
+                moveDown(range, to: start + parser.head.byteCount + decodedCount)
+                decodedCount += range.count
+            case .needMore:
+                // All raw bytes are used up; what follows is received right behind the content.
+                end = start + parser.head.byteCount + decodedCount
+                rawOffset = end - start
+                return event
+            case .complete, .reject: return event
+            }
+        }
+    }
+
+    /// Drops content of a chunked body; a whole one ends where ``requestEnd`` says.
+    /// - Returns: Never `.data`.
+    func discardChunked() -> ChunkedDecoder.Event {
+        while true {
+            let event = nextEvent()
+            switch event {
+            case .data: continue
+            case .needMore:
+                end = start
+                rawOffset = 0
+                return event
+            case .complete, .reject: return event
+            }
+        }
+    }
+
+    /// The first byte behind a discarded chunked body, from `start`.
+    var discardedEnd: Int { rawOffset }
+
+    private func moveDown(_ range: Range<Int>, to target: Int) {
+        guard target < range.lowerBound else { return }
+        // target < range.lowerBound and range.upperBound <= end <= bytes.count, so both areas lie within the array;
+        // copyMemory allows them to overlap.
+        unsafe bytes.withUnsafeMutableBytes { all in
+            guard let base = all.baseAddress else { return }
+            unsafe (base + target).copyMemory(from: base + range.lowerBound, byteCount: range.count)
+        }
+    }
+}

@@ -1,0 +1,46 @@
+internal import CPlatform
+
+/// A system call on a socket failed.
+package struct SocketError: Error, Equatable, CustomStringConvertible {
+    /// The calls that can fail.
+    package enum Operation: String, Sendable {
+        case createSocket = "create a socket"
+        case setOption = "set a socket option"
+        case bind = "bind to"
+        case listen = "listen on"
+        case connect = "connect to"
+        case accept = "accept a connection on"
+        case receive = "receive from"
+        case send = "send to"
+        case createPoll = "create an epoll set"
+        case controlPoll = "change an epoll set"
+        case waitForEvents = "wait for events"
+        case createEventDescriptor = "create an event descriptor"
+        case readAddress = "read the address of"
+    }
+
+    /// What was tried.
+    package let operation: Operation
+    /// The system's error number.
+    package let errorNumber: Int32
+    /// The address it concerned, where there is one.
+    package let address: SocketAddress?
+
+    package init(_ operation: Operation, errorNumber: Int32, address: SocketAddress? = nil) {
+        self.operation = operation
+        self.errorNumber = errorNumber
+        self.address = address
+    }
+
+    /// One sentence, for instance `cannot bind to 127.0.0.1:8080: Address already in use`.
+    package var description: String {
+        let place = address.map { " \($0)" } ?? ""
+        return "cannot \(operation.rawValue)\(place): \(Self.sentence(for: errorNumber))"
+    }
+
+    /// The system's own words for an error number.
+    package static func sentence(for errorNumber: Int32) -> String {
+        guard let sentence = unsafe platform_error_sentence(errorNumber) else { return "error \(errorNumber)" }
+        return unsafe String(cString: sentence)
+    }
+}

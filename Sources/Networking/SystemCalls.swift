@@ -1,0 +1,113 @@
+internal import CPlatform
+
+/// The system calls of the event loop, in one place, each with the seam where a test makes it fail.
+struct SystemCalls {
+    /// Nil outside tests.
+    let faults: FaultPlan?
+
+    init(faults: FaultPlan? = nil) {
+        self.faults = faults
+    }
+
+    /// Every function below returns a value that is not negative, or the negated error number.
+    func accept(_ listener: Int32) -> Int32 {
+        if let fault = faults?.next(.accept) { return -fault }
+        return opened(platform_accept(listener))
+    }
+
+    func receive(_ descriptor: Int32, into buffer: inout [UInt8]) -> Int {
+        if let fault = faults?.next(.receive) { return -Int(fault) }
+        // The system writes at most `count` bytes from the base address on, which is the whole array.
+        return unsafe buffer.withUnsafeMutableBytes { bytes in
+            unsafe platform_recv(descriptor, bytes.baseAddress, bytes.count)
+        }
+    }
+
+    /// Sends `bytes` from `offset` on; `offset` must not exceed their number.
+    func send(_ descriptor: Int32, _ bytes: [UInt8], from offset: Int = 0) -> Int {
+        if let fault = faults?.next(.send) { return -Int(fault) }
+        guard offset >= 0, offset < bytes.count else { return 0 }
+        let most = faults?.greatestTransfer ?? .max
+        // 0 <= offset < count, so the rest of the array is what may be read.
+        return unsafe bytes.withUnsafeBytes { all in
+            unsafe platform_send(descriptor, all.baseAddress.map { unsafe $0 + offset }, min(all.count - offset, most))
+        }
+    }
+
+    func shutdownWrite(_ descriptor: Int32) -> Int32 {
+        if let fault = faults?.next(.shutdown) { return -fault }
+        return platform_shutdown_write(descriptor)
+    }
+
+    /// Closing always frees the number; a reported error is told and nothing else.
+    func close(_ descriptor: Int32) {
+        _ = platform_close(descriptor)
+        faults?.changeOpenDescriptors(by: -1)
+    }
+
+    /// Takes note of a descriptor that came from elsewhere.
+    func adopt(_ descriptor: Int32) {
+        _ = opened(descriptor)
+    }
+
+    private func opened(_ result: Int32) -> Int32 {
+        if result >= 0 { faults?.changeOpenDescriptors(by: 1) }
+        return result
+    }
+
+    func createPoll() -> Int32 {
+        if let fault = faults?.next(.createPoll) { return -fault }
+        return opened(platform_epoll_create())
+    }
+
+    func add(_ poll: Int32, _ descriptor: Int32, _ events: UInt32, tag: UInt64) -> Int32 {
+        if let fault = faults?.next(.control) { return -fault }
+        return platform_epoll_add(poll, descriptor, events, tag)
+    }
+
+    func modify(_ poll: Int32, _ descriptor: Int32, _ events: UInt32, tag: UInt64) -> Int32 {
+        if let fault = faults?.next(.control) { return -fault }
+        return platform_epoll_modify(poll, descriptor, events, tag)
+    }
+
+    func remove(_ poll: Int32, _ descriptor: Int32) -> Int32 {
+        platform_epoll_remove(poll, descriptor)
+    }
+
+    func wait(_ poll: Int32, _ events: inout [platform_event], timeoutMilliseconds: Int32) -> Int32 {
+        if let fault = faults?.next(.wait) { return -fault }
+        // At most `count` events are written from the base address on.
+        return unsafe events.withUnsafeMutableBufferPointer { buffer in
+            guard let base = buffer.baseAddress else { return 0 }
+            return unsafe platform_epoll_wait(poll, base, Int32(clamping: buffer.count), timeoutMilliseconds)
+        }
+    }
+
+    func makeEventDescriptor() -> Int32 {
+        if let fault = faults?.next(.createEventDescriptor) { return -fault }
+        return opened(platform_event_descriptor())
+    }
+
+    func makeSpareDescriptor() -> Int32 {
+        if let fault = faults?.next(.createSpareDescriptor) { return -fault }
+        return opened(platform_spare_descriptor())
+    }
+}
+
+extension SystemCalls {
+    /// Wakes the thread that waits for an event descriptor.
+    func signal(_ descriptor: Int32) {
+        _ = platform_event_signal(descriptor)
+    }
+
+    /// Takes note of the wakes so far.
+    func clear(_ descriptor: Int32) {
+        _ = platform_event_clear(descriptor)
+    }
+
+    /// Drops packets that open connections to a listener; where the system does not allow the filter, nothing is lost
+    /// but the few connections made between the last accept and the close.
+    func refuseNewConnections(_ listener: Int32) {
+        _ = platform_refuse_new_connections(listener)
+    }
+}

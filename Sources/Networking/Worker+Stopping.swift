@@ -1,0 +1,84 @@
+internal import Synchronization
+
+extension Worker {
+    /// How long a listener that takes no new connections stays for handshakes already begun.
+    private static let handshakeWaitNanoseconds: UInt64 = 50_000_000
+
+    /// Reads what other threads ask for, and moves stopping forward.
+    /// - Returns: False once the worker is done.
+    func takeCommands() -> Bool {
+        if handle.mustWakeParked.exchange(false, ordering: .acquiringAndReleasing) { wakeParked() }
+        if shared.isStoppingNow.load(ordering: .acquiring) { return false }
+        if !isDraining {
+            guard shared.isDraining.load(ordering: .acquiring) else { return true }
+            isDraining = true
+            engine.isDraining = true
+            listenersCloseAt = MonotonicInstant(nanoseconds: shared.listenersCloseAt.load(ordering: .relaxed))
+            cutOffAt = MonotonicInstant(nanoseconds: shared.cutOffAt.load(ordering: .relaxed))
+        }
+        now = MonotonicClock.now()
+        if now >= listenersCloseAt {
+            if listenersAreRefusing { closeListeners() } else { refuseNewConnections() }
+        }
+        if now >= cutOffAt { return false }
+        return !listeners.isEmpty || table.count > 0
+    }
+
+    private func wakeParked() {
+        now = MonotonicClock.now()
+        for connection in table.all(in: .parked) where connection.slot >= 0 {
+            settle(connection, engine.wake(connection, now: now))
+        }
+    }
+
+    /// The drain delay is over: no new connection from now on, and idle ones get their last moment.
+    private func refuseNewConnections() {
+        listenersAreRefusing = true
+        for listener in listeners {
+            system.refuseNewConnections(listener)
+        }
+        listenersCloseAt = now.adding(nanoseconds: Self.handshakeWaitNanoseconds)
+        for connection in table.all() {
+            engine.beginDrain(connection, now: now)
+            wheel.schedule(connection.slot, at: connection.deadline)
+        }
+    }
+
+    /// Whoever is in the accept queue was promised a connection by the system, and gets an answer.
+    private func closeListeners() {
+        for listener in listeners {
+            while acceptConnections(listener, atMost: limits.acceptsPerWake) {}
+            _ = system.remove(poll, listener)
+            system.close(listener)
+        }
+        listeners.removeAll()
+        listenersCloseAt = .never
+        acceptPausedUntil = nil
+    }
+
+    /// The end of the worker: whatever is left is cut off.
+    func closeEverything() {
+        var cutOff = 0
+        for connection in table.all() {
+            if connection.phase != .idle && connection.phase != .lingering { cutOff += 1 }
+            close(connection, .stopped)
+        }
+        shared.cutOffRequests.wrappingAdd(cutOff, ordering: .relaxed)
+        for listener in listeners {
+            system.close(listener)
+        }
+        listeners.removeAll()
+        if spareDescriptor >= 0 { system.close(spareDescriptor) }
+        system.close(poll)
+        handle.counters.publish(finalCounters())
+    }
+
+    private func finalCounters() -> HTTPServerCounters {
+        counters.requests = engine.requestCount
+        counters.overloaded = engine.overloadedCount
+        counters.open = 0
+        counters.idle = 0
+        counters.parked = 0
+        return counters
+    }
+}

@@ -1,0 +1,145 @@
+internal import CPlatform
+internal import HTTP1
+internal import Synchronization
+
+/// One thread of a server: its listeners, its epoll set, its connections. It shares nothing while requests are served.
+final class Worker {
+    static let wakeTag = UInt64.max
+    /// Tags from here on are listeners, counted down from ``wakeTag``; no slab has so many slots.
+    static let firstListenerTag = UInt64.max - 1_000
+    static let eventCapacity = 256
+
+    let index: WorkerIndex
+    let limits: HTTPServerLimits
+    let shared: WorkerShared
+    let handle: WorkerHandle
+    let system: SystemCalls
+    let engine: ConnectionEngine
+    let poll: Int32
+    var listeners: [Int32]
+    var table = ConnectionTable()
+    var wheel: TimerWheel
+    var resumeQueue: [Connection] = []
+    var spareDescriptor: Int32
+    var acceptPausedUntil: MonotonicInstant?
+    var counters = HTTPServerCounters()
+    var now: MonotonicInstant
+    private var events: [platform_event]
+    private var drainedAt: MonotonicInstant
+    var isDraining = false
+    var listenersCloseAt = MonotonicInstant.never
+    var cutOffAt = MonotonicInstant.never
+    var listenersAreRefusing = false
+
+    /// - Parameters:
+    ///   - poll: An epoll set, and `listeners` bound sockets: both become the worker's own.
+    init(
+        index: WorkerIndex,
+        poll: Int32,
+        listeners: [Int32],
+        limits: HTTPServerLimits,
+        shared: WorkerShared,
+        handle: WorkerHandle,
+        system: SystemCalls,
+        handler: any HTTPRequestHandler
+    ) {
+        self.index = index
+        self.poll = poll
+        self.listeners = listeners
+        self.limits = limits
+        self.shared = shared
+        self.handle = handle
+        self.system = system
+        engine = ConnectionEngine(limits: limits, worker: index, handler: handler)
+        now = MonotonicClock.now()
+        drainedAt = now
+        wheel = TimerWheel(now: now)
+        spareDescriptor = system.makeSpareDescriptor()
+        events = Array(repeating: platform_event(), count: Self.eventCapacity)
+    }
+
+    /// Serves until stopped, then closes everything that is the worker's own.
+    func run() {
+        while takeCommands() {
+            turn()
+        }
+        closeEverything()
+    }
+
+    /// Waits for events and handles them, then everything that is due.
+    private func turn() {
+        let before = now
+        let count = Int(system.wait(poll, &events, timeoutMilliseconds: timeout()))
+        now = MonotonicClock.now()
+        engine.unixSeconds = WallClock.unixSeconds()
+        // Whatever is ready now came after the last time nothing was left over; after a real wait it came just now.
+        let waited = now.nanoseconds(since: before) > 200_000
+        engine.waitingSince = waited && count < Self.eventCapacity ? now : drainedAt
+        if count < Self.eventCapacity { drainedAt = now }
+        if count > 0 {
+            for position in 0..<min(count, events.count) {
+                handle(events[position])
+            }
+        }
+        resumeQueued()
+        handleDeadlines()
+        engine.endTurn()
+        publish()
+    }
+
+    private func handle(_ event: platform_event) {
+        if event.tag == Self.wakeTag {
+            system.clear(handle.wakeDescriptor)
+        } else if event.tag >= Self.firstListenerTag {
+            let position = Int(event.tag - Self.firstListenerTag)
+            if position < listeners.count { acceptConnections(listeners[position], atMost: limits.acceptsPerWake) }
+        } else if let connection = table.find(tag: event.tag) {
+            now = MonotonicClock.now()
+            handle(connection, event.events)
+        }
+    }
+
+    /// Milliseconds until something is due, rounded up; -1 where nothing is, so that an idle server sleeps.
+    private func timeout() -> Int32 {
+        if !resumeQueue.isEmpty { return 0 }
+        var next = MonotonicInstant.never
+        if let deadline = wheel.nextDeadline() { next = deadline }
+        if let pause = acceptPausedUntil { next = min(next, pause) }
+        next = min(next, listenersCloseAt, cutOffAt)
+        if next == .never { return -1 }
+        let left = next.nanoseconds(since: now)
+        return Int32(min(left / 1_000_000 + 1, 86_400_000))
+    }
+
+    /// Pipelined requests whose connection used up its share of the last turn.
+    private func resumeQueued() {
+        if resumeQueue.isEmpty { return }
+        let queue = resumeQueue
+        resumeQueue.removeAll(keepingCapacity: true)
+        for connection in queue where connection.slot >= 0 {
+            connection.isQueuedToResume = false
+            settle(connection, engine.resume(connection, now: now))
+        }
+    }
+
+    private func handleDeadlines() {
+        if let pause = acceptPausedUntil, now >= pause { resumeAccepting() }
+        while let slot = wheel.popDue(now: now) {
+            guard let connection = table.connection(at: slot) else { continue }
+            if connection.deadline <= now {
+                settle(connection, engine.deadlinePassed(connection, now: now))
+            } else {
+                wheel.schedule(slot, at: connection.deadline)
+            }
+        }
+    }
+
+    private func publish() {
+        counters.requests = engine.requestCount
+        counters.overloaded = engine.overloadedCount
+        counters.open = table.count
+        counters.idle = table.count(of: .idle)
+        counters.parked = table.count(of: .parked)
+        handle.counters.publish(counters)
+    }
+}

@@ -1,0 +1,83 @@
+internal import COpenSSL
+
+/// Settings shared by TLS connections: trust on the client's side, certificate and key on the server's.
+///
+/// OpenSSL guards an `SSL_CTX` by its own locks and counts its references, and nothing here changes it after `init`;
+/// hence `@unchecked Sendable`.
+@safe package final class TLSContext: @unchecked Sendable {
+    /// Whom a client trusts.
+    package enum Trust: Sendable, Equatable {
+        /// The system's trust store; `SSL_CERT_FILE` and `SSL_CERT_DIR` move it.
+        case system
+        /// Only the authorities in this PEM file.
+        case authorities(file: String)
+    }
+
+    /// Which end of a connection a context is for.
+    package enum Role: Sendable { case client, server }
+
+    package let role: Role
+    let pointer: OpaquePointer
+
+    /// A client: the peer's certificate and host name are always verified, TLS 1.2 or newer.
+    package convenience init(clientTrusting trust: Trust) throws(TLSError) {
+        try self.init(role: .client)
+        let loaded =
+            switch trust {
+            case .system: unsafe SSL_CTX_set_default_verify_paths(pointer)
+            case .authorities(let file): unsafe SSL_CTX_load_verify_locations(pointer, file, nil)
+            }
+        guard loaded == 1 else { throw .failure(of: "the trusted authorities", in: trust.fileName) }
+        unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
+        try offerHTTP1()
+    }
+
+    /// A server: certificate chain and key from PEM files; with `clientAuthoritiesFile`, only clients with a
+    /// certificate of these authorities are let in. Sessions are resumed by ticket; ALPN chooses `http/1.1`.
+    package convenience init(
+        serverCertificateFile: String,
+        keyFile: String,
+        clientAuthoritiesFile: String? = nil
+    ) throws(TLSError) {
+        try self.init(role: .server)
+        // An encrypted key would otherwise be asked for on the terminal: no passphrase, and so an error.
+        unsafe SSL_CTX_set_default_passwd_cb(pointer) { _, _, _, _ in 0 }
+        guard unsafe SSL_CTX_use_certificate_chain_file(pointer, serverCertificateFile) == 1 else {
+            throw .failure(of: "the certificate", in: serverCertificateFile)
+        }
+        guard unsafe SSL_CTX_use_PrivateKey_file(pointer, keyFile, SSL_FILETYPE_PEM) == 1,
+            unsafe SSL_CTX_check_private_key(pointer) == 1
+        else { throw .failure(of: "the private key", in: keyFile) }
+        try admitClients(of: clientAuthoritiesFile)
+        try resumeSessions()
+        chooseHTTP1()
+    }
+
+    private init(role: Role) throws(TLSError) {
+        let method = unsafe role == .client ? TLS_client_method() : TLS_server_method()
+        guard let pointer = unsafe SSL_CTX_new(method) else { throw .failure(of: "a TLS context", in: nil) }
+        self.role = role
+        unsafe self.pointer = pointer
+        guard unsafe COpenSSL_SSL_CTX_harden(pointer) == 1 else { throw .failure(of: "TLS 1.2", in: nil) }
+    }
+
+    deinit { unsafe SSL_CTX_free(pointer) }
+}
+
+extension TLSContext.Trust {
+    fileprivate var fileName: String? {
+        switch self {
+        case .system: nil
+        case .authorities(let file): file
+        }
+    }
+}
+
+extension TLSError {
+    /// A failed step of the set-up, with OpenSSL's reason and the file at fault.
+    static func failure(of subject: String, in file: String?) -> TLSError {
+        let reason = drainQueue() ?? "no reason given"
+        guard let file else { return .configuration("\(subject): \(reason)") }
+        return .configuration("\(subject) in \(file): \(reason)")
+    }
+}

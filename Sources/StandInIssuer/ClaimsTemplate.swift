@@ -1,0 +1,131 @@
+internal import JOSE
+internal import OpenSSL
+
+/// Why the stand-in issuer will not mint a token.
+package struct ClaimsTemplateError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// One sentence.
+    package let description: String
+}
+
+/// Turns the claims somebody asks for into a payload in Facebook's wire style.
+///
+/// The caller's members are taken as they are, also with wrong types, so that bad tokens can be made; the ones every
+/// token has are filled in, and all stand in Facebook's order with Facebook's escapes.
+package struct ClaimsTemplate: Sendable {
+    /// The claims in the order of Facebook's tokens; others follow in the order they were given.
+    static let order = [
+        "iss", "aud", "sub", "iat", "exp", "jti", "nonce", "at_hash", "email", "given_name", "middle_name",
+        "family_name", "name", "picture", "user_friends", "user_birthday", "user_age_range", "user_link",
+        "user_hometown", "user_location", "user_gender", "cnf",
+    ]
+
+    /// Seconds between `iat` and `exp` in every real token.
+    package static let lifetimeSeconds: Int64 = 3600
+
+    /// `iss` where none is given.
+    package let issuer: String
+    /// `aud` where none is given.
+    package let audience: String
+
+    package init(issuer: String, audience: String) {
+        self.issuer = issuer
+        self.audience = audience
+    }
+
+    /// The payload of a token.
+    ///
+    /// - Parameters:
+    ///   - text: a JSON object of claims; nothing at all stands for an empty one.
+    ///   - now: seconds since 1970, for `iat` and `exp` where none are given.
+    package func payload(claims text: [UInt8], now: Int64) throws(ClaimsTemplateError) -> [UInt8] {
+        var values = try read(text.isEmpty ? Array("{}".utf8) : text)
+        let given = Set(values.map(\.name))
+        let issuedAt = values.first { $0.name == "iat" }.flatMap { Int64(String(decoding: $0.json, as: UTF8.self)) }
+        let start = issuedAt ?? now
+        let (end, overflow) = start.addingReportingOverflow(Self.lifetimeSeconds)
+        let filled: [(String, [UInt8])] = [
+            ("iss", Self.quoted(issuer)), ("aud", Self.quoted(audience)), ("sub", Self.quoted("2954873201847263")),
+            ("iat", Array("\(start)".utf8)), ("exp", Array("\(overflow ? start : end)".utf8)),
+            ("jti", Self.quoted(try Self.tokenID())), ("nonce", Self.quoted("")),
+        ]
+        values += filled.filter { !given.contains($0.0) }.map { Member(name: $0.0, json: $0.1) }
+        let ranks = Dictionary(uniqueKeysWithValues: Self.order.enumerated().map { ($1, $0) })
+        let ordered = values.enumerated().sorted {
+            let left = ranks[$0.element.name] ?? Self.order.count
+            let right = ranks[$1.element.name] ?? Self.order.count
+            return (left, $0.offset) < (right, $1.offset)
+        }
+        let members = ordered.map { ($0.element.name, String(decoding: $0.element.json, as: UTF8.self)) }
+        return Array(FacebookJSON.object(members).utf8)
+    }
+
+    private struct Member {
+        let name: String
+        let json: [UInt8]
+    }
+
+    private func read(_ text: [UInt8]) throws(ClaimsTemplateError) -> [Member] {
+        var document = JSONDocument()
+        do throws(JSONError) {
+            try document.parse(text.span)
+        } catch {
+            throw ClaimsTemplateError(description: "the claims are not acceptable JSON: \(error)")
+        }
+        guard document.kind(document.root) == .object else {
+            throw ClaimsTemplateError(description: "the claims must be a JSON object")
+        }
+        var members: [Member] = []
+        var name = document.firstChild(document.root)
+        while name < document.next(document.root) {
+            var json: [UInt8] = []
+            Self.append(name + 1, of: document, text, to: &json)
+            members.append(Member(name: document.string(name, in: text.span), json: json))
+            name = document.next(name + 1)
+        }
+        return members
+    }
+
+    /// Copies a value, its strings in Facebook's style. The reader bounds the depth.
+    private static func append(
+        _ node: Int,
+        of document: borrowing JSONDocument,
+        _ text: [UInt8],
+        to bytes: inout [UInt8]
+    ) {
+        switch document.kind(node) {
+        case .string, .name: bytes += FacebookJSON.string(document.string(node, in: text.span)).utf8
+        case .object, .array:
+            let isObject = document.kind(node) == .object
+            bytes.append(UInt8(ascii: isObject ? "{" : "["))
+            var child = document.firstChild(node)
+            while child < document.next(node) {
+                if child > document.firstChild(node) { bytes.append(UInt8(ascii: ",")) }
+                append(child, of: document, text, to: &bytes)
+                if isObject {
+                    bytes.append(UInt8(ascii: ":"))
+                    append(child + 1, of: document, text, to: &bytes)
+                    child = document.next(child + 1)
+                } else {
+                    child = document.next(child)
+                }
+            }
+            bytes.append(UInt8(ascii: isObject ? "}" : "]"))
+        default: bytes += text[document.range(node)]
+        }
+    }
+
+    private static func quoted(_ text: String) -> [UInt8] { Array(FacebookJSON.string(text).utf8) }
+
+    /// `<4 letters or digits>.<64 hexadecimal digits>`, the shape of every real `jti`.
+    private static func tokenID() throws(ClaimsTemplateError) -> String {
+        let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
+        let digits = Array("0123456789abcdef".utf8)
+        do throws(OpenSSLError) {
+            let prefix = try RandomBytes.make(count: 4).map { letters[Int($0) % letters.count] }
+            let rest = try RandomBytes.make(count: 32).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0x0f)]] }
+            return String(decoding: prefix + [UInt8(ascii: ".")] + rest, as: UTF8.self)
+        } catch {
+            throw ClaimsTemplateError(description: "no random bytes: \(error)")
+        }
+    }
+}

@@ -1,0 +1,34 @@
+package import OpenSSL
+internal import Synchronization
+
+/// The stand-in issuer's signing keys: as Facebook's, exactly two are published and the newest signs.
+package final class IssuerKeyRing: Sendable {
+    /// Number of keys published at any time.
+    package static let publishedCount = 2
+
+    private let minters: Mutex<[TokenMinter]>
+
+    /// Generates the first two keys; takes a few tenths of a second.
+    package init() throws(OpenSSLError) {
+        minters = Mutex([try TokenMinter.make(), try TokenMinter.make()])
+    }
+
+    /// The key that signs now.
+    package var current: TokenMinter { minters.withLock { $0[0] } }
+
+    /// The published keys, newest first.
+    package var published: [TokenMinter] { minters.withLock { $0 } }
+
+    /// Makes a new key the signing one, keeps the last one published and drops the one before.
+    ///
+    /// - Returns: the new key.
+    @discardableResult
+    package func rotate() throws(OpenSSLError) -> TokenMinter {
+        let newest = try TokenMinter.make()
+        minters.withLock { all in
+            all.insert(newest, at: 0)
+            all.removeLast(all.count - Self.publishedCount)
+        }
+        return newest
+    }
+}

@@ -1,0 +1,59 @@
+package import Networking
+package import OpenSSL
+
+/// A small issuer that stands in for Facebook on a machine without network: discovery, JWK Set, tokens on demand and
+/// key rotation. For development and tests alone: it signs whatever it is asked to.
+package final class StandInIssuer: Sendable {
+    /// How the issuer is set up.
+    package struct Configuration: Sendable {
+        /// Where it listens.
+        package var address: SocketAddress
+        /// `iss` of its tokens; Facebook's by default, so that a service with default settings accepts them.
+        package var issuer = "https://www.facebook.com"
+        /// `aud` of its tokens where the request names none.
+        package var audience: String
+        /// `max-age` of the JWK Set, in seconds.
+        package var maxAgeSeconds = 3600
+
+        package init(address: SocketAddress, audience: String) {
+            self.address = address
+            self.audience = audience
+        }
+    }
+
+    /// The signing keys.
+    package let keys: IssuerKeyRing
+    /// Makes payloads from claims.
+    package let template: ClaimsTemplate
+    private let server: HTTPServer
+
+    package init(configuration: Configuration) throws(OpenSSLError) {
+        let keys = try IssuerKeyRing()
+        let template = ClaimsTemplate(issuer: configuration.issuer, audience: configuration.audience)
+        self.keys = keys
+        self.template = template
+        server = HTTPServer(
+            configuration: HTTPServerConfiguration(addresses: [configuration.address], workerCount: 1)
+        ) { _ in
+            StandInIssuerHandler(keys: keys, template: template, configuration: configuration)
+        }
+    }
+
+    /// Binds and serves; the address with its real port is in ``address`` from then on.
+    package func start() throws(SocketError) { try server.start() }
+
+    /// Where it listens, once started.
+    package var address: SocketAddress? { server.localAddresses.first }
+
+    /// Stops serving.
+    package func stop() async { await server.stop(drainDelay: .zero, grace: .seconds(1)) }
+
+    /// A token in Facebook's wire style with these claims (a JSON object's text), signed by the newest key.
+    package func token(claims: String, now: Int64) throws -> String {
+        let minter = keys.current
+        return try minter.mint(
+            header: minter.header,
+            payload: try template.payload(claims: Array(claims.utf8), now: now)
+        )
+    }
+}

@@ -1,0 +1,152 @@
+package import HTTP1
+package import Networking
+internal import OpenSSL
+
+/// Answers the stand-in issuer's requests.
+package final class StandInIssuerHandler: HTTPRequestHandler {
+    /// The paths, with and without their trailing slash.
+    private enum Route {
+        case discovery, keySet, tokens, rotate, unmatched
+
+        init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) {
+            let path = head.path
+            if Self.matches(bytes, path, "/.well-known/openid-configuration", "/.well-known/openid-configuration/") {
+                self = .discovery
+            } else if Self.matches(bytes, path, "/.well-known/oauth/openid/jwks", "/.well-known/oauth/openid/jwks/") {
+                self = .keySet
+            } else if Self.matches(bytes, path, "/tokens", "/tokens/") {
+                self = .tokens
+            } else if Self.matches(bytes, path, "/rotate", "/rotate/") {
+                self = .rotate
+            } else {
+                self = .unmatched
+            }
+        }
+
+        var isForReading: Bool { self == .discovery || self == .keySet }
+
+        private static func matches(
+            _ bytes: Span<UInt8>,
+            _ path: Range<Int>,
+            _ plain: StaticString,
+            _ slashed: StaticString
+        ) -> Bool { bytes.equal(path, plain) || bytes.equal(path, slashed) }
+    }
+
+    private let keys: IssuerKeyRing
+    private let template: ClaimsTemplate
+    private let configuration: StandInIssuer.Configuration
+
+    package init(keys: IssuerKeyRing, template: ClaimsTemplate, configuration: StandInIssuer.Configuration) {
+        self.keys = keys
+        self.template = template
+        self.configuration = configuration
+    }
+
+    package func receiveHead(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> HeadDecision {
+        let route = Route(head, bytes)
+        guard route != .unmatched else { return refuse(404, "not found", &response) }
+        guard (head.method == .get || head.method == .head) == route.isForReading,
+            route.isForReading || head.method == .post
+        else {
+            response.addField(route.isForReading ? "Allow: GET, HEAD" : "Allow: POST")
+            return refuse(405, "method not allowed", &response)
+        }
+        switch route {
+        case .discovery: writeDiscovery(head, bytes, &response)
+        case .keySet: writeKeySet(head, bytes, &response)
+        default: return .readBody(atMost: 16_384)
+        }
+        return .respond
+    }
+
+    package func receiveRequest(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        body: Span<UInt8>,
+        visit: RequestVisit,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> RequestDecision {
+        do {
+            if Route(head, bytes) == .rotate {
+                try keys.rotate()
+                let ids = keys.published.map { "\"\($0.keyID)\"" }.joined(separator: ",")
+                json("{\"key_ids\":[\(ids)]}", &response)
+            } else {
+                var claims: [UInt8] = []
+                for index in body.indices { claims.append(body[index]) }
+                let minter = keys.current
+                let payload = try template.payload(claims: claims, now: WallClock.unixSeconds())
+                let token = try minter.mint(header: minter.header, payload: payload)
+                json("{\"id_token\":\"\(token)\"}", &response)
+            }
+        } catch let error as ClaimsTemplateError {
+            _ = refuse(400, error.description, &response)
+        } catch {
+            _ = refuse(500, "\(error)", &response)
+        }
+        return .respond
+    }
+
+    package func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse) {
+        response.addField("Content-Type: text/plain; charset=utf-8")
+        response.body.append(contentsOf: "refused\n".utf8)
+    }
+
+    /// The members of Facebook's own document, with this issuer's addresses.
+    private func writeDiscovery(
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ response: inout HTTPResponse
+    ) {
+        var base = "http://"
+        if let authority = head.authority { for index in authority { base.unicodeScalars.append(.init(bytes[index])) } }
+        json(
+            """
+            {"issuer":"\(configuration.issuer)","authorization_endpoint":"\(base)/dialog/oauth/",\
+            "jwks_uri":"\(base)/.well-known/oauth/openid/jwks/","response_types_supported":["id_token","token id_token"],\
+            "subject_types_supported":["pairwise"],"id_token_signing_alg_values_supported":["RS256"],\
+            "claims_supported":["iss","aud","sub","iat","exp","jti","nonce","at_hash","name","given_name","middle_name",\
+            "family_name","email","picture","user_friends","user_birthday","user_age_range","user_link","user_hometown",\
+            "user_location","user_gender"]}
+            """,
+            &response
+        )
+    }
+
+    /// The JWK Set with a strong entity tag, so that an unchanged one need not travel (RFC 9110 section 8.8.3).
+    private func writeKeySet(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout HTTPResponse) {
+        let published = keys.published
+        let tag = "\"" + published.map { String($0.keyID.prefix(16)) }.joined(separator: "-") + "\""
+        response.addField("ETag", tag)
+        response.addField("Cache-Control", "public, max-age=\(configuration.maxAgeSeconds)")
+        if let known = head.value(of: "if-none-match", in: bytes), Self.equal(bytes, known, tag) {
+            response.status = 304
+            return
+        }
+        response.addField("Content-Type: application/json")
+        response.body = TokenMinter.jsonWebKeySet(published)
+    }
+
+    private static func equal(_ bytes: Span<UInt8>, _ range: Range<Int>, _ text: String) -> Bool {
+        range.count == text.utf8.count && zip(range, text.utf8).allSatisfy { bytes[$0] == $1 }
+    }
+
+    private func json(_ text: String, _ response: inout HTTPResponse) {
+        response.addField("Content-Type: application/json")
+        response.body.append(contentsOf: text.utf8)
+    }
+
+    private func refuse(_ status: UInt16, _ reason: String, _ response: inout HTTPResponse) -> HeadDecision {
+        response.status = status
+        response.addField("Content-Type: text/plain; charset=utf-8")
+        response.body.append(contentsOf: "\(reason)\n".utf8)
+        return .respond
+    }
+}

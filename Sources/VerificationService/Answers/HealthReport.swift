@@ -1,0 +1,48 @@
+package import KeySets
+
+/// The answer to `/readyz?verbose`: what a person asks when the keys are in doubt.
+package enum HealthReport {
+    /// Writes the state of the keys and of the service as one JSON object.
+    package static func write(_ status: JWKSetCacheStatus, isDraining: Bool, to bytes: inout [UInt8]) {
+        JSONWriter.raw("{", to: &bytes)
+        JSONWriter.member("status", status.isUsable && !isDraining ? "pass" : "fail", to: &bytes)
+        JSONWriter.raw(isDraining ? ",\"draining\":true" : ",\"draining\":false", to: &bytes)
+        JSONWriter.raw(",\"keys\":", to: &bytes)
+        writeKeys(status, to: &bytes)
+        JSONWriter.raw("}\n", to: &bytes)
+    }
+
+    /// Writes the state of the key cache alone, as `limited-login keys --json` prints it.
+    package static func writeKeys(_ status: JWKSetCacheStatus, to bytes: inout [UInt8]) {
+        JSONWriter.raw("{", to: &bytes)
+        JSONWriter.member("state", status.phase.rawValue, to: &bytes)
+        if let source = status.source {
+            JSONWriter.raw(",", to: &bytes)
+            JSONWriter.member("source", source, to: &bytes)
+        }
+        seconds(",\"age_seconds\":", status.age, to: &bytes)
+        seconds(",\"expires_in_seconds\":", status.untilExpiry, to: &bytes)
+        seconds(",\"unusable_in_seconds\":", status.untilUnusable, to: &bytes)
+        if let error = status.lastError {
+            JSONWriter.raw(",", to: &bytes)
+            JSONWriter.member("last_error", error, to: &bytes)
+        }
+        JSONWriter.raw(",\"keys\":[", to: &bytes)
+        for (index, key) in status.keys.enumerated() {
+            JSONWriter.raw(index == 0 ? "{" : ",{", to: &bytes)
+            JSONWriter.member("kid", key.id, to: &bytes)
+            JSONWriter.raw(",\"bits\":", to: &bytes)
+            JSONWriter.integer(key.bits, to: &bytes)
+            JSONWriter.raw(",", to: &bytes)
+            JSONWriter.member("thumbprint", key.thumbprint, to: &bytes)
+            JSONWriter.raw("}", to: &bytes)
+        }
+        JSONWriter.raw("]}", to: &bytes)
+    }
+
+    private static func seconds(_ opening: StaticString, _ duration: Duration?, to bytes: inout [UInt8]) {
+        guard let duration else { return }
+        JSONWriter.raw(opening, to: &bytes)
+        JSONWriter.integer(Int(clamping: duration.components.seconds), to: &bytes)
+    }
+}

@@ -1,0 +1,102 @@
+internal import JOSE
+
+/// The configuration file: one JSON object whose members are the names of `ConfigurationKey`.
+///
+/// It is read with the project's own strict reader, because `Codable` cannot tell a repeated member.
+enum ConfigurationFile {
+    /// A configuration is a few hundred bytes; 100,000 app ids fit into this.
+    static let sizeLimit = 4 * 1024 * 1024
+
+    /// The reader's limits, wide enough for 100,000 app ids.
+    static var limits: JSONLimits {
+        var limits = JSONLimits()
+        limits.byteCount = sizeLimit
+        limits.nodeCount = 262_144
+        return limits
+    }
+
+    static func settings(
+        of bytes: [UInt8],
+        path: String
+    ) throws(ConfigurationError) -> [ConfigurationKey: ConfigurationSetting] {
+        var document = JSONDocument(limits: limits)
+        do throws(JSONError) {
+            try document.parse(bytes.span)
+        } catch {
+            throw ConfigurationError(place: path, reason: "the file is not valid JSON: \(error)")
+        }
+        guard document.kind(document.root) == .object else {
+            throw ConfigurationError(place: path, reason: "the file must hold one JSON object")
+        }
+        var settings: [ConfigurationKey: ConfigurationSetting] = [:]
+        var name = document.firstChild(document.root)
+        while name < document.next(document.root) {
+            let member = document.string(name, in: bytes.span)
+            guard let key = ConfigurationKey(rawValue: member) else {
+                let hint = nearest(member).map { "; did you mean '\($0)'?" } ?? ""
+                throw ConfigurationError(place: path, reason: "unknown key '\(member)'\(hint)")
+            }
+            let origin = ConfigurationOrigin.file(path: path, member: member)
+            defer { name = document.next(name + 1) }
+            // null stands for "not set", so that a file can show a key that has no default.
+            if document.kind(name + 1) == .null { continue }
+            settings[key] = ConfigurationSetting(
+                value: try value(name + 1, of: key, in: document, bytes, origin),
+                origin: origin
+            )
+        }
+        return settings
+    }
+
+    private static func value(
+        _ node: Int,
+        of key: ConfigurationKey,
+        in document: borrowing JSONDocument,
+        _ bytes: [UInt8],
+        _ origin: ConfigurationOrigin
+    ) throws(ConfigurationError) -> ConfigurationValue {
+        switch (key.kind, document.kind(node)) {
+        case (.integer, .number):
+            guard let number = document.integer(node, in: bytes.span) else {
+                throw ConfigurationError(place: origin.description, reason: "a whole number is needed")
+            }
+            return .integer(Int(number))
+        case (.text, .string), (.choice, .string):
+            return .text(document.string(node, in: bytes.span))
+        case (.list, .array):
+            var values: [String] = []
+            var element = document.firstChild(node)
+            while element < document.next(node) {
+                guard document.kind(element) == .string else {
+                    throw ConfigurationError(place: origin.description, reason: "the list may hold strings alone")
+                }
+                values.append(document.string(element, in: bytes.span))
+                element = document.next(element)
+            }
+            return .list(values)
+        case (.integer, _): throw ConfigurationError(place: origin.description, reason: "a whole number is needed")
+        case (.list, _): throw ConfigurationError(place: origin.description, reason: "a list of strings is needed")
+        default: throw ConfigurationError(place: origin.description, reason: "a string is needed")
+        }
+    }
+
+    /// The key a misspelt name most likely meant: one edit away, or the same but for `-` and `_`.
+    static func nearest(_ name: String) -> String? {
+        let folded = Array(name.lowercased().map { $0 == "-" ? "_" : $0 })
+        return ConfigurationKey.allCases.map(\.rawValue).first { isWithinTwoEdits(folded, Array($0)) }
+    }
+
+    private static func isWithinTwoEdits(_ a: [Character], _ b: [Character]) -> Bool {
+        guard abs(a.count - b.count) <= 2 else { return false }
+        var row = Array(0...b.count)
+        for (i, left) in a.enumerated() {
+            var previous = row
+            previous[0] = i + 1
+            for (j, right) in b.enumerated() {
+                previous[j + 1] = min(row[j] + (left == right ? 0 : 1), row[j + 1] + 1, previous[j] + 1)
+            }
+            row = previous
+        }
+        return row[b.count] <= 2
+    }
+}

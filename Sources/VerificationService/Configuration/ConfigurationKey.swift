@@ -1,0 +1,128 @@
+/// Every setting of the service, and the one source of truth about each: the file's member name is the raw value,
+/// the environment variable and the flag are derived from it, and `config/README.md` is compared with this table by
+/// a test.
+package enum ConfigurationKey: String, CaseIterable, Sendable {
+    case appIDs = "app_ids"
+    case issuers = "issuers"
+    case jwksURLs = "jwks_urls"
+    case jwksFile = "jwks_file"
+    case caFile = "ca_file"
+    case jwksTTLSeconds = "jwks_ttl_seconds"
+    case jwksMinimumTTLSeconds = "jwks_minimum_ttl_seconds"
+    case jwksMaximumTTLSeconds = "jwks_maximum_ttl_seconds"
+    case jwksMaxStaleSeconds = "jwks_max_stale_seconds"
+    case listen = "listen"
+    case adminListen = "admin_listen"
+    case workers = "workers"
+    case clockSkewSeconds = "clock_skew_seconds"
+    case maxTokenAgeSeconds = "max_token_age_seconds"
+    case binding = "binding"
+    case tracking = "tracking"
+    case drainDelaySeconds = "drain_delay_seconds"
+    case logLevel = "log_level"
+    case logFormat = "log_format"
+
+    /// What every environment variable of the service starts with. A variable with this prefix that is no key's is
+    /// refused, so that a misspelt one cannot pass for a default.
+    package static let environmentPrefix = "LIMITED_LOGIN_"
+
+    /// The variable that names the configuration file; the only one that is no key.
+    package static let fileVariable = "LIMITED_LOGIN_CONFIG"
+
+    /// The environment variable, such as `LIMITED_LOGIN_APP_IDS`.
+    package var environmentName: String { Self.environmentPrefix + rawValue.uppercased() }
+
+    /// The long flag without its dashes, such as `app-ids`.
+    package var flagName: String { String(rawValue.map { $0 == "_" ? "-" : $0 }) }
+
+    /// The key of an environment variable's name.
+    package init?(environmentName: String) {
+        guard let key = Self.allCases.first(where: { $0.environmentName == environmentName }) else { return nil }
+        self = key
+    }
+}
+
+/// What a key's value looks like, and what bounds it.
+package enum ConfigurationKind: Sendable, Equatable {
+    /// Strings; separated by commas in flags and the environment, an array in the file.
+    case list
+    /// One string.
+    case text
+    /// A whole number within a range.
+    case integer(ClosedRange<Int>)
+    /// One of a few words.
+    case choice([String])
+}
+
+extension ConfigurationKey {
+    /// The shape and the bounds of the value.
+    package var kind: ConfigurationKind {
+        switch self {
+        case .appIDs, .issuers, .jwksURLs: .list
+        case .jwksFile, .caFile, .listen, .adminListen: .text
+        case .jwksTTLSeconds, .jwksMinimumTTLSeconds, .jwksMaximumTTLSeconds: .integer(1...604_800)
+        case .jwksMaxStaleSeconds: .integer(0...604_800)
+        case .workers: .integer(1...256)
+        case .clockSkewSeconds: .integer(0...300)
+        case .maxTokenAgeSeconds: .integer(1...31_536_000)
+        case .drainDelaySeconds: .integer(0...300)
+        case .binding: .choice(["required", "optional"])
+        case .tracking: .choice(["any", "limited"])
+        case .logLevel: .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"])
+        case .logFormat: .choice(["json", "text"])
+        }
+    }
+
+    /// The default as a person reads it in the help text and on the configuration page.
+    package var defaultText: String {
+        switch self {
+        case .appIDs: "none: required"
+        case .issuers: "https://www.facebook.com,https://facebook.com"
+        case .jwksURLs:
+            "https://limited.facebook.com/.well-known/oauth/openid/jwks/,"
+                + "https://www.facebook.com/.well-known/oauth/openid/jwks/"
+        case .jwksFile: "none"
+        case .caFile: "the system's trust store"
+        case .jwksTTLSeconds: "3600"
+        case .jwksMinimumTTLSeconds: "300"
+        case .jwksMaximumTTLSeconds: "86400"
+        case .jwksMaxStaleSeconds: "86400"
+        case .listen: "127.0.0.1:8080"
+        case .adminListen: "127.0.0.1:8081"
+        case .workers: "the cores this process may use"
+        case .clockSkewSeconds: "60"
+        case .maxTokenAgeSeconds: "none"
+        case .binding: "required"
+        case .tracking: "any"
+        case .drainDelaySeconds: "0"
+        case .logLevel: "info"
+        case .logFormat: "text on a terminal, else json"
+        }
+    }
+
+    /// One sentence on what the key is for.
+    package var summary: String {
+        switch self {
+        case .appIDs: "The Facebook app ids whose tokens are accepted (the claim aud must be one of them)."
+        case .issuers: "The issuers accepted in the claim iss, compared exactly."
+        case .jwksURLs: "Where the issuer's JWK Set is fetched, in order; https, or http on a loopback address."
+        case .jwksFile: "A file that seeds the key cache at start and is rewritten after each good fetch."
+        case .caFile: "Certificates (PEM) to trust for the fetch instead of the system's."
+        case .jwksTTLSeconds: "How long keys stay fresh when the answer names no max-age."
+        case .jwksMinimumTTLSeconds: "The least time to live, whatever the answer's max-age says."
+        case .jwksMaximumTTLSeconds: "The greatest time to live, whatever the answer's max-age says."
+        case .jwksMaxStaleSeconds:
+            "How long past their expiry the last good keys keep verifying while the source is down."
+        case .listen: "Address and port of the service, HOST:PORT; port 0 takes a free one."
+        case .adminListen: "Address and port of the administrative listener (health), HOST:PORT."
+        case .workers: "How many event loops serve requests."
+        case .clockSkewSeconds: "The difference between our clock and the issuer's that is forgiven."
+        case .maxTokenAgeSeconds: "The greatest age of a token since its claim iat."
+        case .binding: "Whether each token must be tied to a login by nonce, raw_nonce or subject."
+        case .tracking: "Whether tokens that came with an access token (tracking enabled) are accepted."
+        case .drainDelaySeconds: "How long the listeners stay open after SIGTERM, while readiness already fails."
+        case .logLevel: "The least severity that is logged."
+        case .logFormat: "Whether log lines are JSON objects or text."
+        }
+    }
+}

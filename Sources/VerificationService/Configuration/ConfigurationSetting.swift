@@ -1,0 +1,69 @@
+/// Where a value came from: the order of precedence is flags, environment, file, default.
+package enum ConfigurationOrigin: Sendable, Equatable {
+    case flag(String)
+    case environment(String)
+    case file(path: String, member: String)
+    case standard
+
+    /// The place as an error message or `check-config` names it.
+    package var description: String {
+        switch self {
+        case .flag(let name): "--\(name)"
+        case .environment(let name): "environment variable \(name)"
+        case .file(let path, let member): "\(path): \(member)"
+        case .standard: "default"
+        }
+    }
+}
+
+/// A value as it stands in its source, before it is judged.
+package enum ConfigurationValue: Sendable, Equatable {
+    case list([String])
+    case text(String)
+    case integer(Int)
+}
+
+/// One key's value with its origin.
+package struct ConfigurationSetting: Sendable, Equatable {
+    package let value: ConfigurationValue
+    package let origin: ConfigurationOrigin
+
+    package init(value: ConfigurationValue, origin: ConfigurationOrigin) {
+        self.value = value
+        self.origin = origin
+    }
+
+    /// Reads a flag's or an environment variable's text as the kind of value its key takes.
+    package init(text: String, key: ConfigurationKey, origin: ConfigurationOrigin) throws(ConfigurationError) {
+        self.origin = origin
+        switch key.kind {
+        case .list:
+            let parts = text.split(separator: ",", omittingEmptySubsequences: false).map { Self.trimmed($0) }
+            guard !parts.contains("") else {
+                throw ConfigurationError(place: origin.description, reason: "the list has an empty element")
+            }
+            value = .list(parts)
+        case .integer:
+            guard let number = Self.decimal(text) else {
+                throw ConfigurationError(place: origin.description, reason: "'\(text)' is not a whole number")
+            }
+            value = .integer(number)
+        case .text, .choice:
+            value = .text(text)
+        }
+    }
+
+    /// A decimal number of digits alone: `Int("+5")` would be 5, and a sign or a space is a mistake here.
+    static func decimal(_ text: String) -> Int? {
+        guard !text.isEmpty, text.utf8.count <= 12, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
+        return Int(text)
+    }
+
+    private static func trimmed(_ part: Substring) -> String {
+        let start = part.drop { $0 == " " }
+        guard let end = start.lastIndex(where: { $0 != " " }) else { return "" }
+        return String(start[...end])
+    }
+}

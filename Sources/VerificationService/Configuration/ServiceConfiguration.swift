@@ -1,0 +1,98 @@
+package import Networking
+
+/// Everything the service is told from outside, judged and typed.
+///
+/// Made by ``ConfigurationLoader``; the keys, their bounds and their meanings are in ``ConfigurationKey``.
+package struct ServiceConfiguration: Sendable, Equatable {
+    /// The Facebook app ids whose tokens are accepted; never empty.
+    package var appIDs: [String]
+    /// The issuers accepted, compared exactly.
+    package var issuers: [String]
+    /// Where the JWK Set is fetched, in order.
+    package var jwksURLs: [String]
+    /// A file that seeds the key cache and is rewritten after each good fetch.
+    package var jwksFile: String?
+    /// Certificates to trust instead of the system's, PEM.
+    package var caFile: String?
+    /// Time to live of the keys when the answer names none, in seconds.
+    package var jwksTTLSeconds: Int
+    /// Least time to live, in seconds.
+    package var jwksMinimumTTLSeconds: Int
+    /// Greatest time to live, in seconds.
+    package var jwksMaximumTTLSeconds: Int
+    /// How long past expiry the last good keys serve, in seconds.
+    package var jwksMaxStaleSeconds: Int
+    /// The service's listener.
+    package var listen: SocketAddress
+    /// The administrative listener.
+    package var adminListen: SocketAddress
+    /// Number of event loops; nil means one for each core this process may use.
+    package var workers: Int?
+    /// Forgiven difference between the clocks, in seconds.
+    package var clockSkewSeconds: Int
+    /// Greatest age of a token since `iat`, in seconds; nil means none.
+    package var maxTokenAgeSeconds: Int?
+    /// Whether a token must be bound to a login.
+    package var bindingIsRequired: Bool
+    /// Whether only tokens without an access token are accepted.
+    package var onlyLimitedTracking: Bool
+    /// How long the listeners stay open after SIGTERM, in seconds.
+    package var drainDelaySeconds: Int
+    /// The least severity that is logged, by its swift-log name.
+    package var logLevel: String
+    /// `json`, `text`, or nil: text on a terminal, else JSON.
+    package var logFormat: String?
+}
+
+extension ServiceConfiguration {
+    /// Judges the settings of every key, and what they mean together.
+    package init(settings: [ConfigurationKey: ConfigurationSetting]) throws(ConfigurationError) {
+        let reader = SettingReader(settings: settings)
+        guard let appIDs = try reader.list(.appIDs), !appIDs.isEmpty else {
+            throw ConfigurationError(
+                place: ConfigurationKey.appIDs.environmentName,
+                reason: "no app id is configured; set it to your Facebook app id (or pass --app-ids)"
+            )
+        }
+        self.appIDs = try reader.appIDs(appIDs)
+        issuers = try reader.list(.issuers) ?? ["https://www.facebook.com", "https://facebook.com"]
+        jwksURLs =
+            try reader.urls(.jwksURLs) ?? [
+                "https://limited.facebook.com/.well-known/oauth/openid/jwks/",
+                "https://www.facebook.com/.well-known/oauth/openid/jwks/",
+            ]
+        jwksFile = try reader.text(.jwksFile)
+        caFile = try reader.text(.caFile)
+        jwksTTLSeconds = try reader.integer(.jwksTTLSeconds) ?? 3600
+        jwksMinimumTTLSeconds = try reader.integer(.jwksMinimumTTLSeconds) ?? 300
+        jwksMaximumTTLSeconds = try reader.integer(.jwksMaximumTTLSeconds) ?? 86_400
+        jwksMaxStaleSeconds = try reader.integer(.jwksMaxStaleSeconds) ?? 86_400
+        listen = try reader.address(.listen) ?? SocketAddress.loopback(port: 8080)
+        adminListen = try reader.address(.adminListen) ?? SocketAddress.loopback(port: 8081)
+        workers = try reader.integer(.workers)
+        clockSkewSeconds = try reader.integer(.clockSkewSeconds) ?? 60
+        maxTokenAgeSeconds = try reader.integer(.maxTokenAgeSeconds)
+        bindingIsRequired = try reader.choice(.binding) != "optional"
+        onlyLimitedTracking = try reader.choice(.tracking) == "limited"
+        drainDelaySeconds = try reader.integer(.drainDelaySeconds) ?? 0
+        logLevel = try reader.choice(.logLevel) ?? "info"
+        logFormat = try reader.choice(.logFormat)
+        try requireConsistency(reader)
+    }
+
+    private func requireConsistency(_ reader: SettingReader) throws(ConfigurationError) {
+        guard jwksMinimumTTLSeconds <= jwksMaximumTTLSeconds else {
+            throw ConfigurationError(
+                place: reader.place(.jwksMinimumTTLSeconds),
+                reason: "the least time to live (\(jwksMinimumTTLSeconds) s) is above the greatest "
+                    + "(\(jwksMaximumTTLSeconds) s)"
+            )
+        }
+        guard listen.port == 0 || listen != adminListen else {
+            throw ConfigurationError(
+                place: reader.place(.adminListen),
+                reason: "the administrative listener has the service's own address \(listen)"
+            )
+        }
+    }
+}

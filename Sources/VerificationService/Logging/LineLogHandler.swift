@@ -1,0 +1,89 @@
+internal import FoundationEssentials
+package import Logging
+
+/// Writes each log event as one line on standard error, as a JSON object or as text.
+///
+/// Whatever a value holds, the line stays one line: control characters are escaped in both formats.
+package struct LineLogHandler: LogHandler {
+    /// How a line looks.
+    package enum Format: Sendable, Equatable {
+        case json
+        case text
+    }
+
+    package var logLevel: Logger.Level
+    package var metadata: Logger.Metadata = [:]
+    package var metadataProvider: Logger.MetadataProvider?
+    private let label: String
+    private let format: Format
+    private let write: @Sendable ([UInt8]) -> Void
+
+    /// - Parameter write: takes one whole line, its line feed included.
+    package init(
+        label: String,
+        level: Logger.Level,
+        format: Format,
+        write: @escaping @Sendable ([UInt8]) -> Void
+    ) {
+        self.label = label
+        self.format = format
+        self.write = write
+        logLevel = level
+    }
+
+    package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    package func log(event: LogEvent) {
+        var facts = metadata
+        if let provided = metadataProvider?.get() { facts.merge(provided) { _, new in new } }
+        if let own = event.metadata { facts.merge(own) { _, new in new } }
+        var line: [UInt8] = []
+        let moment = Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        switch format {
+        case .json: Self.json(moment, event, label, facts, to: &line)
+        case .text: Self.text(moment, event, facts, to: &line)
+        }
+        line.append(UInt8(ascii: "\n"))
+        write(line)
+    }
+
+    private static func json(
+        _ moment: String,
+        _ event: LogEvent,
+        _ label: String,
+        _ facts: Logger.Metadata,
+        to line: inout [UInt8]
+    ) {
+        JSONWriter.raw("{", to: &line)
+        JSONWriter.member("time", moment, to: &line)
+        JSONWriter.raw(",", to: &line)
+        JSONWriter.member("level", event.level.rawValue, to: &line)
+        JSONWriter.raw(",", to: &line)
+        JSONWriter.member("logger", label, to: &line)
+        JSONWriter.raw(",", to: &line)
+        JSONWriter.member("message", "\(event.message)", to: &line)
+        for (key, value) in facts.sorted(by: { $0.key < $1.key }) {
+            JSONWriter.raw(",", to: &line)
+            JSONWriter.string(key, to: &line)
+            JSONWriter.raw(":", to: &line)
+            JSONWriter.string("\(value)", to: &line)
+        }
+        JSONWriter.raw("}", to: &line)
+    }
+
+    private static func text(
+        _ moment: String,
+        _ event: LogEvent,
+        _ facts: Logger.Metadata,
+        to line: inout [UInt8]
+    ) {
+        line.append(contentsOf: "\(moment) \(event.level.rawValue) \(event.message)".utf8)
+        for (key, value) in facts.sorted(by: { $0.key < $1.key }) {
+            line.append(contentsOf: " \(key)=".utf8)
+            JSONWriter.string("\(value)", to: &line)
+        }
+    }
+}

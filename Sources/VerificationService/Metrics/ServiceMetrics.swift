@@ -1,0 +1,54 @@
+package import CoreMetrics
+package import HTTP1
+
+/// The service's own metrics, made once; their label values are closed sets of this code, never words from outside.
+package struct ServiceMetrics: Sendable {
+    /// The sentence of each metric's `# HELP` line.
+    package static let help: [String: String] = [
+        "limited_login_verifications_total": "Verdicts on id tokens, by result: accepted, or the code of the refusal.",
+        "http_server_request_duration_seconds": "Time from a request's first byte to its encoded answer.",
+        "http_server_connections": "Connections open now, by state.",
+        "http_server_connections_closed_total": "Connections closed, by cause.",
+        "jwks_fetches_total": "Fetches of the JWK Set, by result.",
+        "jwks_keys": "Keys in force.",
+        "jwks_age_seconds": "Time since the source last confirmed the keys.",
+        "jwks_unknown_key_ids_total": "Tokens whose key ID was not in the set.",
+        "process_resident_memory_bytes": "Resident memory.",
+        "process_open_fds": "Open file descriptors.",
+        "process_cpu_seconds_total": "User and system time.",
+        "process_start_time_seconds": "Start of the process since the epoch.",
+        "limited_login_build_info": "Always 1; the labels say what is running.",
+    ]
+
+    private let accepted: Counter
+    private let refused: [ProblemCode: Counter]
+    private let factory: any MetricsFactory
+
+    package init(factory: any MetricsFactory) {
+        self.factory = factory
+        let name = "limited_login_verifications_total"
+        accepted = Counter(label: name, dimensions: [("result", "accepted")], factory: factory)
+        var refused: [ProblemCode: Counter] = [:]
+        for code in ProblemCode.all {
+            refused[code] = Counter(label: name, dimensions: [("result", code.text)], factory: factory)
+        }
+        self.refused = refused
+    }
+
+    package func countAccepted() { accepted.increment() }
+
+    package func countRefused(_ code: ProblemCode) { refused[code]?.increment() }
+
+    /// The durations of one kind of request; kept by the worker, so that the labels are joined once.
+    package func duration(of route: Route, method: HTTPMethod, status: UInt16) -> Timer {
+        Timer(
+            label: "http_server_request_duration_seconds",
+            dimensions: [
+                ("http_request_method", "\(method.name)"),
+                ("http_route", "\(route.path)"),
+                ("http_response_status_code", "\(status)"),
+            ],
+            factory: factory
+        )
+    }
+}

@@ -1,0 +1,26 @@
+package import LimitedLogin
+
+/// One refusal: what `application/problem+json` says about it (RFC 9457).
+package struct Problem: Error, Sendable, Equatable {
+    /// The stable code.
+    package let code: ProblemCode
+    /// One sentence on this occurrence; never a token, a nonce or a claim's value before the signature is good.
+    package let detail: String
+    /// The claim at fault, if it is one.
+    package let claim: String?
+    /// Seconds after which another try makes sense (RFC 9110 section 10.2.3); nil where none does.
+    package let retryAfterSeconds: Int?
+
+    /// - Parameter retryAfter: seconds; by default what the code suggests.
+    package init(_ code: ProblemCode, _ detail: String, claim: String? = nil, retryAfter: Int? = nil) {
+        self.code = code
+        self.detail = detail
+        self.claim = claim
+        retryAfterSeconds = retryAfter ?? code.retryAfterSeconds
+    }
+
+    /// The problem of a refused token.
+    package init(_ rejection: TokenRejection) {
+        self.init(ProblemCode(rejection.code), rejection.detail, claim: rejection.claim)
+    }
+}

@@ -1,0 +1,70 @@
+package import HTTP1
+
+/// The paths this service answers; the label `http_route` of its metrics.
+package enum Route: Int, CaseIterable, Sendable {
+    case verify
+    case livez
+    case readyz
+    case healthz
+    case metrics
+    /// Any other path: one label for all of them.
+    case unmatched
+
+    /// The path as it stands in a request target.
+    package var path: StaticString {
+        switch self {
+        case .verify: "/verify"
+        case .livez: "/livez"
+        case .readyz: "/readyz"
+        case .healthz: "/healthz"
+        case .metrics: "/metrics"
+        case .unmatched: "_unmatched"
+        }
+    }
+
+    /// The `Allow` field of the path (RFC 9110 section 10.2.1).
+    package var allow: StaticString {
+        switch self {
+        case .verify: "Allow: POST, OPTIONS"
+        default: "Allow: GET, HEAD, OPTIONS"
+        }
+    }
+
+    /// Whether the method is among those of `allow`.
+    package func allows(_ method: HTTPMethod) -> Bool {
+        switch (self, method) {
+        case (_, .options): true
+        case (.verify, _): method == .post
+        default: method == .get || method == .head
+        }
+    }
+
+    /// Whether the route says how the service itself is, so that it is answered when other requests are refused.
+    package var isHealth: Bool { self == .livez || self == .readyz || self == .healthz }
+
+    /// The route of a request's path, compared byte for byte.
+    package init(_ head: borrowing RequestHead, bytes: Span<UInt8>, listener: ListenerRole) {
+        let path = head.path
+        if listener == .service, bytes.equal(path, Route.verify.path) {
+            self = .verify
+        } else if bytes.equal(path, Route.livez.path) {
+            self = .livez
+        } else if bytes.equal(path, Route.readyz.path) {
+            self = .readyz
+        } else if bytes.equal(path, Route.healthz.path) {
+            self = .healthz
+        } else if listener == .administration, bytes.equal(path, Route.metrics.path) {
+            self = .metrics
+        } else {
+            self = .unmatched
+        }
+    }
+}
+
+/// Which of the two listeners a request came in by.
+package enum ListenerRole: Sendable {
+    /// The app backends': `POST /verify` and health.
+    case service
+    /// The operators': metrics and health.
+    case administration
+}

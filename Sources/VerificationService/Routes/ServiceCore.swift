@@ -1,0 +1,39 @@
+package import KeySets
+package import LimitedLogin
+package import Logging
+internal import Synchronization
+
+/// What all workers share: the policy, the keys, the metrics and whether the service is stopping. Immutable but for
+/// one flag, so that nothing on the request path takes a lock.
+package final class ServiceCore: Sendable {
+    package let verifier: TokenVerifier
+    package let cache: JWKSetCache
+    package let metrics: ServiceMetrics
+    package let logger: Logger
+    package let identifiers: RequestIdentifier
+    /// Renders the metrics page; called by the administrative listener alone.
+    package let exposition: @Sendable () -> String
+    private let draining = Atomic<Bool>(false)
+
+    package init(
+        verifier: TokenVerifier,
+        cache: JWKSetCache,
+        metrics: ServiceMetrics,
+        logger: Logger,
+        identifiers: RequestIdentifier,
+        exposition: @escaping @Sendable () -> String
+    ) {
+        self.verifier = verifier
+        self.cache = cache
+        self.metrics = metrics
+        self.logger = logger
+        self.identifiers = identifiers
+        self.exposition = exposition
+    }
+
+    /// Whether the service has been told to stop: readiness fails from then on.
+    package var isDraining: Bool { draining.load(ordering: .acquiring) }
+
+    /// Makes readiness fail; called when stopping begins.
+    package func beginDraining() { draining.store(true, ordering: .releasing) }
+}

@@ -1,0 +1,162 @@
+package import HTTP1
+internal import KeySets
+internal import LimitedLogin
+internal import Logging
+package import Networking
+
+/// Answers the requests of one worker: finds the route, calls its endpoint, writes problems.
+///
+/// All its memory is reused from request to request; it is only ever called on its worker's thread.
+package final class ServiceHandler: HTTPRequestHandler {
+    private let core: ServiceCore
+    private let listener: ListenerRole
+    private let verifyEndpoint: VerifyEndpoint
+    private let health: HealthEndpoint
+    private var requestID: [UInt8] = []
+    private var failures: UInt64 = 0
+    private var durations: RequestDurations
+    private var lastRoute = Route.unmatched
+    private var lastMethod = HTTPMethod.unrecognized
+
+    package init(core: ServiceCore, listener: ListenerRole) {
+        self.core = core
+        self.listener = listener
+        verifyEndpoint = VerifyEndpoint(core: core)
+        health = HealthEndpoint(core: core)
+        durations = RequestDurations(metrics: core.metrics)
+    }
+
+    package func receiveHead(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> HeadDecision {
+        let route = begin(head, bytes, context)
+        do throws(Problem) {
+            try requireMethod(head, route, &response)
+            if head.method == .options {
+                response.status = 204
+                if route == .unmatched { response.addField("Allow: GET, HEAD, POST, OPTIONS") }
+                response.addField("X-Request-Id", requestID)
+                return .respond
+            }
+            switch route {
+            case .verify:
+                try VerifyEndpoint.requireJSON(head, bytes: bytes, response: &response)
+                return .readBody(atMost: VerifyEndpoint.bodyLimit)
+            case .livez, .readyz, .healthz:
+                try health.answer(route, isVerbose: Self.isVerbose(head, bytes), context: context, response: &response)
+            case .metrics:
+                response.addField("Content-Type: text/plain; version=0.0.4; charset=utf-8")
+                response.body.append(contentsOf: core.exposition().utf8)
+            case .unmatched:
+                throw Problem(.notFound, "There is nothing at this path; POST /verify judges a token.")
+            }
+            response.addField("X-Request-Id", requestID)
+        } catch {
+            ProblemAnswer.write(error, requestID: requestID, to: &response)
+        }
+        return .respond
+    }
+
+    package func receiveRequest(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        body: Span<UInt8>,
+        visit: RequestVisit,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> RequestDecision {
+        _ = begin(head, bytes, context)
+        do throws(Problem) {
+            if let moment = try verifyEndpoint.answer(body, visit: visit, context: context, response: &response) {
+                return .park(until: moment)
+            }
+            response.addField("X-Request-Id", requestID)
+            core.metrics.countAccepted()
+        } catch {
+            response.reset()
+            ProblemAnswer.write(error, requestID: requestID, to: &response)
+            core.metrics.countRefused(error.code)
+            log(error, context)
+        }
+        return .respond
+    }
+
+    package func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse) {
+        lastRoute = .unmatched
+        lastMethod = .unrecognized
+        failures += 1
+        requestID.removeAll(keepingCapacity: true)
+        core.identifiers.append(failure: failures, to: &requestID)
+        let problem = Problem(ProblemCode(serverStatus: Int(failure.status)), FailureSentence.of(failure))
+        response.addField("Content-Type: application/problem+json")
+        response.addField("Cache-Control: no-store")
+        response.addField("X-Request-Id", requestID)
+        ProblemAnswer.writeBody(problem, requestID: requestID, to: &response.body)
+    }
+
+    package func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool {
+        Route(head, bytes: bytes, listener: listener).isHealth
+    }
+
+    package func didRespond(status: UInt16, context: RequestContext) {
+        // The context's own "now" is the worker's last event: before the verdict.
+        durations.record(
+            MonotonicClock.now().nanoseconds(since: context.firstByteAt),
+            route: lastRoute,
+            method: lastMethod,
+            status: status
+        )
+    }
+
+    private func begin(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ context: RequestContext) -> Route {
+        let route = Route(head, bytes: bytes, listener: listener)
+        lastRoute = route
+        lastMethod = head.method
+        requestID.removeAll(keepingCapacity: true)
+        core.identifiers.append(head, bytes: bytes, context: context, to: &requestID)
+        return route
+    }
+
+    /// 501 for a method nobody knows, 405 with `Allow` for one this path has not (RFC 9110 sections 9.1, 15.5.6).
+    private func requireMethod(
+        _ head: borrowing RequestHead,
+        _ route: Route,
+        _ response: inout HTTPResponse
+    ) throws(Problem) {
+        if head.method == .unrecognized {
+            throw Problem(.notImplemented, "The request method is not known to this server.")
+        }
+        if route == .unmatched {
+            if head.method == .options { return }
+            if head.method == .connect {
+                response.addField("Allow: GET, HEAD, POST, OPTIONS")
+                throw Problem(.methodNotAllowed, "This server is no proxy.")
+            }
+            return
+        }
+        let isAllowed = route.allows(head.method)
+        if !isAllowed || head.method == .options { response.addField(route.allow) }
+        if !isAllowed { throw Problem(.methodNotAllowed, "The method is not allowed at this path; see Allow.") }
+    }
+
+    /// Refusals are told to the caller; the log has them at debug level, so that a flood of bad tokens cannot fill it.
+    private func log(_ problem: Problem, _ context: RequestContext) {
+        guard core.logger.logLevel <= .debug else { return }
+        core.logger.debug(
+            "verification refused",
+            metadata: [
+                "request_id": "\(String(decoding: requestID, as: UTF8.self))",
+                "code": "\(problem.code.text)",
+                "claim": "\(problem.claim ?? "-")",
+            ]
+        )
+    }
+
+    private static func isVerbose(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> Bool {
+        guard let query = head.query else { return false }
+        return bytes.equal(query, "verbose") || bytes.equal(query, "verbose=1") || bytes.equal(query, "verbose=true")
+    }
+}

@@ -1,0 +1,156 @@
+internal import HTTP1
+internal import KeySets
+internal import LimitedLogin
+internal import Networking
+
+/// `POST /verify`: reads the request, has the token judged, answers from the verified bytes.
+final class VerifyEndpoint {
+    /// Greatest body, in bytes: twice the greatest token, with room for its JSON.
+    static let bodyLimit = 16_384
+
+    private let core: ServiceCore
+    private let workerKeys: WorkerKeys
+    private let workspace = VerificationWorkspace()
+    private var request = VerifyRequestReader()
+
+    init(core: ServiceCore) {
+        self.core = core
+        workerKeys = WorkerKeys(cache: core.cache)
+    }
+
+    /// The body must be declared as uncompressed JSON (RFC 9110 sections 8.3, 8.4, 15.5.16).
+    static func requireJSON(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        response: inout HTTPResponse
+    ) throws(Problem) {
+        if let coding = head.value(of: "content-encoding", in: bytes),
+            !bytes.equalIgnoringCase(coding, "identity")
+        {
+            response.addField("Accept-Encoding: identity")
+            throw Problem(.unsupportedMediaType, "The body must not be compressed.")
+        }
+        guard let type = head.value(of: "content-type", in: bytes), MediaType.isJSON(bytes, type) else {
+            response.addField("Accept: application/json")
+            throw Problem(.unsupportedMediaType, "The body must be application/json in UTF-8.")
+        }
+    }
+
+    /// Answers one request, or says until when it must wait for keys.
+    ///
+    /// - Returns: nil when `response` is the answer; else the moment until which to park the request.
+    func answer(
+        _ body: Span<UInt8>,
+        visit: RequestVisit,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) throws(Problem) -> MonotonicInstant? {
+        try request.read(body)
+        // A second and third look are for a key set that is published between the look and the question to the cache.
+        for _ in 0..<3 {
+            workerKeys.refresh()
+            let outcome = try judge(visit, context, &response)
+            switch outcome {
+            case .answered: return nil
+            case .wait(let moment): return moment
+            case .lookAgain: continue
+            }
+        }
+        throw Problem(.keysUnavailable, "The issuer's keys are changing; try again shortly.")
+    }
+
+    private enum Outcome {
+        case answered
+        case wait(MonotonicInstant)
+        case lookAgain
+    }
+
+    private func judge(
+        _ visit: RequestVisit,
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
+    ) throws(Problem) -> Outcome {
+        guard workerKeys.isUsable(at: context.now) else { return try waitForKeys(visit, context) }
+        let now = try Self.wallClock()
+        do throws(TokenRejection) {
+            let claims = try core.verifier.judge(
+                request.token.span,
+                binding: request.binding,
+                value: request.bindingValue.span,
+                appID: request.appID.span,
+                keys: workerKeys.keys,
+                now: now,
+                workspace: workspace
+            )
+            response.addField("Content-Type: application/json")
+            response.addField("Cache-Control: no-store")
+            VerifyAnswer.write(
+                claims,
+                payload: workspace.payload.span,
+                keyID: workspace.keyID.span,
+                asked: request.permissions,
+                to: &response.body
+            )
+            return .answered
+        } catch {
+            guard error.code == .unknownKey else { throw Problem(error) }
+            return try waitForKey(Problem(error), visit, context)
+        }
+    }
+
+    /// No keys at all: wait for the fetch under way, or say that there are none.
+    private func waitForKeys(_ visit: RequestVisit, _ context: RequestContext) throws(Problem) -> Outcome {
+        var retryAfter: Int?
+        if visit != .expired {
+            switch core.cache.keysUnavailable(
+                seenEpoch: workerKeys.snapshot.epoch,
+                waitingSince: context.firstByteAt,
+                now: context.now
+            ) {
+            case .wait(let moment): return .wait(moment)
+            case .lookAgain: return .lookAgain
+            case .unavailable(let seconds): retryAfter = seconds
+            }
+        }
+        throw Problem(
+            .keysUnavailable,
+            "The issuer's keys could not be fetched; try again shortly.",
+            retryAfter: retryAfter
+        )
+    }
+
+    /// A key ID that is not in the set: the issuer may have rotated, so its set is asked for once more, within a budget.
+    private func waitForKey(
+        _ problem: Problem,
+        _ visit: RequestVisit,
+        _ context: RequestContext
+    ) throws(Problem) -> Outcome {
+        var retryAfter: Int?
+        if visit != .expired {
+            switch core.cache.unknownKeyID(
+                workspace.keyID.span,
+                seenEpoch: workerKeys.snapshot.epoch,
+                waitingSince: context.firstByteAt,
+                now: context.now
+            ) {
+            case .wait(let moment): return .wait(moment)
+            case .lookAgain: return .lookAgain
+            case .unknown: throw problem
+            case .unavailable(let seconds): retryAfter = seconds
+            }
+        }
+        // Nobody could tell whether the key exists: an outage is never the token's fault.
+        throw Problem(
+            .keysUnavailable,
+            "The token's key is not cached and the issuer's keys could not be fetched.",
+            retryAfter: retryAfter
+        )
+    }
+
+    private static func wallClock() throws(Problem) -> NumericDate {
+        guard let now = NumericDate(secondsSince1970: WallClock.unixSeconds()) else {
+            throw Problem(.internalError, "This machine's clock stands before 1970.")
+        }
+        return now
+    }
+}

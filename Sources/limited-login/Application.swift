@@ -1,0 +1,73 @@
+internal import KeySets
+internal import LimitedLogin
+internal import Logging
+internal import Metrics
+internal import Networking
+internal import OpenSSL
+internal import VerificationService
+
+/// Everything of one running service, wired together; `serve` and `demo` both start here.
+struct Application {
+    let core: ServiceCore
+    let cache: JWKSetCache
+    let server: HTTPServer
+    let administration: HTTPServer
+    let configuration: ServiceConfiguration
+
+    /// Builds the service from its configuration; nothing is bound and nothing is fetched yet.
+    init(_ configuration: ServiceConfiguration, logger: Logger) throws(StartError) {
+        let registry = PrometheusRegistry(help: ServiceMetrics.help)
+        self.configuration = configuration
+        let keyEvents = KeyEvents(logger: logger, factory: registry)
+        let cache = try KeyCacheFactory.make(configuration) { event in keyEvents.record(event) }
+        let process = ProcessMetrics(factory: registry)
+        let core = ServiceCore(
+            verifier: TokenVerifier(policy: try Self.policy(configuration)),
+            cache: cache,
+            metrics: ServiceMetrics(factory: registry),
+            logger: logger,
+            identifiers: RequestIdentifier(process: UInt32.random(in: .min ... .max)),
+            exposition: {
+                process.update()
+                return registry.render()
+            }
+        )
+        self.core = core
+        self.cache = cache
+        server = HTTPServer(
+            configuration: HTTPServerConfiguration(
+                addresses: [configuration.listen],
+                workerCount: configuration.workers
+            )
+        ) { _ in ServiceHandler(core: core, listener: .service) }
+        administration = HTTPServer(
+            configuration: HTTPServerConfiguration(addresses: [configuration.adminListen], workerCount: 1)
+        ) { _ in ServiceHandler(core: core, listener: .administration) }
+        let server = server
+        cache.onUpdate { server.wakeParked() }
+        process.observe(server: server, cache: cache)
+    }
+
+    /// What the verifier is told; every value was bounded by the configuration already.
+    static func policy(_ configuration: ServiceConfiguration) throws(StartError) -> VerificationPolicy {
+        do throws(VerificationPolicyError) {
+            return try VerificationPolicy(
+                appIDs: configuration.appIDs,
+                issuers: configuration.issuers,
+                clockSkewSeconds: configuration.clockSkewSeconds,
+                maximumTokenAgeSeconds: configuration.maxTokenAgeSeconds,
+                binding: configuration.bindingIsRequired ? .required : .optional,
+                tracking: configuration.onlyLimitedTracking ? .limited : .any
+            )
+        } catch {
+            throw StartError("the verification policy cannot be used: \(error)")
+        }
+    }
+}
+
+/// Why the service does not start: one sentence for standard error.
+struct StartError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}

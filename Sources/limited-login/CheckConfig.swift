@@ -1,0 +1,44 @@
+internal import ArgumentParser
+internal import VerificationService
+
+/// `check-config`: prints the settings in force and where each came from, or says what is wrong.
+struct CheckConfig: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check-config",
+        abstract: "Prints the configuration in force, each value with its origin.",
+        discussion: "Exit code 0 when a start with the same settings would accept them, else 78."
+    )
+
+    @OptionGroup var options: ConfigurationOptions
+
+    func run() throws {
+        let loaded: LoadedConfiguration
+        do throws(ConfigurationError) {
+            loaded = try options.load()
+        } catch {
+            throw Exit.refusing("\(error)")
+        }
+        do throws(StartError) {
+            // Building it opens the certificate file and judges the URLs, as a start would.
+            _ = try KeyCacheFactory.make(loaded.configuration) { _ in }
+        } catch {
+            throw Exit.refusing(error.description)
+        }
+        let width = ConfigurationKey.allCases.map(\.rawValue.count).max() ?? 0
+        for key in ConfigurationKey.allCases {
+            let setting = loaded.settings[key]
+            let padding = String(repeating: " ", count: width - key.rawValue.count)
+            let value = setting.map { Self.text($0.value) } ?? key.defaultText
+            let origin = setting?.origin.description ?? "default"
+            StandardOutput.write("\(key.rawValue)\(padding) = \(value)  (\(origin))")
+        }
+    }
+
+    private static func text(_ value: ConfigurationValue) -> String {
+        switch value {
+        case .list(let values): values.joined(separator: ",")
+        case .text(let text): text
+        case .integer(let number): String(number)
+        }
+    }
+}

@@ -1,0 +1,97 @@
+internal import ArgumentParser
+internal import Logging
+internal import Networking
+internal import StandInIssuer
+internal import VerificationService
+
+/// `demo`: a stand-in issuer and the service in one process, with requests ready to be pasted.
+struct Demo: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Runs a stand-in issuer and the service in one process and prints ready-made curl lines.",
+        discussion: "It needs no network and no Facebook app. Stop it with Control-C."
+    )
+
+    @Option(help: "Address and port of the service, HOST:PORT. Port 0 takes a free one.")
+    var listen = "127.0.0.1:8080"
+
+    @Option(help: "Address and port of the administrative listener, HOST:PORT. Port 0 takes a free one.")
+    var adminListen = "127.0.0.1:8081"
+
+    @Option(help: "Address and port of the stand-in issuer, HOST:PORT; a loopback address. Port 0 takes a free one.")
+    var issuerListen = "127.0.0.1:0"
+
+    func validate() throws {
+        for (name, value) in [("listen", listen), ("admin-listen", adminListen), ("issuer-listen", issuerListen)] {
+            guard SocketAddress(value) != nil else {
+                throw ValidationError("--\(name) '\(value)' is no numeric address and port.")
+            }
+        }
+        guard SocketAddress(issuerListen)?.isLoopback == true else {
+            throw ValidationError("--issuer-listen must be a loopback address.")
+        }
+    }
+
+    func run() async throws {
+        guard let issuerAddress = SocketAddress(issuerListen) else {
+            throw Exit.refusing("--issuer-listen: no address")
+        }
+        do {
+            let issuer = try StandInIssuer(
+                configuration: StandInIssuer.Configuration(address: issuerAddress, audience: Demonstration.appID)
+            )
+            let demonstration = try Demonstration(issuer: issuer, now: WallClock.unixSeconds())
+            try issuer.start()
+            let configuration = try serviceConfiguration(issuer: issuer.address ?? issuerAddress)
+            let application = try Application(configuration, logger: LoggingSetup.bootstrap(configuration))
+            let service = ServerService(application: application) {
+                Self.print(demonstration, application, issuer)
+            }
+            try await Lifecycle.run([IssuerService(issuer: issuer), service])
+        } catch let error as any CustomStringConvertible & Error {
+            throw Exit.refusing(error.description)
+        }
+    }
+
+    private func serviceConfiguration(issuer: SocketAddress) throws(ConfigurationError) -> ServiceConfiguration {
+        try ConfigurationLoader.load(
+            flags: [
+                .appIDs: Demonstration.appID,
+                .jwksURLs: "http://\(issuer)/.well-known/oauth/openid/jwks/",
+                .listen: listen,
+                .adminListen: adminListen,
+                .logLevel: "warning",
+            ],
+            environment: [:],
+            file: nil,
+            readsDefaultFile: false
+        ).configuration
+    }
+
+    private static func print(_ demonstration: Demonstration, _ application: Application, _ issuer: StandInIssuer) {
+        let service = application.server.localAddresses.first.map(\.description) ?? "?"
+        let issuerBase = issuer.address.map { "http://\($0)" } ?? "?"
+        var lines = [
+            "limited-login demo: service on http://\(service), stand-in issuer on \(issuerBase)",
+            "",
+            "Paste these into another terminal:",
+        ]
+        for request in demonstration.requests {
+            lines.append("")
+            lines.append("# \(request.title) -> \(request.outcome)")
+            lines.append(
+                "curl -sS -w '\\n%{http_code}\\n' -H 'Content-Type: application/json' "
+                    + "http://\(service)/verify -d '\(request.body)'"
+            )
+        }
+        lines += [
+            "",
+            "# mint a token of your own, rotate the issuer's keys, look at the keys",
+            "curl -sS -X POST \(issuerBase)/tokens -d '{\"nonce\":\"abc\",\"email\":\"a@example.com\"}'",
+            "curl -sS -X POST \(issuerBase)/rotate",
+            "curl -sS 'http://\(service)/readyz?verbose'",
+            "",
+            "Control-C stops it.",
+        ]
+        StandardOutput.write(lines.joined(separator: "\n"))
+    }
+}

@@ -1,0 +1,86 @@
+internal import JOSE
+internal import StandInIssuer
+
+/// The requests that `demo` prints: one that is accepted, and one for each way a token is refused.
+struct Demonstration: Sendable {
+    /// The app id of the demonstration's tokens; nobody's.
+    static let appID = "123456789012345"
+    /// The nonce of the demonstration's login, in the shape the iOS SDK makes.
+    static let nonce = "6F1B5A3C-0D2E-4F6A-9B7C-8D9E0F1A2B3C"
+
+    /// One request with what it shows.
+    struct Request: Sendable {
+        /// What the request shows, and what it is answered.
+        let title: String
+        /// The status and the code (or `accepted`) that the service answers.
+        let outcome: String
+        /// The JSON body.
+        let body: String
+    }
+
+    let requests: [Request]
+
+    /// Mints the tokens; the keys are rotated on the way, so that one of them was signed by a key that is gone.
+    ///
+    /// - Parameter now: seconds since 1970.
+    init(issuer: StandInIssuer, now: Int64) throws {
+        let profile = Self.profileClaims
+        func token(_ claims: String) throws -> String {
+            try issuer.token(claims: "{\"nonce\":\"\(Self.nonce)\",\(claims)}", now: now)
+        }
+        let rotatedOut = try token(profile)
+        try issuer.keys.rotate()
+        try issuer.keys.rotate()
+        let good = try token(profile)
+        let expired = try token("\"iat\":\(now - 7200),\"exp\":\(now - 3600),\(profile)")
+        let foreign = try token("\"aud\":\"999999999999999\",\(profile)")
+        requests = [
+            Request(
+                title: "a genuine token of this login, with the permissions it needs",
+                outcome: "200 accepted",
+                body: Self.body(good, members: "\"permissions\":[\"email\",\"user_birthday\"]")
+            ),
+            Request(title: "a token past its expiry", outcome: "401 expired", body: Self.body(expired)),
+            Request(title: "a token of another app", outcome: "401 invalid_audience", body: Self.body(foreign)),
+            Request(
+                title: "a token of another login",
+                outcome: "401 nonce_mismatch",
+                body: Self.body(good, nonce: "another-nonce")
+            ),
+            Request(
+                title: "a token somebody changed",
+                outcome: "401 invalid_signature",
+                body: Self.body(Self.tampered(good))
+            ),
+            Request(
+                title: "a token signed by a key that was rotated out",
+                outcome: "401 unknown_key",
+                body: Self.body(rotatedOut)
+            ),
+        ]
+    }
+
+    /// Every claim a Limited Login can bring.
+    private static let profileClaims = """
+        "email":"jane.doe@example.com","given_name":"Jane","middle_name":"Q","family_name":"Doe","name":"Jane Q Doe",\
+        "picture":"https://platform-lookaside.fbsbx.com/platform/profilepic/?asid=2954873201847263&height=100",\
+        "user_friends":["1122334455","5566778899"],"user_birthday":"01/02/1990","user_age_range":{"min":21},\
+        "user_link":"https://www.facebook.com/jane","user_hometown":{"id":"112724962075996","name":"Martinez, \
+        California"},"user_location":{"id":"110843418940484","name":"Seattle, Washington"},"user_gender":"female"
+        """
+
+    private static func body(_ token: String, nonce: String = nonce, members: String? = nil) -> String {
+        let rest = members.map { ",\($0)" } ?? ""
+        return "{\"id_token\":\"\(token)\",\"nonce\":\"\(nonce)\"\(rest)}"
+    }
+
+    /// The token with one character of its payload exchanged, so that its text is still base64url.
+    private static func tampered(_ token: String) -> String {
+        let parts = token.split(separator: ".")
+        guard parts.count == 3 else { return token }
+        var payload = Array(parts[1].utf8)
+        let middle = payload.count / 2
+        payload[middle] = payload[middle] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+        return "\(parts[0]).\(String(decoding: payload, as: UTF8.self)).\(parts[2])"
+    }
+}

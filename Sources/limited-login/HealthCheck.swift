@@ -1,0 +1,55 @@
+internal import ArgumentParser
+internal import Networking
+internal import VerificationService
+
+/// `healthcheck`: asks the service on this machine for its health; what the container image's HEALTHCHECK runs.
+struct HealthCheck: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "healthcheck",
+        abstract: "Asks the running service whether it is alive (or, with --ready, ready).",
+        discussion: "Reads the same configuration as the service to find its administrative listener. "
+            + "Exit code 0 when it is well, 1 when it is not, 78 when the configuration cannot be used."
+    )
+
+    @Flag(help: "Ask for readiness: usable keys, and not stopping.")
+    var ready = false
+
+    @OptionGroup var options: ConfigurationOptions
+
+    func run() throws {
+        let loaded: LoadedConfiguration
+        do throws(ConfigurationError) {
+            loaded = try options.load()
+        } catch {
+            throw Exit.refusing("\(error)")
+        }
+        let listener = loaded.configuration.adminListen
+        let path = ready ? "/readyz" : "/livez"
+        do {
+            let url = try HTTPURL(parsing: "http://\(Self.reachable(listener))\(path)")
+            var limits = HTTPSClientLimits()
+            limits.connectTimeout = .seconds(2)
+            limits.fetchTimeout = .seconds(4)
+            let answer = try HTTPSClient().get(url, limits: limits)
+            guard answer.status == 200 else {
+                StandardError.write("limited-login: \(path) answers \(answer.status)")
+                throw Exit.unhealthy
+            }
+        } catch let error as ExitCode {
+            throw error
+        } catch {
+            StandardError.write("limited-login: \(path) does not answer: \(error)")
+            throw Exit.unhealthy
+        }
+        StandardOutput.write("ok")
+    }
+
+    /// A listener on all addresses is reached by the loopback one.
+    private static func reachable(_ address: SocketAddress) -> SocketAddress {
+        switch address.host {
+        case "0.0.0.0": .loopback(port: address.port)
+        case "::": .loopbackIPv6(port: address.port)
+        default: address
+        }
+    }
+}

@@ -1,0 +1,67 @@
+internal import ArgumentParser
+internal import Networking
+internal import ServiceLifecycle
+internal import StandInIssuer
+
+/// `issuer`: a stand-in for Facebook's issuer, for development and tests.
+struct Issuer: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Runs a stand-in issuer: discovery, JWK Set, POST /tokens, POST /rotate. Never for production.",
+        discussion: """
+            POST /tokens takes a JSON object of claims (all optional, any type) and answers {"id_token": "…"} in \
+            Facebook's wire style. POST /rotate makes a new signing key; the last one stays published, the one before \
+            is gone.
+            """
+    )
+
+    @Option(help: "Address and port, HOST:PORT; a loopback address. Port 0 takes a free one.")
+    var listen = "127.0.0.1:8090"
+
+    @Option(name: .customLong("app-id"), help: "The audience of tokens whose request names none.")
+    var appID = Demonstration.appID
+
+    @Option(help: "The issuer of tokens whose request names none.")
+    var issuer = "https://www.facebook.com"
+
+    @Option(help: "Seconds the JWK Set may be cached (Cache-Control: max-age).")
+    var maxAge = 3600
+
+    func validate() throws {
+        guard maxAge >= 0 else { throw ValidationError("--max-age must not be negative.") }
+        guard let address = SocketAddress(listen), address.isLoopback else {
+            throw ValidationError("--listen must be a loopback address: the stand-in signs whatever it is asked to.")
+        }
+    }
+
+    func run() async throws {
+        guard let address = SocketAddress(listen) else { throw Exit.refusing("--listen: no address") }
+        var configuration = StandInIssuer.Configuration(address: address, audience: appID)
+        configuration.issuer = issuer
+        configuration.maxAgeSeconds = maxAge
+        let standIn: StandInIssuer
+        do {
+            standIn = try StandInIssuer(configuration: configuration)
+            try standIn.start()
+        } catch {
+            throw Exit.refusing("\(error)")
+        }
+        let base = "http://\(standIn.address ?? address)"
+        StandardOutput.write("stand-in issuer on \(base)")
+        StandardOutput.write("JWK Set: \(base)/.well-known/oauth/openid/jwks/")
+        StandardOutput.write("curl -sS -X POST \(base)/tokens -d '{\"nonce\":\"abc\"}'")
+        StandardOutput.write("curl -sS -X POST \(base)/rotate")
+        try await Lifecycle.run([IssuerService(issuer: standIn)])
+    }
+}
+
+/// The stand-in issuer as a service of the program's lifecycle.
+struct IssuerService: Service {
+    let issuer: StandInIssuer
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            try? await Task.sleep(for: .seconds(1_000_000_000))
+        }
+        await issuer.stop()
+    }
+}

@@ -1,0 +1,61 @@
+internal import Glibc
+internal import KeySets
+internal import Metrics
+internal import Networking
+internal import Synchronization
+internal import VerificationService
+
+/// The gauges that are read when somebody asks for the metrics, not kept up to date in between.
+final class ProcessMetrics: Sendable {
+    private struct Observed {
+        var server: HTTPServer?
+        var cache: JWKSetCache?
+    }
+
+    private let factory: any MetricsFactory
+    private let observed = Mutex(Observed())
+    private let start = WallClock.unixSeconds()
+
+    init(factory: any MetricsFactory) {
+        self.factory = factory
+        gauge("limited_login_build_info", [("version", BuildInformation.version)], 1)
+        gauge("process_start_time_seconds", [], Double(start))
+    }
+
+    /// Tells whose counters to read; called once, when both are there.
+    func observe(server: HTTPServer, cache: JWKSetCache) {
+        observed.withLock { $0 = Observed(server: server, cache: cache) }
+    }
+
+    /// Reads everything anew.
+    func update() {
+        let observed = observed.withLock { $0 }
+        if let cache = observed.cache {
+            let status = cache.status
+            gauge("jwks_keys", [], Double(status.keys.count))
+            gauge("jwks_age_seconds", [], status.age.map { Double($0.components.seconds) } ?? 0)
+            gauge("jwks_unknown_key_ids_total", [], Double(status.counters.unknownKeyIDs))
+        }
+        if let server = observed.server {
+            let counters = server.counters
+            gauge("http_server_connections", [("state", "active")], Double(counters.active))
+            gauge("http_server_connections", [("state", "idle")], Double(counters.idle))
+            gauge("http_server_connections", [("state", "parked")], Double(counters.parked))
+            for cause in ConnectionCloseCause.allCases {
+                let labels = [("cause", "\(cause.label)")]
+                gauge("http_server_connections_closed_total", labels, Double(counters.closed(cause)))
+            }
+        }
+        var usage = rusage()
+        guard unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 else { return }
+        let seconds = Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
+        let micros = Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
+        gauge("process_cpu_seconds_total", [], seconds + micros / 1e6)
+        gauge("process_resident_memory_bytes", [], Double(ProcessStatus.residentBytes()))
+        gauge("process_open_fds", [], Double(ProcessStatus.openDescriptors()))
+    }
+
+    private func gauge(_ name: String, _ labels: [(String, String)], _ value: Double) {
+        Gauge(label: name, dimensions: labels, factory: factory).record(value)
+    }
+}

@@ -1,0 +1,55 @@
+internal import ArgumentParser
+internal import KeySets
+internal import Logging
+internal import Networking
+internal import VerificationService
+
+/// `serve`: runs the service until SIGTERM or SIGINT.
+struct Serve: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Runs the service: POST /verify, /livez, /readyz, /healthz.",
+        discussion: "SIGTERM drains and stops with exit code 0; a second one ends at once."
+    )
+
+    @OptionGroup var options: ConfigurationOptions
+
+    func run() async throws {
+        let loaded: LoadedConfiguration
+        do throws(ConfigurationError) {
+            loaded = try options.load()
+        } catch {
+            throw Exit.refusing("\(error)")
+        }
+        do {
+            let application = try Application(
+                loaded.configuration,
+                logger: LoggingSetup.bootstrap(loaded.configuration)
+            )
+            try await Lifecycle.run([ServerService(application: application)])
+        } catch let error as StartError {
+            throw Exit.refusing(error.description)
+        }
+    }
+}
+
+extension Application {
+    /// Binds both listeners, then starts the key cache.
+    func start() throws(StartError) {
+        do throws(SocketError) {
+            try administration.start()
+            try server.start()
+        } catch {
+            throw StartError("\(error)")
+        }
+        cache.start()
+        core.logger.notice(
+            "listening",
+            metadata: [
+                "address": "\(server.localAddresses.map(\.description).joined(separator: ","))",
+                "admin_address": "\(administration.localAddresses.map(\.description).joined(separator: ","))",
+                "app_ids": "\(configuration.appIDs.count)",
+                "version": "\(BuildInformation.version)",
+            ]
+        )
+    }
+}

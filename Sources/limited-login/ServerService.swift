@@ -1,0 +1,58 @@
+internal import Dispatch
+internal import Glibc
+internal import KeySets
+internal import Logging
+internal import Networking
+internal import ServiceLifecycle
+internal import VerificationService
+
+/// The running service as ServiceLifecycle sees it: it serves until it is told to stop, then drains.
+struct ServerService: Service {
+    /// How long requests under way may take to end after the listeners have closed.
+    static let grace = Duration.seconds(10)
+
+    let application: Application
+    /// Called once it serves.
+    var whenServing: @Sendable () -> Void = {}
+
+    /// Binding happens here, within the lifecycle, so that a SIGTERM at any moment since is an orderly stop.
+    func run() async throws {
+        try application.start()
+        whenServing()
+        await cancelWhenGracefulShutdown {
+            // Woken by the shutdown's cancellation alone: the workers have threads of their own.
+            try? await Task.sleep(for: .seconds(1_000_000_000))
+        }
+        await stop()
+    }
+
+    private func stop() async {
+        let logger = application.core.logger
+        let secondSignal = SecondSignal()
+        defer { secondSignal.cancel() }
+        application.core.beginDraining()
+        let delay = application.configuration.drainDelaySeconds
+        logger.notice("stopping", metadata: ["drain_delay_seconds": "\(delay)"])
+        let cut = await application.server.stop(drainDelay: .seconds(delay), grace: Self.grace)
+        await application.administration.stop(drainDelay: .zero, grace: .seconds(1))
+        application.cache.stop()
+        logger.notice("stopped", metadata: ["requests_cut_off": "\(cut)"])
+    }
+}
+
+/// Ends the process at once when a second SIGTERM or SIGINT comes while it is stopping.
+final class SecondSignal {
+    private let sources: [any DispatchSourceSignal]
+
+    init() {
+        sources = [SIGTERM, SIGINT].map { number in
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            // The code a shell reports for a process that the signal killed.
+            source.setEventHandler { _exit(128 + number) }
+            source.resume()
+            return source
+        }
+    }
+
+    func cancel() { sources.forEach { $0.cancel() } }
+}

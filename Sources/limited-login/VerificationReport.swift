@@ -1,0 +1,113 @@
+internal import JOSE
+internal import LimitedLogin
+internal import Networking
+internal import VerificationService
+
+/// What `verify` prints: every check with its outcome, then the Profile or the reason of the refusal.
+struct VerificationReport {
+    /// The refusal; nil when the token is accepted.
+    let rejection: TokenRejection?
+    /// The service's answer for an accepted token.
+    private let answer: [UInt8]
+
+    static func make(
+        token: [UInt8],
+        binding: BindingKind,
+        value: [UInt8],
+        keySet: JSONWebKeySet,
+        configuration: ServiceConfiguration,
+        now: Double?
+    ) throws -> VerificationReport {
+        let verifier = TokenVerifier(policy: try Application.policy(configuration))
+        let workspace = VerificationWorkspace()
+        let anyApp: [UInt8] = []
+        guard let moment = NumericDate(secondsSince1970: now ?? Double(WallClock.unixSeconds())) else {
+            throw StartError("this machine's clock stands before 1970")
+        }
+        do throws(TokenRejection) {
+            let claims = try verifier.judge(
+                token.span,
+                binding: binding,
+                value: value.span,
+                appID: anyApp.span,
+                keys: VerificationKeys(keySet),
+                now: moment,
+                workspace: workspace
+            )
+            var answer: [UInt8] = []
+            VerifyAnswer.write(
+                claims,
+                payload: workspace.payload.span,
+                keyID: workspace.keyID.span,
+                asked: nil,
+                to: &answer
+            )
+            return VerificationReport(rejection: nil, answer: answer)
+        } catch {
+            return VerificationReport(rejection: error, answer: [])
+        }
+    }
+
+    private enum Outcome: String {
+        case passed, failed, skipped
+    }
+
+    private func outcome(_ check: VerificationCheck) -> Outcome {
+        guard let failed = rejection?.check else { return .passed }
+        return check < failed ? .passed : check == failed ? .failed : .skipped
+    }
+
+    /// The report as one JSON object.
+    var json: String {
+        var bytes: [UInt8] = []
+        JSONWriter.raw(rejection == nil ? "{\"accepted\":true" : "{\"accepted\":false", to: &bytes)
+        if let rejection {
+            JSONWriter.raw(",", to: &bytes)
+            JSONWriter.member("code", rejection.code.rawValue, to: &bytes)
+            if let claim = rejection.claim {
+                JSONWriter.raw(",", to: &bytes)
+                JSONWriter.member("claim", claim, to: &bytes)
+            }
+            JSONWriter.raw(",", to: &bytes)
+            JSONWriter.member("detail", rejection.detail, to: &bytes)
+        }
+        JSONWriter.raw(",\"checks\":[", to: &bytes)
+        for (index, check) in VerificationCheck.allCases.enumerated() {
+            JSONWriter.raw(index == 0 ? "{" : ",{", to: &bytes)
+            JSONWriter.member("check", "\(check)", to: &bytes)
+            JSONWriter.raw(",", to: &bytes)
+            JSONWriter.member("outcome", outcome(check).rawValue, to: &bytes)
+            JSONWriter.raw("}", to: &bytes)
+        }
+        JSONWriter.raw("]", to: &bytes)
+        if rejection == nil {
+            // The answer is an object of its own; its members follow after the ones above.
+            JSONWriter.raw(",", to: &bytes)
+            bytes += answer.dropFirst()
+        } else {
+            JSONWriter.raw("}", to: &bytes)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The report as lines for a person.
+    var text: String {
+        var lines: [String] = []
+        for check in VerificationCheck.allCases {
+            switch outcome(check) {
+            case .passed: lines.append("ok       \(check.title)")
+            case .failed: lines.append("REFUSED  \(check.title)")
+            case .skipped: lines.append("-        \(check.title)")
+            }
+        }
+        lines.append("")
+        if let rejection {
+            let claim = rejection.claim.map { " (claim \($0))" } ?? ""
+            lines.append("refused: \(rejection.code.rawValue)\(claim): \(rejection.detail)")
+        } else {
+            lines.append("accepted")
+            lines += AnswerLines.of(answer)
+        }
+        return lines.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,80 @@
+internal import ArgumentParser
+internal import JOSE
+internal import LimitedLogin
+internal import VerificationService
+
+/// `verify`: judges one token and shows every check with its outcome, then the Profile.
+struct Verify: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Judges one token: every check with its outcome, then the Profile.",
+        discussion: """
+            Exit code 0 accepted, 1 refused, 2 usage, 3 keys unavailable, 78 configuration.
+            Arguments stand in the process list for every user of the machine; '-' reads the token from standard input.
+            """
+    )
+
+    @Argument(help: "The id token, or - to read it from standard input.")
+    var token: String
+
+    @Option(help: "The nonce given to the app; the claim must equal it.")
+    var nonce: String?
+
+    @Option(help: "The nonce whose lower-case hexadecimal SHA-256 was given to the app.")
+    var rawNonce: String?
+
+    @Option(help: "The user of an existing session; the claim sub must equal it.")
+    var subject: String?
+
+    @Flag(help: "Judge the token without tying it to a login.")
+    var unbound = false
+
+    @Option(help: "The JWK Set: a file or a URL, instead of the configured sources.")
+    var jwks: String?
+
+    @Option(help: "Judge as of this moment: seconds since 1970, or 2024-01-31T12:00:00Z.")
+    var at: String?
+
+    @Flag(help: "Print one JSON object.")
+    var json = false
+
+    @OptionGroup var options: ConfigurationOptions
+
+    func validate() throws {
+        let bindings = [nonce, rawNonce, subject].compactMap { $0 }.count + (unbound ? 1 : 0)
+        guard bindings == 1 else {
+            throw ValidationError("Give exactly one of --nonce, --raw-nonce, --subject and --unbound.")
+        }
+        if let at, Moment.secondsSince1970(at) == nil {
+            throw ValidationError("--at '\(at)' is no moment; use seconds since 1970 or 2024-01-31T12:00:00Z.")
+        }
+    }
+
+    func run() async throws {
+        var configuration: ServiceConfiguration
+        do throws(ConfigurationError) {
+            configuration = try options.load().configuration
+        } catch {
+            throw Exit.refusing("\(error)")
+        }
+        // On the command line --unbound says so; the service asks its policy.
+        if unbound { configuration.bindingIsRequired = false }
+        let text = token == "-" ? TokenInput.readStandardInput() : token
+        let keySet = try await KeySetLoader.load(jwks, configuration)
+        let report = try VerificationReport.make(
+            token: Array(text.utf8),
+            binding: bindingKind,
+            value: Array((nonce ?? rawNonce ?? subject ?? "").utf8),
+            keySet: keySet,
+            configuration: configuration,
+            now: at.flatMap { Moment.secondsSince1970($0) }
+        )
+        StandardOutput.write(json ? report.json : report.text)
+        if report.rejection != nil { throw Exit.rejected }
+    }
+
+    private var bindingKind: BindingKind {
+        if nonce != nil { return .nonce }
+        if rawNonce != nil { return .rawNonce }
+        return subject == nil ? .unbound : .subject
+    }
+}

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Holds every target under Sources to the imports it may have, and to nothing re-exported.
+
+The compiler's own check (`--explicit-target-dependency-import-check`) compares imports with the
+manifest; this one compares them with the layering itself, so an arrow cannot be added by editing
+the manifest alone, and it sees the system modules and other packages, which the compiler's does not.
+
+usage: check_imports.py [--self-test]
+"""
+
+import pathlib
+import re
+import sys
+import tempfile
+
+# C library names stand for the few system calls and constants; they are the platform, not an arrow.
+PLATFORM = {"Glibc", "Musl", "CPlatform", "Synchronization"}
+LOGGING = {"Logging", "Metrics", "CoreMetrics"}
+OWN = {"OpenSSL", "JOSE", "LimitedLogin", "HTTP1", "Networking", "KeySets"}
+
+ALLOWED = {
+    "OpenSSL": {"COpenSSL", "Glibc", "Musl", "Synchronization"},
+    "JOSE": set(),
+    "LimitedLogin": {"JOSE", "OpenSSL"},
+    "HTTP1": set(),
+    "Networking": PLATFORM | {"HTTP1", "OpenSSL", "Dispatch"},
+    "KeySets": PLATFORM - {"CPlatform"} | {"JOSE", "OpenSSL", "Networking", "Dispatch"},
+    "StandInIssuer": PLATFORM - {"CPlatform"} | {"JOSE", "OpenSSL", "HTTP1", "Networking", "Dispatch", "FoundationEssentials"},
+    "VerificationService": PLATFORM - {"CPlatform"} | LOGGING | OWN - {"OpenSSL"} | {"Dispatch", "FoundationEssentials"},
+    "limited-login": PLATFORM - {"CPlatform"} | LOGGING | OWN
+    | {"VerificationService", "StandInIssuer", "ArgumentParser", "ServiceLifecycle", "UnixSignals", "Dispatch"}
+    | {"FoundationEssentials"},
+}
+
+IMPORT = re.compile(
+    r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|fileprivate|private)\s+)?import\s+"
+    r"(?:(?:typealias|struct|class|enum|protocol|let|var|func|actor)\s+)?(\w+)",
+    re.MULTILINE,
+)
+
+
+def findings(sources: pathlib.Path) -> list[str]:
+    found = []
+    targets = {path.name for path in sources.iterdir() if path.is_dir()}
+    for target in sorted(targets - ALLOWED.keys()):
+        if any((sources / target).rglob("*.swift")):
+            found.append(f"{target}: a target without a row in the table of allowed imports")
+    for target, allowed in ALLOWED.items():
+        for file in sorted((sources / target).rglob("*.swift")):
+            text = file.read_text(encoding="utf-8")
+            for match in IMPORT.finditer(text):
+                line = text.count("\n", 0, match.start(1)) + 1
+                if match.group(1) not in allowed:
+                    found.append(f"{file}:{line}: {target} may not import {match.group(1)}")
+                if "@_exported" in match.group(0):
+                    found.append(f"{file}:{line}: nothing is re-exported")
+    return found
+
+
+def self_test() -> None:
+    """The check must be able to fail: three planted faults, three findings."""
+    with tempfile.TemporaryDirectory() as folder:
+        sources = pathlib.Path(folder)
+        (sources / "JOSE").mkdir()
+        (sources / "JOSE" / "Bad.swift").write_text("internal import Foundation\n@_exported public import JOSE\n")
+        found = findings(sources)
+        if len(found) != 3:
+            sys.exit(f"self-test: expected 3 findings, got {found}")
+
+
+def main() -> None:
+    self_test()
+    if sys.argv[1:] == ["--self-test"]:
+        return
+    sources = pathlib.Path(__file__).resolve().parents[2] / "Sources"
+    found = findings(sources)
+    if found:
+        sys.exit("\n".join(found))
+    print(f"imports of {len(ALLOWED)} targets are within the layering")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,234 @@
+#!/bin/bash
+# image_test.sh: builds the Dockerfile as it stands, runs the image the way a cautious cluster
+# would, and takes a login through it: DNS, private CA, HTTPS key fetch, verdict, health, stop.
+#
+# CONTAINER_SCRIPTS  folder with common.sh and build_image.sh (default ../shared/container)
+# IMAGE_TEST_TAG     default limited-login:ci
+# IMAGE_TEST_REPEAT  1 (default): build twice from nothing and compare the image ids; 0: once, from the cache
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+scripts=${CONTAINER_SCRIPTS:-$root/../shared/container}
+tag=${IMAGE_TEST_TAG:-limited-login:ci}
+helper=$root/Tests/Scripts/image/stand_in_issuer.py
+
+maximum_image_bytes=25000000
+maximum_stop_seconds=5
+memory_limit=64m
+issuer_name=issuer.example.test
+app_id=1234567890
+nonce=5F0C1A52-7B0E-4D2B-9A47-6F3A2C1B0D9E
+
+checks=0
+name=limited-login-test-$$
+work=$(mktemp -d)
+background=()
+
+finish() {
+  local status=$?
+  if [ "$status" != 0 ] && podman container exists "$name" 2>/dev/null; then
+    echo "--- container log" >&2
+    podman logs "$name" >&2 || true
+  fi
+  for pid in "${background[@]}"; do kill "$pid" 2>/dev/null || true; done
+  podman rm --force --ignore --time 1 "$name" "$name-blind" >/dev/null 2>&1 || true
+  rm -rf "$work"
+}
+
+fail() { echo "image: FAILED: $*" >&2; exit 1; }
+passed() { checks=$((checks + 1)); echo "image: ok: $*"; }
+
+# expect DESCRIPTION ACTUAL WANTED
+expect() {
+  [ "$2" = "$3" ] || fail "$1: got '$2', expected '$3'"
+  passed "$1: $2"
+}
+
+# within SECONDS COMMAND...: until it succeeds; false when the time is up.
+within() {
+  local deadline=$((SECONDS + $1)); shift
+  until "$@" >/dev/null 2>&1; do
+    [ "$SECONDS" -lt "$deadline" ] || return 1
+    sleep 0.1
+  done
+}
+
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+status_of() { curl --silent --max-time 5 --output "$work/answer" --write-out '%{http_code}' "$@" || true; }
+answers() { [ "$(status_of "$1")" = "$2" ]; }
+inspect() { podman inspect "$name" --format "$1"; }
+
+build() {
+  nice -n 10 "$scripts/build_image.sh" "$root" "$tag" --timestamp 0 "$@" >"$work/build.log" 2>&1 ||
+    { tail -n 40 "$work/build.log" >&2; fail "the Dockerfile does not build"; }
+}
+
+# The image id as OCI counts it. The Docker format, needed for the health check, adds the name of the
+# container that built the image, so its id differs every time by nature.
+oci_id() {
+  rm -rf "$work/oci"
+  podman save --quiet --format oci-dir --output "$work/oci" "$tag"
+  python3 - "$work/oci" <<'EOF'
+import json, pathlib, sys
+
+def blob(digest): return json.loads((folder / "blobs" / digest.replace(":", "/")).read_text())
+
+folder = pathlib.Path(sys.argv[1])
+index = json.loads((folder / "index.json").read_text())
+print(blob(index["manifests"][0]["digest"])["config"]["digest"])
+EOF
+}
+
+check_image() {
+  local id size
+  if [ "${IMAGE_TEST_REPEAT:-1}" = 1 ]; then
+    build --layers=false --no-cache
+    id=$(oci_id)
+    build --layers=false --no-cache
+    expect 'id of a second build from nothing' "$(oci_id)" "$id"
+  else
+    build
+  fi
+  size=$(podman image inspect "$tag" --format '{{.Size}}')
+  [ "$size" -le "$maximum_image_bytes" ] || fail "the image has $size bytes, more than $maximum_image_bytes"
+  passed "the image has $size bytes of $maximum_image_bytes allowed"
+  expect 'user' "$(podman image inspect "$tag" --format '{{.User}}')" '65532:65532'
+  expect 'health check' "$(podman image inspect "$tag" --format '{{.HealthCheck.Test}}')" '[CMD /limited-login healthcheck]'
+  check_content
+}
+
+check_content() {
+  local mounted
+  mounted=$(podman image mount "$tag")
+  (cd "$mounted" && find . ! -type d | sort) >"$work/files"
+  expect 'files in the image' "$(tr '\n' ' ' <"$work/files")" \
+    './etc/nsswitch.conf ./etc/ssl/certs/ca-certificates.crt ./limited-login ./usr/lib/ssl/cert.pem '
+  readelf --program-headers "$mounted/limited-login" >"$work/headers"
+  grep -q LOAD "$work/headers" || fail 'the binary has no program headers to judge'
+  ! grep -q INTERP "$work/headers" || fail 'the binary asks for a dynamic loader'
+  for unwanted in icudt libcurl/; do
+    ! grep -qaF "$unwanted" "$mounted/limited-login" || fail "the binary contains $unwanted"
+  done
+  passed 'the binary is static, without ICU and without libcurl'
+  podman image unmount "$tag" >/dev/null
+}
+
+# start NAME ARGUMENTS...: the hardening is the same for every run; no user is given, the image names its own.
+start() {
+  local container=$1; shift
+  podman run --detach --name "$container" --read-only --cap-drop=ALL --security-opt no-new-privileges \
+    --pids-limit 64 --memory "$memory_limit" --memory-swap "$memory_limit" --cpus 1 --dns "$gateway" \
+    --env LIMITED_LOGIN_APP_IDS="$app_id" \
+    --env LIMITED_LOGIN_JWKS_URLS="https://$issuer_name:$issuer_port/.well-known/oauth/openid/jwks/" \
+    "$@" "$tag" 2> >(grep -v 'systemd connection' >&2) >/dev/null
+}
+
+check_start() {
+  python3 "$helper" make "$work" "$issuer_name"
+  chmod 644 "$work/ca.pem"
+  gateway=$(podman network inspect podman | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["subnets"][0]["gateway"])')
+  port=$(free_port) admin_port=$(free_port) issuer_port=$(free_port)
+  start "$name" --publish "127.0.0.1:$port:8080" --publish "127.0.0.1:$admin_port:8081" \
+    --volume "$work/ca.pem:/run/private-ca.pem:ro" --env LIMITED_LOGIN_CA_FILE=/run/private-ca.pem
+  within 10 answers "http://127.0.0.1:$port/livez" 200 || fail '/livez does not answer'
+  passed 'it starts although the key source cannot be reached'
+  expect '/readyz before there are keys' "$(status_of "http://127.0.0.1:$port/readyz")" 503
+  # The bridge has its address from the first container on, so the issuer comes after it.
+  python3 "$helper" names "$gateway" "$issuer_name" & background+=($!)
+  python3 "$helper" serve "$work" "$gateway" "$issuer_port" 2>"$work/issuer.log" & background+=($!)
+  within 30 answers "http://127.0.0.1:$port/readyz" 200 || fail 'no keys although the issuer answers by now'
+  passed 'keys arrive: name by DNS, certificate by the mounted CA'
+  expect '/readyz on the admin port' "$(status_of "http://127.0.0.1:$admin_port/readyz")" 200
+}
+
+check_confinement() {
+  local pid seen
+  pid=$(inspect '{{.State.Pid}}')
+  expect 'read-only root' "$(inspect '{{.HostConfig.ReadonlyRootfs}}')" true
+  seen=$(awk '/^(Uid|CapEff|CapBnd|NoNewPrivs|Seccomp):/ { printf "%s%s ", $1, $2 }' "/proc/$pid/status")
+  expect 'as the kernel sees it' "$seen" 'Uid:65532 CapEff:0000000000000000 CapBnd:0000000000000000 NoNewPrivs:1 Seccomp:2 '
+}
+
+# verify NONCE TOKEN: the status of POST /verify; the answer lies in $work/answer.
+verify() {
+  printf '{"id_token":"%s","nonce":"%s"}' "$2" "$1" >"$work/request.json"
+  status_of --header 'Content-Type: application/json' --data-binary "@$work/request.json" "http://127.0.0.1:$port/verify"
+}
+member() { python3 -c 'import functools, json, sys; print(functools.reduce(lambda value, key: value[key], sys.argv[2:], json.load(open(sys.argv[1]))))' "$work/answer" "$@"; }
+
+check_verdicts() {
+  local token tampered
+  token=$(python3 "$helper" mint "$work" "$app_id" "$nonce")
+  expect 'a good token' "$(verify "$nonce" "$token")" 200
+  expect 'its e-mail address' "$(member profile email)" jane@example.com
+  expect 'another login'\''s nonce' "$(verify 00000000-0000-4000-8000-000000000000 "$token")" 401
+  expect 'its code' "$(member code)" nonce_mismatch
+  tampered=$(python3 "$helper" mint "$work" 666 "$nonce" | cut -d. -f1-2).$(cut -d. -f3 <<<"$token")
+  expect 'another token'\''s signature' "$(verify "$nonce" "$tampered")" 401
+  expect 'its code' "$(member code)" invalid_signature
+  expect 'a token for another app' "$(verify "$nonce" "$(python3 "$helper" mint "$work" 666 "$nonce")")" 401
+  expect 'its code' "$(member code)" invalid_audience
+  podman healthcheck run "$name" >/dev/null || fail 'the health check does not pass'
+  passed 'the health check passes'
+}
+
+# Without the private CA the issuer's certificate is a stranger's: no keys, 503 and never 401, and the log says why.
+check_stranger() {
+  local token
+  port=$(free_port)
+  start "$name-blind" --publish "127.0.0.1:$port:8080"
+  within 10 answers "http://127.0.0.1:$port/livez" 200 || fail '/livez does not answer'
+  token=$(python3 "$helper" mint "$work" "$app_id" "$nonce")
+  expect 'a good token, but the issuer is not trusted' "$(verify "$nonce" "$token")" 503
+  expect 'its code' "$(member code)" keys_unavailable
+  within 10 blind_log_names_certificate || fail 'the log does not say that the certificate is at fault'
+  passed 'the log says that the certificate is at fault'
+  podman stop --time 10 "$name-blind" >/dev/null 2>&1
+}
+blind_log_names_certificate() { podman logs "$name-blind" 2>&1 | grep -qi certificate; }
+
+# A thousand connections within the memory limit; wrk is not everywhere, and its absence is said.
+check_load() {
+  if ! command -v wrk >/dev/null; then
+    echo 'image: SKIPPED: load within the memory limit (wrk is not installed)'
+    return
+  fi
+  verify "$nonce" "$(python3 "$helper" mint "$work" "$app_id" "$nonce")" >/dev/null
+  printf 'wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\nwrk.body = io.open("%s"):read("*a")\n' \
+    "$work/request.json" >"$work/verify.lua"
+  wrk --threads 1 --connections 1000 --duration 5s --script "$work/verify.lua" "http://127.0.0.1:$port/verify" >"$work/wrk"
+  grep -E 'requests in|Socket errors|Non-2xx|Requests/sec' "$work/wrk" | sed 's/^ */image: load: /'
+  grep -q 'requests in' "$work/wrk" || fail 'no load was made'
+  ! grep -q 'Non-2xx' "$work/wrk" || fail 'a good token was refused under load'
+  expect 'killed for its memory' "$(inspect '{{.State.OOMKilled}}')" false
+  expect 'healthy after the load' "$(status_of "http://127.0.0.1:$port/readyz")" 200
+}
+
+report_memory() {
+  awk -v when="$1" '/^(VmRSS|RssAnon|Threads):/ { printf "image: memory %s: %s %s %s\n", when, $1, $2, $3 }' \
+    "/proc/$(inspect '{{.State.Pid}}')/status"
+}
+
+check_stop() {
+  local before after
+  before=$(date +%s%N)
+  podman stop --time 10 "$name" >/dev/null 2>&1
+  after=$(date +%s%N)
+  expect 'exit code after SIGTERM' "$(inspect '{{.State.ExitCode}}')" 0
+  [ $((after - before)) -le $((maximum_stop_seconds * 1000000000)) ] || fail "stopping took $(((after - before) / 1000000)) ms"
+  passed "stopped after $(((after - before) / 1000000)) ms"
+}
+
+# shellcheck source=/dev/null
+. "$scripts/common.sh"
+trap finish EXIT
+check_image
+check_start
+check_confinement
+report_memory idle
+check_verdicts
+check_load
+report_memory 'after load'
+check_stop
+check_stranger
+echo "image: all $checks checks passed"

@@ -1,0 +1,142 @@
+package import Networking
+
+/// A TCP client for tests: every call waits, at most until a deadline.
+package final class BlockingClient {
+    private var socket: Socket
+    private var buffer = [UInt8](repeating: 0, count: 65_536)
+
+    /// What a read came to.
+    package enum ReadEnd: Equatable, Sendable {
+        case endOfStream
+        case reset
+        case timedOut
+        case enough
+    }
+
+    package init(_ address: SocketAddress) throws {
+        socket = try Socket.make(for: address)
+        if try socket.connect(to: address) == .inProgress {
+            _ = try socket.wait(forWriting: true, until: MonotonicClock.now() + .seconds(10))
+            try socket.finishConnecting(to: address)
+        }
+        socket.setNoDelay()
+    }
+
+    /// The socket's number.
+    package var descriptor: Int32 { socket.descriptor.number }
+
+    /// Sends everything; false where the peer is gone.
+    @discardableResult
+    package func send(_ bytes: [UInt8]) -> Bool {
+        var offset = 0
+        let deadline = MonotonicClock.now() + .seconds(10)
+        while offset < bytes.count {
+            do {
+                switch try socket.send(bytes, from: offset) {
+                case .bytes(let count): offset += count
+                case .wouldBlock:
+                    if try !socket.wait(forWriting: true, until: deadline) { return false }
+                case .endOfStream: return false
+                }
+            } catch {
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Sends text.
+    @discardableResult
+    package func send(_ text: String) -> Bool { send(Array(text.utf8)) }
+
+    /// Ends the sending direction.
+    package func shutdownWrite() { socket.shutdownWrite() }
+
+    /// Reads until `isEnough`, the end, or `timeout`.
+    package func read(
+        timeout: Duration = .seconds(10),
+        until isEnough: ([UInt8]) -> Bool = { _ in false }
+    ) -> (bytes: [UInt8], end: ReadEnd) {
+        var received: [UInt8] = []
+        let deadline = MonotonicClock.now() + timeout
+        while !isEnough(received) {
+            do {
+                switch try socket.receive(into: &buffer) {
+                case .bytes(let count): received += buffer[..<count]
+                case .endOfStream: return (received, .endOfStream)
+                case .wouldBlock:
+                    if try !socket.wait(forWriting: false, until: deadline) { return (received, .timedOut) }
+                }
+            } catch {
+                return (received, .reset)
+            }
+        }
+        return (received, .enough)
+    }
+
+    /// Reads whole responses, `count` of them.
+    package func readResponses(_ count: Int, timeout: Duration = .seconds(10)) -> [TestResponse] {
+        var parsed: [TestResponse] = []
+        _ = read(timeout: timeout) { bytes in
+            parsed = TestResponse.parseAll(bytes)
+            return parsed.filter { $0.status >= 200 }.count >= count
+        }
+        return parsed
+    }
+
+    /// Sends a request and reads its response.
+    package func exchange(_ request: String) -> TestResponse? {
+        send(request)
+        return readResponses(1).last
+    }
+
+    /// Sends everything and reads what comes meanwhile and after, to the end of the stream.
+    package func sendInterleaved(_ bytes: [UInt8]) -> [UInt8] {
+        var offset = 0
+        var received: [UInt8] = []
+        let deadline = MonotonicClock.now() + .seconds(20)
+        while MonotonicClock.now() < deadline {
+            do {
+                var moved = false
+                if offset < bytes.count, case .bytes(let count) = try socket.send(bytes, from: offset) {
+                    offset += count
+                    moved = true
+                }
+                switch try socket.receive(into: &buffer) {
+                case .bytes(let count): received += buffer[..<count]
+                case .endOfStream: return received
+                case .wouldBlock:
+                    if !moved { _ = try socket.wait(forWriting: false, until: deadline) }
+                }
+            } catch {
+                return received
+            }
+        }
+        return received
+    }
+
+    /// Sends `bytes` again and again, reading nothing, until the peer closes.
+    /// - Returns: False where it did not within ten seconds.
+    package func sendUntilClosed(_ bytes: [UInt8]) -> Bool {
+        var offset = 0
+        let deadline = MonotonicClock.now() + .seconds(10)
+        while MonotonicClock.now() < deadline {
+            do {
+                switch try socket.send(bytes, from: offset) {
+                case .bytes(let count): offset = (offset + count) % bytes.count
+                case .wouldBlock: _ = try socket.wait(forWriting: true, until: deadline)
+                case .endOfStream: return true
+                }
+            } catch {
+                return true
+            }
+        }
+        return false
+    }
+
+    /// Closes with a reset.
+    package func reset() {
+        socket.resetOnClose()
+        socket = Socket(takingOwnershipOf: FileDescriptor(takingOwnershipOf: -1))
+    }
+}

@@ -1,0 +1,141 @@
+internal import Dispatch
+internal import Glibc
+internal import Networking
+internal import OpenSSL
+
+/// A server on loopback that answers exactly as a test's script says, rightly or wrongly, and counts what it is asked.
+///
+/// Each connection has a thread of its own, so that a script may block.
+package final class ScriptedIssuer: Sendable {
+    /// One request as it came.
+    package struct Request: Sendable {
+        /// From 1, in the order of arrival.
+        package let number: Int
+        package let line: String
+        /// Names in lower case.
+        package let fields: [(name: String, value: String)]
+
+        package func value(of name: String) -> String? { fields.first { $0.name == name }?.value }
+        package var path: String { line.split(separator: " ").dropFirst().first.map(String.init) ?? "" }
+    }
+
+    /// Answers one request; the connection closes when it returns.
+    package typealias Script = @Sendable (Request, ScriptedPeer) throws -> Void
+
+    /// What a connection meets before any request is read.
+    package enum Manner: Sendable {
+        case plain
+        case tls(TestCertificates.Identity)
+        /// Accepts, and never says a word.
+        case silent
+        /// Accepts, and resets at the first byte.
+        case resetting
+    }
+
+    private struct Storage {
+        var script: Script
+        var requests: [Request] = []
+        var connectionCount = 0
+        var peers: [ObjectIdentifier: ScriptedPeer] = [:]
+        var isStopped = false
+    }
+
+    package let port: UInt16
+    private let manner: Manner
+    private let listener: Int32
+    private let context: TLSContext?
+    private let storage: Locked<Storage>
+    private let accepting = DispatchGroup()
+
+    /// Listens at once on a free port of 127.0.0.1 (or ::1).
+    package init(_ manner: Manner = .plain, ipv6: Bool = false, script: @escaping Script) throws {
+        let address = ipv6 ? SocketAddress.loopbackIPv6(port: 0) : .loopback(port: 0)
+        let socket = try Socket.listener(on: address, backlog: 256, sharesPort: false)
+        port = try socket.localAddress().port
+        // A duplicate, for the owner closes its own.
+        listener = dup(socket.descriptor.number)
+        self.manner = manner
+        context =
+            if case .tls(let identity) = manner {
+                try TLSContext(serverCertificateFile: identity.certificateFile, keyFile: identity.keyFile)
+            } else {
+                nil
+            }
+        storage = Locked(Storage(script: script))
+        DispatchQueue(label: "scripted-issuer").async(group: accepting) { self.accept() }
+    }
+
+    /// `https://localhost:<port>/keys`, or the same with http.
+    package var url: String {
+        let scheme = context == nil ? "http" : "https"
+        return "\(scheme)://localhost:\(port)/keys"
+    }
+
+    package var requests: [Request] { storage.withLock { $0.requests } }
+    package var requestCount: Int { storage.withLock { $0.requests.count } }
+    package var connectionCount: Int { storage.withLock { $0.connectionCount } }
+
+    /// Answers later requests by another script.
+    package func setScript(_ script: @escaping Script) {
+        storage.withLock { $0.script = script }
+    }
+
+    /// Closes the listener and every connection; scripts that wait are woken.
+    package func stop() {
+        let peers = storage.withLock { storage in
+            storage.isStopped = true
+            return Array(storage.peers.values)
+        }
+        // Wakes the thread that waits for connections.
+        _ = shutdown(listener, Int32(SHUT_RDWR))
+        accepting.wait()
+        for peer in peers { peer.interrupt() }
+    }
+
+    private func accept() {
+        defer { _ = close(listener) }
+        while !storage.withLock({ $0.isStopped }) {
+            var waiting = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
+            _ = unsafe poll(&waiting, 1, -1)
+            let number = Glibc.accept(listener, nil, nil)
+            guard number >= 0 else { continue }
+            // Non-blocking, as TLS and the waits expect.
+            _ = fcntl(number, F_SETFL, O_NONBLOCK)
+            let socket = Socket(takingOwnershipOf: FileDescriptor(takingOwnershipOf: number))
+            let peer = ScriptedPeer(socket)
+            let isRunning = storage.withLock { storage in
+                storage.connectionCount += 1
+                guard !storage.isStopped else { return false }
+                storage.peers[ObjectIdentifier(peer)] = peer
+                return true
+            }
+            guard isRunning else { return }
+            DispatchQueue(label: "scripted-issuer-connection").async { self.serve(peer) }
+        }
+    }
+
+    private func serve(_ peer: ScriptedPeer) {
+        defer { storage.withLock { _ = $0.peers.removeValue(forKey: ObjectIdentifier(peer)) } }
+        do {
+            switch manner {
+            case .silent: return peer.waitUntilClosed()
+            case .resetting:
+                // The client has connected for good once its first byte is here.
+                _ = try peer.receive(1)
+                return peer.reset()
+            case .plain: break
+            case .tls: if let context { try peer.startTLS(context) }
+            }
+            let (line, fields) = try peer.readHead()
+            let (request, script) = storage.withLock { storage in
+                let request = Request(number: storage.requests.count + 1, line: line, fields: fields)
+                storage.requests.append(request)
+                return (request, storage.script)
+            }
+            try script(request, peer)
+            peer.finish()
+        } catch {
+            // The client broke off, as many tests intend.
+        }
+    }
+}

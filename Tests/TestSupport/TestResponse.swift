@@ -1,0 +1,79 @@
+/// A response as a test reads it: leniently, and not for speed.
+package struct TestResponse: Equatable, Sendable {
+    package var status: Int
+    /// Field lines, names in lower case.
+    package var fields: [(name: String, value: String)]
+    package var body: [UInt8]
+    /// The head's own bytes.
+    package var head: String
+
+    package init(status: Int, fields: [(name: String, value: String)], body: [UInt8], head: String) {
+        self.status = status
+        self.fields = fields
+        self.body = body
+        self.head = head
+    }
+
+    package static func == (left: TestResponse, right: TestResponse) -> Bool {
+        left.head == right.head && left.body == right.body
+    }
+
+    /// The first value of a field (lower-case name).
+    package subscript(name: String) -> String? {
+        fields.first { $0.name == name }?.value
+    }
+
+    /// The body as text.
+    package var text: String { String(decoding: body, as: UTF8.self) }
+
+    /// Every whole response at the front of `bytes`. Without Content-Length a response is taken to have no body.
+    /// - Parameter headRequests: True where the requests were HEAD, so that no response has a body.
+    package static func parseAll(_ bytes: [UInt8], headRequests: Bool = false) -> [TestResponse] {
+        var responses: [TestResponse] = []
+        var rest = bytes[...]
+        while let response = parse(&rest, headRequests: headRequests) {
+            responses.append(response)
+        }
+        return responses
+    }
+
+    /// How many responses begin in `bytes`; for long streams without bodies that look like one.
+    package static func count(_ bytes: [UInt8]) -> Int {
+        let mark = Array("HTTP/1.1 ".utf8)
+        var count = 0
+        var index = 0
+        while index + mark.count <= bytes.count {
+            if bytes[index] == mark[0], bytes[index..<index + mark.count].elementsEqual(mark) { count += 1 }
+            index += 1
+        }
+        return count
+    }
+
+    private static func parse(_ bytes: inout ArraySlice<UInt8>, headRequests: Bool) -> TestResponse? {
+        guard let end = headEnd(bytes) else { return nil }
+        let head = String(decoding: bytes[bytes.startIndex..<end], as: UTF8.self)
+        let lines = head.split(separator: "\r\n")
+        let parts = lines.first?.split(separator: " ", maxSplits: 2) ?? []
+        guard parts.count >= 2, parts[0] == "HTTP/1.1", let status = Int(parts[1]) else { return nil }
+        var fields: [(name: String, value: String)] = []
+        for line in lines.dropFirst() {
+            let pair = line.split(separator: ":", maxSplits: 1)
+            guard pair.count == 2 else { return nil }
+            fields.append((pair[0].lowercased(), String(pair[1].drop { $0 == " " })))
+        }
+        let length = headRequests ? 0 : fields.first { $0.name == "content-length" }.flatMap { Int($0.value) } ?? 0
+        guard bytes.endIndex - end >= length else { return nil }
+        let body = Array(bytes[end..<end + length])
+        bytes = bytes[(end + length)...]
+        return TestResponse(status: status, fields: fields, body: body, head: head)
+    }
+
+    private static func headEnd(_ bytes: ArraySlice<UInt8>) -> Int? {
+        let mark = Array("\r\n\r\n".utf8)
+        guard bytes.count >= 4 else { return nil }
+        for index in bytes.startIndex...(bytes.endIndex - 4) where Array(bytes[index..<index + 4]) == mark {
+            return index + 4
+        }
+        return nil
+    }
+}

@@ -1,0 +1,116 @@
+import Networking
+import Testing
+
+@testable import VerificationService
+
+@Suite("Configuration: sources and precedence")
+struct ConfigurationLoaderTests {
+    private func load(
+        flags: [ConfigurationKey: String] = [:],
+        environment: [String: String] = [:],
+        file: String? = nil
+    ) throws -> LoadedConfiguration {
+        let path = try file.map { try TemporaryFile(contents: $0) }
+        return try ConfigurationLoader.load(
+            flags: flags,
+            environment: environment,
+            file: path?.path,
+            readsDefaultFile: false
+        )
+    }
+
+    @Test("An app id alone gives every default of the design")
+    func defaults() throws {
+        let configuration = try load(environment: ["LIMITED_LOGIN_APP_IDS": "123"]).configuration
+        #expect(configuration.appIDs == ["123"])
+        #expect(configuration.issuers == ["https://www.facebook.com", "https://facebook.com"])
+        #expect(configuration.jwksURLs.first == "https://limited.facebook.com/.well-known/oauth/openid/jwks/")
+        #expect(configuration.jwksURLs.last == "https://www.facebook.com/.well-known/oauth/openid/jwks/")
+        #expect(configuration.jwksTTLSeconds == 3600)
+        #expect(configuration.jwksMinimumTTLSeconds == 300)
+        #expect(configuration.jwksMaximumTTLSeconds == 86_400)
+        #expect(configuration.jwksMaxStaleSeconds == 86_400)
+        #expect(configuration.listen.description == "127.0.0.1:8080")
+        #expect(configuration.adminListen.description == "127.0.0.1:8081")
+        #expect(configuration.clockSkewSeconds == 60)
+        #expect(configuration.maxTokenAgeSeconds == nil)
+        #expect(configuration.bindingIsRequired)
+        #expect(!configuration.onlyLimitedTracking)
+        #expect(configuration.drainDelaySeconds == 0)
+        #expect(configuration.workers == nil)
+    }
+
+    @Test("A flag stands above the environment, the environment above the file")
+    func precedence() throws {
+        let file = #"{"app_ids": ["1"], "clock_skew_seconds": 10, "workers": 3, "jwks_ttl_seconds": 400}"#
+        let loaded = try load(
+            flags: [.clockSkewSeconds: "30"],
+            environment: ["LIMITED_LOGIN_CLOCK_SKEW_SECONDS": "20", "LIMITED_LOGIN_WORKERS": "2"],
+            file: file
+        )
+        #expect(loaded.configuration.clockSkewSeconds == 30)
+        #expect(loaded.configuration.workers == 2)
+        #expect(loaded.configuration.jwksTTLSeconds == 400)
+        #expect(loaded.settings[.clockSkewSeconds]?.origin == .flag("clock-skew-seconds"))
+        #expect(loaded.settings[.workers]?.origin == .environment("LIMITED_LOGIN_WORKERS"))
+        #expect(loaded.settings[.jwksTTLSeconds]?.origin.description.hasSuffix(": jwks_ttl_seconds") == true)
+    }
+
+    @Test("The file named by LIMITED_LOGIN_CONFIG is read")
+    func fileVariable() throws {
+        let file = try TemporaryFile(contents: #"{"app_ids": ["7"]}"#)
+        let loaded = try ConfigurationLoader.load(
+            flags: [:],
+            environment: ["LIMITED_LOGIN_CONFIG": file.path],
+            file: nil
+        )
+        #expect(loaded.configuration.appIDs == ["7"])
+        #expect(loaded.file == file.path)
+    }
+
+    @Test("A named file that is missing stops the start and names the file")
+    func missingFile() {
+        #expect {
+            try ConfigurationLoader.load(flags: [:], environment: [:], file: "/nonexistent/limited-login.json")
+        } throws: { error in
+            let text = "\(error)"
+            return text.hasPrefix("/nonexistent/limited-login.json: ") && text.contains("No such file")
+        }
+    }
+
+    @Test("Every key can be set by flag, by environment and by file", arguments: ConfigurationKey.allCases)
+    func everyKeyFromEverywhere(key: ConfigurationKey) throws {
+        let (text, json) = Self.sample(of: key)
+        let base: [String: String] = key == .appIDs ? [:] : ["LIMITED_LOGIN_APP_IDS": "1"]
+        var environment = base
+        environment[key.environmentName] = text
+        let byFlag = try load(flags: [key: text], environment: base)
+        let byEnvironment = try load(environment: environment)
+        let byFile = try load(environment: base, file: "{\"\(key.rawValue)\": \(json)}")
+        #expect(byFlag.configuration == byEnvironment.configuration)
+        #expect(byFlag.configuration == byFile.configuration)
+        if key != .appIDs {
+            #expect(byFlag.configuration != (try load(environment: base).configuration))
+        }
+    }
+
+    private static func sample(of key: ConfigurationKey) -> (text: String, json: String) {
+        switch key {
+        case .appIDs: ("11,22", #"["11", "22"]"#)
+        case .issuers: ("https://a.example,https://b.example", #"["https://a.example", "https://b.example"]"#)
+        case .jwksURLs: ("http://127.0.0.1:9/a,https://b.example/", #"["http://127.0.0.1:9/a", "https://b.example/"]"#)
+        case .jwksFile: ("/tmp/keys.json", #""/tmp/keys.json""#)
+        case .caFile: ("/tmp/ca.pem", #""/tmp/ca.pem""#)
+        case .listen: ("[::1]:9090", #""[::1]:9090""#)
+        case .adminListen: ("127.0.0.1:9091", #""127.0.0.1:9091""#)
+        case .binding: ("optional", #""optional""#)
+        case .tracking: ("limited", #""limited""#)
+        case .logLevel: ("debug", #""debug""#)
+        case .logFormat: ("json", #""json""#)
+        case .jwksMinimumTTLSeconds: ("1", "1")
+        case .jwksMaximumTTLSeconds: ("301", "301")
+        case .workers: ("3", "3")
+        default: ("299", "299")
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import HTTP1
+import KeySets
+import Networking
+import StandInIssuer
+import TestSupport
+import Testing
+
+@testable import VerificationService
+
+@Suite("POST /verify: keys that come, go and stay away")
+struct KeyOutageTests {
+    @Test("Without keys and without a fetch under way a token is 503, never 401")
+    func noKeys() async throws {
+        let service = try await InProcessService(minters: nil)
+        _ = await service.cache.refresh()
+        let answer = try service.verify(try Tokens.mint(Tokens.claims()))
+        #expect(answer.status == 503)
+        #expect(answer.code == "keys_unavailable")
+        #expect(answer["retry-after"] != nil)
+        #expect(answer["www-authenticate"] == nil)
+    }
+
+    @Test("A token of a new key waits for one refetch and is then accepted")
+    func rotation() async throws {
+        let service = try await InProcessService(minters: [StandInKeys.previous])
+        service.source.publish([StandInKeys.current, StandInKeys.previous])
+        let token = try Tokens.mint(Tokens.claims())
+        let body = "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
+        let first = try service.send(body: body)
+        if case .parked = first {
+            _ = await service.cache.refresh()
+        }
+        guard case .answered(let answer) = try service.send(body: body, visit: .woken) else {
+            Issue.record("the request is parked although its key is there")
+            return
+        }
+        #expect(answer.status == 200)
+        #expect((2...3).contains(service.source.fetchCount))
+    }
+
+    @Test("A token of a key that does not exist is unknown_key once the issuer was asked")
+    func unknownKey() async throws {
+        let service = try await InProcessService()
+        let token = try Tokens.mint(Tokens.claims(), by: StandInKeys.stranger)
+        let body = "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
+        if case .parked = try service.send(body: body) { _ = await service.cache.refresh() }
+        guard case .answered(let answer) = try service.send(body: body, visit: .woken) else {
+            Issue.record("the request waits although the issuer has answered")
+            return
+        }
+        #expect(answer.status == 401)
+        #expect(answer.code == "unknown_key")
+    }
+
+    @Test("A request whose wait has run out is answered: nobody could tell")
+    func expiredVisit() async throws {
+        let service = try await InProcessService()
+        let token = try Tokens.mint(Tokens.claims(), by: StandInKeys.stranger)
+        let body = "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
+        guard case .answered(let answer) = try service.send(body: body, visit: .expired) else {
+            Issue.record("parked for ever")
+            return
+        }
+        #expect(answer.status == 503)
+        #expect(answer.code == "keys_unavailable")
+    }
+
+    @Test("A key that left the set verifies nothing from that moment")
+    func removedKey() async throws {
+        let service = try await InProcessService()
+        let token = try Tokens.mint(Tokens.claims())
+        #expect(try service.verify(token).status == 200)
+        service.source.publish([StandInKeys.previous])
+        _ = await service.cache.refresh()
+        let body = "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
+        if case .parked = try service.send(body: body) { _ = await service.cache.refresh() }
+        guard case .answered(let answer) = try service.send(body: body, visit: .woken) else {
+            Issue.record("the request waits although the issuer has answered")
+            return
+        }
+        #expect(answer.code == "unknown_key")
+    }
+}

@@ -1,0 +1,93 @@
+import Testing
+
+@testable import VerificationService
+
+/// A configuration that must be refused, and what the message must name.
+struct MalformedConfiguration: Sendable, CustomTestStringConvertible {
+    var environment: [String: String] = [:]
+    var flags: [ConfigurationKey: String] = [:]
+    var file: String?
+    let names: String
+
+    var testDescription: String { file ?? flags.first.map { "--\($0.key.flagName) \($0.value)" } ?? "\(environment)" }
+
+    static func variable(_ name: String, _ value: String) -> Self {
+        Self(environment: ["LIMITED_LOGIN_\(name)": value], names: "LIMITED_LOGIN_\(name)")
+    }
+
+    static func flag(_ key: ConfigurationKey, _ value: String) -> Self {
+        Self(flags: [key: value], names: "--\(key.flagName)")
+    }
+
+    static func member(_ json: String, _ names: String) -> Self { Self(file: json, names: names) }
+}
+
+@Suite("Configuration: what stops a start")
+struct MalformedConfigurationTests {
+    @Test("A malformed setting is refused with a message that names its place", arguments: variables + flags + files)
+    func refused(_ malformed: MalformedConfiguration) throws {
+        let file = try malformed.file.map { try TemporaryFile(contents: $0) }
+        var environment = malformed.environment
+        if environment["LIMITED_LOGIN_APP_IDS"] == nil, malformed.names != "app id" {
+            environment["LIMITED_LOGIN_APP_IDS"] = "123"
+        }
+        #expect {
+            try ConfigurationLoader.load(
+                flags: malformed.flags,
+                environment: environment,
+                file: file?.path,
+                readsDefaultFile: false
+            )
+        } throws: { error in
+            guard let error = error as? ConfigurationError else { return false }
+            let text = error.description
+            let namesFile = file.map { text.contains($0.path) || malformed.names == "app id" } ?? true
+            return text.contains(malformed.names) && namesFile && !error.reason.isEmpty
+        }
+    }
+
+    static let variables: [MalformedConfiguration] = [
+        .variable("APP_IDS", ""), .variable("APP_IDS", "1,,2"), .variable("APP_IDS", "1,1"),
+        .variable("APP_IDS", "12 34"), .variable("APP_IDS", String(repeating: "9", count: 65)),
+        .variable("ISSUERS", ""), .variable("ISSUERS", "a,a"), .variable("JWKS_URLS", "ftp://example.com/"),
+        .variable("JWKS_URLS", "http://example.com/keys"), .variable("JWKS_URLS", "https://"),
+        .variable("JWKS_URLS", "https://user@example.com/"), .variable("JWKS_URLS", "example.com"),
+        .variable("JWKS_URLS", "https://example.com:99999/"), .variable("JWKS_FILE", ""),
+        .variable("CA_FILE", ""), .variable("JWKS_TTL_SECONDS", "0"), .variable("JWKS_TTL_SECONDS", "-1"),
+        .variable("JWKS_TTL_SECONDS", "+5"), .variable("JWKS_TTL_SECONDS", "1h"),
+        .variable("JWKS_TTL_SECONDS", " 60"), .variable("JWKS_TTL_SECONDS", "3600.0"),
+        .variable("JWKS_TTL_SECONDS", "99999999999999999999"), .variable("JWKS_TTL_SECONDS", "604801"),
+        .variable("JWKS_MINIMUM_TTL_SECONDS", "86401"), .variable("JWKS_MAXIMUM_TTL_SECONDS", "0"),
+        .variable("JWKS_MAX_STALE_SECONDS", "x"), .variable("LISTEN", "8080"), .variable("LISTEN", ":8080"),
+        .variable("LISTEN", "127.0.0.1"), .variable("LISTEN", "127.0.0.1:65536"),
+        .variable("LISTEN", "127.0.0.1:+80"), .variable("LISTEN", "256.0.0.1:80"),
+        .variable("LISTEN", "::1:80"), .variable("LISTEN", "[::1]"), .variable("LISTEN", "example.com:80"),
+        .variable("ADMIN_LISTEN", "127.0.0.1:8080"), .variable("WORKERS", "0"), .variable("WORKERS", "257"),
+        .variable("CLOCK_SKEW_SECONDS", "301"), .variable("CLOCK_SKEW_SECONDS", ""),
+        .variable("MAX_TOKEN_AGE_SECONDS", "0"), .variable("BINDING", "none"), .variable("BINDING", "Required"),
+        .variable("TRACKING", "enabled"), .variable("DRAIN_DELAY_SECONDS", "301"),
+        .variable("LOG_LEVEL", "verbose"), .variable("LOG_FORMAT", "xml"),
+        .variable("APP_ID", "123"), .variable("", "1"), .variable("NONCE", "1"), .variable("app_ids", "1"),
+    ]
+
+    static let flags: [MalformedConfiguration] = [
+        .flag(.appIDs, ","), .flag(.listen, "here"), .flag(.workers, "many"), .flag(.binding, "maybe"),
+        .flag(.clockSkewSeconds, "1e2"), .flag(.jwksURLs, "https://a.example,http://b.example"),
+    ]
+
+    static let files: [MalformedConfiguration] = [
+        .member("", "not valid JSON"), .member("{", "not valid JSON"), .member("[]", "one JSON object"),
+        .member("{} {}", "not valid JSON"), .member(#"{"app_ids": ["1"],}"#, "not valid JSON"),
+        .member(#"{"app_ids": ["1"], "app_ids": ["2"]}"#, "not valid JSON"),
+        .member(#"{"app_ids": ["1"], "\u0061pp_ids": ["2"]}"#, "not valid JSON"),
+        .member("{} // comment", "not valid JSON"), .member(#"{"app_id": ["1"]}"#, "did you mean 'app_ids'?"),
+        .member(#"{"listne": "127.0.0.1:1"}"#, "did you mean 'listen'?"),
+        .member(#"{"colour": "red"}"#, "unknown key 'colour'"), .member(#"{"app_ids": "1"}"#, "app_ids"),
+        .member(#"{"app_ids": [1]}"#, "app_ids"), .member(#"{"workers": "2"}"#, "workers"),
+        .member(#"{"workers": 2.5}"#, "workers"), .member(#"{"workers": 1e2}"#, "workers"),
+        .member(#"{"workers": true}"#, "workers"), .member(#"{"listen": 8080}"#, "listen"),
+        .member(#"{"listen": ""}"#, "listen"), .member(#"{"jwks_file": "a\u0000b"}"#, "jwks_file"),
+        .member(#"{"binding": false}"#, "binding"), .member(#"{"log_level": ["info"]}"#, "log_level"),
+        .member(#"{"app_ids": []}"#, "app id"), .member("{}", "app id"),
+    ]
+}

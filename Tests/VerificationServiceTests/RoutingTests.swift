@@ -1,0 +1,118 @@
+import HTTP1
+import Networking
+import StandInIssuer
+import TestSupport
+import Testing
+
+@testable import VerificationService
+
+@Suite("Routes, health and request identifiers")
+struct RoutingTests {
+    @Test(
+        "A path that is not there is 404, with the problem's body",
+        arguments: ["/", "/verify/", "/Verify", "/verify%20", "/metrics", "/livez/x", "/%76erify", "//verify"]
+    )
+    func notFound(path: String) async throws {
+        let service = try await InProcessService()
+        let answer = try service.answer("GET", path, fields: [])
+        #expect(answer.status == 404)
+        #expect(answer.code == "not_found")
+        #expect(answer["content-type"] == "application/problem+json")
+    }
+
+    @Test(
+        "A method a path has not is 405 with Allow",
+        arguments: [
+            ("GET", "/verify", "POST, OPTIONS"), ("PUT", "/verify", "POST, OPTIONS"),
+            ("HEAD", "/verify", "POST, OPTIONS"), ("DELETE", "/livez", "GET, HEAD, OPTIONS"),
+            ("POST", "/readyz", "GET, HEAD, OPTIONS"),
+        ]
+    )
+    func methodNotAllowed(method: String, path: String, allow: String) async throws {
+        let service = try await InProcessService()
+        let answer = try service.answer(method, path, fields: [])
+        #expect(answer.status == 405)
+        #expect(answer.code == "method_not_allowed")
+        #expect(answer["allow"] == allow)
+    }
+
+    @Test("A method nobody knows is 501; OPTIONS tells the methods")
+    func otherMethods() async throws {
+        let service = try await InProcessService()
+        #expect(try service.answer("BREW", "/verify", fields: []).status == 501)
+        let options = try service.answer("OPTIONS", "/verify", fields: [])
+        #expect(options.status == 204)
+        #expect(options["allow"] == "POST, OPTIONS")
+        #expect(try service.answer("OPTIONS", "*", fields: [])["allow"] != nil)
+    }
+
+    @Test("The process is alive without keys, ready only with them, and not while it stops")
+    func health() async throws {
+        let down = try await InProcessService(minters: nil)
+        #expect(try down.answer("GET", "/livez", fields: []).status == 200)
+        #expect(try down.answer("GET", "/healthz", fields: []).status == 200)
+        let unready = try down.answer("GET", "/readyz", fields: [])
+        #expect(unready.status == 503)
+        #expect(unready.code == "keys_unavailable")
+        #expect(unready["retry-after"] != nil)
+        let service = try await InProcessService()
+        #expect(try service.answer("GET", "/readyz", fields: []).status == 200)
+        let verbose = try service.answer("GET", "/readyz?verbose", fields: [])
+        #expect(verbose.text.contains(StandInKeys.current.keyID))
+        #expect(verbose.text.contains("\"status\":\"pass\""))
+        service.core.beginDraining()
+        let draining = try service.answer("GET", "/readyz", fields: [])
+        #expect(draining.status == 503)
+        #expect(draining.code == "draining")
+        #expect(try service.answer("GET", "/livez", fields: []).status == 200)
+    }
+
+    @Test("The administrative listener has metrics and health, and judges no tokens")
+    func administration() async throws {
+        let service = try await InProcessService(listener: .administration)
+        let metrics = try service.answer("GET", "/metrics", fields: [])
+        #expect(metrics.status == 200)
+        #expect(metrics["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
+        #expect(metrics.text.contains("limited_login_verifications_total{result=\"accepted\"} 0"))
+        #expect(try service.answer("GET", "/livez", fields: []).status == 200)
+        #expect(try service.answer(body: "{}").status == 404)
+    }
+
+    @Test("A caller's request identifier is taken over when it is well-formed")
+    func callersIdentifier() async throws {
+        let service = try await InProcessService()
+        let answer = try service.answer("GET", "/nothing", fields: ["X-Request-Id: Abc.9_-"])
+        #expect(answer["x-request-id"] == "Abc.9_-")
+        #expect(answer.text.contains("\"request_id\":\"Abc.9_-\""))
+    }
+
+    @Test(
+        "A caller's request identifier that is malformed is replaced",
+        arguments: ["", "a b", "a,b", "ä", "<script>", String(repeating: "a", count: 129)]
+    )
+    func malformedIdentifier(value: String) async throws {
+        let service = try await InProcessService()
+        let answer = try service.answer("GET", "/livez", fields: ["X-Request-Id: \(value)"])
+        let identifier = try #require(answer["x-request-id"])
+        #expect(identifier != value)
+        #expect(identifier.hasPrefix("abc-1-"))
+    }
+
+    @Test("Two requests have two identifiers, and one request keeps its own when it is visited again")
+    func identifiersDiffer() async throws {
+        let service = try await InProcessService()
+        let first = try service.answer("GET", "/livez", fields: [])["x-request-id"]
+        let second = try service.answer("GET", "/livez", fields: [])["x-request-id"]
+        #expect(first != second)
+    }
+
+    @Test("Every code has a status, a title and a name of its own")
+    func codes() {
+        #expect(Set(ProblemCode.all.map(\.text)).count == ProblemCode.all.count)
+        for code in ProblemCode.all {
+            #expect((400...599).contains(code.status))
+            #expect(!code.title.isEmpty)
+            #expect(code.text.utf8.allSatisfy { (0x61...0x7a).contains($0) || $0 == 0x5f })
+        }
+    }
+}

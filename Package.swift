@@ -105,6 +105,7 @@ let package = Package(
             dependencies: [
                 "LimitedLogin", "KeySets", "JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer", "TestSupport",
             ],
+            exclude: ["Differential"],
             swiftSettings: strict
         ),
         .testTarget(

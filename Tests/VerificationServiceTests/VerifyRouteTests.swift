@@ -28,7 +28,7 @@ struct VerifyRouteTests {
         claims.link = "https://www.facebook.com/jane"
         let answer = try service.verify(
             try Tokens.mint(claims),
-            #""nonce":"n-1","permissions":["email","user_messenger_contact"]"#
+            #""nonce":"n-1","permissions":["email","user_messenger_contact","gaming_profile"]"#
         )
         #expect(answer.status == 200)
         #expect(answer["content-type"] == "application/json")

@@ -67,11 +67,12 @@ struct HTTPServerStoppingTests {
         client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(server.waitUntil { $0.parked == 1 })
         let start = MonotonicClock.now()
-        async let stopped = server.server.stop(drainDelay: .seconds(30), grace: .seconds(30))
+        async let stopped = server.server.stop(drainDelay: .seconds(3_000), grace: .seconds(3_000))
         while !server.server.isDraining { await Task.yield() }
         server.server.stopNow()
         _ = await stopped
-        #expect(MonotonicClock.now().duration(since: start) < .seconds(5))
+        // Far below the drain delay, far above what a busy machine adds.
+        #expect(MonotonicClock.now().duration(since: start) < .seconds(600))
     }
 
     @Test("A server that was never started stops at once")

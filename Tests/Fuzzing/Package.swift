@@ -1,38 +1,39 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Fuzz targets, a package of their own: each is an executable around libFuzzer's main. The sources under test are
-/// linked into this package, so that their `package` declarations are in reach.
-let strict: [SwiftSetting] = [
+/// The sources under test are compiled here once more, through links, because the fuzzer has to see every branch of
+/// them and because most of what it drives is not public.
+let fuzzed: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
-    .strictMemorySafety(),
-    .treatAllWarnings(as: .error),
+    .unsafeFlags(["-sanitize=fuzzer,address", "-enable-testing"]),
 ]
 
-/// No entry point of its own: libFuzzer brings one.
-let fuzzer: [SwiftSetting] = strict + [.unsafeFlags(["-parse-as-library"])]
-
 let package = Package(
-    name: "fuzzing",
+    name: "limited-login",
     targets: [
-        .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "COpenSSL"),
+        .systemLibrary(name: "CLibFuzzer"),
+        .target(name: "OpenSSL", dependencies: ["COpenSSL"], swiftSettings: fuzzed),
+        .target(name: "JOSE", swiftSettings: fuzzed),
+        .target(name: "LimitedLogin", dependencies: ["JOSE", "OpenSSL"], swiftSettings: fuzzed),
         .target(name: "CPlatform"),
-        .target(name: "OpenSSL", dependencies: ["COpenSSL"], swiftSettings: strict),
-        .target(name: "HTTP1", swiftSettings: strict),
-        .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL"], swiftSettings: strict),
-        .target(name: "HTTPFuzzing", dependencies: ["HTTP1", "Networking"], swiftSettings: strict),
+        .target(name: "HTTP1", swiftSettings: fuzzed),
+        .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL"], swiftSettings: fuzzed),
+        .target(name: "HTTPFuzzing", dependencies: ["HTTP1", "Networking"], swiftSettings: fuzzed),
         .executableTarget(
-            name: "fuzz-http-request",
-            dependencies: ["HTTP1", "HTTPFuzzing"],
-            swiftSettings: fuzzer
+            name: "fuzz-http",
+            dependencies: ["CLibFuzzer", "HTTP1", "Networking", "HTTPFuzzing"],
+            swiftSettings: fuzzed,
+            linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]
         ),
         .executableTarget(
-            name: "fuzz-http-connection",
-            dependencies: ["HTTP1", "Networking", "HTTPFuzzing"],
-            swiftSettings: fuzzer
+            name: "fuzz",
+            dependencies: ["CLibFuzzer", "JOSE", "LimitedLogin", "OpenSSL"],
+            swiftSettings: fuzzed,
+            linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]
         ),
     ]
 )

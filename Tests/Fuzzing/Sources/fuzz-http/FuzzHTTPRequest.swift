@@ -3,11 +3,8 @@ import HTTPFuzzing
 
 /// The grammar, on any bytes: no crash, a verdict that does not depend on how they are split, and accepted requests
 /// that come out the same when written again.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    // libFuzzer owns `count` bytes at `start` for the time of the call; the copy ends the matter.
-    let input = unsafe [UInt8](UnsafeBufferPointer(start: start, count: count))
-    guard let seed = input.first else { return 0 }
+func fuzzRequest(_ input: [UInt8]) {
+    guard let seed = input.first else { return }
     let bytes = Array(input.dropFirst())
     let whole = judge(bytes, [bytes.count])
     let split = judge(bytes, splits(bytes.count, seed: seed))
@@ -15,7 +12,6 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         fail("the verdict depends on the splits: \(whole.verdict), \(split.verdict)")
     }
     checkRewriting(bytes)
-    return 0
 }
 
 private func judge(_ bytes: [UInt8], _ ends: [Int]) -> (verdict: RequestStream.Verdict, content: [UInt8]) {

@@ -4,17 +4,13 @@ import Networking
 
 /// The connection machine, on any bytes in any pieces, with time passing, a slow reader, wakes and the peer's end in
 /// between: no crash, no connection that neither waits for something nor is closed, memory bounded.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    // libFuzzer owns `count` bytes at `start` for the time of the call; the copy ends the matter.
-    let input = unsafe [UInt8](UnsafeBufferPointer(start: start, count: count))
-    guard let script = input.first else { return 0 }
+func fuzzConnection(_ input: [UInt8]) {
+    guard let script = input.first else { return }
     let bytes = Array(input.dropFirst())
     let plain = run(bytes, pieces: max(bytes.count, 1))
     let single = run(bytes, pieces: 1)
     guard plain == single else { fatalError("the answers depend on the splits") }
     disturb(bytes, script)
-    return 0
 }
 
 /// The final responses to the bytes, followed by the peer's end.

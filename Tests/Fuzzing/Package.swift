@@ -19,6 +19,16 @@ let package = Package(
         .target(name: "OpenSSL", dependencies: ["COpenSSL"], swiftSettings: fuzzed),
         .target(name: "JOSE", swiftSettings: fuzzed),
         .target(name: "LimitedLogin", dependencies: ["JOSE", "OpenSSL"], swiftSettings: fuzzed),
+        .target(name: "CPlatform"),
+        .target(name: "HTTP1", swiftSettings: fuzzed),
+        .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL"], swiftSettings: fuzzed),
+        .target(name: "HTTPFuzzing", dependencies: ["HTTP1", "Networking"], swiftSettings: fuzzed),
+        .executableTarget(
+            name: "fuzz-http",
+            dependencies: ["CLibFuzzer", "HTTP1", "Networking", "HTTPFuzzing"],
+            swiftSettings: fuzzed,
+            linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]
+        ),
         .executableTarget(
             name: "fuzz",
             dependencies: ["CLibFuzzer", "JOSE", "LimitedLogin", "OpenSSL"],

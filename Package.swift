@@ -75,7 +75,7 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(name: "OpenSSLTests", dependencies: ["OpenSSL", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "JOSETests", dependencies: ["JOSE", "StandInIssuer", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "JOSETests", dependencies: ["JOSE", "OpenSSL", "StandInIssuer", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "LimitedLoginTests",
             dependencies: ["LimitedLogin", "JOSE", "OpenSSL", "StandInIssuer", "TestSupport"],
@@ -89,7 +89,7 @@ let package = Package(
         ),
         .testTarget(
             name: "KeySetsTests",
-            dependencies: ["KeySets", "JOSE", "OpenSSL", "Networking", "HTTP1", "TestSupport"],
+            dependencies: ["KeySets", "JOSE", "OpenSSL", "Networking", "HTTP1", "StandInIssuer", "TestSupport"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -2,14 +2,51 @@ import Foundation
 import Networking
 import TestSupport
 
-/// The built program as a process of its own, its output read line by line as it comes.
-final class ServiceProcess: @unchecked Sendable {
-    // Guarded by `condition`: the output of both pipes and whether they have ended.
+/// What a process writes, gathered by two threads as it comes.
+private final class ProcessOutput: @unchecked Sendable {
+    // Guarded by `condition`: the output of both pipes and how many of them are open.
     private let condition = NSCondition()
     private var output = Data()
     private var errors = Data()
     private var openPipes = 2
 
+    func read(_ pipe: Pipe, isError: Bool) {
+        let handle = pipe.fileHandleForReading
+        Thread.detachNewThread { [self] in
+            while true {
+                let data = handle.availableData
+                condition.lock()
+                if data.isEmpty {
+                    openPipes -= 1
+                } else if isError {
+                    errors.append(data)
+                } else {
+                    output.append(data)
+                }
+                condition.broadcast()
+                condition.unlock()
+                if data.isEmpty { return }
+            }
+        }
+    }
+
+    /// Waits until `look` finds something in the output and the errors, or both have ended, or the time is over.
+    func wait<Value>(_ seconds: Double, _ look: (Data, Data) -> Value?) -> Value? {
+        let deadline = Date(timeIntervalSinceNow: seconds)
+        condition.lock()
+        defer { condition.unlock() }
+        while true {
+            if let value = look(output, errors) { return value }
+            if openPipes == 0 || !condition.wait(until: deadline) { return look(output, errors) }
+        }
+    }
+
+    func waitUntilClosed(_ seconds: Double) { let _: Bool? = wait(seconds) { _, _ in nil } }
+}
+
+/// The built program as a process of its own; it is killed when nobody holds the value any more.
+final class ServiceProcess {
+    private let written = ProcessOutput()
     private let process = Process()
 
     /// The program that was built with this test.
@@ -42,57 +79,35 @@ final class ServiceProcess: @unchecked Sendable {
         let inputPipe = Pipe()
         process.standardInput = inputPipe
         try process.run()
-        read(outputPipe) { $0.output.append($1) }
-        read(errorPipe) { $0.errors.append($1) }
+        written.read(outputPipe, isError: false)
+        written.read(errorPipe, isError: true)
         if let input { inputPipe.fileHandleForWriting.write(Data(input.utf8)) }
         try inputPipe.fileHandleForWriting.close()
     }
 
     deinit { kill() }
 
-    private func read(_ pipe: Pipe, append: @escaping @Sendable (ServiceProcess, Data) -> Void) {
-        let handle = pipe.fileHandleForReading
-        Thread.detachNewThread { [self] in
-            while true {
-                let data = handle.availableData
-                condition.lock()
-                if data.isEmpty { openPipes -= 1 } else { append(self, data) }
-                condition.broadcast()
-                condition.unlock()
-                if data.isEmpty { return }
-            }
-        }
-    }
-
-    private func waiting<Value>(_ seconds: Double, _ look: () -> Value?) -> Value? {
-        let deadline = Date(timeIntervalSinceNow: seconds)
-        condition.lock()
-        defer { condition.unlock() }
-        while true {
-            if let value = look() { return value }
-            if openPipes == 0 || !condition.wait(until: deadline) { return look() }
-        }
-    }
-
     /// What was written to standard output so far.
-    var outputText: String { waiting(0) { String(decoding: output, as: UTF8.self) } ?? "" }
+    var outputText: String { written.wait(0) { output, _ in String(decoding: output, as: UTF8.self) } ?? "" }
     /// What was written to standard error so far.
-    var errorText: String { waiting(0) { String(decoding: errors, as: UTF8.self) } ?? "" }
+    var errorText: String { written.wait(0) { _, errors in String(decoding: errors, as: UTF8.self) } ?? "" }
 
     /// Waits until standard output holds a text; false when it never does.
     func waitForOutput(_ text: String, seconds: Double = 30) -> Bool {
-        waiting(seconds) { String(decoding: output, as: UTF8.self).contains(text) ? true : nil } ?? false
+        written.wait(seconds) { output, _ in String(decoding: output, as: UTF8.self).contains(text) ? true : nil }
+            ?? false
     }
 
     /// Waits until standard error holds a text; false when it never does.
     func waitForError(_ text: String, seconds: Double = 30) -> Bool {
-        waiting(seconds) { String(decoding: errors, as: UTF8.self).contains(text) ? true : nil } ?? false
+        written.wait(seconds) { _, errors in String(decoding: errors, as: UTF8.self).contains(text) ? true : nil }
+            ?? false
     }
 
     /// Waits for the end and says the exit code; a signal's number is negative.
     func waitForExit() -> Int32 {
         process.waitUntilExit()
-        _ = waiting(10) { openPipes == 0 ? true : nil }
+        written.waitUntilClosed(10)
         return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
     }
 

@@ -51,7 +51,8 @@ let package = Package(
         .executableTarget(
             name: "limited-login",
             dependencies: [
-                "LimitedLogin", "KeySets", "HTTP1", "Networking", "JOSE", "VerificationService", "StandInIssuer",
+                "OpenSSL", "LimitedLogin", "KeySets", "HTTP1", "Networking", "JOSE", "VerificationService",
+                "StandInIssuer",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),

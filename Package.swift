@@ -75,7 +75,11 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(name: "OpenSSLTests", dependencies: ["OpenSSL", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "JOSETests", dependencies: ["JOSE", "OpenSSL", "StandInIssuer", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "JOSETests",
+            dependencies: ["JOSE", "OpenSSL", "StandInIssuer", "TestSupport"],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "LimitedLoginTests",
             dependencies: ["LimitedLogin", "JOSE", "OpenSSL", "StandInIssuer", "TestSupport"],

@@ -75,7 +75,7 @@ public struct TokenVerifier: Sendable {
     }
 
     /// The second half: the token's words are the issuer's, and they say what is expected.
-    private func judgeClaims(
+    func judgeClaims(
         _ header: JOSEHeader,
         _ binding: BindingKind,
         _ value: Span<UInt8>,

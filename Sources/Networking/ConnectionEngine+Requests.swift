@@ -26,14 +26,14 @@ extension ConnectionEngine {
                     if connection.phaseDeadline == .never {
                         connection.phaseDeadline = connection.requestStart + limits.headDeadline
                     }
-                    return waitForMore(connection, buffer, now)
+                    return waitForMore(connection, buffer)
                 }
             case .body:
-                if !receiveBody(connection, buffer, now) { return waitForMore(connection, buffer, now) }
+                if !receiveBody(connection, buffer, now) { return waitForMore(connection, buffer) }
             case .discarding:
                 switch discardBody(connection, buffer, now) {
                 case .complete: break
-                case .needMore: return waitForMore(connection, buffer, now)
+                case .needMore: return waitForMore(connection, buffer)
                 case .broken:
                     buffer.clear()
                     releaseBuffer(of: connection)
@@ -58,9 +58,7 @@ extension ConnectionEngine {
         return .wait
     }
 
-    private func waitForMore(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) -> Step {
-        // The peer's end was seen before the bytes in memory were read: no more will come.
-        if connection.inputEnded { return endAfterOutput(connection, .disconnected, now) }
+    private func waitForMore(_ connection: Connection, _ buffer: RequestBuffer) -> Step {
         keep(buffer, for: connection)
         return .wait
     }

@@ -79,12 +79,10 @@ extension ConnectionEngine {
         connection.closeCause = cause
     }
 
-    /// RFC 9112 §9.3: the rest of a body is read, or the connection closed. A client that waits for `100 Continue` may
-    /// or may not send it, so there the connection closes.
+    /// RFC 9112 §9.3: the rest of a body is read, or the connection closed. A client that asked for `100 Continue` may
+    /// or may not send its body now, so there the connection closes, whatever has already come.
     private func canDiscard(_ buffer: RequestBuffer) -> Bool {
-        let headBytes = buffer.parser.head.byteCount
-        if buffer.parser.head.expectsContinue, buffer.count == headBytes { return false }
-        return (buffer.parser.head.contentLength ?? 0) <= limits.discardedBodyBytes
+        !buffer.parser.head.expectsContinue && (buffer.parser.head.contentLength ?? 0) <= limits.discardedBodyBytes
     }
 
     private func beginDiscarding(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) {

@@ -146,7 +146,7 @@ struct ConnectionDeadlineTests {
         #expect(woken.connection.interest == .nothing)
         woken.wake()
         #expect(woken.responses.map(\.text) == ["woken", "OK"])
-        #expect(woken.closed == nil)
+        #expect(woken.closed == .client)
         woken.wake()
         #expect(woken.responses.count == 2)
     }

@@ -15,7 +15,8 @@ package final class ConnectionDriver {
     /// How many bytes the client's side still takes; nil: any number.
     package var room: Int?
     private var pending: [UInt8] = []
-    private var mustResume = false
+    private var unread: [UInt8] = []
+    private var inputIsOver = false
 
     package init(
         limits: HTTPServerLimits = HTTPServerLimits(),
@@ -34,15 +35,26 @@ package final class ConnectionDriver {
     /// The statuses of the responses so far.
     package var statuses: [Int] { responses.map(\.status) }
 
-    /// Bytes arrive, in pieces of what one receive takes; nothing is read while output waits.
-    package func send(_ bytes: [UInt8]) {
-        var rest = bytes[...]
-        while !rest.isEmpty, closed == nil {
-            let piece = Array(rest.prefix(engine.limits.receiveBytes))
-            rest = rest.dropFirst(piece.count)
-            engine.waitingSince = now
-            perform(engine.received(connection, piece.span, now: now))
+    /// The bytes of the final responses: interim ones left out, since whether they are sent depends on timing.
+    package var finalBytes: [UInt8] {
+        let interim = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
+        var rest = received[...]
+        var result: [UInt8] = []
+        while let byte = rest.first {
+            if rest.starts(with: interim) {
+                rest = rest.dropFirst(interim.count)
+            } else {
+                result.append(byte)
+                rest = rest.dropFirst()
+            }
         }
+        return result
+    }
+
+    /// Bytes arrive. They are read in pieces of what one receive takes, and only while the machine waits for input.
+    package func send(_ bytes: [UInt8]) {
+        unread += bytes
+        deliver()
     }
 
     /// As above, for bytes that may have waited since an earlier moment.
@@ -56,11 +68,29 @@ package final class ConnectionDriver {
 
     /// The client ends its direction.
     package func endInput() {
-        if closed == nil { perform(engine.inputEnded(connection, now: now)) }
+        inputIsOver = true
+        if closed == nil, connection.interest == .hangUp { perform(engine.inputEnded(connection, now: now)) }
+        deliver()
+    }
+
+    private func deliver() {
+        while closed == nil, connection.interest == .input {
+            if unread.isEmpty {
+                if inputIsOver { perform(engine.inputEnded(connection, now: now)) }
+                return
+            }
+            let piece = Array(unread.prefix(engine.limits.receiveBytes))
+            unread.removeFirst(piece.count)
+            engine.waitingSince = now
+            perform(engine.received(connection, piece.span, now: now))
+        }
     }
 
     /// Wakes a parked request.
-    package func wake() { perform(engine.wake(connection, now: now)) }
+    package func wake() {
+        perform(engine.wake(connection, now: now))
+        deliver()
+    }
 
     /// Time passes; deadlines on the way are met at their moment.
     package func advance(by duration: Duration) {
@@ -69,6 +99,7 @@ package final class ConnectionDriver {
             now = max(now, connection.deadline)
             engine.waitingSince = now
             perform(engine.deadlinePassed(connection, now: now))
+            deliver()
         }
         now = end
         engine.waitingSince = now
@@ -107,6 +138,7 @@ package final class ConnectionDriver {
 
     private func flush() {
         if connection.isWriting { perform(transfer()) }
+        deliver()
     }
 
     private func transfer() -> ConnectionEngine.Step {

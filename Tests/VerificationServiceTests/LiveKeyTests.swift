@@ -31,11 +31,9 @@ struct LiveKeyTests {
     @Test("200 connections through 10 rotations: one fetch each; known keys are answered while it is under way")
     func rotations() async throws {
         let gated = try GatedIssuer(["constant"])
-        var limits = JWKSetCacheLimits()
+        var limits = LiveService.patient
         // The rotations of this test follow each other faster than the budget of life allows.
         limits.unknownKeyIDBurst = 20
-        // Room for a slow machine.
-        limits.waitForFetch = .seconds(30)
         let service = try LiveService(issuer: gated.issuer, limits: limits)
         #expect(await service.cache.refresh().isUsable)
         let clients = try (0..<200).map { _ in try service.connect() }
@@ -46,10 +44,10 @@ struct LiveKeyTests {
             for client in clients[..<100] { client.send(new) }
             for client in clients[100...] { client.send(known) }
             // The issuer is held back until every known key has been answered.
-            let knownAnswers = clients[100...].map { $0.readResponses(1).first?.status }
+            let knownAnswers = clients[100...].map { $0.readResponses(1, timeout: .seconds(60)).first?.status }
             #expect(knownAnswers.allSatisfy { $0 == 200 })
             gated.gate.signal()
-            let newAnswers = clients[..<100].map { $0.readResponses(1).first?.status }
+            let newAnswers = clients[..<100].map { $0.readResponses(1, timeout: .seconds(60)).first?.status }
             #expect(newAnswers.allSatisfy { $0 == 200 })
         }
         #expect(gated.issuer.requestCount == 11)
@@ -75,7 +73,7 @@ struct LiveKeyTests {
             }
             #expect(client.exchange(known)?.status == 200)
             for flooder in flooders {
-                #expect(flooder.readResponses(4).map(\.status) == [401, 401, 401, 401])
+                #expect(flooder.readResponses(4, timeout: .seconds(60)).map(\.status) == [401, 401, 401, 401])
             }
         }
         #expect(gated.issuer.requestCount - 1 <= 3)
@@ -103,9 +101,7 @@ struct LiveKeyTests {
     @Test("Clients that leave while they wait, and a stop while others wait, end cleanly")
     func leaveAndStop() async throws {
         let gated = try GatedIssuer(["known"])
-        var limits = JWKSetCacheLimits()
-        limits.waitForFetch = .seconds(30)
-        let service = try LiveService(issuer: gated.issuer, limits: limits)
+        let service = try LiveService(issuer: gated.issuer)
         #expect(await service.cache.refresh().isUsable)
         let clients = try (0..<40).map { _ in try service.connect() }
         let request = LiveService.request(try LiveService.token(keyID: "unknown"))
@@ -115,7 +111,7 @@ struct LiveKeyTests {
         #expect(service.server.counters.parked == 40)
         for client in clients[..<20] { client.reset() }
         service.cache.stop()
-        let answers = clients[20...].map { $0.readResponses(1).first?.status }
+        let answers = clients[20...].map { $0.readResponses(1, timeout: .seconds(60)).first?.status }
         #expect(answers.allSatisfy { $0 == 503 })
         gated.gate.signal()
         await service.stop()

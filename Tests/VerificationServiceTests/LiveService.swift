@@ -14,7 +14,14 @@ final class LiveService: Sendable {
     let cache: JWKSetCache
     let server: HTTPServer
 
-    init(issuer: ScriptedIssuer, limits: JWKSetCacheLimits = .init()) throws {
+    /// The defaults, but with requests that wait as long as a slow machine may need.
+    static var patient: JWKSetCacheLimits {
+        var limits = JWKSetCacheLimits()
+        limits.waitForFetch = .seconds(60)
+        return limits
+    }
+
+    init(issuer: ScriptedIssuer, limits: JWKSetCacheLimits = LiveService.patient) throws {
         let source = try HTTPSJWKSetSource(
             url: issuer.url,
             authoritiesFile: TestCertificates.shared.get().authorityFile,
@@ -34,8 +41,15 @@ final class LiveService: Sendable {
             identifiers: RequestIdentifier(process: 0xabc),
             exposition: { registry.render() }
         )
+        var serverLimits = HTTPServerLimits()
+        // No shedding of load: these tests burden a slow machine on purpose.
+        serverLimits.queueDelay = .seconds(60)
         let server = HTTPServer(
-            configuration: HTTPServerConfiguration(addresses: [.loopback(port: 0)], workerCount: 2)
+            configuration: HTTPServerConfiguration(
+                addresses: [.loopback(port: 0)],
+                workerCount: 2,
+                limits: serverLimits
+            )
         ) { _ in ServiceHandler(core: core, listener: .service) }
         cache.onUpdate { server.wakeParked() }
         self.cache = cache

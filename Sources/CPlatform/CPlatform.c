@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -213,6 +214,8 @@ int platform_event_clear(int fd) {
 
 int platform_spare_descriptor(void) { NEGATED(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 int platform_open_for_reading(const char *path) { NEGATED(open(path, O_RDONLY | O_CLOEXEC)); }
+
+void platform_release_memory(void) { malloc_trim(0); }
 
 uint64_t platform_monotonic_nanoseconds(void) {
     struct timespec time;

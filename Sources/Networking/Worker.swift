@@ -8,6 +8,8 @@ final class Worker {
     /// Tags from here on are listeners, counted down from ``wakeTag``; no slab has so many slots.
     static let firstListenerTag = UInt64.max - 1_000
     static let eventCapacity = 256
+    /// Connections whose going is worth a look at the memory they leave: 512.
+    private static let crowd = 512
 
     let index: WorkerIndex
     let limits: HTTPServerLimits
@@ -30,6 +32,8 @@ final class Worker {
     var listenersCloseAt = MonotonicInstant.never
     var cutOffAt = MonotonicInstant.never
     var listenersAreRefusing = false
+    /// The most connections since memory was last given back.
+    private var peakCount = 0
 
     /// - Parameters:
     ///   - poll: An epoll set, and `listeners` bound sockets: both become the worker's own.
@@ -85,6 +89,16 @@ final class Worker {
         handleDeadlines()
         engine.endTurn()
         publish()
+        releaseMemory()
+    }
+
+    /// After a crowd has gone, its memory goes back to the system.
+    private func releaseMemory() {
+        peakCount = max(peakCount, table.count)
+        if peakCount >= Self.crowd, table.count < peakCount / 8 {
+            peakCount = table.count
+            platform_release_memory()
+        }
     }
 
     private func handle(_ event: platform_event) {

@@ -1,20 +1,5 @@
 /// base64url without padding (RFC 4648 section 5, RFC 7515 section 2), with exactly one spelling for each value.
 package enum Base64URL {
-    /// Marks, in the table below, a byte outside the alphabet. Digits are below 64.
-    private static let outside: UInt8 = 0xFF
-
-    /// The value of each byte as a base64url digit.
-    private static let digits: InlineArray<256, UInt8> = InlineArray { byte in
-        switch UInt8(truncatingIfNeeded: byte) {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt8(byte) - UInt8(ascii: "A")
-        case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt8(byte) - UInt8(ascii: "a") + 26
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt8(byte) - UInt8(ascii: "0") + 52
-        case UInt8(ascii: "-"): 62
-        case UInt8(ascii: "_"): 63
-        default: outside
-        }
-    }
-
     /// Decodes `range` of `text` into `buffer`, replacing its content and keeping its memory.
     ///
     /// Refuses padding, any byte outside the alphabet, a length that no value has, and unused bits that are
@@ -24,23 +9,26 @@ package enum Base64URL {
         buffer.removeAll(keepingCapacity: true)
         // A rest of one digit holds six bits: less than a byte.
         guard range.count % 4 != 1 else { return false }
-        let digits = Self.digits
         // All digits joined by OR: a byte outside the alphabet leaves a bit at 64 or above.
         var joined: UInt8 = 0
-        buffer.append(addingCapacity: range.count / 4 * 3 + 2) { (output: inout OutputSpan<UInt8>) in
-            var offset = range.lowerBound
+        var offset = range.lowerBound
+        let blockCount = range.count / Base64URLBlock.digitCount
+        let room = range.count / 4 * 3 + 2 + Base64URLBlock.storedByteCount
+        buffer.append(addingCapacity: room) { (output: inout OutputSpan<UInt8>) in
+            if !Base64URLBlock.decode(text, from: offset, count: blockCount, into: &output) { joined = outside }
+            offset += blockCount * Base64URLBlock.digitCount
             while range.upperBound - offset >= 4 {
-                let a = digits[Int(text[offset])]
-                let b = digits[Int(text[offset + 1])]
-                let c = digits[Int(text[offset + 2])]
-                let d = digits[Int(text[offset + 3])]
+                let a = digit(text[offset])
+                let b = digit(text[offset + 1])
+                let c = digit(text[offset + 2])
+                let d = digit(text[offset + 3])
                 joined |= a | b | c | d
                 output.append(a << 2 | b >> 4)
                 output.append(b << 4 | c >> 2)
                 output.append(c << 6 | d)
                 offset += 4
             }
-            joined |= decodeRest(text, offset..<range.upperBound, digits, &output)
+            joined |= decodeRest(text, offset..<range.upperBound, &output)
         }
         if joined < 64 { return true }
         buffer.removeAll(keepingCapacity: true)
@@ -51,17 +39,32 @@ package enum Base64URL {
     private static func decodeRest(
         _ text: Span<UInt8>,
         _ rest: Range<Int>,
-        _ digits: borrowing InlineArray<256, UInt8>,
         _ output: inout OutputSpan<UInt8>
     ) -> UInt8 {
         guard rest.count >= 2 else { return 0 }
-        let a = digits[Int(text[rest.lowerBound])]
-        let b = digits[Int(text[rest.lowerBound + 1])]
+        let a = digit(text[rest.lowerBound])
+        let b = digit(text[rest.lowerBound + 1])
         output.append(a << 2 | b >> 4)
         if rest.count == 2 { return a | b | (b & 0x0F == 0 ? 0 : outside) }
-        let c = digits[Int(text[rest.lowerBound + 2])]
+        let c = digit(text[rest.lowerBound + 2])
         output.append(b << 4 | c >> 2)
         return a | b | c | (c & 0x03 == 0 ? 0 : outside)
+    }
+
+    /// Marks a byte outside the alphabet. Digits are below 64.
+    private static let outside: UInt8 = 0xFF
+
+    /// The value of a byte as a base64url digit.
+    @inline(__always)
+    private static func digit(_ byte: UInt8) -> UInt8 {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte - UInt8(ascii: "A")
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): byte - UInt8(ascii: "a") + 26
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0") + 52
+        case UInt8(ascii: "-"): 62
+        case UInt8(ascii: "_"): 63
+        default: outside
+        }
     }
 
     /// The base64url text of `bytes`.

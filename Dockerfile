@@ -18,9 +18,11 @@ COPY Package.swift ./
 RUN swift package resolve
 
 # The manifest names the test targets, so their folders must be there although nothing in them is compiled.
+# Debug information would be stripped anyway, and with it two builds of the same source differ.
 COPY Sources Sources
 COPY Tests Tests
-RUN swift build --configuration release --product limited-login -Xswiftc -static-executable -Xlinker --strip-all
+RUN swift build --configuration release --product limited-login -debug-info-format none \
+      -Xswiftc -static-executable -Xlinker --strip-all
 
 # The trust store lies where Debian keeps it, and where the linked OpenSSL looks when told nothing.
 # /etc/nsswitch.conf names the two sources of host names that glibc carries within itself.

@@ -86,8 +86,8 @@ package struct ChunkedDecoder: Sendable {
             state = .size
         case .size:
             if let digit = ASCII.hexadecimalDigit(byte) {
-                // RFC 9112 §7.1: the size must not overflow: 15 digits fit into 60 bits.
-                guard sizeDigits < 15 else { throw .malformedChunk }
+                // RFC 9112 §7.1: the size must not overflow: below 2^58 four more bits fit, whatever zeros lead.
+                guard sizeDigits < 16, remaining >> 58 == 0 else { throw .malformedChunk }
                 sizeDigits += 1
                 remaining = remaining << 4 | digit
             } else {
@@ -107,7 +107,7 @@ package struct ChunkedDecoder: Sendable {
     }
 
     private mutating func endSize(_ byte: UInt8) throws(RequestRefusal) {
-        // remaining < 2^60 and total <= bodyLimit: the sum cannot overflow.
+        // remaining < 2^62 and total <= bodyLimit: the difference is at least 0, and the sum at most bodyLimit.
         guard remaining <= bodyLimit - total else { throw .bodyTooLarge }
         total += remaining
         switch byte {

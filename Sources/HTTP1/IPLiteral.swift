@@ -3,7 +3,18 @@ enum IPLiteral {
     static func isValid(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         guard !range.isEmpty else { return false }
         return ASCII.lowercased(bytes[range.lowerBound]) == UInt8(ascii: "v")
-            ? isFuture(bytes, range) : isIPv6(bytes, range)
+            ? isFuture(bytes, range) : isIPv6(bytes, withoutZone(bytes, range))
+    }
+
+    /// RFC 6874 §2: a zone after `%25`, of at least one byte; the range unchanged where there is no such zone.
+    private static func withoutZone(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
+        guard let percent = range.first(where: { bytes[$0] == UInt8(ascii: "%") }), range.upperBound - percent > 3,
+            bytes.equal(percent..<percent + 3, "%25")
+        else { return range }
+        for index in percent + 3..<range.upperBound where !URIGrammar.isNameByte(bytes[index]) {
+            return range
+        }
+        return range.lowerBound..<percent
     }
 
     /// `"v" 1*HEXDIG "." 1*( unreserved / sub-delims / ":" )`

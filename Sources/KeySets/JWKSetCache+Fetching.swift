@@ -1,7 +1,6 @@
 internal import Dispatch
 internal import JOSE
 internal import Networking
-internal import Synchronization
 
 extension JWKSetCache {
     /// Asks the sources and applies the outcome. Runs on the queue; the machine has begun this fetch.
@@ -23,25 +22,24 @@ extension JWKSetCache {
     /// Evaluates what is due: a refresh, a retry, a state that changed by time alone.
     package func tick() {
         let now = clock()
-        let due = storage.withLock { storage in
-            storage.armedFor = nil
-            return storage.machine.wake(at: now)
-        }
+        let due = storage.withLock { $0.machine.wake(at: now) }
         announcePhase(at: now)
         if let due { runFetch(due) } else { arm() }
     }
 
-    /// Sees to it that ``tick()`` runs when the next thing is due. One that comes too early changes nothing.
+    /// Sees to it that ``tick()`` runs when the next thing is due. Only the alarm set last rings.
     func arm() {
         let now = clock()
-        let next: MonotonicInstant? = storage.withLock { storage in
-            guard let next = storage.machine.nextWake(after: now), next != storage.armedFor else { return nil }
-            storage.armedFor = next
-            return next
+        let alarm: (at: MonotonicInstant, number: UInt64)? = storage.withLock { storage in
+            storage.alarm += 1
+            return storage.machine.nextWake(after: now).map { ($0, storage.alarm) }
         }
-        guard let next else { return }
-        let delay = Int(clamping: next.nanoseconds(since: now))
-        queue.asyncAfter(deadline: .now() + .nanoseconds(delay)) { [weak self] in self?.tick() }
+        guard let alarm else { return }
+        let delay = Int(clamping: alarm.at.nanoseconds(since: now))
+        queue.asyncAfter(deadline: .now() + .nanoseconds(delay)) { [weak self] in
+            guard let self, self.storage.withLock({ $0.alarm == alarm.number }) else { return }
+            self.tick()
+        }
     }
 
     /// Tells everyone who waits for a fetch that one has ended.

@@ -1,6 +1,5 @@
 internal import JOSE
 internal import Networking
-internal import Synchronization
 
 extension JWKSetCache {
     /// Puts the seed file's keys in force. A missing file is no news; a bad one is reported and left alone.

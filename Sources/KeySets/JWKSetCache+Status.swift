@@ -1,7 +1,6 @@
 internal import JOSE
 internal import Networking
 internal import OpenSSL
-internal import Synchronization
 
 extension JWKSetCache {
     /// What the cache is and has done, at this moment.

@@ -1,5 +1,3 @@
-internal import Networking
-
 extension JWKSetCache {
     /// All that changes, guarded by the cache's one lock. No request with a known key takes it.
     struct Storage: Sendable {
@@ -15,7 +13,8 @@ extension JWKSetCache {
         var counters = JWKSetCacheStatus.Counters()
         var lastError: String?
         var announcedPhase = JWKSetCachePhase.empty
-        var armedFor: MonotonicInstant?
+        /// The number of the alarm that is set; earlier ones are void.
+        var alarm: UInt64 = 0
         var updateHandlers: [@Sendable () -> Void] = []
         var waiters: [UInt64: @Sendable () -> Void] = [:]
         var nextWaiter: UInt64 = 0

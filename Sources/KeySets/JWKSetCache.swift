@@ -18,7 +18,7 @@ public final class JWKSetCache: Sendable {
     let clock: @Sendable () -> MonotonicInstant
     let events: EventHandler
     let queue = DispatchQueue(label: "key-set-cache", qos: .utility)
-    let storage: Mutex<Storage>
+    let storage: Locked<Storage>
     private let publishedEpoch = Atomic<UInt64>(0)
 
     /// A cache of these sources, asked in their order.
@@ -61,7 +61,7 @@ public final class JWKSetCache: Sendable {
         self.seedFile = seedFile.map { JWKSetSeedFile(path: $0, byteLimit: limits.keySetBytes) }
         self.clock = clock
         self.events = events
-        storage = Mutex(Storage(machine: JWKSetCacheState(limits: limits, jitter: jitter)))
+        storage = Locked(Storage(machine: JWKSetCacheState(limits: limits, jitter: jitter)))
     }
 
     /// The number of the last publication. One atomic load: a worker compares it at each request with the epoch of the
@@ -71,8 +71,8 @@ public final class JWKSetCache: Sendable {
     /// The last publication; empty before the first.
     public var snapshot: JWKSetSnapshot { storage.withLock { $0.snapshot } }
 
-    /// Calls `handler` on the cache's queue after every fetch that ends, whether it published keys or failed, and when
-    /// the cache stops: the moments at which parked requests should ask again.
+    /// Calls `handler` on the cache's queue after every fetch that ends, whether it published keys or failed, and on the
+    /// stopping thread when the cache stops: the moments at which parked requests should ask again.
     public func onUpdate(_ handler: @escaping @Sendable () -> Void) {
         storage.withLock { $0.updateHandlers.append(handler) }
     }

@@ -78,11 +78,9 @@ extension JWKSetCacheState {
 
     // Three quarters to the whole of 1, 2, 4 … 60 s; never shorter than the source asked, within the same maximum.
     private func backOff(retryAfterSeconds: Int?) -> Duration {
-        var step = limits.minimumBackOff
-        for _ in 1..<max(consecutiveFailures, 2) where consecutiveFailures > 1 && step < limits.maximumBackOff {
-            step = step * 2
-        }
-        step = min(step, limits.maximumBackOff) * (0.75 + 0.25 * jitter())
+        // Twenty doublings make a second into twelve days; the count itself may grow without end.
+        let doublings = min(max(consecutiveFailures - 1, 0), 20)
+        let step = min(limits.minimumBackOff * (1 << doublings), limits.maximumBackOff) * (0.75 + 0.25 * jitter())
         guard let retryAfterSeconds else { return step }
         let greatest = limits.maximumBackOff
         let asked = Duration.seconds(min(Int64(retryAfterSeconds), greatest.components.seconds &+ 1))

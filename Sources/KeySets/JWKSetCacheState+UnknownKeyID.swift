@@ -10,7 +10,7 @@ extension JWKSetCacheState {
         since: MonotonicInstant,
         at now: MonotonicInstant
     ) -> (answer: UnknownKeyIDAnswer, begins: Bool) {
-        if isKnownToBeUnknown(hash, at: now) { return (.unknown, false) }
+        if isAnswered(since: since, at: now) || isKnownToBeUnknown(hash, at: now) { return (.unknown, false) }
         switch fetch {
         case .backingOff(let until):
             return (.unavailable(retryAfterSeconds: Self.seconds(from: now, to: until)), false)
@@ -41,6 +41,13 @@ extension JWKSetCacheState {
     private func wait(since: MonotonicInstant, at now: MonotonicInstant) -> UnknownKeyIDAnswer {
         let deadline = since + limits.waitForFetch
         return now < deadline && !isStopped ? .wait(until: deadline) : .unavailable(retryAfterSeconds: 1)
+    }
+
+    /// Whether a good fetch has just ended that this request has waited for: no request causes or joins a second one, so
+    /// that a burst of any size costs one.
+    private func isAnswered(since: MonotonicInstant, at now: MonotonicInstant) -> Bool {
+        lastGoodFetch > 0 && since < lastGoodFetchEndedAt
+            && now < lastGoodFetchEndedAt + limits.joinedNegativeLifetime
     }
 
     /// Whether a good fetch has answered for this key ID, lately enough to be believed.

@@ -116,6 +116,7 @@ extension TokenRejection.MalformedToken {
     fileprivate var check: VerificationCheck {
         switch self {
         case .empty, .tooLong: .size
+        case .emptyPart(.payload): .payload
         case .wrongPartCount, .jsonSerialization, .emptyPart, .invalidBase64URL: .serialization
         case .invalidJSON(let part, _), .notAnObject(let part): part == .header ? .header : .payload
         }

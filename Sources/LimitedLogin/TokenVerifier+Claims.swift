@@ -3,6 +3,8 @@ internal import JOSE
 /// The claims, once the signature is good.
 extension TokenVerifier {
     func readPayload(_ buffers: inout TokenBuffers) throws(TokenRejection) -> PayloadClaims {
+        // A JWS may carry nothing (RFC 7515 section 3); an id token has claims.
+        guard !buffers.payload.isEmpty else { throw .malformedToken(.emptyPart(.payload)) }
         do throws(JSONError) {
             try buffers.payloadDocument.parse(buffers.payload)
         } catch {

@@ -1,3 +1,5 @@
+internal import JOSE
+
 /// Decides whether an id token is genuine, meant for this app, fresh, and tied to this login.
 ///
 /// A pure function of the token, the expectation, the keys and the time: it fetches nothing, keeps nothing and
@@ -18,7 +20,6 @@ public struct TokenVerifier: Sendable {
 
     /// Judges a token given as bytes; allocates nothing when it is good.
     ///
-    /// The steps stand in the order of their cost, and no claim is read before the signature is good.
     /// - Parameters:
     ///   - token: the JWS in compact serialization.
     ///   - binding: what ties the token to the login.
@@ -36,22 +37,21 @@ public struct TokenVerifier: Sendable {
         now: NumericDate,
         workspace: VerificationWorkspace
     ) throws(TokenRejection) -> VerifiedClaims {
-        try verdict(token, binding, value, appID, keys, now, &workspace.buffers)
+        workspace.buffers.keyID.removeAll(keepingCapacity: true)
+        // What the caller expects can be meant; then the signature, which costs most; then the claims, of which
+        // nothing is read before the signature is good.
+        try checkExpectation(binding, value, appID)
+        let header = try authenticate(token, keys, &workspace.buffers)
+        return try judgeClaims(header, binding, value, appID, now, &workspace.buffers)
     }
 
-    /// The verdict, from top to bottom.
-    private func verdict(
+    /// The first half: these bytes are a JWS that the issuer's key signed. The steps stand in the order of their
+    /// cost.
+    func authenticate(
         _ token: Span<UInt8>,
-        _ binding: BindingKind,
-        _ value: Span<UInt8>,
-        _ appID: Span<UInt8>,
         _ keys: VerificationKeys,
-        _ now: NumericDate,
         _ buffers: inout TokenBuffers
-    ) throws(TokenRejection) -> VerifiedClaims {
-        buffers.keyID.removeAll(keepingCapacity: true)
-        // What the caller expects can be meant.
-        try checkExpectation(binding, value, appID)
+    ) throws(TokenRejection) -> JOSEHeader {
         // At most 8 KiB, before any work is done.
         try checkSize(token)
         // Three parts (RFC 7515 section 7.1), each strict base64url (section 2).
@@ -71,8 +71,19 @@ public struct TokenVerifier: Sendable {
         let key = try findKey(in: keys, &buffers)
         // RSASSA-PKCS1-v1_5 with SHA-256 over the very bytes received (RFC 7518 section 3.3, RFC 8017 section 8.2.2).
         try checkSignature(jws, of: token, key, &buffers)
-        // From here on the token's words are the issuer's. The payload: one JSON object, no member twice
-        // (RFC 7519 section 4).
+        return header
+    }
+
+    /// The second half: the token's words are the issuer's, and they say what is expected.
+    func judgeClaims(
+        _ header: JOSEHeader,
+        _ binding: BindingKind,
+        _ value: Span<UInt8>,
+        _ appID: Span<UInt8>,
+        _ now: NumericDate,
+        _ buffers: inout TokenBuffers
+    ) throws(TokenRejection) -> VerifiedClaims {
+        // The payload: one JSON object that names no member twice (RFC 7519 section 4).
         let payload = try readPayload(&buffers)
         // `iss` is one of the configured issuers, byte for byte (OpenID Connect Core section 3.1.3.7 step 2).
         try checkIssuer(payload, &buffers)

@@ -41,8 +41,9 @@ package final class Connection {
     var previousRequestStart: MonotonicInstant
     /// Requests answered so far.
     package internal(set) var requestsServed = 0
-    /// The peer has ended its direction.
-    package internal(set) var inputEnded = false
+    /// While a request was parked, the peer ended its direction. What it sent before may still lie unread, so this
+    /// stops further reports of the same and nothing else; the end itself is met when reading.
+    var hangUpSeen = false
     /// Response bytes the socket did not take yet.
     package internal(set) var isWriting = false
     var closeCause = ConnectionCloseCause.finished
@@ -79,7 +80,7 @@ package final class Connection {
     package var interest: Interest {
         if isWriting { return .outputSpace }
         switch phase {
-        case .parked: return inputEnded ? .nothing : .hangUp
+        case .parked: return hangUpSeen ? .nothing : .hangUp
         case .closing: return .nothing
         default: return .input
         }
@@ -87,4 +88,7 @@ package final class Connection {
 
     /// True where bytes wait in memory for their turn.
     package var hasBufferedInput: Bool { input != nil }
+
+    /// How many bytes are kept for this connection: of requests, and of responses not sent yet.
+    package var bufferedByteCount: Int { (input?.bytes.capacity ?? 0) + pendingOutput.capacity }
 }

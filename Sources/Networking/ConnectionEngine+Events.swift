@@ -20,15 +20,24 @@ extension ConnectionEngine {
         return received(connection, now: now)
     }
 
-    /// The peer ended its direction. What is complete is answered, then the connection closes (RFC 9112 §9.5).
+    /// The peer ended its direction, and every byte before the end was read; or, while a request is parked, the end was
+    /// only reported. What is complete is answered, then the connection closes (RFC 9112 §9.5).
     package func inputEnded(_ connection: Connection, now: MonotonicInstant) -> Step {
-        connection.inputEnded = true
         switch connection.phase {
         case .idle: return .close(.client)
         case .head, .body, .discarding: return .close(.disconnected)
         case .lingering: return .close(connection.closeCause)
-        case .parked, .closing: return .wait
+        case .parked:
+            connection.hangUpSeen = true
+            return .wait
+        case .closing: return .wait
         }
+    }
+
+    /// Ends the connection without losing the answers made so far.
+    func endAfterOutput(_ connection: Connection, _ cause: ConnectionCloseCause, _ now: MonotonicInstant) -> Step {
+        close(connection, cause: cause)
+        return output.isEmpty && !connection.isWriting ? outputSent(connection, now: now) : .wait
     }
 
     /// Everything in ``output``, and all that waited before it, was taken by the socket.
@@ -44,7 +53,6 @@ extension ConnectionEngine {
         }
         if connection.phase == .closing {
             releaseBuffer(of: connection)
-            if connection.inputEnded { return .close(connection.closeCause) }
             // RFC 9112 §9.6: close in stages, so that a reset does not take the last response with it.
             connection.phase = .lingering
             connection.lingerBytesLeft = limits.lingerBytes
@@ -90,7 +98,7 @@ extension ConnectionEngine {
             guard let own = connection.input else { return .close(.requestTimeout) }
             fail(connection, own, .timedOut, .requestTimeout, now)
             return .wait
-        case .discarding: return .close(.requestTimeout)
+        case .discarding: return endAfterOutput(connection, .requestTimeout, now)
         case .parked: return visit(connection, .expired, now)
         case .closing: return .wait
         case .lingering: return .close(connection.closeCause)

@@ -32,9 +32,12 @@ extension ConnectionEngine {
                 if !receiveBody(connection, buffer, now) { return waitForMore(connection, buffer) }
             case .discarding:
                 switch discardBody(connection, buffer, now) {
-                case .wait: return waitForMore(connection, buffer)
-                case .close(let cause): return .close(cause)
-                case .resume, .shutdownWrite: break
+                case .complete: break
+                case .needMore: return waitForMore(connection, buffer)
+                case .broken:
+                    buffer.clear()
+                    releaseBuffer(of: connection)
+                    return endAfterOutput(connection, .refused, now)
                 }
             case .parked:
                 keep(buffer, for: connection)
@@ -56,8 +59,6 @@ extension ConnectionEngine {
     }
 
     private func waitForMore(_ connection: Connection, _ buffer: RequestBuffer) -> Step {
-        // The peer's end was seen before the bytes in memory were read: no more will come.
-        if connection.inputEnded { return .close(.disconnected) }
         keep(buffer, for: connection)
         return .wait
     }

@@ -73,18 +73,16 @@ extension ConnectionEngine {
     }
 
     /// RFC 9112 §9.6: after a response that says `close` nothing further is processed.
-    private func close(_ connection: Connection, cause: ConnectionCloseCause) {
+    func close(_ connection: Connection, cause: ConnectionCloseCause) {
         connection.phase = .closing
         connection.phaseDeadline = .never
         connection.closeCause = cause
     }
 
-    /// RFC 9112 §9.3: the rest of a body is read, or the connection closed. A client that waits for `100 Continue` may
-    /// or may not send it, so there the connection closes.
+    /// RFC 9112 §9.3: the rest of a body is read, or the connection closed. A client that asked for `100 Continue` may
+    /// or may not send its body now, so there the connection closes, whatever has already come.
     private func canDiscard(_ buffer: RequestBuffer) -> Bool {
-        let headBytes = buffer.parser.head.byteCount
-        if buffer.parser.head.expectsContinue, buffer.count == headBytes { return false }
-        return (buffer.parser.head.contentLength ?? 0) <= limits.discardedBodyBytes
+        !buffer.parser.head.expectsContinue && (buffer.parser.head.contentLength ?? 0) <= limits.discardedBodyBytes
     }
 
     private func beginDiscarding(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) {
@@ -100,23 +98,28 @@ extension ConnectionEngine {
         connection.phaseDeadline = now + limits.bodyDeadline
     }
 
-    /// - Returns: `.wait` where more bytes are needed, `.resume` where the body is over.
-    func discardBody(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) -> Step {
+    /// How far the dropping of a body came.
+    enum DiscardProgress {
+        case complete, needMore
+        /// Its coding is broken. The answer is given, so the connection ends without another.
+        case broken
+    }
+
+    func discardBody(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) -> DiscardProgress {
         if buffer.discardCount < 0 {
             switch buffer.discardChunked() {
             case .complete: buffer.advance(by: buffer.discardedEnd)
-            // The answer is given; a broken body ends the connection without another.
-            case .reject: return .close(.refused)
-            case .needMore, .data: return .wait
+            case .reject: return .broken
+            case .needMore, .data: return .needMore
             }
         } else {
             let count = min(buffer.count, buffer.discardCount)
             buffer.advance(by: count)
             buffer.discardCount -= count
-            if buffer.discardCount > 0 { return .wait }
+            if buffer.discardCount > 0 { return .needMore }
         }
         buffer.discardCount = 0
         connection.phase = .idle
-        return .resume
+        return .complete
     }
 }

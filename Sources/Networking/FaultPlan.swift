@@ -9,6 +9,7 @@ package final class FaultPlan: Sendable {
 
     private struct State {
         var counts = [Int](repeating: 0, count: Call.allCases.count)
+        var openDescriptors = 0
     }
 
     private let call: Call
@@ -29,6 +30,16 @@ package final class FaultPlan: Sendable {
     /// How often each kind of call was made.
     package func count(_ call: Call) -> Int {
         state.withLock { $0.counts[call.rawValue] }
+    }
+
+    /// Descriptors the server has opened and not closed.
+    package var openDescriptors: Int {
+        state.withLock { $0.openDescriptors }
+    }
+
+    /// The server has opened (or taken over) a descriptor, or closed one.
+    func changeOpenDescriptors(by change: Int) {
+        state.withLock { $0.openDescriptors += change }
     }
 
     /// The error to report instead of calling; nil to call.

@@ -9,6 +9,7 @@ package final class HTTPSClient: Sendable {
     let proxy: ProxySettings
     let resolver: NameResolution.Resolver
     let signal = CancellationSignal()
+    let lookups = NameResolution.Counter()
 
     /// - Parameters:
     ///   - trust: Whom to trust; verification itself cannot be turned off.

@@ -41,6 +41,7 @@ struct HTTPSExchange {
             addresses = try NameResolution.addresses(
                 of: host,
                 resolver: client.resolver,
+                counter: client.lookups,
                 signal: client.signal,
                 until: deadline
             ).map { $0.with(port: port) }

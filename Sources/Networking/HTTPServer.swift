@@ -40,6 +40,7 @@ package final class HTTPServer: Sendable {
             workerCount: workerCount,
             backlog: configuration.limits.backlog
         )
+        listening.listeners.joined().forEach(system.adopt)
         var prepared: [Prepared] = []
         do throws(SocketError) {
             for listeners in listening.listeners {

@@ -18,27 +18,33 @@ package enum NameResolution {
         }
     }
 
-    /// Look-ups left behind by their callers. 8: a resolver that answers nothing must not gather threads.
-    static let abandonedLimit = 8
-    private static let running = Atomic<Int>(0)
+    /// Look-ups under way for one client, those left behind by their callers included. 8: a resolver that answers
+    /// nothing must not gather threads.
+    static let runningLimit = 8
+
+    /// Counts a client's look-ups under way.
+    final class Counter: Sendable {
+        fileprivate let running = Atomic<Int>(0)
+    }
 
     /// The addresses of a host, each with port 0, in the order to try them.
     static func addresses(
         of host: String,
         resolver: @escaping Resolver,
+        counter: Counter,
         signal: CancellationSignal,
         until deadline: MonotonicInstant
     ) throws(HTTPSClientError) -> [SocketAddress] {
         let waiter = try DeadlineWaiter(signal: signal)
         guard let lookup = Lookup() else { throw .nameNotResolved(host: host, reason: "no descriptor is left") }
-        guard running.add(1, ordering: .relaxed).newValue <= abandonedLimit else {
-            running.subtract(1, ordering: .relaxed)
+        guard counter.running.add(1, ordering: .relaxed).newValue <= runningLimit else {
+            counter.running.subtract(1, ordering: .relaxed)
             throw .nameNotResolved(host: host, reason: "the resolver does not answer")
         }
         // A queue of its own has a thread of its own, which a slow look-up can hold without starving others.
         DispatchQueue(label: "name-resolution").async {
             lookup.finish(resolver(host))
-            running.subtract(1, ordering: .relaxed)
+            counter.running.subtract(1, ordering: .relaxed)
         }
         try waiter.add(lookup.descriptor, .reading, tag: 0)
         guard try waiter.wait(until: deadline) != nil else { throw .timedOut(phase: .resolving) }
@@ -52,7 +58,7 @@ package enum NameResolution {
     /// One look-up, shared by the thread that asks and the one that resolves.
     private final class Lookup: Sendable {
         let descriptor: Int32
-        private let outcome = Mutex<Result<[SocketAddress], Failure>?>(nil)
+        private let outcome = Locked<Result<[SocketAddress], Failure>?>(nil)
 
         init?() {
             descriptor = platform_event_descriptor()

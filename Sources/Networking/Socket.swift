@@ -94,6 +94,11 @@ package struct Socket: ~Copyable {
         _ = platform_set_no_delay(descriptor.number)
     }
 
+    /// Closing answers with a reset instead of an orderly end.
+    package func resetOnClose() {
+        _ = platform_set_reset_on_close(descriptor.number)
+    }
+
     /// Ends the sending direction; the peer reads an end of stream after what was sent.
     package func shutdownWrite() {
         _ = platform_shutdown_write(descriptor.number)

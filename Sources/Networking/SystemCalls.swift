@@ -12,7 +12,7 @@ struct SystemCalls {
     /// Every function below returns a value that is not negative, or the negated error number.
     func accept(_ listener: Int32) -> Int32 {
         if let fault = faults?.next(.accept) { return -fault }
-        return platform_accept(listener)
+        return opened(platform_accept(listener))
     }
 
     func receive(_ descriptor: Int32, into buffer: inout [UInt8]) -> Int {
@@ -42,11 +42,22 @@ struct SystemCalls {
     /// Closing always frees the number; a reported error is told and nothing else.
     func close(_ descriptor: Int32) {
         _ = platform_close(descriptor)
+        faults?.changeOpenDescriptors(by: -1)
+    }
+
+    /// Takes note of a descriptor that came from elsewhere.
+    func adopt(_ descriptor: Int32) {
+        _ = opened(descriptor)
+    }
+
+    private func opened(_ result: Int32) -> Int32 {
+        if result >= 0 { faults?.changeOpenDescriptors(by: 1) }
+        return result
     }
 
     func createPoll() -> Int32 {
         if let fault = faults?.next(.createPoll) { return -fault }
-        return platform_epoll_create()
+        return opened(platform_epoll_create())
     }
 
     func add(_ poll: Int32, _ descriptor: Int32, _ events: UInt32, tag: UInt64) -> Int32 {
@@ -74,12 +85,12 @@ struct SystemCalls {
 
     func makeEventDescriptor() -> Int32 {
         if let fault = faults?.next(.createEventDescriptor) { return -fault }
-        return platform_event_descriptor()
+        return opened(platform_event_descriptor())
     }
 
     func makeSpareDescriptor() -> Int32 {
         if let fault = faults?.next(.createSpareDescriptor) { return -fault }
-        return platform_spare_descriptor()
+        return opened(platform_spare_descriptor())
     }
 }
 

@@ -67,6 +67,30 @@ internal import COpenSSL
         return signature
     }
 
+    /// Whether `signature` is this key's signature of `message`, by OpenSSL's own EVP interface: an independent
+    /// witness for `RSAPublicKey`.
+    package func isValidSignature(_ signature: [UInt8], for message: [UInt8]) throws(OpenSSLError) -> Bool {
+        guard let context = unsafe EVP_MD_CTX_new() else { throw OpenSSLError("EVP_MD_CTX_new") }
+        defer { unsafe EVP_MD_CTX_free(context) }
+        guard unsafe EVP_DigestVerifyInit_ex(context, nil, "SHA256", nil, nil, key, nil) == 1 else {
+            throw OpenSSLError("EVP_DigestVerifyInit_ex")
+        }
+        let result = unsafe signature.withUnsafeBufferPointer { signatureBytes in
+            unsafe message.withUnsafeBufferPointer { input in
+                unsafe EVP_DigestVerify(
+                    context,
+                    signatureBytes.baseAddress,
+                    signatureBytes.count,
+                    input.baseAddress,
+                    input.count
+                )
+            }
+        }
+        // One is a yes; zero and every negative value are a no.
+        if result != 1 { OpenSSLError.clearQueue() }
+        return result == 1
+    }
+
     private func number(named name: String) -> [UInt8] {
         var number: OpaquePointer?
         guard unsafe EVP_PKEY_get_bn_param(key, name, &number) == 1, let value = unsafe number else {

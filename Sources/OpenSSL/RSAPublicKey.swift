@@ -10,8 +10,12 @@ internal import COpenSSL
     private let key: OpaquePointer
     private let context: OpaquePointer
 
-    /// Makes a key from big-endian integers. Policy about sizes belongs to the caller.
+    /// Makes a key from big-endian integers. Policy about sizes belongs to the caller; what could never verify
+    /// anything, but OpenSSL would take, is refused here: a modulus that is even or below 512 bits, no exponent.
     package init(modulus: [UInt8], exponent: [UInt8]) throws(OpenSSLError) {
+        guard modulus.drop(while: { $0 == 0 }).count >= 64, let last = modulus.last, last & 1 == 1,
+            exponent.contains(where: { $0 != 0 })
+        else { throw OpenSSLError("RSA parameters") }
         let key = unsafe try RSAKeyBuilder.makePublicKey(modulus: modulus, exponent: exponent)
         guard let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, key, nil) else {
             unsafe EVP_PKEY_free(key)

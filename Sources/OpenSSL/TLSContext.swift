@@ -40,6 +40,8 @@ internal import COpenSSL
         clientAuthoritiesFile: String? = nil
     ) throws(TLSError) {
         try self.init(role: .server)
+        // An encrypted key would otherwise be asked for on the terminal: no passphrase, and so an error.
+        unsafe SSL_CTX_set_default_passwd_cb(pointer) { _, _, _, _ in 0 }
         guard unsafe SSL_CTX_use_certificate_chain_file(pointer, serverCertificateFile) == 1 else {
             throw .failure(of: "the certificate", in: serverCertificateFile)
         }

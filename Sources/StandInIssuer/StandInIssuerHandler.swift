@@ -1,6 +1,5 @@
 package import HTTP1
 package import Networking
-
 internal import OpenSSL
 
 /// Answers the stand-in issuer's requests.

@@ -15,13 +15,14 @@ struct Application {
     let configuration: ServiceConfiguration
 
     /// Builds the service from its configuration; nothing is bound and nothing is fetched yet.
-    init(_ configuration: ServiceConfiguration, logger: Logger, registry: PrometheusRegistry) throws(StartError) {
+    init(_ configuration: ServiceConfiguration, logger: Logger) throws(StartError) {
+        let registry = PrometheusRegistry(help: ServiceMetrics.help)
         self.configuration = configuration
         let keyEvents = KeyEvents(logger: logger, factory: registry)
         let cache = try KeyCacheFactory.make(configuration) { event in keyEvents.record(event) }
         let process = ProcessMetrics(factory: registry)
         let core = ServiceCore(
-            verifier: TokenVerifier(policy: try Self.policy(configuration)),
+            settings: try Self.settings(configuration),
             cache: cache,
             metrics: ServiceMetrics(factory: registry),
             logger: logger,
@@ -45,6 +46,19 @@ struct Application {
         let server = server
         cache.onUpdate { server.wakeParked() }
         process.observe(server: server, cache: cache)
+    }
+
+    /// What a reload can change: the policy and the clients.
+    static func settings(_ configuration: ServiceConfiguration) throws(StartError) -> RuntimeSettings {
+        var clients: ClientKeys?
+        if let file = configuration.clientKeysFile {
+            do throws(ConfigurationError) {
+                clients = try ClientKeys(path: file)
+            } catch {
+                throw StartError(error.description)
+            }
+        }
+        return RuntimeSettings(verifier: TokenVerifier(policy: try policy(configuration)), clients: clients)
     }
 
     /// What the verifier is told; every value was bounded by the configuration already.

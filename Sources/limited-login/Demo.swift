@@ -32,7 +32,9 @@ struct Demo: AsyncParsableCommand {
     }
 
     func run() async throws {
-        guard let issuerAddress = SocketAddress(issuerListen) else { throw Exit.refusing("--issuer-listen: no address") }
+        guard let issuerAddress = SocketAddress(issuerListen) else {
+            throw Exit.refusing("--issuer-listen: no address")
+        }
         do {
             let issuer = try StandInIssuer(
                 configuration: StandInIssuer.Configuration(address: issuerAddress, audience: Demonstration.appID)
@@ -40,10 +42,11 @@ struct Demo: AsyncParsableCommand {
             let demonstration = try Demonstration(issuer: issuer, now: WallClock.unixSeconds())
             try issuer.start()
             let configuration = try serviceConfiguration(issuer: issuer.address ?? issuerAddress)
-            let logger = LoggingSetup.bootstrap(configuration)
-            let application = try Application.started(configuration, logger: logger)
-            Self.print(demonstration, application, issuer)
-            try await Lifecycle.run([IssuerService(issuer: issuer), ServerService(application: application)])
+            let application = try Application(configuration, logger: LoggingSetup.bootstrap(configuration).logger)
+            let service = ServerService(application: application) {
+                Self.print(demonstration, application, issuer)
+            }
+            try await Lifecycle.run([IssuerService(issuer: issuer), service])
         } catch let error as any CustomStringConvertible & Error {
             throw Exit.refusing(error.description)
         }

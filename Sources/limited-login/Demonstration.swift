@@ -2,14 +2,14 @@ internal import JOSE
 internal import StandInIssuer
 
 /// The requests that `demo` prints: one that is accepted, and one for each way a token is refused.
-struct Demonstration {
+struct Demonstration: Sendable {
     /// The app id of the demonstration's tokens; nobody's.
     static let appID = "123456789012345"
     /// The nonce of the demonstration's login, in the shape the iOS SDK makes.
     static let nonce = "6F1B5A3C-0D2E-4F6A-9B7C-8D9E0F1A2B3C"
 
     /// One request with what it shows.
-    struct Request {
+    struct Request: Sendable {
         /// What the request shows, and what it is answered.
         let title: String
         /// The status and the code (or `accepted`) that the service answers.

@@ -8,7 +8,8 @@ internal import VerificationService
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Runs the service: POST /verify, /livez, /readyz, /healthz.",
-        discussion: "SIGTERM drains and stops with exit code 0; a second one ends at once."
+        discussion:
+            "SIGTERM drains and stops with exit code 0; a second one ends at once. SIGHUP re-reads the configuration."
     )
 
     @OptionGroup var options: ConfigurationOptions
@@ -20,29 +21,23 @@ struct Serve: AsyncParsableCommand {
         } catch {
             throw Exit.refusing("\(error)")
         }
-        let logger = LoggingSetup.bootstrap(loaded.configuration)
-        let application: Application
         do {
-            application = try Application.started(loaded.configuration, logger: logger)
+            let (logger, level) = LoggingSetup.bootstrap(loaded.configuration)
+            let application = try Application(loaded.configuration, logger: logger)
+            let options = options
+            let reload = ReloadService(application: application, logLevel: level) {
+                () throws(ConfigurationError) in try options.load()
+            }
+            try await Lifecycle.run([reload, ServerService(application: application)])
         } catch let error as StartError {
             throw Exit.refusing(error.description)
         }
-        try await Lifecycle.run([ServerService(application: application)])
     }
-
 }
 
 extension Application {
-    /// Builds the service, binds its listeners and begins to fetch the keys.
-    static func started(_ configuration: ServiceConfiguration, logger: Logger) throws -> Application {
-        let registry = PrometheusRegistry(help: ServiceMetrics.help)
-        let application = try Application(configuration, logger: logger, registry: registry)
-        try application.start(logger: logger)
-        return application
-    }
-
     /// Binds both listeners, then starts the key cache.
-    func start(logger: Logger) throws(StartError) {
+    func start() throws(StartError) {
         do throws(SocketError) {
             try administration.start()
             try server.start()
@@ -50,7 +45,7 @@ extension Application {
             throw StartError("\(error)")
         }
         cache.start()
-        logger.notice(
+        core.logger.notice(
             "listening",
             metadata: [
                 "address": "\(server.localAddresses.map(\.description).joined(separator: ","))",

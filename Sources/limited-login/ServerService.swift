@@ -12,8 +12,13 @@ struct ServerService: Service {
     static let grace = Duration.seconds(10)
 
     let application: Application
+    /// Called once it serves.
+    var whenServing: @Sendable () -> Void = {}
 
+    /// Binding happens here, within the lifecycle, so that a SIGTERM at any moment since is an orderly stop.
     func run() async throws {
+        try application.start()
+        whenServing()
         await cancelWhenGracefulShutdown {
             // Woken by the shutdown's cancellation alone: the workers have threads of their own.
             try? await Task.sleep(for: .seconds(1_000_000_000))

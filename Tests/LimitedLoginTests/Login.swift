@@ -54,6 +54,21 @@ struct Login {
         )
     }
 
+    /// The verifier of the default policy.
+    static let sharedVerifier: TokenVerifier = {
+        do {
+            return try verifier()
+        } catch {
+            fatalError("\(error)")
+        }
+    }()
+
+    /// The moment all tests are judged as of.
+    static let sharedNow: NumericDate = {
+        guard let date = NumericDate(secondsSince1970: now) else { fatalError("no date") }
+        return date
+    }()
+
     static func date(_ seconds: Int64 = now) throws -> NumericDate {
         guard let date = NumericDate(secondsSince1970: seconds) else { throw TestFailure("no date: \(seconds)") }
         return date

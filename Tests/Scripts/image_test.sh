@@ -4,7 +4,7 @@
 #
 # CONTAINER_SCRIPTS  folder with common.sh and build_image.sh (default ../shared/container)
 # IMAGE_TEST_TAG     default limited-login:ci
-# IMAGE_TEST_REPEAT  1 (default): build a second time without the cache and compare the image ids
+# IMAGE_TEST_REPEAT  1 (default): build twice from nothing and compare the image ids; 0: once, from the cache
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -31,7 +31,7 @@ finish() {
     podman logs "$name" >&2 || true
   fi
   for pid in "${background[@]}"; do kill "$pid" 2>/dev/null || true; done
-  podman rm --force --time 1 "$name" "$name-blind" >/dev/null 2>&1 || true
+  podman rm --force --ignore --time 1 "$name" "$name-blind" >/dev/null 2>&1 || true
   rm -rf "$work"
 }
 
@@ -61,15 +61,33 @@ inspect() { podman inspect "$name" --format "$1"; }
 build() {
   nice -n 10 "$scripts/build_image.sh" "$root" "$tag" --timestamp 0 "$@" >"$work/build.log" 2>&1 ||
     { tail -n 40 "$work/build.log" >&2; fail "the Dockerfile does not build"; }
-  podman image inspect "$tag" --format '{{.Id}}'
+}
+
+# The image id as OCI counts it. The Docker format, needed for the health check, adds the name of the
+# container that built the image, so its id differs every time by nature.
+oci_id() {
+  rm -rf "$work/oci"
+  podman save --quiet --format oci-dir --output "$work/oci" "$tag"
+  python3 - "$work/oci" <<'EOF'
+import json, pathlib, sys
+
+def blob(digest): return json.loads((folder / "blobs" / digest.replace(":", "/")).read_text())
+
+folder = pathlib.Path(sys.argv[1])
+index = json.loads((folder / "index.json").read_text())
+print(blob(index["manifests"][0]["digest"])["config"]["digest"])
+EOF
 }
 
 check_image() {
-  local id again size
-  id=$(build) || exit 1
+  local id size
   if [ "${IMAGE_TEST_REPEAT:-1}" = 1 ]; then
-    again=$(build --no-cache) || exit 1
-    expect 'a second build from nothing has the same id' "$again" "$id"
+    build --layers=false --no-cache
+    id=$(oci_id)
+    build --layers=false --no-cache
+    expect 'id of a second build from nothing' "$(oci_id)" "$id"
+  else
+    build
   fi
   size=$(podman image inspect "$tag" --format '{{.Size}}')
   [ "$size" -le "$maximum_image_bytes" ] || fail "the image has $size bytes, more than $maximum_image_bytes"

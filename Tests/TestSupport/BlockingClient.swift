@@ -89,4 +89,54 @@ package final class BlockingClient {
         send(request)
         return readResponses(1).last
     }
+
+    /// Sends everything and reads what comes meanwhile and after, to the end of the stream.
+    package func sendInterleaved(_ bytes: [UInt8]) -> [UInt8] {
+        var offset = 0
+        var received: [UInt8] = []
+        let deadline = MonotonicClock.now() + .seconds(20)
+        while MonotonicClock.now() < deadline {
+            do {
+                var moved = false
+                if offset < bytes.count, case .bytes(let count) = try socket.send(bytes, from: offset) {
+                    offset += count
+                    moved = true
+                }
+                switch try socket.receive(into: &buffer) {
+                case .bytes(let count): received += buffer[..<count]
+                case .endOfStream: return received
+                case .wouldBlock:
+                    if !moved { _ = try socket.wait(forWriting: false, until: deadline) }
+                }
+            } catch {
+                return received
+            }
+        }
+        return received
+    }
+
+    /// Sends `bytes` again and again, reading nothing, until the peer closes.
+    /// - Returns: False where it did not within ten seconds.
+    package func sendUntilClosed(_ bytes: [UInt8]) -> Bool {
+        var offset = 0
+        let deadline = MonotonicClock.now() + .seconds(10)
+        while MonotonicClock.now() < deadline {
+            do {
+                switch try socket.send(bytes, from: offset) {
+                case .bytes(let count): offset = (offset + count) % bytes.count
+                case .wouldBlock: _ = try socket.wait(forWriting: true, until: deadline)
+                case .endOfStream: return true
+                }
+            } catch {
+                return true
+            }
+        }
+        return false
+    }
+
+    /// Closes with a reset.
+    package func reset() {
+        socket.resetOnClose()
+        socket = Socket(takingOwnershipOf: FileDescriptor(takingOwnershipOf: -1))
+    }
 }

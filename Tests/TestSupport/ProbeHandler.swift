@@ -39,7 +39,7 @@ package final class ProbeHandler: HTTPRequestHandler {
         response.addField("Content-Type: text/plain")
         if bytes.equal(head.path, "/park") {
             switch visit {
-            case .first: return .park(until: context.now + .seconds(2))
+            case .first: return .park(until: context.now + .seconds(60))
             case .woken: response.body += Array("woken".utf8)
             case .expired:
                 response.status = 503

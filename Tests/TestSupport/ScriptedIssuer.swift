@@ -2,7 +2,6 @@ internal import Dispatch
 internal import Glibc
 internal import Networking
 internal import OpenSSL
-internal import Synchronization
 
 /// A server on loopback that answers exactly as a test's script says, rightly or wrongly, and counts what it is asked.
 ///
@@ -29,7 +28,7 @@ package final class ScriptedIssuer: Sendable {
         case tls(TestCertificates.Identity)
         /// Accepts, and never says a word.
         case silent
-        /// Accepts, and resets at once.
+        /// Accepts, and resets at the first byte.
         case resetting
     }
 
@@ -45,7 +44,7 @@ package final class ScriptedIssuer: Sendable {
     private let manner: Manner
     private let listener: Int32
     private let context: TLSContext?
-    private let storage: Mutex<Storage>
+    private let storage: Locked<Storage>
     private let accepting = DispatchGroup()
 
     /// Listens at once on a free port of 127.0.0.1 (or ::1).
@@ -62,7 +61,7 @@ package final class ScriptedIssuer: Sendable {
             } else {
                 nil
             }
-        storage = Mutex(Storage(script: script))
+        storage = Locked(Storage(script: script))
         DispatchQueue(label: "scripted-issuer").async(group: accepting) { self.accept() }
     }
 
@@ -120,7 +119,10 @@ package final class ScriptedIssuer: Sendable {
         do {
             switch manner {
             case .silent: return peer.waitUntilClosed()
-            case .resetting: return peer.reset()
+            case .resetting:
+                // The client has connected for good once its first byte is here.
+                _ = try peer.receive(1)
+                return peer.reset()
             case .plain: break
             case .tls: if let context { try peer.startTLS(context) }
             }

@@ -37,6 +37,18 @@ package struct TestResponse: Equatable, Sendable {
         return responses
     }
 
+    /// How many responses begin in `bytes`; for long streams without bodies that look like one.
+    package static func count(_ bytes: [UInt8]) -> Int {
+        let mark = Array("HTTP/1.1 ".utf8)
+        var count = 0
+        var index = 0
+        while index + mark.count <= bytes.count {
+            if bytes[index] == mark[0], bytes[index..<index + mark.count].elementsEqual(mark) { count += 1 }
+            index += 1
+        }
+        return count
+    }
+
     private static func parse(_ bytes: inout ArraySlice<UInt8>, headRequests: Bool) -> TestResponse? {
         guard let end = headEnd(bytes) else { return nil }
         let head = String(decoding: bytes[bytes.startIndex..<end], as: UTF8.self)

@@ -1,3 +1,4 @@
+internal import Glibc
 package import Networking
 
 /// A server on a loopback port of the system's choice.
@@ -25,11 +26,12 @@ package final class TestServer: Sendable {
     /// Where it listens.
     package var address: SocketAddress { server.localAddresses.first ?? .loopback(port: 0) }
 
-    /// Waits, at most ten seconds, until the counters satisfy `condition`.
-    package func waitUntil(_ condition: (HTTPServerCounters) -> Bool) -> Bool {
-        let deadline = MonotonicClock.now() + .seconds(10)
+    /// Waits until the counters satisfy `condition`, at most for `timeout`.
+    package func waitUntil(_ timeout: Duration = .seconds(10), _ condition: (HTTPServerCounters) -> Bool) -> Bool {
+        let deadline = MonotonicClock.now() + timeout
         while MonotonicClock.now() < deadline {
             if condition(server.counters) { return true }
+            sched_yield()
         }
         return false
     }

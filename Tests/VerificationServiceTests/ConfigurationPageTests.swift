@@ -6,7 +6,10 @@ import Testing
 
 @Suite("Configuration: the page, the example file and the code agree")
 struct ConfigurationPageTests {
-    @Test("The page has one row for each key, with its names, default and meaning", arguments: ConfigurationKey.allCases)
+    @Test(
+        "The page has one row for each key, with its names, default and meaning",
+        arguments: ConfigurationKey.allCases
+    )
     func row(key: ConfigurationKey) throws {
         let page = try ProjectFiles.text("config/README.md")
         let start = "| `\(key.rawValue)` | `\(key.environmentName)` | `--\(key.flagName)` |"

@@ -15,10 +15,12 @@ struct MetricsTests {
         timer.recordNanoseconds(60_000)
         timer.recordNanoseconds(20_000_000_000)
         let lines = registry.render().split(separator: "\n").map(String.init)
-        #expect(lines.prefix(4) == [
-            "# HELP a_total What a counts.", "# TYPE a_total counter", #"a_total{result="x"} 2"#,
-            #"a_total{result="y"} 1"#,
-        ])
+        #expect(
+            lines.prefix(4) == [
+                "# HELP a_total What a counts.", "# TYPE a_total counter", #"a_total{result="x"} 2"#,
+                #"a_total{result="y"} 1"#,
+            ]
+        )
         #expect(lines.contains("b 1.5"))
         #expect(lines.contains("# TYPE c_seconds histogram"))
         #expect(lines.contains(#"c_seconds_bucket{route="/r",le="5e-05"} 0"#))

@@ -28,7 +28,7 @@ struct VerifyRouteTests {
         claims.link = "https://www.facebook.com/jane"
         let answer = try service.verify(
             try Tokens.mint(claims),
-            #""nonce":"n-1","permissions":["email","user_messenger_contact"]"#
+            #""nonce":"n-1","permissions":["email","user_messenger_contact","gaming_profile"]"#
         )
         #expect(answer.status == 200)
         #expect(answer["content-type"] == "application/json")
@@ -98,7 +98,9 @@ struct VerifyRouteTests {
         let token = try Tokens.mint(Tokens.claims())
         let answer = try service.verify(token, #""nonce":"n-1","permissions":["user_birthday","email"]"#)
         #expect(answer.text.contains(#""missing_permissions":["email","user_birthday"]"#))
-        #expect(try service.verify(token, #""nonce":"n-1","permissions":[]"#).text.contains(#""missing_permissions":[]"#))
+        #expect(
+            try service.verify(token, #""nonce":"n-1","permissions":[]"#).text.contains(#""missing_permissions":[]"#)
+        )
         #expect(!(try service.verify(token)).text.contains("missing_permissions"))
     }
 

@@ -21,7 +21,8 @@ package enum VerifyAnswer {
         writeToken(claims, payload, keyID, &bytes)
         writeProfile(claims, payload, &bytes)
         if let asked {
-            let missing = asked.subtracting(claims.permissions)
+            // A name may come from the gaming profile as well: what a claim could show is not called missing.
+            let missing = asked.subtracting(claims.satisfiedPermissions)
             JSONWriter.raw(",\"missing_permissions\":", to: &bytes)
             writePermissions(missing.subtracting(.unverifiable), &bytes)
             let unverifiable = missing.intersection(.unverifiable)

@@ -18,6 +18,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case maxTokenAgeSeconds = "max_token_age_seconds"
     case binding = "binding"
     case tracking = "tracking"
+    case clientKeysFile = "client_keys_file"
     case drainDelaySeconds = "drain_delay_seconds"
     case logLevel = "log_level"
     case logFormat = "log_format"
@@ -59,7 +60,7 @@ extension ConfigurationKey {
     package var kind: ConfigurationKind {
         switch self {
         case .appIDs, .issuers, .jwksURLs: .list
-        case .jwksFile, .caFile, .listen, .adminListen: .text
+        case .jwksFile, .caFile, .clientKeysFile, .listen, .adminListen: .text
         case .jwksTTLSeconds, .jwksMinimumTTLSeconds, .jwksMaximumTTLSeconds: .integer(1...604_800)
         case .jwksMaxStaleSeconds: .integer(0...604_800)
         case .workers: .integer(1...256)
@@ -94,6 +95,7 @@ extension ConfigurationKey {
         case .maxTokenAgeSeconds: "none"
         case .binding: "required"
         case .tracking: "any"
+        case .clientKeysFile: "none: anybody who reaches the listener may call"
         case .drainDelaySeconds: "0"
         case .logLevel: "info"
         case .logFormat: "text on a terminal, else json"
@@ -111,7 +113,8 @@ extension ConfigurationKey {
         case .jwksTTLSeconds: "How long keys stay fresh when the answer names no max-age."
         case .jwksMinimumTTLSeconds: "The least time to live, whatever the answer's max-age says."
         case .jwksMaximumTTLSeconds: "The greatest time to live, whatever the answer's max-age says."
-        case .jwksMaxStaleSeconds: "How long past their expiry the last good keys keep verifying while the source is down."
+        case .jwksMaxStaleSeconds:
+            "How long past their expiry the last good keys keep verifying while the source is down."
         case .listen: "Address and port of the service, HOST:PORT; port 0 takes a free one."
         case .adminListen: "Address and port of the administrative listener (health), HOST:PORT."
         case .workers: "How many event loops serve requests."
@@ -119,6 +122,7 @@ extension ConfigurationKey {
         case .maxTokenAgeSeconds: "The greatest age of a token since its claim iat."
         case .binding: "Whether each token must be tied to a login by nonce, raw_nonce or subject."
         case .tracking: "Whether tokens that came with an access token (tracking enabled) are accepted."
+        case .clientKeysFile: "A file of the callers' names and the SHA-256 of their keys; without a key, 401."
         case .drainDelaySeconds: "How long the listeners stay open after SIGTERM, while readiness already fails."
         case .logLevel: "The least severity that is logged."
         case .logFormat: "Whether log lines are JSON objects or text."

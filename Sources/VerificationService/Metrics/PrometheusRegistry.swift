@@ -1,6 +1,5 @@
-internal import Synchronization
-
 package import CoreMetrics
+internal import Synchronization
 
 /// The backend of swift-metrics in this service: it keeps every series and renders them in the Prometheus text
 /// format, version 0.0.4 (no exporter package is among the dependencies).

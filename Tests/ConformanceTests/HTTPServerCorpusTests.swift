@@ -1,0 +1,64 @@
+import HTTP1
+import Networking
+import TestSupport
+import Testing
+
+@Suite("Every raw HTTP case, over a socket", .enabled(if: HTTPCases.arePresent, HTTPCases.reasonForSkipping))
+struct HTTPServerCorpusTests {
+    /// What came back for the bytes of a case.
+    struct Outcome: Equatable, CustomStringConvertible {
+        var statuses: [Int]
+        var end: BlockingClient.ReadEnd
+
+        var description: String { "\(statuses), then \(end)" }
+    }
+
+    @Test(
+        "Verdict and responses are the same whole, in single bytes and at random splits",
+        arguments: HTTPCases.sources
+    )
+    func verdicts(source: String) async throws {
+        var limits = HTTPServerLimits()
+        limits.http = HTTPParserCorpusTests.limits
+        limits.headDeadline = .seconds(60)
+        limits.bodyDeadline = .seconds(60)
+        let server = try TestServer(limits: limits) { _ in AgreeableHandler() }
+        for httpCase in try HTTPCases.load(source) {
+            let bytes = httpCase.bytes
+            let wanted = expected(bytes)
+            #expect(try exchange(bytes, [bytes.count], server) == wanted, "\(httpCase.name)")
+            #expect(try exchange(bytes, ByteSplits.single(bytes.count), server) == wanted, "\(httpCase.name), single")
+            let ends = ByteSplits.random(bytes.count, seed: 7)
+            #expect(try exchange(bytes, ends, server) == wanted, "\(httpCase.name), random")
+            if HTTPCaseOverrides.all[httpCase.name] == nil, httpCase.profile.hasPrefix("accept") {
+                let accepted = wanted.statuses.filter { $0 == 200 }.count
+                #expect(accepted == httpCase.responses, "\(httpCase.name): \(wanted)")
+            }
+        }
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    /// What the grammar's own verdict, which has its own suite, means on a connection.
+    private func expected(_ bytes: [UInt8]) -> Outcome {
+        var stream = RequestStream(limits: HTTPParserCorpusTests.limits)
+        stream.feed(bytes.span)
+        var statuses = [Int](repeating: 200, count: stream.verdict.accepted)
+        if let refusal = stream.verdict.refusal { statuses.append(Int(refusal.status)) }
+        return Outcome(statuses: statuses, end: .endOfStream)
+    }
+
+    /// Sends the bytes in pieces, ends the direction, and reads to the end. Interim responses are left out: whether
+    /// one is sent depends on whether the body is already there.
+    private func exchange(_ bytes: [UInt8], _ ends: [Int], _ server: TestServer) throws -> Outcome {
+        let client = try BlockingClient(server.address)
+        var start = 0
+        for end in ends {
+            client.send(Array(bytes[start..<end]))
+            start = end
+        }
+        client.shutdownWrite()
+        let (received, end) = client.read()
+        let responses = TestResponse.parseAll(received)
+        return Outcome(statuses: responses.map(\.status).filter { $0 >= 200 }, end: end)
+    }
+}

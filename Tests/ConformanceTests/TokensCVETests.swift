@@ -1,0 +1,259 @@
+import JOSE
+import LimitedLogin
+import OpenSSL
+import StandInIssuer
+import TestSupport
+import Testing
+
+/// The published faults of other verifiers that could befall this one, each as an attack.
+@Suite("Faults of others")
+struct TokensCVETests {
+    private static let now: Int64 = 1_700_000_000
+    private static let appID = "1234567890123456"
+
+    private func claims() -> MintedClaims {
+        MintedClaims(audience: Self.appID, subject: "7", nonce: "n", issuedAt: Self.now)
+    }
+
+    private func rejection(of token: String, keys: JSONWebKeySet = StandInKeys.set) throws -> TokenRejection? {
+        let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [Self.appID]))
+        let nonce = try #require(Nonce("n"))
+        let date = try #require(NumericDate(secondsSince1970: Self.now))
+        do throws(TokenRejection) {
+            _ = try verifier.verify(token, expecting: TokenExpectation(binding: .nonce(nonce)), keys: keys, now: date)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// Header and payload, encoded and joined, ready to be signed by whoever likes.
+    private func signingInput(header: String) -> String {
+        let parts = [Array(header.utf8), claims().payload].map { String(decoding: Base64URL.encode($0), as: UTF8.self) }
+        return parts.joined(separator: ".")
+    }
+
+    @Test(
+        "CVE-2015-9235, CVE-2018-1000531: an unsigned token is refused in every spelling of none",
+        arguments: ["none", "None", "NONE", "nOnE", ""],
+        ["", "AA", "e30"]
+    )
+    func none(algorithm: String, signature: String) throws {
+        let input = signingInput(header: "{\"alg\":\"\(algorithm)\",\"kid\":\"\(StandInKeys.current.keyID)\"}")
+        #expect(try rejection(of: input + "." + signature) != nil)
+        #expect(try rejection(of: input) != nil)
+    }
+
+    @Test("CVE-2020-28042: an empty signature is refused, with and without its full stop")
+    func emptySignature() throws {
+        let input = signingInput(header: String(decoding: StandInKeys.current.header, as: UTF8.self))
+        #expect(try rejection(of: input + ".") == .malformedToken(.emptyPart(.signature)))
+        #expect(try rejection(of: input) == .malformedToken(.wrongPartCount(2)))
+    }
+
+    @Test(
+        "CVE-2016-10555, CVE-2022-29217, CVE-2023-48223, CVE-2026-34950: no form of the public key is a shared secret",
+        arguments: ["HS256", "HS384", "HS512"]
+    )
+    func keyConfusion(algorithm: String) throws {
+        let minter = StandInKeys.current
+        let pem = DER.pem(DER.publicKeyInfo(minter.key), "PUBLIC KEY")
+        let short = DER.pem(DER.publicKey(minter.key), "RSA PUBLIC KEY")
+        var secrets: [[UInt8]] = [
+            pem, pem.dropLast(), [0x0A] + pem, short, short.dropLast(), DER.publicKeyInfo(minter.key),
+            DER.publicKey(minter.key), minter.jsonWebKey, minter.key.modulus, Base64URL.encode(minter.key.modulus), [],
+        ].map { Array($0) }
+        secrets.append(Array(String(decoding: pem, as: UTF8.self).replacing("\n", with: "\r\n").utf8))
+        for secret in secrets {
+            let header = "{\"alg\":\"\(algorithm)\",\"typ\":\"JWT\",\"kid\":\"\(minter.keyID)\"}"
+            let input = signingInput(header: header)
+            let message = Array(input.utf8)
+            let code = try HMACSHA256.authenticationCode(for: message.span, key: secret.span)
+            let signature = Base64URL.encode(code.bytes.indices.map { code.bytes[$0] })
+            let token = input + "." + String(decoding: signature, as: UTF8.self)
+            #expect(try rejection(of: token) == .unsupportedAlgorithm(algorithm))
+        }
+    }
+
+    @Test(
+        "CVE-2026-22817, CVE-2026-22818: a key without alg does not let the token choose one",
+        arguments: ["HS256", "PS256", "RS512", "RS384"]
+    )
+    func keyWithoutAlgorithm(algorithm: String) throws {
+        let minter = StandInKeys.current
+        let text = String(decoding: TokenMinter.jsonWebKeySet([minter]), as: UTF8.self)
+            .replacing("\"alg\":\"RS256\",", with: "")
+        let keys = try JSONWebKeySet(parsing: text)
+        #expect(keys.keys.count == 1)
+        let header = "{\"alg\":\"\(algorithm)\",\"kid\":\"\(minter.keyID)\"}"
+        let token = try minter.mint(header: Array(header.utf8), payload: claims().payload)
+        #expect(try rejection(of: token, keys: keys) == .unsupportedAlgorithm(algorithm))
+        #expect(try rejection(of: minter.mint(claims()), keys: keys) == nil)
+    }
+
+    @Test("A key for RS512 does not verify RS256")
+    func downgrade() throws {
+        let text = String(decoding: TokenMinter.jsonWebKeySet([StandInKeys.current]), as: UTF8.self)
+            .replacing("RS256", with: "RS512")
+        #expect(
+            try rejection(of: StandInKeys.current.mint(claims()), keys: JSONWebKeySet(parsing: text))
+                == .keysUnavailable
+        )
+    }
+
+    @Test("CVE-2018-0114: a key in the header is not trusted")
+    func embeddedKey() throws {
+        let stranger = StandInKeys.stranger
+        let key = String(decoding: stranger.jsonWebKey, as: UTF8.self)
+        for keyID in [stranger.keyID, StandInKeys.current.keyID] {
+            let header = "{\"alg\":\"RS256\",\"jwk\":\(key),\"kid\":\"\(keyID)\"}"
+            #expect(try rejection(of: stranger.mint(header: Array(header.utf8), payload: claims().payload)) != nil)
+        }
+    }
+
+    @Test("CVE-2022-21449: signatures of zeros, ones and the modulus' neighbours are refused")
+    func trivialSignatures() throws {
+        let minter = StandInKeys.current
+        let modulus = minter.key.modulus
+        var below = modulus
+        below[255] &-= 1
+        let one = [UInt8](repeating: 0, count: 255) + [1]
+        let input = signingInput(header: String(decoding: minter.header, as: UTF8.self))
+        for signature in [[UInt8](repeating: 0, count: 256), Array(repeating: 0xFF, count: 256), one, below, modulus] {
+            let token = input + "." + String(decoding: Base64URL.encode(signature), as: UTF8.self)
+            #expect(try rejection(of: token) == .invalidSignature(.mismatch))
+        }
+    }
+
+    @Test("CVE-2006-4339, CVE-2014-1568: free bytes behind a short padding forge nothing")
+    func laxPadding() throws {
+        // 00 01 FF 00 DigestInfo digest, then free bytes: a lax parser would take this as signed.
+        let key = try RSAPublicKey(modulus: StandInKeys.current.key.modulus, exponent: [1])
+        let digest = try SHA256.digest(of: Array("x".utf8).span)
+        let prefix: [UInt8] = [
+            0x30, 0x31, 0x30, 0x0D, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01, 0x05, 0x00, 0x04,
+            0x20,
+        ]
+        let bytes = digest.bytes.indices.map { digest.bytes[$0] }
+        for paddingCount in [1, 8, 100, 201] {
+            let head = [0x00, 0x01] + [UInt8](repeating: 0xFF, count: paddingCount) + [0x00] + prefix + bytes
+            let message = head + [UInt8](repeating: 0, count: 256 - head.count)
+            // With exponent 1 the signature is the encoded message itself, so any message can be tried.
+            let verdict = key.isValidSignature(message.span, of: digest)
+            #expect(!verdict)
+        }
+    }
+
+    @Test("CVE-2022-39227, GHSA-c8v6-786g-vjx6, CVE-2026-29000: no other serialization is read")
+    func otherSerializations() throws {
+        let good = try StandInKeys.current.mint(claims())
+        let parts = good.split(separator: ".").map(String.init)
+        let texts = [
+            "{\"protected\":\"\(parts[0])\",\"payload\":\"\(parts[1])\",\"signature\":\"\(parts[2])\"}",
+            "{\"\(good)\":1}", "\"\(good)\"", "[\(good)]", good + "." + parts[1] + "." + parts[2], " " + good,
+            good + "\n",
+            "Bearer " + good, parts[0] + "..." + parts[1] + parts[2],
+        ]
+        for text in texts { #expect(try rejection(of: text) != nil) }
+    }
+
+    @Test("CVE-2023-29409: a huge key is ignored, and cheaply")
+    func hugeKeys() throws {
+        for bitCount in [8_200, 16_384, 300_000] {
+            let modulus = [UInt8](repeating: 0xC7, count: bitCount / 8)
+            let text =
+                "{\"keys\":[{\"kty\":\"RSA\",\"kid\":\"k\",\"e\":\"AQAB\",\"n\":\""
+                + String(decoding: Base64URL.encode(modulus), as: UTF8.self) + "\"}]}"
+            let start = ContinuousClock.now
+            let reasons = try JSONWebKeySet(parsing: text).ignoredKeys.map(\.reason)
+            #expect(reasons == [.modulusTooLong])
+            #expect(ContinuousClock.now - start < .milliseconds(200))
+        }
+    }
+
+    @Test("golang-jwt#502, json-jwt#129: of the texts that differ in unused bits alone one is a token")
+    func unusedBits() throws {
+        let good = try StandInKeys.current.mint(claims())
+        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+        let accepted = try digits.filter { try rejection(of: good.dropLast() + String($0)) == nil }
+        #expect(accepted.count == 1)
+    }
+
+    @Test("A key that left the set verifies nothing more, within the same workspace")
+    func removedKey() throws {
+        let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [Self.appID]))
+        let nonce = try #require(Nonce("n"))
+        let date = try #require(NumericDate(secondsSince1970: Self.now))
+        let workspace = VerificationWorkspace()
+        let token = try StandInKeys.previous.mint(claims())
+        let expectation = TokenExpectation(binding: .nonce(nonce))
+        let before = VerificationKeys(StandInKeys.set)
+        let after = VerificationKeys(StandInKeys.makeSet([StandInKeys.current]))
+        _ = try verifier.verify(token, expecting: expectation, keys: before, now: date, workspace: workspace)
+        #expect(throws: TokenRejection.unknownKey(keyID: StandInKeys.previous.keyID)) {
+            try verifier.verify(token, expecting: expectation, keys: after, now: date, workspace: workspace)
+        }
+    }
+
+    @Test("lua-resty-openidc#399: the same token is judged anew for another app and another nonce")
+    func noMemory() throws {
+        let token = try StandInKeys.current.mint(claims())
+        #expect(try rejection(of: token) == nil)
+        let other = TokenVerifier(policy: try VerificationPolicy(appIDs: ["9"]))
+        let date = try #require(NumericDate(secondsSince1970: Self.now))
+        let right = try #require(Nonce("n"))
+        let wrong = try #require(Nonce("m"))
+        #expect(throws: TokenRejection.self) {
+            try other.verify(
+                token,
+                expecting: TokenExpectation(binding: .nonce(right)),
+                keys: StandInKeys.set,
+                now: date
+            )
+        }
+        let same = TokenVerifier(policy: try VerificationPolicy(appIDs: [Self.appID]))
+        #expect(throws: TokenRejection.nonceMismatch(.different)) {
+            try same.verify(
+                token,
+                expecting: TokenExpectation(binding: .nonce(wrong)),
+                keys: StandInKeys.set,
+                now: date
+            )
+        }
+    }
+
+    @Test("fast-jwt GHSA-rp9m-7r4c-75qg: judged in one workspace, each token yields its own claims")
+    func ownClaims() throws {
+        let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [Self.appID]))
+        let nonce = try #require(Nonce("n"))
+        let date = try #require(NumericDate(secondsSince1970: Self.now))
+        let workspace = VerificationWorkspace()
+        let keys = VerificationKeys(StandInKeys.set)
+        for index in 0..<300 {
+            var minted = claims()
+            minted.subject = String(repeating: "8", count: 1 + index % 50) + String(index)
+            minted.name = index % 3 == 0 ? nil : "N\(index)"
+            let minter = index % 2 == 0 ? StandInKeys.current : StandInKeys.previous
+            let token = try verifier.verify(
+                minter.mint(minted),
+                expecting: TokenExpectation(binding: .nonce(nonce)),
+                keys: keys,
+                now: date,
+                workspace: workspace
+            )
+            #expect(token.profile.userID == minted.subject && token.profile.name == minted.name)
+            #expect(token.authenticationToken.keyID == minter.keyID)
+        }
+    }
+
+    @Test("HAProxy#2643: a refused signature leaves OpenSSL's error queue empty")
+    func errorQueue() throws {
+        let good = try StandInKeys.current.mint(claims())
+        for position in 1...40 {
+            var bytes = Array(good.utf8)
+            bytes[bytes.count - 3 * position] = bytes[bytes.count - 3 * position] == 65 ? 66 : 65
+            #expect(try rejection(of: String(decoding: bytes, as: UTF8.self)) != nil)
+            #expect(OpenSSLError.isQueueEmpty)
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import FoundationEssentials
+import JOSE
+import LimitedLogin
+import OpenSSL
+import TestSupport
+import Testing
+
+@Suite("Facebook's own keys and tokens", .enabled(if: VectorFolder.isPresent, Comment(rawValue: VectorFolder.absence)))
+struct TokensFacebookTests {
+    @Test(
+        "Each of the 8 real key sets is read whole",
+        arguments: [
+            "2023-06-sui-fastcrypto", "2024-04-inferred-zk-oidc-validator", "2024-06-05", "2024-07-02", "2024-08-02",
+            "2024-09-02", "2024-10-01", "2025-01-10-near-contract",
+        ]
+    )
+    func keySets(name: String) throws {
+        let text = try VectorFolder.bytes("facebook/jwks-snapshots/\(name).json")
+        let set = try JSONWebKeySet(parsing: text.span)
+        #expect(set.keys.count == 2 && set.ignoredKeys.isEmpty)
+        for key in set.keys {
+            #expect(key.keyID.utf8.count == 40 && key.modulusBitCount == 2048 && key.publicExponent == [1, 0, 1])
+        }
+        #expect(VerificationKeys(set).count == 2)
+    }
+
+    @Test("The five sets of 2024-06 to 2024-10 hand over one key each month")
+    func rotation() throws {
+        let names = ["2024-06-05", "2024-07-02", "2024-08-02", "2024-09-02", "2024-10-01"]
+        var sets: [JSONWebKeySet] = []
+        for name in names {
+            let text = try VectorFolder.bytes("facebook/jwks-snapshots/\(name).json")
+            sets.append(try JSONWebKeySet(parsing: text.span))
+        }
+        for (older, newer) in zip(sets, sets.dropFirst()) {
+            #expect(newer.keys[1] == older.keys[0])
+            #expect(older.key(withID: newer.keys[0].keyID) == nil)
+        }
+    }
+
+    @Test("The iOS SDK's test token verifies under its key and is refused as an id token")
+    func iosToken() throws {
+        let text: [UInt8] = try VectorFolder.bytes("facebook/ios-sdk-test/token.jwt").filter { $0 > 0x20 }
+        let jws = try JWSCompactSerialization(splitting: text.span)
+        var signature: [UInt8] = []
+        let isStrict = Base64URL.decode(text.span, jws.signature, into: &signature)
+        #expect(isStrict)
+        let token = String(decoding: text, as: UTF8.self)
+        let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: ["1"], binding: .optional))
+        #expect(throws: TokenRejection.missingKeyID) {
+            try verifier.verify(
+                token,
+                expecting: TokenExpectation(binding: .unbound),
+                keys: StandInKeys.set,
+                now: #require(NumericDate(secondsSince1970: 1_521_000_000 as Int64))
+            )
+        }
+    }
+
+    @Test("The Android SDK's test token is refused as an id token")
+    func androidToken() throws {
+        let text = try VectorFolder.bytes("facebook/android-sdk-test/token.jwt").filter { $0 > 0x20 }
+        let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: ["1"], binding: .optional))
+        #expect(throws: TokenRejection.self) {
+            try verifier.verify(
+                String(decoding: text, as: UTF8.self),
+                expecting: TokenExpectation(binding: .unbound),
+                keys: StandInKeys.set,
+                now: #require(NumericDate(secondsSince1970: 1_521_000_000 as Int64))
+            )
+        }
+    }
+}

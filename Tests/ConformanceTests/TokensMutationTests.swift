@@ -1,0 +1,205 @@
+import JOSE
+import LimitedLogin
+import OpenSSL
+import StandInIssuer
+import TestSupport
+import Testing
+
+/// Changes good tokens in every small way there is, and expects each change to be refused.
+@Suite("Mutations of good tokens")
+struct TokensMutationTests {
+    private static let now: Int64 = 1_700_000_000
+    private static let appID = "1234567890123456"
+    private static let nonce = "0B6F5C35-92C1-4E5C-9D0C-5B5F7A3C2D11"
+
+    /// One verifier with its buffers, for very many judgements.
+    private final class Judge {
+        let verifier: TokenVerifier
+        let keys = VerificationKeys(StandInKeys.set)
+        let workspace = VerificationWorkspace()
+        let value = Array(nonce.utf8)
+        let now: NumericDate
+        var triedCount = 0
+        var acceptedCount = 0
+
+        init() throws {
+            verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [appID]))
+            now = try #require(NumericDate(secondsSince1970: TokensMutationTests.now))
+        }
+
+        func rejection(of token: [UInt8]) -> TokenRejection? {
+            let none: [UInt8] = []
+            let value = value
+            do throws(TokenRejection) {
+                _ = try verifier.judge(
+                    token.span,
+                    binding: .nonce,
+                    value: value.span,
+                    appID: none.span,
+                    keys: keys,
+                    now: now,
+                    workspace: workspace
+                )
+                return nil
+            } catch {
+                return error
+            }
+        }
+
+        /// Tries a change, which must be refused unless it is none.
+        func expectRefusal(_ mutant: [UInt8], of original: [UInt8], _ what: @autoclosure () -> String) {
+            guard mutant != original else { return }
+            triedCount += 1
+            if rejection(of: mutant) == nil {
+                acceptedCount += 1
+                Issue.record("accepted: \(what())")
+            }
+        }
+    }
+
+    /// Tokens of different lengths, so that each part ends at each place of a base64url word.
+    private static func makeTokens(_ count: Int) throws -> [[UInt8]] {
+        try (0..<count).map { index in
+            var claims = MintedClaims(
+                audience: appID,
+                subject: String(repeating: "7", count: 10 + index),
+                nonce: nonce,
+                issuedAt: now - 5
+            )
+            claims.email = "jane@example.com"
+            claims.name = "Jané Doe"
+            claims.friendIDs = ["1"]
+            let minter = index % 2 == 0 ? StandInKeys.current : StandInKeys.previous
+            return Array(try minter.mint(claims).utf8)
+        }
+    }
+
+    @Test("No flipped bit, and no character deleted, doubled, inserted or replaced, is accepted")
+    func smallChanges() throws {
+        let judge = try Judge()
+        for token in try Self.makeTokens(5) {
+            #expect(judge.rejection(of: token) == nil)
+            for offset in token.indices {
+                for bit in 0..<8 {
+                    var mutant = token
+                    mutant[offset] ^= 1 << UInt8(bit)
+                    judge.expectRefusal(mutant, of: token, "bit \(bit) of byte \(offset)")
+                }
+                var shorter = token
+                shorter.remove(at: offset)
+                judge.expectRefusal(shorter, of: token, "without byte \(offset)")
+                var doubled = token
+                doubled.insert(token[offset], at: offset)
+                judge.expectRefusal(doubled, of: token, "byte \(offset) doubled")
+                for character in Array("A_=.+ \n\u{0}~9".utf8) {
+                    var longer = token
+                    longer.insert(character, at: offset)
+                    judge.expectRefusal(longer, of: token, "\(character) before byte \(offset)")
+                    var replaced = token
+                    replaced[offset] = character
+                    judge.expectRefusal(replaced, of: token, "\(character) for byte \(offset)")
+                }
+            }
+            for count in 0..<token.count {
+                judge.expectRefusal(Array(token[..<count]), of: token, "prefix of \(count)")
+                judge.expectRefusal(Array(token[(token.count - count)...]), of: token, "suffix of \(count)")
+            }
+        }
+        #expect(judge.triedCount >= 100_000)
+        #expect(judge.acceptedCount == 0)
+        #expect(OpenSSLError.isQueueEmpty)
+        print("mutation: \(judge.triedCount) small changes tried, \(judge.acceptedCount) accepted")
+    }
+
+    @Test("No part of one good token goes with a part of another")
+    func exchangedParts() throws {
+        let judge = try Judge()
+        let tokens = try Self.makeTokens(6)
+        let parts = tokens.map { token in token.split(separator: UInt8(ascii: ".")).map { Array($0) } }
+        let dot = [UInt8(ascii: ".")]
+        for header in parts.indices {
+            for payload in parts.indices {
+                for signature in parts.indices where !(header == payload && payload == signature) {
+                    let mutant = parts[header][0] + dot + parts[payload][1] + dot + parts[signature][2]
+                    // Headers of one key are equal, so a mixture may be the original.
+                    guard !tokens.contains(mutant) else { continue }
+                    judge.expectRefusal(mutant, of: [], "parts \(header), \(payload), \(signature)")
+                }
+            }
+        }
+        #expect(judge.triedCount > 150 && judge.acceptedCount == 0)
+        print("mutation: \(judge.triedCount) mixtures tried, \(judge.acceptedCount) accepted")
+    }
+
+    /// What each claim is set to, as JSON text.
+    private static let values = [
+        "null", "true", "false", "0", "-0", "-1", "1.5", "1e19", "1e400", "-1e400", "9007199254740991",
+        "9007199254740992", "9007199254740993", "9223372036854775807", "9223372036854775808", "\"\"", "\"0\"", "\" \"",
+        "\"\\u0000\"", "\"\\uD800\"", "[]", "[null]", "[\"\"]", "[\"1234567890123456\",\"1234567890123456\"]", "[[]]",
+        "{}",
+        "{\"a\":1,\"a\":2}", "\"" + String(repeating: "x", count: 4000) + "\"",
+        "[" + Array(repeating: "1", count: 1500).joined(separator: ",") + "]",
+        "[" + Array(repeating: "0", count: 10_000).joined(separator: ",") + "]",
+        String(repeating: "[", count: 17) + String(repeating: "]", count: 17),
+    ]
+
+    /// What of the above a claim may be, because it is right or because nothing depends on it.
+    private static func mayBe(_ claim: String, _ value: String) -> Bool {
+        switch claim {
+        case "iat": ["0", "-0", "1.5"].contains(value)
+        case "exp": ["9007199254740991", "9007199254740992"].contains(value)
+        case "sub": ["\"0\"", "\" \"", "\"\\u0000\""].contains(value)
+        case "jti": value.hasPrefix("\"") && value != "\"\"" && value != "\"\\uD800\""
+        default: false
+        }
+    }
+
+    @Test("No required claim may be removed, or set to a value that is not its own")
+    func claims() throws {
+        let judge = try Judge()
+        let minted = MintedClaims(audience: Self.appID, subject: "7", nonce: Self.nonce, issuedAt: Self.now - 5)
+        let members = minted.members
+        var goodCount = 0
+        for (position, member) in members.enumerated() {
+            var removed = members
+            removed.remove(at: position)
+            let token = Array(try StandInKeys.current.mint(members: removed).utf8)
+            judge.expectRefusal(token, of: [], "without \(member.name)")
+            for value in Self.values {
+                var changed = members
+                changed[position].json = value
+                let mutant = Array(try StandInKeys.current.mint(members: changed).utf8)
+                if Self.mayBe(member.name, value) {
+                    #expect(judge.rejection(of: mutant) == nil, "\(member.name) = \(value)")
+                    goodCount += 1
+                } else {
+                    judge.expectRefusal(mutant, of: [], "\(member.name) = \(value.prefix(40))")
+                }
+                // Named twice, in both orders: the right value does not save the wrong one.
+                for both in [[member, changed[position]], [changed[position], member]] {
+                    var twice = members
+                    twice.replaceSubrange(position...position, with: both)
+                    let token = Array(try StandInKeys.current.mint(members: twice).utf8)
+                    judge.expectRefusal(token, of: [], "\(member.name) twice with \(value.prefix(40))")
+                }
+            }
+        }
+        #expect(judge.acceptedCount == 0 && goodCount > 5)
+        print(
+            "mutation: \(judge.triedCount) changed claims tried, \(judge.acceptedCount) accepted, \(goodCount) rightly good"
+        )
+    }
+
+    @Test("A genuine claim of any kind and size elsewhere spoils nothing that is strict JSON")
+    func otherClaims() throws {
+        let judge = try Judge()
+        let minted = MintedClaims(audience: Self.appID, subject: "7", nonce: Self.nonce, issuedAt: Self.now - 5)
+        for value in Self.values {
+            let isJSON =
+                !value.contains("e400") && !value.contains("D800") && !value.contains("\"a\":2")
+                && !value.hasPrefix("[[[[") && value.utf8.count < 5000
+            let token = Array(try StandInKeys.current.mint(members: minted.members + [("other", value)]).utf8)
+            #expect((judge.rejection(of: token) == nil) == isJSON, "\(value.prefix(40))")
+        }
+    }
+}

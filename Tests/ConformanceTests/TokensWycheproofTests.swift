@@ -1,0 +1,182 @@
+import FoundationEssentials
+import JOSE
+import LimitedLogin
+import OpenSSL
+import TestSupport
+import Testing
+
+/// Judges tokens at the layer of the JWS: header, key and signature, without claims.
+struct SignatureLayer {
+    private let verifier: TokenVerifier
+
+    init() throws {
+        verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: ["1"]))
+    }
+
+    /// The reason a JWS is refused for under a JWK Set; nil when its signature verifies.
+    func rejection(of jws: String, keySet: [UInt8]) throws -> TokenRejection? {
+        let keys = VerificationKeys(try JSONWebKeySet(parsing: keySet.span))
+        // Whatever happens, nothing stays in OpenSSL's error queue.
+        defer { #expect(OpenSSLError.isQueueEmpty) }
+        do throws(TokenRejection) {
+            let token = Array(jws.utf8)
+            try verifier.verifySignature(token.span, keys: keys, workspace: VerificationWorkspace())
+            return nil
+        } catch {
+            return error
+        }
+    }
+}
+
+@Suite("Wycheproof", .enabled(if: VectorFolder.isPresent, Comment(rawValue: VectorFolder.absence)))
+struct TokensWycheproofTests {
+    @Test("All 318 RSA cases of the JWS set are judged as an RS256-only verifier must")
+    func signatures() throws {
+        struct File: Decodable {
+            let cases: [Case]
+        }
+        struct Case: Decodable {
+            let tcId: Int
+            let jwk: [String: AnyJSON]
+            let jws: String
+            let expected: String
+
+            enum CodingKeys: String, CodingKey {
+                case tcId
+                case jwk
+                case jws
+                case expected = "rs256_only_result"
+            }
+        }
+        let cases = try VectorFolder.decode(File.self, "wycheproof/jws_rsa_rs256_policy.json").cases
+        #expect(cases.count >= 318)
+        let layer = try SignatureLayer()
+        var acceptedCount = 0
+        for item in cases {
+            let keySet = try JSONEncoder().encode(["keys": [item.jwk]])
+            let rejection = try layer.rejection(of: item.jws, keySet: Array(keySet))
+            #expect((rejection == nil) == (item.expected == "valid"), "tcId \(item.tcId): \(rejection as Any)")
+            if rejection == nil { acceptedCount += 1 }
+        }
+        #expect(acceptedCount == 8)
+        print("Wycheproof JWS: \(cases.count) RSA cases, \(acceptedCount) accepted")
+    }
+
+    @Test("All 26 cases of the JWK set are judged right")
+    func keys() throws {
+        struct File: Decodable {
+            let testGroups: [Group]
+        }
+        struct Group: Decodable {
+            let `public`: AnyJSON?
+            let `private`: AnyJSON?
+            let tests: [Case]
+        }
+        struct Case: Decodable {
+            let tcId: Int
+            let jws: String
+            let result: String
+        }
+        let groups = try VectorFolder.decode(File.self, "wycheproof/json_web_key_test.json").testGroups
+        let layer = try SignatureLayer()
+        var count = 0
+        for group in groups {
+            guard let keySet = group.public ?? group.private else { continue }
+            for item in group.tests {
+                let rejection = try layer.rejection(of: item.jws, keySet: Array(JSONEncoder().encode(keySet)))
+                // Shared secrets and other curves are valid for others; here only the one RS256 key may verify.
+                let isExpected = item.result == "valid" && item.tcId == 5
+                #expect((rejection == nil) == isExpected, "tcId \(item.tcId): \(rejection as Any)")
+                count += 1
+            }
+        }
+        #expect(count >= 26)
+        print("Wycheproof JWK: \(count) cases")
+    }
+
+    @Test("All 259 raw RSA-2048 signatures are judged right")
+    func rawSignatures() throws {
+        struct File: Decodable {
+            let testGroups: [Group]
+        }
+        struct Group: Decodable {
+            let keyJwk: [String: AnyJSON]?
+            let publicKey: Key
+            let tests: [Case]
+        }
+        struct Key: Decodable {
+            let modulus: String
+            let publicExponent: String
+        }
+        struct Case: Decodable {
+            let tcId: Int
+            let msg: String
+            let sig: String
+            let result: String
+        }
+        let groups = try VectorFolder.decode(File.self, "wycheproof/rsa_signature_2048_sha256_test.json").testGroups
+        var count = 0
+        var acceptedCount = 0
+        for group in groups {
+            let modulus = Array(hexadecimal(group.publicKey.modulus).drop { $0 == 0 })
+            let exponent = Array(hexadecimal(group.publicKey.publicExponent).drop { $0 == 0 })
+            let key = try RSAPublicKey(modulus: modulus, exponent: exponent)
+            for item in group.tests {
+                let digest = try SHA256.digest(of: hexadecimal(item.msg).span)
+                let isAccepted = key.isValidSignature(hexadecimal(item.sig).span, of: digest)
+                #expect(isAccepted == (item.result == "valid"), "tcId \(item.tcId)")
+                #expect(OpenSSLError.isQueueEmpty)
+                count += 1
+                acceptedCount += isAccepted ? 1 : 0
+            }
+        }
+        #expect(count >= 259)
+        print("Wycheproof RSA 2048: \(count) cases, \(acceptedCount) accepted")
+    }
+
+    @Test("All 83 cases of the mixed set are refused as id tokens, and every five-part one as encrypted")
+    func encrypted() throws {
+        struct File: Decodable {
+            let testGroups: [Group]
+        }
+        struct Group: Decodable {
+            let tests: [Case]
+        }
+        struct Case: Decodable {
+            let tcId: Int
+            let jws: AnyJSON?
+            let jwe: AnyJSON?
+        }
+        let groups = try VectorFolder.decode(File.self, "wycheproof/json_web_crypto_test.json").testGroups
+        let layer = try SignatureLayer()
+        let keySet = TokensWycheproofTests.ownKeySet
+        var count = 0
+        var encryptedCount = 0
+        for item in groups.flatMap(\.tests) {
+            guard let value = item.jws ?? item.jwe else { continue }
+            let token: String
+            if case .string(let text) = value {
+                token = text
+            } else {
+                token = String(decoding: try JSONEncoder().encode(value), as: UTF8.self)
+            }
+            let rejection = try layer.rejection(of: token, keySet: keySet)
+            #expect(rejection != nil, "tcId \(item.tcId)")
+            if token.split(separator: ".", omittingEmptySubsequences: false).count == 5 {
+                encryptedCount += 1
+                #expect(rejection == .notAnIDToken(.encrypted), "tcId \(item.tcId)")
+            }
+            count += 1
+        }
+        #expect(count >= 83)
+        #expect(encryptedCount > 0)
+        print("Wycheproof JSON Web Crypto: \(count) cases, \(encryptedCount) of them five-part")
+    }
+
+    private static let ownKeySet = Array("{\"keys\":[]}".utf8)
+
+    private func hexadecimal(_ text: String) -> [UInt8] {
+        let digits = text.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+        return stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+    }
+}

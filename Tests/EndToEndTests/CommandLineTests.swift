@@ -1,0 +1,115 @@
+import Foundation
+import Networking
+import StandInIssuer
+import TestSupport
+import Testing
+
+@Suite("The command line: exit codes and sentences")
+struct CommandLineTests {
+    private static let required = ["LIMITED_LOGIN_APP_IDS": RunningService.appID]
+
+    @Test(
+        "A start that cannot be is one sentence on standard error and exit code 78",
+        arguments: [
+            ([:], [], "LIMITED_LOGIN_APP_IDS"),
+            (["LIMITED_LOGIN_APP_ID": "1"], [], "LIMITED_LOGIN_APP_ID"),
+            (["LIMITED_LOGIN_APP_IDS": "1", "LIMITED_LOGIN_WORKERS": "0"], [], "LIMITED_LOGIN_WORKERS"),
+            (["LIMITED_LOGIN_APP_IDS": "1"], ["--config", "/nonexistent.json"], "/nonexistent.json"),
+            (["LIMITED_LOGIN_APP_IDS": "1"], ["--listen", "nowhere"], "--listen"),
+            (["LIMITED_LOGIN_APP_IDS": "1"], ["--listen", "192.0.2.1:80"], "192.0.2.1:80"),
+        ] as [([String: String], [String], String)]
+    )
+    func configuration(environment: [String: String], arguments: [String], names: String) throws {
+        let run = try FinishedRun(["serve"] + arguments, environment: environment)
+        #expect(run.exitCode == 78)
+        #expect(run.errors.contains(names), "\(run.errors)")
+        #expect(run.errors.split(separator: "\n").count == 1, "\(run.errors)")
+        #expect(run.output.isEmpty)
+    }
+
+    @Test("A port in use is named, with exit code 78")
+    func portInUse() throws {
+        let holder = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)
+        let address = try holder.localAddress()
+        for flag in ["--listen", "--admin-listen"] {
+            let other = flag == "--listen" ? "--admin-listen" : "--listen"
+            let run = try FinishedRun(
+                ["serve", flag, "\(address)", other, "127.0.0.1:0"],
+                environment: Self.required
+            )
+            #expect(run.exitCode == 78)
+            #expect(run.errors.contains("\(address)"), "\(run.errors)")
+            #expect(run.errors.contains("in use"), "\(run.errors)")
+        }
+    }
+
+    @Test("Two services cannot share one port by accident")
+    func samePortTwice() throws {
+        let first = try RunningService(jwksURL: "http://127.0.0.1:1/")
+        let run = try FinishedRun(
+            ["serve", "--listen", "\(first.address)", "--admin-listen", "127.0.0.1:0"],
+            environment: Self.required
+        )
+        #expect(run.exitCode == 78)
+        #expect(run.errors.contains("in use"), "\(run.errors)")
+    }
+
+    @Test(
+        "A usage mistake is 64, and 2 for verify",
+        arguments: [
+            (["brew"], 64), (["serve", "--unknown"], 64), (["issuer", "--listen", "0.0.0.0:0"], 64),
+            (["verify"], 2), (["verify", "t"], 2), (["verify", "t", "--nonce", "n", "--unbound"], 2),
+            (["verify", "t", "--unbound", "--at", "noon"], 2), (["verify", "t", "--unknown"], 2),
+        ] as [([String], Int32)]
+    )
+    func usage(arguments: [String], exitCode: Int32) throws {
+        let run = try FinishedRun(arguments, environment: Self.required)
+        #expect(run.exitCode == exitCode, "\(run.errors)")
+        #expect(!run.errors.isEmpty)
+    }
+
+    @Test(
+        "Help is printed for the program and for each command",
+        arguments: [
+            [], ["serve"], ["demo"], ["issuer"], ["verify"], ["keys"], ["check-config"], ["healthcheck"],
+        ]
+    )
+    func help(command: [String]) throws {
+        let run = try FinishedRun(command + ["--help"])
+        #expect(run.exitCode == 0)
+        #expect(run.output.contains("USAGE: limited-login"))
+    }
+
+    @Test("check-config prints every value with its origin, and says 78 to a bad one")
+    func checkConfig() throws {
+        let run = try FinishedRun(["check-config", "--workers", "3"], environment: Self.required)
+        #expect(run.exitCode == 0, "\(run.errors)")
+        #expect(run.output.contains("environment variable LIMITED_LOGIN_APP_IDS"))
+        #expect(run.output.contains("(--workers)"))
+        #expect(run.output.contains("(default)"))
+        let bad = try FinishedRun(["check-config"], environment: ["LIMITED_LOGIN_BINDING": "no"])
+        #expect(bad.exitCode == 78)
+    }
+
+    @Test("check-config reads the file in the working directory")
+    func defaultFile() throws {
+        let run = try FinishedRun(["check-config"], environment: Self.required, directory: ProjectFiles.root)
+        #expect(run.exitCode == 0, "\(run.errors)")
+        #expect(run.output.contains("(config/limited-login.json: issuers)"))
+    }
+
+    @Test("healthcheck says 0 for a service that is well, 1 for one that is not there or not ready")
+    func healthcheck() throws {
+        let service = try RunningService(jwksURL: "http://127.0.0.1:1/")
+        let environment = Self.required.merging(
+            ["LIMITED_LOGIN_ADMIN_LISTEN": "\(service.adminAddress)"]
+        ) { $1 }
+        #expect(try FinishedRun(["healthcheck"], environment: environment).exitCode == 0)
+        #expect(try FinishedRun(["healthcheck", "--ready"], environment: environment).exitCode == 1)
+        service.process.kill()
+        _ = service.process.waitForExit()
+        let gone = try FinishedRun(["healthcheck"], environment: environment)
+        #expect(gone.exitCode == 1)
+        #expect(gone.errors.contains("/livez"))
+    }
+}

@@ -1,0 +1,107 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("demo and the commands of the README")
+struct DemonstrationTests {
+    private static func demo(_ arguments: [String] = []) throws -> ServiceProcess {
+        let process = try ServiceProcess(
+            ["demo", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"] + arguments
+        )
+        try #require(process.waitForOutput("Control-C stops it."), "\(process.errorText)")
+        return process
+    }
+
+    @Test("Every curl line of the demonstration is answered as its title says")
+    func curlLines() throws {
+        let demo = try Self.demo()
+        defer { demo.kill() }
+        let lines = demo.outputText.split(separator: "\n").map(String.init)
+        var outcomes: [String] = []
+        for (index, line) in lines.enumerated() where line.hasPrefix("# ") && line.contains(" -> ") {
+            let expected = try #require(line.components(separatedBy: " -> ").last).split(separator: " ")
+            let run = try FinishedRun(["-c", lines[index + 1]], program: "/bin/sh")
+            #expect(run.exitCode == 0, "\(run.errors)")
+            #expect(run.output.contains("\n\(expected[0])\n"), "\(line): \(run.output)")
+            if expected[1] == "accepted" {
+                for member in ["authentication_token", "profile", "birthday", "age_range", "hometown", "friend_ids"] {
+                    #expect(run.output.contains("\"\(member)\":"), "\(member)")
+                }
+            } else {
+                #expect(run.output.contains("\"code\":\"\(expected[1])\""), "\(line): \(run.output)")
+            }
+            outcomes.append(String(expected[1]))
+        }
+        #expect(
+            outcomes == [
+                "accepted", "expired", "invalid_audience", "nonce_mismatch", "invalid_signature", "unknown_key",
+            ]
+        )
+        demo.terminate()
+        #expect(demo.waitForExit() == 0)
+    }
+
+    @Test("The other lines of the demonstration work too")
+    func otherLines() throws {
+        let demo = try Self.demo()
+        defer { demo.kill() }
+        let lines = demo.outputText.split(separator: "\n").filter { $0.hasPrefix("curl") && !$0.contains("/verify") }
+        #expect(lines.count == 3)
+        for line in lines {
+            let run = try FinishedRun(["-c", String(line)], program: "/bin/sh")
+            #expect(run.exitCode == 0)
+            #expect(run.output.hasPrefix("{\""), "\(line): \(run.output)")
+        }
+    }
+
+    /// The block after `<!-- command: NAME -->` in the README.
+    private static func command(_ name: String) throws -> String {
+        let text = try ProjectFiles.text("README.md")
+        let mark = try #require(text.range(of: "<!-- command: \(name) -->\n```sh\n")).upperBound
+        let end = try #require(text[mark...].range(of: "```")).lowerBound
+        return String(text[mark..<end])
+    }
+
+    @Test("The README's example verifies a token of the stand-in issuer")
+    func example() throws {
+        // The ports of the page are the ones a reader has free; this machine may not.
+        let ports = try (0..<3).map { _ in try FreePort.take() }
+        let script = try Self.command("example")
+            .replacing("swift run limited-login", with: ServiceProcess.executable)
+            .replacing(
+                "demo --issuer-listen 127.0.0.1:8090",
+                with: "demo --listen 127.0.0.1:8080 "
+                    + "--admin-listen 127.0.0.1:8081 --issuer-listen 127.0.0.1:8090"
+            )
+            .replacing(":8080", with: ":\(ports[0])")
+            .replacing(":8081", with: ":\(ports[1])")
+            .replacing(":8090", with: ":\(ports[2])")
+        let run = try FinishedRun(["-c", script], program: "/bin/bash")
+        #expect(run.output.contains("\"name\":\"Jane Doe\""), "\(run.output)\(run.errors)")
+        #expect(run.output.contains("\"missing_permissions\":[\"user_birthday\"]"))
+    }
+
+    @Test("The README's demo and test commands install what is needed and then run what their name says")
+    func commands() throws {
+        for (name, end) in [("demo", "swift run limited-login demo"), ("test", "swift test")] {
+            let command = try Self.command(name).trimmingCharacters(in: .whitespacesAndNewlines)
+            #expect(command.contains("apt-get -qy install libssl-dev"))
+            #expect(command.hasSuffix("&& \(end)"))
+            #expect(!command.contains("\n"))
+        }
+    }
+
+    @Test("The README's serve command starts the service with its one setting")
+    func serve() throws {
+        let script = try Self.command("serve")
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+            .replacing("swift run -c release limited-login", with: "exec \(ServiceProcess.executable)")
+        let process = try ServiceProcess(
+            ["-c", script + " --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --jwks-urls http://127.0.0.1:1/"],
+            program: "/bin/bash"
+        )
+        #expect(process.waitForError("listening"), "\(process.errorText)")
+        process.terminate()
+        #expect(process.waitForExit() == 0)
+    }
+}

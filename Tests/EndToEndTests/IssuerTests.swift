@@ -1,0 +1,68 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("issuer: the stand-in alone")
+struct IssuerTests {
+    @Test("It publishes discovery and two keys with an entity tag, and says 304 to who has them")
+    func documents() throws {
+        let issuer = try IssuerProcess(arguments: ["--max-age", "77"])
+        defer { issuer.process.kill() }
+        let discovery = try issuer.exchange("GET /.well-known/openid-configuration/ HTTP/1.1\r\nHost: i\r\n\r\n")
+        #expect(discovery.status == 200)
+        #expect(discovery.text.contains(#""issuer":"https://www.facebook.com""#))
+        #expect(discovery.text.contains(#""jwks_uri":"http://i/.well-known/oauth/openid/jwks/""#))
+        let keys = try issuer.exchange("GET /.well-known/oauth/openid/jwks/ HTTP/1.1\r\nHost: i\r\n\r\n")
+        #expect(keys.status == 200)
+        #expect(keys["cache-control"] == "public, max-age=77")
+        #expect(keys.text.components(separatedBy: "\"kid\"").count == 3)
+        let tag = try #require(keys["etag"])
+        let again = try issuer.exchange(
+            "GET /.well-known/oauth/openid/jwks/ HTTP/1.1\r\nHost: i\r\nIf-None-Match: \(tag)\r\n\r\n"
+        )
+        #expect(again.status == 304)
+        #expect(again["etag"] == tag)
+        _ = try issuer.post("/rotate")
+        let rotated = try issuer.exchange(
+            "GET /.well-known/oauth/openid/jwks/ HTTP/1.1\r\nHost: i\r\nIf-None-Match: \(tag)\r\n\r\n"
+        )
+        #expect(rotated.status == 200)
+        #expect(rotated["etag"] != tag)
+    }
+
+    @Test("A token is in Facebook's wire style, its claims the ones asked for")
+    func wireStyle() throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.kill() }
+        let token = try issuer.token(
+            #"{"email":"a@b.example","name":"é/😀","nonce":"N","iat":1700000000,"x":[1,{"y":null}]}"#
+        )
+        let parts = token.split(separator: ".").map(String.init)
+        let header = try Self.decode(parts[0])
+        #expect(header.hasPrefix(#"{"alg":"RS256","typ":"JWT","kid":""#))
+        let payload = try Self.decode(parts[1])
+        #expect(payload.hasPrefix(#"{"iss":"https:\/\/www.facebook.com","aud":"123456789012345","sub":""#))
+        #expect(payload.contains(#""iat":1700000000,"exp":1700003600,"jti":""#))
+        #expect(
+            payload.contains(
+                #""nonce":"N","email":"a\u0040b.example","name":"\u00e9\/\ud83d\ude00","x":[1,{"y":null}]}"#
+            )
+        )
+        #expect(payload.contains(try Regex(#""jti":"[A-Za-z0-9]{4}\.[0-9a-f]{64}""#)))
+    }
+
+    @Test("Claims that are no JSON object are 400", arguments: ["[]", "{", "\"a\"", "{\"a\":1,\"a\":2}"])
+    func badClaims(body: String) throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.kill() }
+        #expect(try issuer.post("/tokens", body).status == 400)
+        #expect(try issuer.post("/nothing", body).status == 404)
+        #expect(try issuer.exchange("GET /tokens HTTP/1.1\r\nHost: i\r\n\r\n").status == 405)
+    }
+
+    private static func decode(_ part: String) throws -> String {
+        var text = part.replacing("-", with: "+").replacing("_", with: "/")
+        while text.count % 4 != 0 { text += "=" }
+        return String(decoding: try #require(Data(base64Encoded: text)), as: UTF8.self)
+    }
+}

@@ -1,0 +1,76 @@
+import Foundation
+import Networking
+import TestSupport
+import Testing
+
+/// `limited-login serve` on free ports, and a client for it.
+final class RunningService {
+    let process: ServiceProcess
+    let address: SocketAddress
+    let adminAddress: SocketAddress
+
+    /// Starts the service and waits until it listens.
+    init(
+        jwksURL: String,
+        environment: [String: String] = [:],
+        arguments: [String] = [],
+        withAppID: Bool = true
+    ) throws {
+        var variables = [
+            "LIMITED_LOGIN_APP_IDS": RunningService.appID, "LIMITED_LOGIN_JWKS_URLS": jwksURL,
+            "LIMITED_LOGIN_LISTEN": "127.0.0.1:0", "LIMITED_LOGIN_ADMIN_LISTEN": "127.0.0.1:0",
+            "LIMITED_LOGIN_LOG_FORMAT": "json",
+        ]
+        if !withAppID { variables["LIMITED_LOGIN_APP_IDS"] = nil }
+        variables.merge(environment) { _, new in new }
+        process = try ServiceProcess(["serve"] + arguments, environment: variables)
+        try #require(process.waitForError("\"message\":\"listening\""), "\(process.errorText)")
+        address = try Self.address(after: "\"address\":\"", in: process.errorText)
+        adminAddress = try Self.address(after: "\"admin_address\":\"", in: process.errorText)
+    }
+
+    static let appID = "123456789012345"
+
+    static func address(after mark: String, in text: String) throws -> SocketAddress {
+        let start = try #require(text.range(of: mark)).upperBound
+        let end = try #require(text[start...].firstIndex { $0 == "\"" || $0 == "\n" || $0 == "," })
+        return try #require(SocketAddress(String(text[start..<end])))
+    }
+
+    /// Sends one request on a connection of its own.
+    func exchange(_ request: String, admin: Bool = false) throws -> TestResponse {
+        let client = try BlockingClient(admin ? adminAddress : address)
+        return try #require(client.exchange(request))
+    }
+
+    func get(_ path: String, admin: Bool = false) throws -> TestResponse {
+        try exchange("GET \(path) HTTP/1.1\r\nHost: test\r\n\r\n", admin: admin)
+    }
+
+    func verify(_ token: String, nonce: String = "n-1") throws -> TestResponse {
+        try exchange(Self.request("{\"id_token\":\"\(token)\",\"nonce\":\"\(nonce)\"}"))
+    }
+
+    /// The text of a `POST /verify`.
+    static func request(_ body: String) -> String {
+        "POST /verify HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\n"
+            + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
+    }
+
+    /// Waits until `/readyz` answers a status; false when it never does.
+    func waitUntilReady(_ status: Int = 200) throws -> Bool {
+        let deadline = Date(timeIntervalSinceNow: 30)
+        while Date() < deadline {
+            if try get("/readyz").status == status { return true }
+        }
+        return false
+    }
+}
+
+extension TestResponse {
+    /// The problem's code, found in its text.
+    var code: String? {
+        guard let start = text.range(of: "\"code\":\"")?.upperBound else { return nil }
+        return text[start...].firstIndex(of: "\"").map { String(text[start..<$0]) }
+    }
+}

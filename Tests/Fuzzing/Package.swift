@@ -1,0 +1,39 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// The sources under test are compiled here once more, through links, because the fuzzer has to see every branch of
+/// them and because most of what it drives is not public.
+let fuzzed: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .unsafeFlags(["-sanitize=fuzzer,address", "-enable-testing"]),
+]
+
+let package = Package(
+    name: "limited-login",
+    targets: [
+        .systemLibrary(name: "COpenSSL"),
+        .systemLibrary(name: "CLibFuzzer"),
+        .target(name: "OpenSSL", dependencies: ["COpenSSL"], swiftSettings: fuzzed),
+        .target(name: "JOSE", swiftSettings: fuzzed),
+        .target(name: "LimitedLogin", dependencies: ["JOSE", "OpenSSL"], swiftSettings: fuzzed),
+        .target(name: "CPlatform"),
+        .target(name: "HTTP1", swiftSettings: fuzzed),
+        .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL"], swiftSettings: fuzzed),
+        .target(name: "HTTPFuzzing", dependencies: ["HTTP1", "Networking"], swiftSettings: fuzzed),
+        .executableTarget(
+            name: "fuzz-http",
+            dependencies: ["CLibFuzzer", "HTTP1", "Networking", "HTTPFuzzing"],
+            swiftSettings: fuzzed,
+            linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]
+        ),
+        .executableTarget(
+            name: "fuzz",
+            dependencies: ["CLibFuzzer", "JOSE", "LimitedLogin", "OpenSSL"],
+            swiftSettings: fuzzed,
+            linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]
+        ),
+    ]
+)

@@ -1,0 +1,172 @@
+import JOSE
+import OpenSSL
+
+@testable import LimitedLogin
+
+/// Any bytes: read or refused, and what is read can be asked everything.
+func fuzzJSON(_ input: [UInt8]) {
+    var document = JSONDocument()
+    do throws(JSONError) {
+        try document.parse(input)
+    } catch {
+        require(document.count == 0, "a refused text leaves no nodes")
+        return
+    }
+    require(document.next(document.root) == document.count, "the root holds every node")
+    for node in 0..<document.count {
+        let range = document.range(node)
+        require(range.upperBound <= input.count, "a node lies inside its text")
+        require(document.next(node) > node && document.next(node) <= document.count, "the tape runs forward")
+        switch document.kind(node) {
+        case .string, .name:
+            let value = document.string(node, in: input.span)
+            var copy: [UInt8] = []
+            document.appendString(node, in: input, to: &copy)
+            require(Array(value.utf8) == copy, "a string's value is UTF-8")
+            require(document.string(node, equals: copy.span, in: input.span), "a string equals itself")
+        case .number:
+            require(document.double(node, in: input.span)?.isFinite == true, "a number is finite")
+            _ = document.integer(node, in: input.span)
+        case .object:
+            _ = document.member("iss", of: node, in: input.span)
+            require(document.childCount(node) <= 256, "an object keeps its limit")
+        case .array: _ = document.childCount(node)
+        case .null, .true, .false: break
+        }
+    }
+}
+
+/// Any bytes: what is decoded encodes to the very same text.
+func fuzzBase64URL(_ input: [UInt8]) {
+    var buffer: [UInt8] = []
+    if Base64URL.decode(input.span, 0..<input.count, into: &buffer) {
+        require(Base64URL.encode(buffer) == input, "one spelling for each value")
+    } else {
+        require(buffer.isEmpty, "refused text leaves nothing")
+    }
+    let text = Base64URL.encode(input)
+    require(Base64URL.decode(text.span, 0..<text.count, into: &buffer) && buffer == input, "every value comes back")
+}
+
+/// Any bytes: the parts of a JWS join to the whole.
+func fuzzJWS(_ input: [UInt8]) {
+    guard let jws = try? JWSCompactSerialization(splitting: input.span) else { return }
+    let dot = [UInt8(ascii: ".")]
+    require(
+        Array(input[jws.header]) + dot + Array(input[jws.payload]) + dot + Array(input[jws.signature]) == input,
+        "the parts join to the whole"
+    )
+    require(!jws.header.isEmpty && !jws.signature.isEmpty, "header and signature are not empty")
+}
+
+/// Any bytes: every key that is let through can be made ready and obeys the limits.
+func fuzzJWKSet(_ input: [UInt8]) {
+    guard let set = try? JSONWebKeySet(parsing: input.span) else { return }
+    require(set.keys.count + set.ignoredKeys.count <= 64, "a set keeps its limit")
+    for key in set.keys {
+        require((2048...8192).contains(key.modulusBitCount), "a modulus keeps its limits")
+        require(key.modulus.last.map { $0 & 1 == 1 } == true, "a modulus is odd")
+        require(!key.keyID.isEmpty, "a key has a name")
+        _ = key.thumbprintInput
+    }
+    require(VerificationKeys(set).count == set.keys.count, "every usable key can be made ready")
+    require(OpenSSLError.isQueueEmpty, "the error queue is empty")
+}
+
+/// A header, a payload and a signature, as JSON or as they come, separated by zero bytes: whole tokens judged
+/// under a key whose private half nobody has, so that no input may ever be accepted.
+func fuzzToken(_ input: [UInt8]) {
+    let token = makeToken(input)
+    let fixture = TokenFixture.shared
+    let value = Array("nonce".utf8)
+    let none: [UInt8] = []
+    do throws(TokenRejection) {
+        _ = try fixture.verifier.judge(
+            token.span,
+            binding: .nonce,
+            value: value.span,
+            appID: none.span,
+            keys: fixture.keys,
+            now: fixture.now,
+            workspace: fixture.workspace
+        )
+        require(false, "no token is accepted that nobody signed")
+    } catch {
+        require(!error.detail.isEmpty, "every refusal says why")
+        require(error.check <= .signature, "without a signature nothing of the claims is judged")
+    }
+    require(OpenSSLError.isQueueEmpty, "the error queue is empty")
+    fuzzClaims(input, fixture)
+}
+
+/// The input as it is behind a zero byte, else its parts encoded.
+private func makeToken(_ input: [UInt8]) -> [UInt8] {
+    if input.first == 0 { return Array(input.dropFirst()) }
+    let parts = input.split(separator: 0, maxSplits: 2, omittingEmptySubsequences: false)
+    return Array(parts.map { Base64URL.encode(Array($0)) }.joined(separator: [UInt8(ascii: ".")]))
+}
+
+/// The second half of a verdict, which no input gets to for want of a signature: the claims by themselves.
+private func fuzzClaims(_ payload: [UInt8], _ fixture: TokenFixture) {
+    let workspace = fixture.claimsWorkspace
+    workspace.buffers.payload = payload
+    let value = Array("nonce".utf8)
+    let none: [UInt8] = []
+    do throws(TokenRejection) {
+        let claims = try fixture.verifier.judgeClaims(
+            fixture.header,
+            .nonce,
+            value.span,
+            none.span,
+            fixture.now,
+            &workspace.buffers
+        )
+        require(claims.subject.upperBound <= payload.count, "a claim lies inside the payload")
+        let token = VerifiedToken("", claims, workspace)
+        require(!token.profile.userID.isEmpty, "a person has an ID")
+        require(token.authenticationToken.audience == TokenFixture.appID, "an accepted token is for the app")
+        require(token.authenticationToken.nonce == "nonce", "an accepted token has the nonce")
+    } catch {
+        require(!error.detail.isEmpty, "every refusal says why")
+        require(error.check > .signature, "the signature is not judged again")
+    }
+}
+
+/// What every judgement of a run shares.
+final class TokenFixture {
+    static let appID = "1234567890123456"
+    nonisolated(unsafe) static let shared = TokenFixture()
+
+    let verifier: TokenVerifier
+    let keys: VerificationKeys
+    let now: NumericDate
+    let workspace = VerificationWorkspace()
+    let claimsWorkspace = VerificationWorkspace()
+    let header: JOSEHeader
+
+    private init() {
+        do {
+            // The public key of RFC 7515 appendix A.2 under the key ID `k`.
+            let keySet = try JSONWebKeySet(
+                parsing: """
+                    {"keys":[{"kty":"RSA","kid":"k","e":"AQAB","n":"ofgWCuLjybRlzo0tZWJjNiuSfb4p4fAkd_wWJcyQoTbji9k0l8W26m\
+                    PddxHmfHQp-Vaw-4qPCJrcS2mJPMEzP1Pt0Bm4d4QlL-yRT-SFd2lZS-pCgNMsD1W_YpRPEwOWvG6b32690r2jZ47soMZo9wGzjb_\
+                    7OMg0LOL-bSf63kpaSHSXndS5z5rexMdbBYUsLA9e-KXBdQOS-UTo7WTBEMa2R2CapHg665xsmtdVMTBQY4uDZlxvb3qCo5ZwKh9\
+                    kG4LT6_I5IhlJH7aGhyxXFvUK-DWNmoudF8NAco9_h9iaGNj8q2ethFkMLs91kzk2PAcDTW9gb54h4FRWyuXpoQ"}]}
+                    """
+            )
+            keys = VerificationKeys(keySet)
+            verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [TokenFixture.appID]))
+            try claimsWorkspace.buffers.headerDocument.parse(Array("{\"alg\":\"RS256\",\"kid\":\"k\"}".utf8))
+            let text = Array("{\"alg\":\"RS256\",\"kid\":\"k\"}".utf8)
+            guard let header = JOSEHeader(claimsWorkspace.buffers.headerDocument, in: text.span),
+                let now = NumericDate(secondsSince1970: 1_700_000_000 as Int64)
+            else { fatalError("the fixture is broken") }
+            self.header = header
+            self.now = now
+            require(keys.count == 1, "the fixture has its key")
+        } catch {
+            fatalError("\(error)")
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import FoundationEssentials
+import Networking
+import TestSupport
+import Testing
+
+@testable import KeySets
+
+@Suite("The seed file")
+struct JWKSetCacheSeedTests {
+    let directory: String
+    var path: String { directory + "/keys.json" }
+
+    init() throws {
+        directory = FileManager.default.temporaryDirectory.path + "/seed-\(UInt64.random(in: 0 ... .max))"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+    }
+
+    func write(_ bytes: [UInt8], age: Int = 0) throws {
+        try Data(bytes).write(to: URL(filePath: path))
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -Double(age))],
+            ofItemAtPath: path
+        )
+    }
+
+    var hangs: StubSource { StubSource { _, _ throws(JWKSetSourceError) in throw JWKSetSourceError("no network") } }
+
+    @Test("Serves at once without any network, with the age it has")
+    func serves() async throws {
+        try write(TestKeySet.json(["seed"]), age: 100)
+        let fixture = try CacheFixture([hangs], seedFile: path)
+        fixture.cache.start()
+        #expect(fixture.keyIDs == ["seed"])
+        #expect(fixture.cache.snapshot.isUsable(at: fixture.clock.now))
+        await fixture.settle()
+        #expect(fixture.keyIDs == ["seed"])
+        let age = try #require(fixture.cache.status.age)
+        #expect(age >= .seconds(100) && age < .seconds(110))
+        #expect(fixture.cache.status.source == path)
+        fixture.cache.stop()
+    }
+
+    @Test("A file from the future counts as new")
+    func future() async throws {
+        try write(TestKeySet.json(["seed"]), age: -1_000_000)
+        let fixture = try CacheFixture([hangs], seedFile: path)
+        await fixture.start()
+        #expect(fixture.keyIDs == ["seed"])
+        #expect(try #require(fixture.cache.status.age) < .seconds(5))
+        fixture.cache.stop()
+    }
+
+    @Test(
+        "Damaged, empty, too large or too old it is left alone and told",
+        arguments: [
+            ([UInt8]("{\"keys\":[".utf8), 0), ([], 0), ([UInt8]("{\"keys\":[]}".utf8), 0),
+            ([UInt8](repeating: 0x20, count: 70_000), 0), (TestKeySet.json(["seed"]), 86_401),
+        ]
+    )
+    func ignored(_ bytes: [UInt8], _ age: Int) async throws {
+        try write(bytes, age: age)
+        let fixture = try CacheFixture([hangs], seedFile: path)
+        await fixture.start()
+        #expect(fixture.cache.epoch == 0)
+        #expect(fixture.events.contains { if case .seedIgnored = $0 { true } else { false } })
+        #expect(try KeySetFile.read(path: path, byteLimit: 1 << 20)?.bytes == bytes)
+        fixture.cache.stop()
+    }
+
+    @Test("A missing file is no news; a directory in its place is told")
+    func missing() async throws {
+        let fixture = try CacheFixture([hangs], seedFile: path)
+        await fixture.start()
+        #expect(!fixture.events.contains { if case .seedIgnored = $0 { true } else { false } })
+        fixture.cache.stop()
+        let other = try CacheFixture([hangs], seedFile: directory)
+        await other.start()
+        #expect(other.events.contains(.seedIgnored(file: directory, reason: "it is not a regular file")))
+        other.cache.stop()
+    }
+
+    @Test("Is written whole after each good fetch, and serves the next start; a bad fetch leaves it")
+    func written() async throws {
+        let source = StubSource(keySet: TestKeySet.json(["a"]))
+        let fixture = try CacheFixture([source], seedFile: path)
+        await fixture.start()
+        #expect(try KeySetFile.read(path: path, byteLimit: 1 << 20)?.bytes == TestKeySet.json(["a"]))
+        source.setKeySet(TestKeySet.json(["b"]))
+        fixture.cache.refreshNow()
+        await fixture.settle()
+        source.fail()
+        fixture.cache.refreshNow()
+        await fixture.settle()
+        fixture.cache.stop()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == ["keys.json"])
+        let next = try CacheFixture([hangs], seedFile: path)
+        next.cache.start()
+        #expect(next.keyIDs == ["b"])
+        next.cache.stop()
+    }
+
+    @Test("A place that cannot be written is told and changes nothing else")
+    func unwritable() async throws {
+        let source = StubSource(keySet: TestKeySet.json(["a"]))
+        let fixture = try CacheFixture([source], seedFile: "/proc/no-such-directory/keys.json")
+        await fixture.start()
+        #expect(fixture.keyIDs == ["a"])
+        #expect(fixture.events.contains { if case .seedNotWritten = $0 { true } else { false } })
+        fixture.cache.stop()
+    }
+
+    @Test("A file is a source as well: read anew when it changes, not modified while it does not")
+    func fileSource() async throws {
+        try write(TestKeySet.json(["a"]))
+        let source = FileJWKSetSource(path: path)
+        guard case .fetched(let document) = try source.fetch(validator: nil) else {
+            Issue.record("not fetched")
+            return
+        }
+        #expect(try source.fetch(validator: document.validator) == .notModified(.init()))
+        try write(TestKeySet.json(["b", "c"]))
+        guard case .fetched = try source.fetch(validator: document.validator) else {
+            Issue.record("not fetched")
+            return
+        }
+        try FileManager.default.removeItem(atPath: path)
+        #expect(throws: JWKSetSourceError.self) { try source.fetch(validator: nil) }
+    }
+}

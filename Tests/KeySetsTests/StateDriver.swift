@@ -1,0 +1,56 @@
+import Networking
+
+@testable import KeySets
+
+/// Runs the pure state machine against a source that is a function of time, by a clock of its own: hours pass at once.
+struct StateDriver {
+    var state: JWKSetCacheState
+    var now = MonotonicInstant(nanoseconds: 1_000_000_000)
+    /// How long each fetch takes.
+    var latency = Duration.milliseconds(100)
+    /// What the source answers to a fetch that ends now.
+    var source: (MonotonicInstant) -> JWKSetCacheState.Outcome = { _ in .unchanged(.init()) }
+    private(set) var fetches: [(at: MonotonicInstant, reason: JWKSetEvent.Reason)] = []
+    private var endsAt: MonotonicInstant?
+
+    init(limits: JWKSetCacheLimits = .init(), jitter: Double = 0.5) {
+        state = JWKSetCacheState(limits: limits, jitter: { jitter })
+    }
+
+    mutating func start() {
+        if state.begin(at: now) { noteFetch(.start) }
+    }
+
+    /// Asks about a key ID as a request does that arrives now.
+    mutating func ask(_ hash: UInt64, since: MonotonicInstant? = nil) -> UnknownKeyIDAnswer {
+        let result = state.unknownKeyID(hash: hash, since: since ?? now, at: now)
+        if result.begins { noteFetch(.unknownKeyID) }
+        return result.answer
+    }
+
+    /// Lets time pass, running everything that falls due.
+    mutating func advance(by duration: Duration) {
+        let target = now + duration
+        while let next = nextEvent(), next <= target {
+            now = max(now, next)
+            if let end = endsAt, end <= now {
+                endsAt = nil
+                state.end(source(now), at: now)
+            } else if let reason = state.wake(at: now) {
+                noteFetch(reason)
+            }
+        }
+        now = target
+    }
+
+    func phase() -> JWKSetCachePhase { state.phase(at: now) }
+
+    private func nextEvent() -> MonotonicInstant? {
+        [endsAt, state.nextWake(after: now)].compactMap { $0 }.min()
+    }
+
+    private mutating func noteFetch(_ reason: JWKSetEvent.Reason) {
+        fetches.append((now, reason))
+        endsAt = now + latency
+    }
+}

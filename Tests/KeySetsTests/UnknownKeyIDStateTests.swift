@@ -1,0 +1,220 @@
+import Networking
+import Testing
+
+@testable import KeySets
+
+@Suite("An unknown key ID")
+struct UnknownKeyIDStateTests {
+    /// A driver with keys held and nothing under way.
+    func settled(_ limits: JWKSetCacheLimits = .init()) -> StateDriver {
+        var driver = StateDriver(limits: limits)
+        driver.source = { _ in .replaced(.init()) }
+        driver.start()
+        driver.advance(by: .seconds(1))
+        driver.source = { _ in .unchanged(.init()) }
+        return driver
+    }
+
+    func check(
+        _ answer: UnknownKeyIDAnswer,
+        _ expected: UnknownKeyIDAnswer,
+        at location: SourceLocation = #_sourceLocation
+    ) {
+        #expect(answer == expected, sourceLocation: location)
+    }
+
+    @Test("One second after a fetch still causes one, and the request waits for it")
+    func rotationAfterFetch() {
+        var driver = settled()
+        let asked = driver.now
+        check(driver.ask(1), .wait(until: asked + .seconds(2)))
+        #expect(driver.fetches.map(\.reason) == [.start, .unknownKeyID])
+    }
+
+    @Test("Is refused at once for a minute after its own fetch did not bring it, then asked for again")
+    func negativeMemory() {
+        var driver = settled()
+        _ = driver.ask(1)
+        driver.advance(by: .milliseconds(100))
+        check(driver.ask(1), .unknown)
+        driver.advance(by: .seconds(59))
+        check(driver.ask(1), .unknown)
+        #expect(driver.fetches.count == 2)
+        driver.advance(by: .seconds(1))
+        check(driver.ask(1), .wait(until: driver.now + .seconds(2)))
+        #expect(driver.fetches.count == 3)
+    }
+
+    @Test("A burst of ten thousand causes exactly one fetch, and each is refused when it ends")
+    func burst() {
+        var driver = settled()
+        let since = driver.now
+        for hash in 1...10_000 {
+            check(driver.ask(UInt64(hash)), .wait(until: since + .seconds(2)))
+        }
+        driver.advance(by: .milliseconds(100))
+        for hash in 1...10_000 {
+            check(driver.ask(UInt64(hash), since: since), .unknown)
+        }
+        #expect(driver.fetches.count == 2)
+    }
+
+    @Test("One that joined a fetch under way may ask again soon, for that answer may be older than the key")
+    func joined() {
+        var driver = settled()
+        _ = driver.ask(1)
+        driver.advance(by: .milliseconds(50))
+        _ = driver.ask(2)
+        driver.advance(by: .milliseconds(50))
+        check(driver.ask(2), .unknown)
+        driver.advance(by: .seconds(2))
+        check(driver.ask(2), .wait(until: driver.now + .seconds(2)))
+        driver.advance(by: .milliseconds(100))
+        driver.advance(by: .seconds(10))
+        check(driver.ask(2), .unknown)
+    }
+
+    @Test("A changed set forgets what was unknown before it")
+    func changedSet() {
+        var driver = settled()
+        _ = driver.ask(1)
+        driver.advance(by: .milliseconds(100))
+        check(driver.ask(1), .unknown)
+        driver.source = { _ in .replaced(.init()) }
+        // 3 fetches: the start, its own, and now another's that changes the set.
+        _ = driver.ask(2)
+        driver.advance(by: .milliseconds(100))
+        #expect(driver.fetches.count == 3)
+        driver.advance(by: .seconds(30))
+        check(driver.ask(1), .wait(until: driver.now + .seconds(2)))
+        // And what that very fetch did not bring stays unknown.
+        #expect(driver.fetches.count == 4)
+    }
+
+    @Test("What the fetch that changed the set did not bring is unknown all the same")
+    func changedSetCovers() {
+        var driver = settled()
+        driver.source = { _ in .replaced(.init()) }
+        _ = driver.ask(1)
+        driver.advance(by: .milliseconds(100))
+        check(driver.ask(1), .unknown)
+        #expect(driver.fetches.count == 2)
+    }
+
+    @Test("While the source fails nobody can tell: unavailable, never unknown, and no fetch beyond the back-off's")
+    func sourceFails() {
+        var driver = settled()
+        driver.source = { _ in .failed(retryAfterSeconds: nil) }
+        let since = driver.now
+        check(driver.ask(1), .wait(until: since + .seconds(2)))
+        driver.advance(by: .milliseconds(100))
+        check(driver.ask(1, since: since), .unavailable(retryAfterSeconds: 1))
+        check(driver.ask(2), .unavailable(retryAfterSeconds: 1))
+        driver.advance(by: .seconds(600))
+        for hash in 3...10_000 {
+            let answer = driver.ask(UInt64(hash))
+            #expect(answer != .unknown)
+        }
+        #expect(driver.fetches.filter { $0.reason == .unknownKeyID }.count == 1)
+        // Once the source answers again, the question is open again and is asked.
+        driver.source = { _ in .unchanged(.init()) }
+        driver.advance(by: .seconds(61))
+        check(driver.ask(20_000), .wait(until: driver.now + .seconds(2)))
+    }
+
+    @Test("A request that has waited its time is told that nobody can tell, whatever else happens")
+    func deadline() {
+        var driver = settled()
+        driver.latency = .seconds(9)
+        let since = driver.now
+        _ = driver.ask(1)
+        driver.advance(by: .seconds(2))
+        check(driver.ask(1, since: since), .unavailable(retryAfterSeconds: 1))
+        driver.advance(by: .seconds(7))
+        check(driver.ask(1, since: since), .unknown)
+    }
+
+    @Test("A hundred thousand in ten seconds cause at most three fetches")
+    func flood() {
+        var driver = settled()
+        var generator = SystemRandomNumberGenerator()
+        for _ in 0..<100_000 {
+            let hash = UInt64.random(in: 1 ... .max, using: &generator)
+            _ = driver.ask(hash)
+            driver.advance(by: .microseconds(100))
+        }
+        #expect(driver.fetches.count - 1 <= 3)
+    }
+
+    @Test("For an hour of flood there is one fetch in thirty seconds, and the ordinary refresh comes on time")
+    func longFlood() {
+        var driver = settled()
+        let began = driver.now
+        var hash: UInt64 = 1
+        for _ in 0..<36_000 {
+            hash &+= 0x9E37_79B9_7F4A_7C15
+            _ = driver.ask(hash)
+            driver.advance(by: .milliseconds(100))
+        }
+        let elapsed = driver.now.duration(since: began) / .seconds(30)
+        #expect(Double(driver.fetches.count) <= elapsed + 4)
+    }
+
+    @Test("A true rotation in the middle of a flood is picked up within the interval of the budget")
+    func rotationInFlood() {
+        var driver = settled()
+        var hash: UInt64 = 1
+        var hasRotated = false
+        var pickedUp = 0
+        driver.source = { _ in
+            guard hasRotated else { return .unchanged(.init()) }
+            pickedUp += 1
+            return pickedUp == 1 ? .replaced(.init()) : .unchanged(.init())
+        }
+        func flood(_ driver: inout StateDriver, tenths: Int) {
+            for _ in 0..<tenths {
+                for _ in 0..<100 {
+                    hash &+= 0x9E37_79B9_7F4A_7C15
+                    _ = driver.ask(hash)
+                }
+                driver.advance(by: .milliseconds(100))
+            }
+        }
+        flood(&driver, tenths: 50)
+        hasRotated = true
+        flood(&driver, tenths: 301)
+        #expect(pickedUp >= 1)
+    }
+
+    @Test("The memory of a flood never exceeds its capacity")
+    func memoryIsBounded() {
+        var memory = UnknownKeyIDMemory(capacity: 1024)
+        for number in 1...100_000 {
+            memory.store(
+                .init(
+                    hash: UInt64(number) &* 0x9E37_79B9_7F4A_7C15,
+                    askedAt: MonotonicInstant(nanoseconds: UInt64(number)),
+                    fetch: 1,
+                    joined: false
+                )
+            )
+        }
+        #expect(memory.count <= 1024)
+        #expect(memory.count > 1000)
+        let last: UInt64 = 100_000 &* 0x9E37_79B9_7F4A_7C15
+        #expect(memory.entry(for: last) != nil)
+    }
+
+    @Test("The budget allows a burst, then one per interval, and gathers no more than the burst in idle time")
+    func budget() {
+        var budget = RefetchBudget(burst: 2, interval: .seconds(30))
+        func taken(after seconds: Double) -> [Bool] {
+            let now = MonotonicInstant(nanoseconds: 0) + .seconds(seconds)
+            return [budget.take(at: now), budget.take(at: now), budget.take(at: now)]
+        }
+        #expect(taken(after: 0) == [true, true, false])
+        #expect(taken(after: 29.999) == [false, false, false])
+        #expect(taken(after: 30) == [true, false, false])
+        #expect(taken(after: 86_400) == [true, true, false])
+    }
+}

@@ -1,0 +1,162 @@
+import LimitedLogin
+import StandInIssuer
+import TestSupport
+import Testing
+
+@Suite("The claims of a token")
+struct ClaimTests {
+    @Test(
+        "A payload that is not one strict JSON object is refused",
+        arguments: [
+            "[]", "null", "\"x\"", "{", "{}x", "{\"a\":1,\"a\":1}", "{\"iss\":\"\\uD800\"}", "\u{FEFF}{}",
+            "{\"x\":1e400}",
+        ]
+    )
+    func payloads(payload: String) throws {
+        let rejection = try Login.rejection(of: Login.token(payload: payload))
+        #expect(rejection?.code == .malformedToken && rejection?.check == .payload)
+    }
+
+    @Test(
+        "A required claim that is missing is named",
+        arguments: [
+            ("iss", ClaimName.issuer), ("aud", .audience), ("exp", .expiration), ("iat", .issuedAt),
+            ("sub", .subject), ("jti", .tokenID), ("nonce", .nonce),
+        ]
+    )
+    func missing(claim: String, name: ClaimName) throws {
+        let rejection = try Login.rejection(of: Login.token(claim, nil))
+        #expect(rejection == .missingClaim(name))
+        #expect(rejection?.claim == claim)
+    }
+
+    @Test(
+        "A required claim of the wrong type is malformed, never absent",
+        arguments: ["iss", "aud", "exp", "iat", "sub", "jti", "nonce", "nbf", "azp", "at_hash"],
+        ["null", "true", "false", "{}", "[[]]", "[1]", "[null]", "{\"a\":1}"]
+    )
+    func wrongTypes(claim: String, json: String) throws {
+        let rejection = try Login.rejection(of: Login.token(claim, json))
+        #expect(rejection?.code == .malformedClaim && rejection?.claim == claim)
+    }
+
+    @Test(
+        "The issuer is one of the configured ones, byte for byte",
+        arguments: [
+            "https://www.facebook.com/", "https://www.facebook.co", "https://www.facebook.comm",
+            "http://www.facebook.com",
+            "https://WWW.facebook.com", "www.facebook.com", "https://limited.facebook.com", "https://facebook.com.evil",
+            " https://www.facebook.com", "https://www.facebook.com\\u0000", "h", "https://",
+        ]
+    )
+    func issuers(issuer: String) throws {
+        let rejection = try Login.rejection(of: Login.token("iss", "\"\(issuer)\""))
+        #expect(rejection?.code == .invalidIssuer && rejection?.claim == "iss")
+    }
+
+    @Test("Every proper part of an issuer is refused (CVE-2024-53861)")
+    func partsOfIssuers() throws {
+        let issuer = "https://www.facebook.com"
+        for count in 1..<issuer.count {
+            for part in [issuer.prefix(count), issuer.suffix(count)] where part != "https://facebook.com" {
+                #expect(try Login.rejection(of: Login.token("iss", "\"\(part)\""))?.code == .invalidIssuer)
+            }
+        }
+        #expect(try Login.rejection(of: Login.token("iss", "\"\"")) == .malformedClaim(.issuer, .empty))
+    }
+
+    @Test("Both of Facebook's issuers are accepted, however they are escaped")
+    func acceptedIssuers() throws {
+        #expect(try Login.rejection(of: Login.token("iss", "\"https:\\/\\/www.facebook.com\"")) == nil)
+        #expect(try Login.rejection(of: Login.token("iss", "\"https://facebook.com\"")) == nil)
+        #expect(try Login.rejection(of: Login.token("iss", "\"\\u0068ttps://www.facebook.com\"")) == nil)
+    }
+
+    @Test(
+        "The audience is one configured app and no other (CVE-2026-30863, CVE-2020-26160, CVE-2022-39231)",
+        arguments: [
+            ("\"123456789012345\"", .invalidAudience), ("\"12345678901234567\"", .invalidAudience),
+            ("\"1234567890123456 \"", .invalidAudience), ("\"2\"", .invalidAudience), ("\"4\"", .invalidAudience),
+            ("\"42,77777\"", .invalidAudience), ("[\"9\"]", .invalidAudience),
+            ("[\"1234567890123456\",\"9\"]", .invalidAudience), ("[\"42\",\"77777\"]", .invalidAudience),
+            ("[\"1234567890123456\",1]", .invalidAudience), ("\"\"", .malformedClaim), ("[]", .malformedClaim),
+            ("[\"\"]", .malformedClaim), ("[1234567890123456]", .malformedClaim), ("1234567890123456", .malformedClaim),
+            ("[[\"1234567890123456\"]]", .malformedClaim), ("{\"1234567890123456\":1}", .malformedClaim),
+        ] as [(String, TokenRejection.Code)]
+    )
+    func audiences(json: String, code: TokenRejection.Code) throws {
+        let rejection = try Login.rejection(of: Login.token("aud", json))
+        #expect(rejection?.code == code && rejection?.claim == "aud")
+    }
+
+    @Test("An audience may be an array of one, and spelt with escapes")
+    func acceptedAudiences() throws {
+        #expect(
+            try Login.verify(Login.token("aud", "[\"\(Login.appID)\"]")).authenticationToken.audience == Login.appID
+        )
+        #expect(try Login.verify(Login.token("aud", "\"\\u00342\"")).authenticationToken.audience == "42")
+    }
+
+    @Test("A caller may narrow the apps to one")
+    func narrowing() throws {
+        let token = try StandInKeys.current.mint(Login.claims)
+        #expect(try Login.rejection(of: token, appID: Login.appID) == nil)
+        #expect(try Login.rejection(of: token, appID: "42") == .invalidAudience(.otherApp(Login.appID)))
+        #expect(try Login.rejection(of: token, appID: "43") == .unknownApp)
+        #expect(try Login.rejection(of: token, appID: "") == .unknownApp)
+    }
+
+    @Test("The authorized party, where there is one, is the audience")
+    func authorizedParty() throws {
+        #expect(try Login.rejection(of: Login.token("azp", "\"\(Login.appID)\"")) == nil)
+        #expect(try Login.rejection(of: Login.token("azp", "\"42\"")) == .invalidAudience(.otherAuthorizedParty("42")))
+    }
+
+    @Test("A hundred thousand apps are told apart")
+    func manyApps() throws {
+        let apps = (0..<100_000).map { String(1_000_000_000 + $0) }
+        let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: apps + [apps[0]]))
+        for app in ["1000000000", "1000050000", "1000099999"] {
+            #expect(try Login.rejection(of: Login.token("aud", "\"\(app)\""), with: verifier) == nil)
+        }
+        for app in ["1000100000", "999999999", "10000000000"] {
+            #expect(try Login.rejection(of: Login.token("aud", "\"\(app)\""), with: verifier)?.code == .invalidAudience)
+        }
+    }
+
+    @Test("A subject is 1 to 255 ASCII characters")
+    func subjects() throws {
+        func rejection(_ text: String) throws -> TokenRejection? {
+            try Login.rejection(of: Login.token("sub", "\"\(text)\""))
+        }
+        #expect(try rejection("") == .malformedClaim(.subject, .empty))
+        #expect(try rejection(String(repeating: "1", count: 255)) == nil)
+        #expect(try rejection(String(repeating: "1", count: 256)) == .malformedClaim(.subject, .outOfShape))
+        #expect(try rejection("é") == .malformedClaim(.subject, .outOfShape))
+        #expect(try rejection("\\u00e9") == .malformedClaim(.subject, .outOfShape))
+        #expect(try rejection(String(repeating: "\\u0031", count: 255)) == nil)
+        #expect(try Login.rejection(of: Login.token("jti", "\"\"")) == .malformedClaim(.tokenID, .empty))
+    }
+
+    @Test("Claims this library knows nothing about are passed through")
+    func unknownClaims() throws {
+        let token = try Login.verify(Login.token("zzz", "{\"deep\":[1,{\"é\":null}]}"))
+        #expect(token.claims.json.contains("\"zzz\":{\"deep\":[1,{\"é\":null}]}"))
+        #expect(token.claims.confirmationKeyThumbprint == nil)
+        let confirmed = try Login.verify(StandInKeys.current.mint(Login.fullClaims))
+        #expect(confirmed.claims.confirmationKeyThumbprint == "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I")
+        #expect(try Login.verify(Login.token("cnf", "5")).claims.confirmationKeyThumbprint == nil)
+        #expect(try Login.verify(Login.token("cnf", "{\"jkt\":5}")).claims.confirmationKeyThumbprint == nil)
+    }
+
+    @Test("A claim spelt with escapes is the same claim")
+    func escapedNames() throws {
+        var payload = String(decoding: Login.claims.payload, as: UTF8.self)
+        for (name, escaped) in [("iss", "\\u0069ss"), ("nonce", "nonc\\u0065"), ("exp", "\\u0065\\u0078\\u0070")] {
+            payload = payload.replacing("\"\(name)\"", with: "\"\(escaped)\"")
+        }
+        #expect(try Login.rejection(of: Login.token(payload: payload)) == nil)
+        let twice = payload.dropLast() + ",\"iss\":\"https://www.facebook.com\"}"
+        #expect(try Login.rejection(of: Login.token(payload: String(twice)))?.code == .malformedToken)
+    }
+}

@@ -1,0 +1,193 @@
+import LimitedLogin
+import StandInIssuer
+import TestSupport
+import Testing
+
+@Suite("The envelope of a token")
+struct EnvelopeTests {
+    @Test(
+        "Bytes that are no JWS are refused for what they are",
+        arguments: [
+            ("", .malformedToken(.empty)), ("abc", .malformedToken(.wrongPartCount(1))),
+            ("a.b", .malformedToken(.wrongPartCount(2))), ("a.b.c.d", .malformedToken(.wrongPartCount(4))),
+            ("a.b.c.d.e", .notAnIDToken(.encrypted)), ("{\"payload\":\"\"}", .malformedToken(.jsonSerialization)),
+            ("EAABwzLixnjYBO0ZCZAmZBzZCdIZD", .notAnIDToken(.accessToken)),
+            ("1234567890123456|abcdefghij-_KLM", .notAnIDToken(.accessToken)),
+            ("not a token at all, is it now", .malformedToken(.wrongPartCount(1))),
+            (".a.b", .malformedToken(.emptyPart(.header))), ("e30.e30.", .malformedToken(.emptyPart(.signature))),
+            ("e30=.e30.AA", .malformedToken(.invalidBase64URL(.header))),
+            ("e30.e3+.AA", .malformedToken(.invalidBase64URL(.payload))),
+            ("e30.e30.A", .malformedToken(.invalidBase64URL(.signature))),
+            ("e30.e30.AB", .malformedToken(.invalidBase64URL(.signature))),
+            ("W10.e30.AA", .malformedToken(.notAnObject(.header))),
+            ("bnVsbA.e30.AA", .malformedToken(.notAnObject(.header))),
+            ("e30 .e30.AA", .malformedToken(.invalidBase64URL(.header))),
+            ("e30.e30.AA\n", .malformedToken(.invalidBase64URL(.signature))),
+        ] as [(String, TokenRejection)]
+    )
+    func shapes(token: String, rejection: TokenRejection) throws {
+        #expect(try Login.rejection(of: token) == rejection)
+    }
+
+    @Test("A token of 8 KiB is judged and one byte more is not")
+    func size() throws {
+        let good = try StandInKeys.current.mint(Login.claims)
+        let filler = String(repeating: "A", count: 8192 - good.utf8.count)
+        #expect(try Login.rejection(of: good + filler) == .invalidSignature(.wrongLength))
+        #expect(try Login.rejection(of: good + filler + "A") == .malformedToken(.tooLong))
+    }
+
+    @Test("A million full stops cost neither memory nor time")
+    func fullStops() throws {
+        let dots = String(repeating: ".", count: 1_000_000)
+        #expect(try Login.rejection(of: dots) == .malformedToken(.tooLong))
+        #expect(try Login.rejection(of: String(dots.prefix(8192))) == .malformedToken(.wrongPartCount(8193)))
+    }
+
+    @Test(
+        "A header that is not one strict JSON object is refused",
+        arguments: ["", "{", "{}{}", "{\"alg\":\"RS256\",}", "\u{FEFF}{\"alg\":\"RS256\"}", "{\"alg\":\"RS256\"}\u{0}"]
+    )
+    func headers(header: String) throws {
+        let rejection = try Login.rejection(of: Login.token(header: header))
+        #expect(rejection?.code == .malformedToken)
+        #expect(rejection?.check == (header.isEmpty ? .serialization : .header))
+    }
+
+    @Test(
+        "Only the algorithm RS256 is accepted, spelt so",
+        arguments: [
+            "\"none\"", "\"None\"", "\"NONE\"", "\"nOnE\"", "\"HS256\"", "\"RS384\"", "\"RS512\"", "\"PS256\"",
+            "\"ES256\"", "\"EdDSA\"", "\"rs256\"", "\"RS256 \"", "\" RS256\"", "\"RS2567\"", "\"RS25\"", "\"\"",
+            "\"RS256\\u0000\"", "null", "256", "[\"RS256\"]", "{\"alg\":\"RS256\"}", "true",
+        ]
+    )
+    func algorithms(algorithm: String) throws {
+        let header = "{\"alg\":\(algorithm),\"typ\":\"JWT\",\"kid\":\"\(StandInKeys.current.keyID)\"}"
+        #expect(try Login.rejection(of: Login.token(header: header))?.code == .unsupportedAlgorithm)
+    }
+
+    @Test("A header without alg is refused, and an escaped one is read")
+    func algorithmSpelling() throws {
+        let kid = StandInKeys.current.keyID
+        #expect(try Login.rejection(of: Login.token(header: "{\"kid\":\"\(kid)\"}")) == .unsupportedAlgorithm(nil))
+        #expect(
+            try Login.rejection(of: Login.token(header: "{\"\\u0061lg\":\"RS\\u0032\\u00356\",\"kid\":\"\(kid)\"}"))
+                == nil
+        )
+    }
+
+    @Test(
+        "A header that demands or hints at anything else is refused",
+        arguments: [
+            ("\"crit\":[\"x\"],\"x\":1", .unsupportedCriticalHeader), ("\"crit\":[]", .unsupportedCriticalHeader),
+            ("\"crit\":\"exp\"", .unsupportedCriticalHeader), ("\"crit\":[1]", .unsupportedCriticalHeader),
+            ("\"crit\":[\"alg\"]", .unsupportedCriticalHeader), ("\"crit\":null", .unsupportedCriticalHeader),
+            ("\"crit\":[\"b64\"],\"b64\":false", .unsupportedCriticalHeader),
+            ("\"crit\":[\"x\",\"x\"],\"x\":1", .unsupportedCriticalHeader),
+            ("\"b64\":false", .unsupportedCriticalHeader), ("\"b64\":true", .unsupportedCriticalHeader),
+            ("\"typ\":\"at+jwt\"", .notAnIDToken), ("\"typ\":\"logout+jwt\"", .notAnIDToken),
+            ("\"typ\":\"dpop+jwt\"", .notAnIDToken), ("\"typ\":\"secevent+jwt\"", .notAnIDToken),
+            ("\"typ\":\"jwt\"", .notAnIDToken), ("\"typ\":\"\"", .notAnIDToken), ("\"typ\":1", .notAnIDToken),
+            ("\"typ\":null", .notAnIDToken), ("\"typ\":\"JWT2\"", .notAnIDToken), ("\"cty\":\"JWT\"", .notAnIDToken),
+            ("\"zip\":\"DEF\"", .notAnIDToken), ("\"enc\":\"A128GCM\"", .notAnIDToken), ("\"p2c\":1", .notAnIDToken),
+            ("\"p2s\":\"a\"", .notAnIDToken), ("\"alg\":\"RS256\"", .malformedToken),
+            ("\"alg\":\"none\"", .malformedToken), ("\"\\u0061lg\":\"none\"", .malformedToken),
+            ("\"kid\":\"x\"", .malformedToken), ("\"x\":{\"a\":1,\"a\":1}", .malformedToken),
+        ] as [(String, TokenRejection.Code)]
+    )
+    func extensions(member: String, code: TokenRejection.Code) throws {
+        let header = "{\"alg\":\"RS256\",\"kid\":\"\(StandInKeys.current.keyID)\",\(member)}"
+        #expect(try Login.rejection(of: Login.token(header: header))?.code == code)
+    }
+
+    @Test(
+        "A key the token brings along is never read",
+        arguments: [
+            "\"jku\":\"http://127.0.0.1:1/keys\"", "\"x5u\":\"http://127.0.0.1:1/x\"", "\"x5c\":[\"MIIB\"]",
+            "\"jwk\":{\"kty\":\"RSA\",\"n\":\"AQAB\",\"e\":\"AQAB\"}", "\"x5t\":\"abc\"", "\"jku\":[1,2]",
+        ]
+    )
+    func embeddedKeys(member: String) throws {
+        let header = "{\"alg\":\"RS256\",\"kid\":\"\(StandInKeys.current.keyID)\",\(member)}"
+        // Signed by the published key the token is good, signed by another it is not.
+        #expect(try Login.rejection(of: Login.token(header: header)) == nil)
+        let forged = try StandInKeys.stranger.mint(header: Array(header.utf8), payload: Login.claims.payload)
+        #expect(try Login.rejection(of: forged) == .invalidSignature(.mismatch))
+    }
+
+    @Test(
+        "The key ID must be a string that is not empty",
+        arguments: ["", ",\"kid\":\"\"", ",\"kid\":1", ",\"kid\":null", ",\"kid\":[\"a\"]"]
+    )
+    func keyIDs(member: String) throws {
+        #expect(try Login.rejection(of: Login.token(header: "{\"alg\":\"RS256\"\(member)}")) == .missingKeyID)
+    }
+
+    @Test(
+        "A key ID is a name and nothing else",
+        arguments: [
+            "../../../../../dev/null", "/dev/null", "x' UNION SELECT 'key", "key.pem|sleep 10", "\\u0000", "\\n",
+            "http://evil/keys", "*", "%00", "é",
+        ]
+    )
+    func hostileKeyIDs(keyID: String) throws {
+        let header = "{\"alg\":\"RS256\",\"kid\":\"\(keyID)\"}"
+        let rejection = try Login.rejection(of: Login.token(header: header))
+        #expect(rejection?.code == .unknownKey)
+        let detail = rejection?.detail ?? ""
+        #expect(detail.utf8.allSatisfy { (0x20...0x7E).contains($0) })
+    }
+
+    @Test("An unknown key tells its ID for a refetch, unless no key could have it")
+    func unknownKey() throws {
+        func keyID(of length: Int) throws -> ([UInt8], TokenRejection?) {
+            let workspace = VerificationWorkspace()
+            let header = "{\"alg\":\"RS256\",\"kid\":\"" + String(repeating: "k", count: length) + "\"}"
+            let token = Array(try Login.token(header: header).utf8)
+            do throws(TokenRejection) {
+                let value = Array(Login.nonce.utf8)
+                let none: [UInt8] = []
+                _ = try Login.sharedVerifier.judge(
+                    token.span,
+                    binding: .nonce,
+                    value: value.span,
+                    appID: none.span,
+                    keys: VerificationKeys(StandInKeys.set),
+                    now: Login.sharedNow,
+                    workspace: workspace
+                )
+                return ([], nil)
+            } catch {
+                return (workspace.keyID, error)
+            }
+        }
+        let (short, shortRejection) = try keyID(of: 256)
+        #expect(short.count == 256 && shortRejection?.code == .unknownKey)
+        let (long, longRejection) = try keyID(of: 257)
+        #expect(long.isEmpty && longRejection?.code == .unknownKey)
+        #expect((longRejection?.detail.utf8.count ?? 999) < 200)
+    }
+
+    @Test("A set without keys is an outage, not the token's fault")
+    func noKeys() throws {
+        let token = try StandInKeys.current.mint(Login.claims)
+        let rejection = try Login.rejection(of: token, keys: StandInKeys.makeSet([]))
+        #expect(rejection == .keysUnavailable && rejection?.code == .keysUnavailable)
+    }
+
+    @Test("Each published key verifies its own tokens, and no other's")
+    func keyChoice() throws {
+        #expect(try Login.rejection(of: StandInKeys.previous.mint(Login.claims)) == nil)
+        let swapped = try StandInKeys.previous.mint(header: StandInKeys.current.header, payload: Login.claims.payload)
+        #expect(try Login.rejection(of: swapped) == .invalidSignature(.mismatch))
+        #expect(try Login.rejection(of: StandInKeys.stranger.mint(Login.claims))?.code == .unknownKey)
+        let token = try StandInKeys.previous.mint(Login.claims)
+        #expect(try Login.rejection(of: token, keys: StandInKeys.makeSet([StandInKeys.current]))?.code == .unknownKey)
+    }
+
+    @Test("A JWS that carries nothing is no id token")
+    func emptyPayload() throws {
+        #expect(try Login.rejection(of: Login.token(payload: "")) == .malformedToken(.emptyPart(.payload)))
+    }
+}

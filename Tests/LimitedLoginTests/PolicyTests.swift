@@ -1,0 +1,61 @@
+import LimitedLogin
+import Testing
+
+@Suite("A policy")
+struct PolicyTests {
+    @Test("The defaults are Facebook's two issuers, a minute of skew and a required binding")
+    func defaults() throws {
+        let policy = try VerificationPolicy(appIDs: ["1"])
+        #expect(policy.issuers == ["https://www.facebook.com", "https://facebook.com"])
+        #expect(policy.clockSkewSeconds == 60 && policy.maximumTokenAgeSeconds == nil)
+        #expect(policy.binding == .required && policy.tracking == .any)
+    }
+
+    @Test(
+        "An app ID is visible ASCII of at most 128 bytes",
+        arguments: ["", " ", "1 2", "1\n", "é", "1\u{0}", String(repeating: "1", count: 129)]
+    )
+    func appIDs(appID: String) {
+        #expect(throws: VerificationPolicyError.invalidAppID(appID)) { try VerificationPolicy(appIDs: ["1", appID]) }
+    }
+
+    @Test(
+        "An issuer is an https URL, or http on a loopback host",
+        arguments: [
+            "", "facebook.com", "http://www.facebook.com", "https://", "https://a b", "ftp://x",
+            "http://127.0.0.1.evil",
+            "http://localhost.evil", "HTTPS://x", "https://\u{E9}",
+        ]
+    )
+    func invalidIssuers(issuer: String) {
+        #expect(throws: VerificationPolicyError.invalidIssuer(issuer)) {
+            try VerificationPolicy(appIDs: ["1"], issuers: [issuer])
+        }
+    }
+
+    @Test(
+        "Stand-ins on the same machine may be issuers",
+        arguments: ["http://127.0.0.1", "http://localhost:8080", "http://[::1]:1/x", "https://issuer.example"]
+    )
+    func issuers(issuer: String) throws {
+        #expect(try VerificationPolicy(appIDs: ["1"], issuers: [issuer]).issuers == [issuer])
+    }
+
+    @Test("What cannot be meant is refused with a sentence")
+    func refusals() {
+        let errors: [VerificationPolicyError] = [
+            .noAppID, .invalidAppID("a b"), .noIssuer, .invalidIssuer("x"), .clockSkewOutOfRange(301),
+            .maximumTokenAgeOutOfRange(0),
+        ]
+        #expect(throws: errors[0]) { try VerificationPolicy(appIDs: []) }
+        #expect(throws: errors[2]) { try VerificationPolicy(appIDs: ["1"], issuers: []) }
+        #expect(throws: errors[4]) { try VerificationPolicy(appIDs: ["1"], clockSkewSeconds: 301) }
+        #expect(throws: VerificationPolicyError.clockSkewOutOfRange(-1)) {
+            try VerificationPolicy(appIDs: ["1"], clockSkewSeconds: -1)
+        }
+        #expect(throws: errors[5]) { try VerificationPolicy(appIDs: ["1"], maximumTokenAgeSeconds: 0) }
+        for error in errors {
+            #expect(error.description.count > 20 && error.description.hasSuffix("."))
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import LimitedLogin
+import StandInIssuer
+import TestSupport
+import Testing
+
+@Suite("The Profile")
+struct ProfileTests {
+    private func profile(_ claim: String, _ json: String) throws -> Profile {
+        try Login.verify(Login.token(claim, json)).profile
+    }
+
+    @Test(
+        "A birthday has three shapes, and any other text is none",
+        arguments: [
+            ("01/02/1990", .date(year: 1990, month: 1, day: 2)), ("12/31/0001", .date(year: 1, month: 12, day: 31)),
+            ("02/29/2000", .date(year: 2000, month: 2, day: 29)),
+            ("02\\/28\\/1900", .date(year: 1900, month: 2, day: 28)),
+            ("01/02", .dayOfYear(month: 1, day: 2)), ("02/29", .dayOfYear(month: 2, day: 29)), ("1990", .year(1990)),
+            ("02/29/1900", nil), ("02/29/2001", nil), ("02/30", nil), ("13/01", nil), ("00/01", nil), ("01/00", nil),
+            ("04/31", nil), ("01/32/1990", nil), ("0000", nil), ("01/01/0000", nil), ("1/2/1990", nil),
+            ("1990-01-02", nil),
+            ("01-02-1990", nil), ("01/02/19x0", nil), ("x1/02", nil), ("01/x2", nil), ("", nil), ("01/02/1990 ", nil),
+            ("１９９０", nil),
+        ] as [(String, Birthday?)]
+    )
+    func birthdays(text: String, birthday: Birthday?) throws {
+        #expect(try profile("user_birthday", "\"\(text)\"").birthday == birthday)
+    }
+
+    @Test("A birthday is spelt as OpenID Connect spells it")
+    func birthdaySpelling() {
+        #expect(Birthday.date(year: 1990, month: 1, day: 2).description == "1990-01-02")
+        #expect(Birthday.date(year: 7, month: 11, day: 22).description == "0007-11-22")
+        #expect(Birthday.dayOfYear(month: 2, day: 29).description == "0000-02-29")
+        #expect(Birthday.year(1990).description == "1990")
+    }
+
+    @Test(
+        "An age range needs a bound, none negative, the lower below the upper",
+        arguments: [
+            ("{\"min\":21}", 21, nil), ("{\"max\":17}", nil, 17), ("{\"min\":13,\"max\":17}", 13, 17),
+            ("{\"min\":0}", 0, nil),
+            ("{\"min\":18,\"max\":20,\"x\":1}", 18, 20),
+        ] as [(String, Int?, Int?)]
+    )
+    func ageRanges(json: String, minimum: Int?, maximum: Int?) throws {
+        let range = try profile("user_age_range", json).ageRange
+        #expect(range != nil && range?.minimum == minimum && range?.maximum == maximum)
+    }
+
+    @Test(
+        "Any other age range is dropped, and the token is good",
+        arguments: [
+            "{}", "{\"min\":21,\"max\":21}", "{\"min\":22,\"max\":21}", "{\"min\":-1}", "{\"max\":-1}",
+            "{\"min\":\"21\"}",
+            "{\"min\":21,\"max\":null}", "{\"min\":null}", "{\"min\":1e30}", "{\"min\":21,\"max\":true}", "21", "[21]",
+            "null",
+        ]
+    )
+    func invalidAgeRanges(json: String) throws {
+        let profile = try profile("user_age_range", json)
+        #expect(profile.ageRange == nil && !profile.permissions.contains(.userAgeRange))
+    }
+
+    @Test("A place needs its ID and its name, both strings", arguments: ["user_hometown", "user_location"])
+    func places(claim: String) throws {
+        func place(_ json: String) throws -> Profile.Place? {
+            let profile = try profile(claim, json)
+            return claim == "user_hometown" ? profile.hometown : profile.location
+        }
+        let found = try place("{\"id\":\"1\",\"name\":\"S\\u00e3o\",\"x\":2}")
+        #expect(found?.id == "1" && found?.name == "São")
+        for json in [
+            "{\"id\":1,\"name\":\"a\"}", "{\"id\":\"1\"}", "{\"name\":\"a\"}", "{}", "\"a\"", "[\"1\",\"a\"]",
+            "{\"id\":\"1\",\"name\":null}",
+        ] {
+            #expect(try place(json) == nil)
+        }
+    }
+
+    @Test("Friends are kept when there are none, and dropped when one is no string")
+    func friends() throws {
+        #expect(try profile("user_friends", "[]").friendIDs == [])
+        #expect(try profile("user_friends", "[]").permissions == [.userFriends])
+        #expect(try profile("user_friends", "[\"1\",\"\\u0032\"]").friendIDs == ["1", "2"])
+        for json in ["[1]", "[\"1\",2]", "[[\"1\"]]", "\"1\"", "{}", "null", "[null]"] {
+            #expect(try profile("user_friends", json).friendIDs == nil)
+        }
+    }
+
+    @Test(
+        "A fact of the wrong type is dropped and the token is good",
+        arguments: [
+            "name", "given_name", "middle_name", "family_name", "email", "picture", "user_link", "user_gender",
+            "user_birthday",
+        ],
+        ["5", "null", "[\"x\"]", "{}", "true"]
+    )
+    func wrongTypes(claim: String, json: String) throws {
+        let profile = try profile(claim, json)
+        #expect(profile.permissions.isEmpty)
+        #expect(profile.name == nil && profile.firstName == nil && profile.middleName == nil && profile.lastName == nil)
+        #expect(profile.email == nil && profile.imageURL == nil && profile.linkURL == nil && profile.gender == nil)
+        #expect(profile.birthday == nil)
+    }
+
+    @Test(
+        "Each permission shows by its claims",
+        arguments: [
+            ("name", "\"x\"", [.publicProfile]), ("picture", "\"x\"", [.publicProfile]), ("email", "\"x\"", [.email]),
+            ("user_age_range", "{\"min\":21}", [.userAgeRange]), ("user_birthday", "\"1990\"", [.userBirthday]),
+            ("user_friends", "[]", [.userFriends]), ("user_gender", "\"x\"", [.userGender]),
+            ("user_hometown", "{\"id\":\"1\",\"name\":\"x\"}", [.userHometown]), ("user_link", "\"x\"", [.userLink]),
+            ("user_location", "{\"id\":\"1\",\"name\":\"x\"}", [.userLocation]),
+        ] as [(String, String, [Permission])]
+    )
+    func permissions(claim: String, json: String, permissions: [Permission]) throws {
+        let token = try Login.verify(Login.token(claim, json))
+        #expect(token.profile.permissions == permissions)
+        #expect(token.missingPermissions(among: permissions).isEmpty)
+        #expect(permissions.allSatisfy { $0.claims.map(\.rawValue).contains(claim) })
+    }
+
+    @Test("Permissions asked for are missing when no claim shows them, unless none could")
+    func missingPermissions() throws {
+        let token = try Login.verify(StandInKeys.current.mint(Login.claims))
+        #expect(
+            token.missingPermissions(among: [.email, .userMessengerContact, .gamingProfile]) == [
+                .email, .gamingProfile,
+            ]
+        )
+        let gaming = try Login.verify(Login.token("name", "\"x\""))
+        #expect(gaming.missingPermissions(among: [.gamingProfile, .gamingUserPicture]) == [.gamingUserPicture])
+        let full = try Login.verify(StandInKeys.current.mint(Login.fullClaims))
+        #expect(full.missingPermissions(among: Permission.allCases).isEmpty)
+    }
+
+    @Test("The limited scope has twelve permissions and no other")
+    func scope() {
+        #expect(Permission.allCases.count == 12)
+        #expect(Permission.allCases.allSatisfy { Permission.isLimitedScope($0.rawValue) })
+        for name in ["user_likes", "openid", "", "Email", "emai", "email ", "user_photos", "pages_show_list"] {
+            #expect(!Permission.isLimitedScope(name))
+        }
+        let bits = Permission.allCases.map { PermissionSet($0).rawValue }
+        #expect(Set(bits).count == 12 && bits.allSatisfy { $0.nonzeroBitCount == 1 })
+        #expect(PermissionSet.unverifiable.permissions == [.userMessengerContact])
+        #expect(Permission.userMessengerContact.claims.isEmpty)
+        #expect(Permission.gamingProfile.claims == [.name] && Permission.gamingUserPicture.claims.contains(.picture))
+    }
+
+    @Test("A login is checked before anyone is asked")
+    func configuration() throws {
+        let login = try LoginConfiguration(permissions: ["email", "user_friends"], nonce: "n")
+        #expect(login.permissions == [.email, .userFriends] && login.nonce.value == "n")
+        #expect(try LoginConfiguration(permissions: []).nonce != LoginConfiguration(permissions: []).nonce)
+        #expect(throws: LoginConfigurationError.outsideLimitedScope("user_likes")) {
+            try LoginConfiguration(permissions: ["email", "user_likes"])
+        }
+        #expect(throws: LoginConfigurationError.repeatedPermission(.email)) {
+            try LoginConfiguration(permissions: ["email", "email"])
+        }
+        #expect(throws: LoginConfigurationError.invalidNonce) { try LoginConfiguration(permissions: [], nonce: "a b") }
+        #expect("\(LoginConfigurationError.outsideLimitedScope("user_likes"))".contains("user_likes"))
+        #expect("\(LoginConfigurationError.repeatedPermission(.email))".contains("email"))
+        #expect("\(LoginConfigurationError.invalidNonce)".contains("nonce"))
+    }
+}

@@ -1,0 +1,94 @@
+import LimitedLogin
+import StandInIssuer
+import TestSupport
+import Testing
+
+@Suite("The times of a token")
+struct TimeTests {
+    private let now = Login.now
+
+    @Test("A token is good until the last moment before its expiry and the skew")
+    func expiration() throws {
+        let token = try StandInKeys.current.mint(Login.claims)
+        let end = now - 5 + 3600
+        #expect(try Login.rejection(of: token, at: end) == nil)
+        #expect(try Login.rejection(of: token, at: end + 59) == nil)
+        #expect(try Login.rejection(of: token, at: end + 60)?.code == .expired)
+        let strict = try Login.verifier(skew: 0)
+        #expect(try Login.rejection(of: token, with: strict, at: end - 1) == nil)
+        #expect(try Login.rejection(of: token, with: strict, at: end)?.code == .expired)
+    }
+
+    @Test("A token from the future is refused beyond the skew")
+    func issuance() throws {
+        func rejection(_ claim: String, _ offset: Int64) throws -> TokenRejection? {
+            try Login.rejection(of: Login.token(claim, "\(now + offset)"))
+        }
+        for claim in ["iat", "nbf"] {
+            #expect(try rejection(claim, 60) == nil)
+            #expect(try rejection(claim, 61)?.code == .notYetValid)
+            #expect(try rejection(claim, 61)?.claim == claim)
+        }
+        #expect(try rejection("nbf", -100_000) == nil)
+    }
+
+    @Test("A token older than the policy allows is refused, though it has not expired")
+    func age() throws {
+        let token = try StandInKeys.current.mint(Login.claims)
+        let verifier = try Login.verifier(maximumAge: 600)
+        #expect(try Login.rejection(of: token, with: verifier, at: now - 5 + 660) == nil)
+        #expect(try Login.rejection(of: token, with: verifier, at: now - 5 + 661)?.code == .tooOld)
+        #expect(try Login.rejection(of: token, at: now - 5 + 661) == nil)
+    }
+
+    @Test(
+        "A time that is no number from 0 to 2^53 is malformed (CVE-2026-25537)",
+        arguments: ["exp", "iat", "nbf"],
+        [
+            "\"1700003595\"", "\"\"", "null", "true", "[]", "{}", "[1700003595]", "-1", "-0.5", "1e19", "1e308",
+            "9007199254740993", "9223372036854775807", "9223372036854775808", "99999999999999999999",
+            "9007199254740992.5", "-9223372036854775808", "1e16",
+        ]
+    )
+    func malformed(claim: String, json: String) throws {
+        let rejection = try Login.rejection(of: Login.token(claim, json))
+        #expect(rejection?.code == .malformedClaim && rejection?.claim == claim)
+    }
+
+    @Test(
+        "Every legal spelling of a time is read",
+        arguments: [
+            "1700003595", "1700003595.0", "1.700003595e9", "1700003595.25", "17000035950E-1", "9007199254740992",
+        ]
+    )
+    func spellings(json: String) throws {
+        #expect(try Login.rejection(of: Login.token("exp", json)) == nil)
+    }
+
+    @Test(
+        "A fraction counts",
+        arguments: [
+            ("1699999940.5", nil), ("1699999939.5", .expired), ("0", .expired), ("-0", .expired), ("1.5", .expired),
+        ] as [(String, TokenRejection.Code?)]
+    )
+    func fractions(json: String, code: TokenRejection.Code?) throws {
+        #expect(try Login.rejection(of: Login.token("exp", json))?.code == code)
+    }
+
+    @Test("A number beyond a double makes the whole payload malformed")
+    func beyondDouble() throws {
+        #expect(try Login.rejection(of: Login.token("exp", "1e400"))?.code == .malformedToken)
+    }
+
+    @Test("A date holds 0 to 2^53 seconds and nothing else")
+    func dates() {
+        #expect(NumericDate(secondsSince1970: -1 as Int64) == nil)
+        #expect(NumericDate(secondsSince1970: Int64.max) == nil)
+        #expect(NumericDate(secondsSince1970: Double.nan) == nil)
+        #expect(NumericDate(secondsSince1970: Double.infinity) == nil)
+        #expect(NumericDate(secondsSince1970: -0.5) == nil)
+        #expect(NumericDate(secondsSince1970: 9_007_199_254_740_994.0) == nil)
+        #expect(NumericDate(secondsSince1970: 9_007_199_254_740_992 as Int64)?.wholeSeconds == 9_007_199_254_740_992)
+        #expect(NumericDate(secondsSince1970: 1.75)?.wholeSeconds == 1)
+    }
+}

@@ -1,0 +1,128 @@
+import Networking
+import TestSupport
+import Testing
+
+@Suite("The server at its limits")
+struct HTTPServerLimitTests {
+    static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    @Test("At the limit the connection idle longest makes room")
+    func oldestIdle() async throws {
+        var limits = HTTPServerLimits()
+        limits.connections = 3
+        let server = try TestServer(limits: limits)
+        let clients = try (0..<3).map { _ in try BlockingClient(server.address) }
+        for client in clients { #expect(client.exchange(Self.get)?.status == 200) }
+        // The first is used once more, so the second is now idle longest.
+        #expect(clients[0].exchange(Self.get)?.status == 200)
+        let fourth = try BlockingClient(server.address)
+        #expect(fourth.exchange(Self.get)?.status == 200)
+        #expect(clients[1].read().end != .timedOut)
+        #expect(clients[0].exchange(Self.get)?.status == 200)
+        #expect(clients[2].exchange(Self.get)?.status == 200)
+        #expect(server.waitUntil { $0.closed(.limit) == 1 })
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("Where none is idle a new connection gets 503 with Retry-After, and a health check its answer")
+    func overLimit() async throws {
+        var limits = HTTPServerLimits()
+        limits.connections = 2
+        limits.reservedConnections = 1
+        let server = try TestServer(limits: limits)
+        let parked = try (0..<2).map { _ in try BlockingClient(server.address) }
+        for client in parked { client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n") }
+        #expect(server.waitUntil { $0.parked == 2 })
+        let refused = try #require(try BlockingClient(server.address).exchange(Self.get))
+        #expect(refused.status == 503)
+        #expect(refused["retry-after"] == "1")
+        #expect(refused["connection"] == "close")
+        #expect(server.waitUntil { $0.open == 2 })
+        let health = try BlockingClient(server.address).exchange("GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(health?.status == 200)
+        server.server.wakeParked()
+        for client in parked { #expect(client.readResponses(1).first?.text == "woken") }
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("A request too slow to end makes room at the limit")
+    func slowRequest() async throws {
+        var limits = HTTPServerLimits()
+        limits.connections = 1
+        limits.slowRequestAge = .milliseconds(20)
+        let server = try TestServer(limits: limits)
+        let slow = try BlockingClient(server.address)
+        slow.send("GET / HT")
+        #expect(server.waitUntil { $0.open == 1 && $0.idle == 0 })
+        var status: Int?
+        for _ in 0..<100 where status != 200 {
+            status = try BlockingClient(server.address).exchange(Self.get)?.status
+        }
+        #expect(status == 200)
+        #expect(slow.read().end != .timedOut)
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("10,000 requests in one write are all answered, the last with close")
+    func hugePipeline() async throws {
+        let server = try TestServer()
+        let client = try BlockingClient(server.address)
+        let bytes = Array(String(repeating: Self.get, count: 10_000).utf8)
+        // The answers fill the buffers long before the last request is out, so they are read meanwhile.
+        #expect(TestResponse.count(client.sendInterleaved(bytes)) == 10_000)
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("A reader that never reads is closed, and holds little memory until then")
+    func neverReads() async throws {
+        var limits = HTTPServerLimits()
+        limits.writeStall = .milliseconds(100)
+        let server = try TestServer(limits: limits)
+        let client = try BlockingClient(server.address)
+        let post = Array("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 16000\r\n\r\n".utf8)
+        let body = [UInt8](repeating: 0x61, count: 16_000)
+        #expect(client.sendUntilClosed(post + body))
+        #expect(server.waitUntil { $0.closed(.writeStalled) == 1 })
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("Connections that reset leave nothing behind")
+    func resetChurn() async throws {
+        let plan = FaultPlan(.accept, 0..<0, errorNumber: 0)
+        let server = try TestServer(faults: plan)
+        for number in 0..<2_000 {
+            let client = try BlockingClient(server.address)
+            client.send(number % 3 == 0 ? "GET / HT" : Self.get)
+            client.reset()
+        }
+        #expect(server.waitUntil { $0.accepted == 2_000 && $0.open == 0 })
+        // Epoll set, wake descriptor, spare descriptor and listener.
+        #expect(plan.openDescriptors == 4)
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("A parked client that resets is dropped at once")
+    func parkedReset() async throws {
+        let server = try TestServer()
+        let client = try BlockingClient(server.address)
+        client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(server.waitUntil { $0.parked == 1 })
+        client.reset()
+        #expect(server.waitUntil { $0.closed(.disconnected) == 1 && $0.open == 0 })
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("An idle server does not wake up")
+    func idle() async throws {
+        let plan = FaultPlan(.accept, 0..<0, errorNumber: 0)
+        let server = try TestServer(workerCount: 2, faults: plan)
+        let client = try BlockingClient(server.address)
+        #expect(client.exchange(Self.get)?.status == 200)
+        #expect(server.waitUntil { $0.idle == 1 })
+        let before = plan.count(.wait)
+        // Nothing is waited for here: the time itself is what is measured.
+        try await Task.sleep(for: .milliseconds(400))
+        #expect(plan.count(.wait) - before <= 1)
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+}

@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""Sends the requests this server accepts to other servers, and asks why two or more of them refuse one.
+
+Usage: http_differential.py [SERVER], the test server of this package (by default that of the debug build).
+Peers that are not installed are named and left out. Exit code 1 where a refusal has no explanation below.
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CASES = os.path.join(ROOT, "..", "shared", "http-cases")
+
+# Why this server accepts what two peers refuse: what the bytes look like, and the reason.
+EXPLANATIONS = [
+    (lambda raw: max(map(len, raw.split(b"\r\n"))) > 4000,
+     "Peers bound a field line by 8 KiB or less; this server takes 32 KiB, since gateways forward cookies."),
+    (lambda raw: re.match(rb"(GET|HEAD) ", raw) and re.search(rb"content-length: *[1-9]", raw, re.I),
+     "RFC 9110 9.3.1 lets GET have content; it is read, so that it is never taken for a request."),
+    (lambda raw: re.match(rb"[A-Z]+ https?://", raw, re.I),
+     "RFC 9112 3.2.2: absolute-form must be accepted, and Host is then ignored, whatever it says."),
+    (lambda raw: re.search(rb"host: *[^\r]*(%|=|_|\.\.|:\r)", raw, re.I) or re.search(rb"host: *\.\r", raw, re.I)
+     or re.search(rb"host: *[a0-9.]+:1234\r", raw, re.I),
+     "RFC 3986 3.2.2: a registered name may hold these bytes; names are not resolved here, only compared."),
+    (lambda raw: re.search(rb"if-modified-since", raw, re.I),
+     "Conditional fields mean nothing to this server's resources, so a repeated one is not looked at."),
+    (lambda raw: raw.startswith(b"\r\n") or re.search(rb"\r\n\r\n[^\r]*\r\n[A-Z]+ ", raw),
+     "RFC 9112 2.2: an empty line before a request line is ignored."),
+    (lambda raw: re.search(rb"\r\n\r\n(abcd)?[^\r\n]+$", raw),
+     "An unfinished request follows the answered one; at the stream's end peers refuse it, this server closes."),
+]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for(port, process):
+    for _ in range(200):
+        if process.poll() is not None:
+            return False
+        try:
+            socket.create_connection(("127.0.0.1", port), 0.2).close()
+            return True
+        except OSError:
+            time.sleep(0.05)
+    return False
+
+
+def write(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def nginx(folder, port):
+    path = write(folder, "nginx.conf", f"""daemon off; error_log {folder}/nginx.log; pid {folder}/nginx.pid;
+        events {{}} http {{ access_log off; client_body_temp_path {folder}/b; proxy_temp_path {folder}/p;
+        fastcgi_temp_path {folder}/f; uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
+        upstream back {{ server 127.0.0.1:{PLAIN['port']}; }}
+        server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://back/; proxy_method GET;
+        proxy_ignore_client_abort on; }} }} }}""")
+    return ["nginx", "-c", path, "-e", os.path.join(folder, "nginx.log")]
+
+
+def haproxy(folder, port):
+    path = write(folder, "haproxy.cfg", f"""global
+  maxconn 200
+defaults
+  mode http
+  timeout client 2s
+  timeout server 2s
+  timeout connect 2s
+  timeout http-request 2s
+  option http-buffer-request
+frontend test
+  bind 127.0.0.1:{port}
+  http-request return status 200
+""")
+    return ["haproxy", "-db", "-f", path]
+
+
+def apache(folder, port):
+    modules = "/usr/lib/apache2/modules"
+    load = "\n".join(f"LoadModule {name}_module {modules}/mod_{name}.so"
+                     for name in ("mpm_event", "authz_core", "dir") if os.path.exists(f"{modules}/mod_{name}.so"))
+    os.makedirs(os.path.join(folder, "root"), exist_ok=True)
+    path = write(folder, "apache.conf", f"""{load}
+ServerName localhost
+Listen 127.0.0.1:{port}
+PidFile {folder}/apache.pid
+ErrorLog {folder}/apache.log
+DocumentRoot {folder}/root
+User nobody
+Group nogroup
+""")
+    return ["apache2", "-f", path, "-DFOREGROUND"]
+
+
+def lighttpd(folder, port):
+    path = write(folder, "lighttpd.conf", f"""server.document-root = "{folder}"
+server.bind = "127.0.0.1"
+server.port = {port}
+""")
+    return ["lighttpd", "-D", "-f", path]
+
+
+def gunicorn(folder, port):
+    write(folder, "application.py", """def application(environ, start_response):
+    environ["wsgi.input"].read()
+    start_response("200 OK", [("Content-Length", "0")])
+    return [b""]
+""")
+    return ["gunicorn", "--chdir", folder, "--bind", f"127.0.0.1:{port}", "--threads", "4", "--log-level", "critical",
+            "application:application"]
+
+
+def h11(folder, port):
+    path = write(folder, "h11_server.py", """import h11, socketserver, sys
+class Handler(socketserver.BaseRequestHandler):
+    def handle(self):
+        self.request.settimeout(2)
+        connection = h11.Connection(h11.SERVER)
+        def send(event):
+            data = connection.send(event)
+            if data: self.request.sendall(data)
+        try:
+            while True:
+                event = connection.next_event()
+                if event is h11.NEED_DATA:
+                    data = self.request.recv(65536)
+                    connection.receive_data(data)
+                elif isinstance(event, h11.EndOfMessage):
+                    send(h11.Response(status_code=200, headers=[("Content-Length", "0")]))
+                    send(h11.EndOfMessage())
+                    if connection.our_state is h11.MUST_CLOSE: return
+                    connection.start_next_cycle()
+                elif isinstance(event, h11.ConnectionClosed) or event is h11.PAUSED:
+                    return
+        except h11.RemoteProtocolError as error:
+            if connection.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+                send(h11.Response(status_code=error.error_status_hint, headers=[("Connection", "close")]))
+        except OSError:
+            pass
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+""")
+    return [sys.executable if h11_python() is None else h11_python(), path, str(port)]
+
+
+def h11_python():
+    for python in (sys.executable, "/usr/bin/python3"):
+        if python and subprocess.run([python, "-c", "import h11"], capture_output=True, check=False).returncode == 0:
+            return python
+    return None
+
+
+PLAIN = {}
+PEERS = {"nginx": nginx, "haproxy": haproxy, "apache2": apache, "lighttpd": lighttpd, "gunicorn": gunicorn, "h11": h11}
+
+
+def is_installed(name):
+    return h11_python() is not None if name == "h11" else shutil.which(name) is not None
+
+
+def exchange(port, raw):
+    """The status lines that come back, and whether the connection ended."""
+    received = b""
+    try:
+        with socket.create_connection(("127.0.0.1", port), 2) as client:
+            client.settimeout(1.5)
+            client.sendall(raw)
+            client.shutdown(socket.SHUT_WR)
+            while True:
+                data = client.recv(65536)
+                if not data:
+                    break
+                received += data
+    except OSError:
+        pass
+    statuses = [int(status) for status in re.findall(rb"HTTP/1\.[01] (\d{3})", received)]
+    return [status for status in statuses if status >= 200]
+
+
+# Statuses that speak of the message itself; 404, 405 or 501 for a method speak of the resource.
+REFUSALS = {400, 411, 413, 414, 417, 426, 431, 505}
+
+
+def main():
+    if not os.path.isdir(CASES):
+        print("SKIPPED: ../shared/http-cases is not there")
+        return 0
+    server = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, ".build", "debug", "http11-probe-server")
+    peers = {name: make for name, make in PEERS.items() if is_installed(name)}
+    for name in PEERS:
+        if name not in peers:
+            print(f"SKIPPED: {name} is not installed")
+    if len(peers) < 2:
+        print("SKIPPED: fewer than two peers are installed")
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        return compare(server, peers, folder)
+
+
+def compare(server, peers, folder):
+    processes, ports = [], {}
+    try:
+        PLAIN["port"] = ports["this"] = free_port()
+        processes.append(subprocess.Popen([server, f"127.0.0.1:{ports['this']}", "1", "agreeable"], stdout=subprocess.DEVNULL))
+        if not wait_for(ports["this"], processes[-1]):
+            print(f"{server} does not start")
+            return 1
+        for name, make in peers.items():
+            ports[name] = free_port()
+            own = os.path.join(folder, name)
+            os.makedirs(own)
+            os.chmod(own, 0o755)
+            process = subprocess.Popen(make(own, ports[name]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            processes.append(process)
+            if not wait_for(ports[name], process):
+                print(f"SKIPPED: {name} does not start")
+                del ports[name]
+        return judge(ports)
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait()
+
+
+def judge(ports):
+    accepted = explained = 0
+    unexplained = []
+    used = {}
+    for path in sorted(glob.glob(os.path.join(CASES, "*.json"))):
+        with open(path, encoding="utf-8") as file:
+            cases = json.load(file)
+        for case in cases:
+            if case.get("same_bytes_as"):
+                continue
+            raw = case["raw"].encode("latin-1")
+            ours = exchange(ports["this"], raw)
+            # CONNECT is refused with 501, as is a transfer coding.
+            if not ours or any(status in REFUSALS or status >= 500 for status in ours):
+                continue
+            accepted += 1
+            refusing = []
+            for name in ports:
+                if name == "this":
+                    continue
+                theirs = exchange(ports[name], raw)
+                if not theirs or any(status in REFUSALS for status in theirs):
+                    refusing.append(f"{name} {theirs}")
+            if len(refusing) < 2:
+                continue
+            reason = next((reason for predicate, reason in EXPLANATIONS if predicate(raw)), None)
+            if reason:
+                explained += 1
+                used[reason] = used.get(reason, 0) + 1
+            else:
+                unexplained.append((case["name"], raw[:200], refusing))
+    print(f"peers: {', '.join(name for name in ports if name != 'this')}")
+    print(f"{accepted} cases accepted; two or more peers refuse {explained + len(unexplained)} of them")
+    for reason, count in used.items():
+        print(f"  {count:3d}  {reason}")
+    for name, raw, refusing in unexplained:
+        print(f"UNEXPLAINED: {name}\n  {raw!r}\n  refused by {'; '.join(refusing)}")
+    return 1 if unexplained else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Runs the commands of README.md as a reader would, and judges what they answer.
+
+usage: readme_test.py [NAME...]     (default: every command but `test`, which is the test run itself)
+
+A shell block without a name, or with one this script does not know, is a failure: it would be a
+command that nothing runs.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+from readme_command import command
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+START_SECONDS = 600  # a build from nothing comes first
+STOP_SECONDS = 20
+PROFILE = {
+    "user_id", "name", "first_name", "middle_name", "last_name", "email", "image_url", "link_url", "friend_ids",
+    "birthday", "age_range", "hometown", "location", "gender", "permissions", "is_limited",
+}
+
+
+class Failure(Exception):
+    pass
+
+
+class Running:
+    """A command in a process group of its own, with its output read as it comes."""
+
+    def __init__(self, text: str) -> None:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("LIMITED_LOGIN_")}
+        self.process = subprocess.Popen(
+            ["bash", "-c", text], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
+        )
+        self.lines: list[str] = []
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+    def output(self) -> str:
+        return "\n".join(self.lines)
+
+    def wait_until(self, what: str, holds) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not holds():
+            if self.process.poll() is not None:
+                raise Failure(f"ended with {self.process.returncode} before {what}:\n{self.output()[-2000:]}")
+            if time.monotonic() > deadline:
+                raise Failure(f"no {what} after {START_SECONDS} s:\n{self.output()[-2000:]}")
+            time.sleep(0.1)
+
+    def stop(self, with_signal: signal.Signals) -> None:
+        os.killpg(self.process.pid, with_signal)
+        try:
+            code = self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise Failure(f"still runs {STOP_SECONDS} s after {with_signal.name}") from None
+        if code != 0:
+            raise Failure(f"exit code {code} after {with_signal.name}:\n{self.output()[-2000:]}")
+
+
+@contextlib.contextmanager
+def running(name: str) -> Iterator[Running]:
+    program = Running(command(name, README.read_text(encoding="utf-8")))
+    try:
+        yield program
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(program.process.pid, signal.SIGKILL)
+        program.process.wait()
+
+
+def status(url: str) -> int:
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return 0
+
+
+def check_profile(answer: dict) -> None:
+    missing = PROFILE - answer["profile"].keys()
+    if missing:
+        raise Failure(f"the profile lacks {', '.join(sorted(missing))}")
+
+
+def check_demo() -> str:
+    with running("demo") as demo:
+        demo.wait_until("the demonstration's lines", lambda: any("Control-C" in line for line in demo.lines))
+        outcomes = []
+        promised = None
+        for line in list(demo.lines):
+            title = re.fullmatch(r"# (.*) -> (\d{3}) (\w+)", line)
+            if title:
+                promised = title.groups()
+            elif line.startswith("curl -") and promised:
+                printed = subprocess.run(shlex.split(line), capture_output=True, text=True, timeout=30, check=True).stdout
+                body, code = printed.rstrip("\n").rsplit("\n", 1)
+                answer = json.loads(body)
+                outcome = answer.get("code", "accepted")
+                if (code, outcome) != promised[1:]:
+                    raise Failure(f"{promised[0]}: answered {code} {outcome}, promised {' '.join(promised[1:])}")
+                if outcome == "accepted":
+                    check_profile(answer)
+                outcomes.append(outcome)
+                promised = None
+            elif line.startswith("curl -"):
+                subprocess.run([*shlex.split(line), "--fail"], capture_output=True, timeout=30, check=True)
+        wanted = {"accepted", "expired", "invalid_audience", "nonce_mismatch", "invalid_signature", "unknown_key"}
+        if not wanted <= set(outcomes):
+            raise Failure(f"the demonstration shows {outcomes}, not all of {sorted(wanted)}")
+        demo.stop(signal.SIGINT)
+    return f"{len(outcomes)} requests answered as promised"
+
+
+def check_example() -> str:
+    with running("example") as example:
+        if example.process.wait(START_SECONDS) not in (0, -signal.SIGTERM):
+            raise Failure(f"exit code {example.process.returncode}:\n{example.output()[-2000:]}")
+        example.reader.join(STOP_SECONDS)
+        answers = [line[line.index('{"authentication_token"') :] for line in example.lines if '{"authentication_token"' in line]
+        if len(answers) != 1:
+            raise Failure(f"no answer of /verify in:\n{example.output()[-2000:]}")
+        answer = json.JSONDecoder().raw_decode(answers[0])[0]
+        seen = (answer["profile"]["name"], answer["profile"]["email"], answer["missing_permissions"])
+        if seen != ("Jane Doe", "jane@example.com", ["user_birthday"]):
+            raise Failure(f"answered {seen}")
+    return "a minted token is accepted and its permissions are told"
+
+
+def check_serve() -> str:
+    with running("serve") as service:
+        service.wait_until("an answer on /livez", lambda: status("http://127.0.0.1:8080/livez") == 200)
+        service.stop(signal.SIGTERM)
+    return "it serves, and stops with exit code 0"
+
+
+CHECKS = {"demo": check_demo, "example": check_example, "serve": check_serve}
+
+
+def unknown_commands(readme: str) -> list[str]:
+    """Shell blocks that nothing would run."""
+    fences = re.findall(r"^(.*)\n+```(?:sh|bash|shell|console)$", readme, re.MULTILINE)
+    names = [re.fullmatch(r"<!-- command: (\w+) -->", line) for line in fences]
+    return [
+        line or "(no line before it)"
+        for line, name in zip(fences, names)
+        if not name or name.group(1) not in CHECKS.keys() | {"test"}
+    ]
+
+
+def main() -> None:
+    unknown = unknown_commands(README.read_text(encoding="utf-8"))
+    if unknown:
+        sys.exit("README.md has shell blocks that nothing runs, after these lines:\n" + "\n".join(unknown))
+    failed = False
+    for name in sys.argv[1:] or CHECKS:
+        began = time.monotonic()
+        try:
+            print(f"README command {name}: ok: {CHECKS[name]()} ({time.monotonic() - began:.0f} s)", flush=True)
+        except (Failure, subprocess.SubprocessError, KeyError, ValueError) as error:
+            print(f"README command {name}: FAILED: {error}", flush=True)
+            failed = True
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+package import HTTP1
+package import Networking
+
+/// Answers 200 without a body to everything, so that any other status is the server's own.
+package final class AgreeableHandler: HTTPRequestHandler {
+    package init() {}
+
+    package func receiveHead(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> HeadDecision {
+        .readBody(atMost: .max)
+    }
+
+    package func receiveRequest(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        body: Span<UInt8>,
+        visit: RequestVisit,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> RequestDecision {
+        .respond
+    }
+
+    package func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse) {}
+}

@@ -1,0 +1,153 @@
+package import Networking
+
+/// Drives one connection's state machine as a worker would, without a socket and with a clock that only tests move.
+package final class ConnectionDriver {
+    package let engine: ConnectionEngine
+    package let connection: Connection
+    /// The present; starts far enough from zero that nothing lies before the clock's start.
+    package private(set) var now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
+    /// Everything the client received.
+    package private(set) var received: [UInt8] = []
+    /// Why the connection was closed; nil while it is open.
+    package private(set) var closed: ConnectionCloseCause?
+    /// True once the server ended its direction.
+    package private(set) var writeIsShut = false
+    /// How many bytes the client's side still takes; nil: any number.
+    package var room: Int?
+    private var pending: [UInt8] = []
+    private var unread: [UInt8] = []
+    private var inputIsOver = false
+
+    package init(
+        limits: HTTPServerLimits = HTTPServerLimits(),
+        handler: any HTTPRequestHandler = ProbeHandler(),
+        isOverLimit: Bool = false
+    ) {
+        engine = ConnectionEngine(limits: limits, worker: 0, handler: handler)
+        engine.waitingSince = now
+        engine.unixSeconds = 784_111_777
+        connection = engine.open(id: 1, descriptor: -1, isOverLimit: isOverLimit, now: now)
+    }
+
+    /// The responses so far.
+    package var responses: [TestResponse] { TestResponse.parseAll(received) }
+
+    /// The statuses of the responses so far.
+    package var statuses: [Int] { responses.map(\.status) }
+
+    /// The bytes of the final responses: interim ones left out, since whether they are sent depends on timing.
+    package var finalBytes: [UInt8] {
+        let interim = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
+        var rest = received[...]
+        var result: [UInt8] = []
+        while let byte = rest.first {
+            if rest.starts(with: interim) {
+                rest = rest.dropFirst(interim.count)
+            } else {
+                result.append(byte)
+                rest = rest.dropFirst()
+            }
+        }
+        return result
+    }
+
+    /// Bytes arrive. They are read in pieces of what one receive takes, and only while the machine waits for input.
+    package func send(_ bytes: [UInt8]) {
+        unread += bytes
+        deliver()
+    }
+
+    /// As above, for bytes that may have waited since an earlier moment.
+    package func send(_ text: String, waitingSince: MonotonicInstant) {
+        engine.waitingSince = waitingSince
+        perform(engine.received(connection, Array(text.utf8).span, now: now))
+    }
+
+    /// Text arrives.
+    package func send(_ text: String) { send(Array(text.utf8)) }
+
+    /// The client ends its direction.
+    package func endInput() {
+        inputIsOver = true
+        if closed == nil, connection.interest == .hangUp { perform(engine.inputEnded(connection, now: now)) }
+        deliver()
+    }
+
+    private func deliver() {
+        while closed == nil, connection.interest == .input {
+            if unread.isEmpty {
+                if inputIsOver { perform(engine.inputEnded(connection, now: now)) }
+                return
+            }
+            let piece = Array(unread.prefix(engine.limits.receiveBytes))
+            unread.removeFirst(piece.count)
+            engine.waitingSince = now
+            perform(engine.received(connection, piece.span, now: now))
+        }
+    }
+
+    /// Wakes a parked request.
+    package func wake() {
+        perform(engine.wake(connection, now: now))
+        deliver()
+    }
+
+    /// Time passes; deadlines on the way are met at their moment.
+    package func advance(by duration: Duration) {
+        let end = now + duration
+        while closed == nil, connection.deadline <= end {
+            now = max(now, connection.deadline)
+            engine.waitingSince = now
+            perform(engine.deadlinePassed(connection, now: now))
+            deliver()
+        }
+        now = end
+        engine.waitingSince = now
+    }
+
+    /// The client takes `count` more bytes of output that waits.
+    package func drain(_ count: Int) {
+        room = (room ?? 0) + count
+        flush()
+    }
+
+    private func perform(_ first: ConnectionEngine.Step) {
+        var step = first
+        while true {
+            if case .close(let cause) = step {
+                engine.output.removeAll()
+                closed = cause
+                return
+            }
+            if !engine.output.isEmpty {
+                pending += engine.output
+                engine.output.removeAll()
+                if connection.isWriting {
+                    step = .wait
+                } else {
+                    let next = transfer()
+                    if next != .wait || step != .resume { step = next }
+                    if case .close = step { continue }
+                }
+            }
+            if step == .shutdownWrite { writeIsShut = true }
+            guard step == .resume, !connection.isWriting else { return }
+            step = engine.resume(connection, now: now)
+        }
+    }
+
+    private func flush() {
+        if connection.isWriting { perform(transfer()) }
+        deliver()
+    }
+
+    private func transfer() -> ConnectionEngine.Step {
+        let count = min(pending.count, room ?? .max)
+        received += pending[..<count]
+        pending.removeFirst(count)
+        if let room { self.room = room - count }
+        if pending.isEmpty { return engine.outputSent(connection, now: now) }
+        engine.outputBlocked(connection, sent: count, now: now)
+        return .wait
+    }
+}

@@ -187,19 +187,21 @@ check_stranger() {
 }
 blind_log_names_certificate() { podman logs "$name-blind" 2>&1 | grep -qi certificate; }
 
-# A thousand connections within the memory limit; wrk is not everywhere, and its absence is said.
+# A thousand connections within the memory limit. On one slow core the service may say 503 to some of
+# them (overloaded); it may never refuse a good token. wrk is not everywhere, and its absence is said.
 check_load() {
+  local good busy wrong
   if ! command -v wrk >/dev/null; then
     echo 'image: SKIPPED: load within the memory limit (wrk is not installed)'
     return
   fi
   verify "$nonce" "$(python3 "$helper" mint "$work" "$app_id" "$nonce")" >/dev/null
-  printf 'wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\nwrk.body = io.open("%s"):read("*a")\n' \
-    "$work/request.json" >"$work/verify.lua"
-  wrk --threads 1 --connections 1000 --duration 5s --script "$work/verify.lua" "http://127.0.0.1:$port/verify" >"$work/wrk"
-  grep -E 'requests in|Socket errors|Non-2xx|Requests/sec' "$work/wrk" | sed 's/^ */image: load: /'
-  grep -q 'requests in' "$work/wrk" || fail 'no load was made'
-  ! grep -q 'Non-2xx' "$work/wrk" || fail 'a good token was refused under load'
+  wrk --threads 1 --connections 1000 --duration 5s --script "$root/Tests/Scripts/image/verify.lua" \
+    "http://127.0.0.1:$port/verify" -- "$work/request.json" >"$work/wrk"
+  read -r good busy wrong < <(sed -n 's/^answers: //p' "$work/wrk")
+  echo "image: load: $good accepted, $busy told 503, $wrong wrong; $(grep 'Requests/sec' "$work/wrk")"
+  [ "${wrong:-1}" = 0 ] || fail 'a good token was refused under load'
+  [ "$good" -gt "$busy" ] || fail 'more requests were turned away than answered'
   expect 'killed for its memory' "$(inspect '{{.State.OOMKilled}}')" false
   expect 'healthy after the load' "$(status_of "http://127.0.0.1:$port/readyz")" 200
 }

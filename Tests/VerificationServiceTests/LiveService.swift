@@ -31,7 +31,10 @@ final class LiveService: Sendable {
         let cache = try JWKSetCache(sources: [source], limits: limits)
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
         let core = ServiceCore(
-            verifier: TokenVerifier(policy: try VerificationPolicy(appIDs: [InProcessService.appID])),
+            settings: RuntimeSettings(
+                verifier: TokenVerifier(policy: try VerificationPolicy(appIDs: [InProcessService.appID])),
+                clients: nil
+            ),
             cache: cache,
             metrics: ServiceMetrics(factory: registry),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },

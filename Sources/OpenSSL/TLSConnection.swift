@@ -53,11 +53,13 @@ internal import COpenSSL
         let parameters = unsafe SSL_get0_param(pointer)
         if unsafe X509_VERIFY_PARAM_set1_ip_asc(parameters, hostName) == 1 { return }
         ERR_clear_error()
+        // The root's dot is part of neither SNI (RFC 6066, 3) nor a certificate's name.
+        let name = hostName.hasSuffix(".") ? String(hostName.dropLast()) : hostName
         // No partial wildcards, and no fall-back to the subject's common name (RFC 9525, 2 and 6.3).
         let flags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS) | UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
         unsafe SSL_set_hostflags(pointer, flags)
-        guard unsafe SSL_set1_host(pointer, hostName) == 1,
-            unsafe COpenSSL_SSL_set_host_name(pointer, hostName) == 1
+        guard unsafe SSL_set1_host(pointer, name) == 1,
+            unsafe COpenSSL_SSL_set_host_name(pointer, name) == 1
         else { throw .failure(of: "the host name", in: nil) }
     }
 }

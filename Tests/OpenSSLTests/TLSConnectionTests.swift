@@ -86,7 +86,8 @@ struct TLSConnectionTests {
     @Test(
         "A host name is matched by the certificate's names alone",
         arguments: [
-            ("localhost", true), ("LOCALHOST", true), ("127.0.0.1", true), ("::1", true), ("issuer.test", true),
+            ("localhost", true), ("localhost.", true), ("LOCALHOST", true), ("127.0.0.1", true), ("::1", true),
+            ("issuer.test", true),
             ("127.0.0.2", false), ("elsewhere.example", false), ("localhost.example", false), ("host", false),
             ("::2", false),
         ]

@@ -14,8 +14,10 @@ struct FuzzHTTP {
         case "http-request": result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzRequest) }
         case "http-connection":
             result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzConnection) }
+        case "http-response": result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzResponse) }
+        case "url": result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzURL) }
         default:
-            print("FUZZ_TARGET is one of http-request, http-connection")
+            print("FUZZ_TARGET is one of http-request, http-connection, http-response, url")
             result = 2
         }
         exit(result)

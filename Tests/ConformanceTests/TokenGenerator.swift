@@ -3,7 +3,7 @@ import OpenSSL
 import StandInIssuer
 import TestSupport
 
-/// Makes tokens that are good, or bent in one or more places, from a seed: the same ones in every run.
+/// Makes tokens that are good, or bent in one or more places: the same bends in every run, under fresh keys.
 struct TokenGenerator {
     static let appID = "1234567890123456"
     static let nonce = "0B6F5C35-92C1-4E5C-9D0C-5B5F7A3C2D11"

@@ -1,0 +1,67 @@
+import JOSE
+import LimitedLogin
+import StandInIssuer
+import TestSupport
+import Testing
+
+@Suite("The door for bytes")
+struct ByteDoorTests {
+    @Test("Both doors tell the same facts, and the ranges may be copied into JSON as they stand")
+    func sameFacts() throws {
+        let text = try StandInKeys.current.mint(Login.fullClaims)
+        let owned = try Login.verify(text)
+        let workspace = VerificationWorkspace()
+        let token = Array(text.utf8)
+        let nonce = Array(Login.nonce.utf8)
+        let appID = Array(Login.appID.utf8)
+        let claims = try Login.sharedVerifier.judge(
+            token.span,
+            binding: .nonce,
+            value: nonce.span,
+            appID: appID.span,
+            keys: VerificationKeys(StandInKeys.set),
+            now: Login.sharedNow,
+            workspace: workspace
+        )
+        let payload = workspace.payload
+        func value(_ range: Range<Int>?) -> String? { range.map { JSONText.value(payload.span, $0) } }
+        #expect(value(claims.issuer) == owned.authenticationToken.issuer)
+        #expect(value(claims.audience) == Login.appID)
+        #expect(value(claims.subject) == Login.userID)
+        #expect(value(claims.tokenID) == owned.authenticationToken.tokenID)
+        #expect(value(claims.nonce) == Login.nonce)
+        #expect(String(decoding: workspace.header[claims.keyID], as: UTF8.self) == StandInKeys.current.keyID)
+        #expect(workspace.keyID == Array(StandInKeys.current.keyID.utf8))
+        #expect(claims.issuedAt < claims.expiresAt)
+        #expect(value(claims.name) == owned.profile.name && value(claims.firstName) == owned.profile.firstName)
+        #expect(value(claims.middleName) == "Q." && value(claims.lastName) == owned.profile.lastName)
+        #expect(value(claims.email) == owned.profile.email && value(claims.imageURL) == owned.profile.imageURL)
+        #expect(value(claims.linkURL) == owned.profile.linkURL && value(claims.gender) == "female")
+        #expect(value(claims.hometown?.name) == owned.profile.hometown?.name)
+        #expect(value(claims.location?.id) == owned.profile.location?.id)
+        #expect(claims.friendIDs.map { String(decoding: payload[$0], as: UTF8.self) } == "[\"1122\",\"3344\",\"5566\"]")
+        #expect(claims.permissions.permissions == owned.profile.permissions)
+        // The text between the quotes keeps the issuer's escapes.
+        let email = claims.email.map { String(decoding: payload[$0], as: UTF8.self) }
+        #expect(email == "zo\\u00eb\\u0040example.com")
+        #expect(claims.missingPermissions(among: [.init(.email), .init(.userMessengerContact)]) == [])
+    }
+
+    @Test("What is missing is told without the permissions no token can show")
+    func missing() throws {
+        let token = Array(try StandInKeys.current.mint(Login.claims).utf8)
+        let nonce = Array(Login.nonce.utf8)
+        let none: [UInt8] = []
+        let claims = try Login.sharedVerifier.judge(
+            token.span,
+            binding: .nonce,
+            value: nonce.span,
+            appID: none.span,
+            keys: VerificationKeys(StandInKeys.set),
+            now: Login.sharedNow,
+            workspace: VerificationWorkspace()
+        )
+        let asked: PermissionSet = [.init(.email), .init(.userLocation), .init(.userMessengerContact)]
+        #expect(claims.missingPermissions(among: asked).permissions == [.email, .userLocation])
+    }
+}

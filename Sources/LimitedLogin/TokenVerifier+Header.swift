@@ -40,6 +40,7 @@ extension TokenVerifier {
         guard let node = header.keyID, buffers.headerDocument.kind(node) == .string,
             !buffers.headerDocument.range(node).isEmpty
         else { throw .missingKeyID }
+        buffers.keyID.removeAll(keepingCapacity: true)
         buffers.headerDocument.appendString(node, in: buffers.header, to: &buffers.keyID)
     }
 

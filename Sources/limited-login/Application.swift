@@ -22,7 +22,7 @@ struct Application {
         let cache = try KeyCacheFactory.make(configuration) { event in keyEvents.record(event) }
         let process = ProcessMetrics(factory: registry)
         let core = ServiceCore(
-            verifier: TokenVerifier(policy: try Self.policy(configuration)),
+            settings: try Self.settings(configuration),
             cache: cache,
             metrics: ServiceMetrics(factory: registry),
             logger: logger,
@@ -46,6 +46,19 @@ struct Application {
         let server = server
         cache.onUpdate { server.wakeParked() }
         process.observe(server: server, cache: cache)
+    }
+
+    /// What a reload can change: the policy and the clients.
+    static func settings(_ configuration: ServiceConfiguration) throws(StartError) -> RuntimeSettings {
+        var clients: ClientKeys?
+        if let file = configuration.clientKeysFile {
+            do throws(ConfigurationError) {
+                clients = try ClientKeys(path: file)
+            } catch {
+                throw StartError(error.description)
+            }
+        }
+        return RuntimeSettings(verifier: TokenVerifier(policy: try policy(configuration)), clients: clients)
     }
 
     /// What the verifier is told; every value was bounded by the configuration already.

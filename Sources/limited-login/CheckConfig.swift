@@ -21,6 +21,7 @@ struct CheckConfig: ParsableCommand {
         do throws(StartError) {
             // Building it opens the certificate file and judges the URLs, as a start would.
             _ = try KeyCacheFactory.make(loaded.configuration) { _ in }
+            _ = try Application.settings(loaded.configuration)
         } catch {
             throw Exit.refusing(error.description)
         }

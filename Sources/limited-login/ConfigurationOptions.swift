@@ -3,7 +3,7 @@ internal import FoundationEssentials
 internal import VerificationService
 
 /// The flags of the service: one for each `ConfigurationKey`, all optional, all above the environment and the file.
-struct ConfigurationOptions: ParsableArguments {
+struct ConfigurationOptions: ParsableArguments, Sendable {
     @Option(name: .customLong("config"), help: "The configuration file (default: config/limited-login.json, if there).")
     var file: String?
 
@@ -23,6 +23,7 @@ struct ConfigurationOptions: ParsableArguments {
     @Option(help: .key(.maxTokenAgeSeconds)) var maxTokenAgeSeconds: String?
     @Option(help: .key(.binding)) var binding: String?
     @Option(help: .key(.tracking)) var tracking: String?
+    @Option(help: .key(.clientKeysFile)) var clientKeysFile: String?
     @Option(help: .key(.drainDelaySeconds)) var drainDelaySeconds: String?
     @Option(help: .key(.logLevel)) var logLevel: String?
     @Option(help: .key(.logFormat)) var logFormat: String?
@@ -35,7 +36,8 @@ struct ConfigurationOptions: ParsableArguments {
             .jwksMaximumTTLSeconds: jwksMaximumTtlSeconds, .jwksMaxStaleSeconds: jwksMaxStaleSeconds,
             .listen: listen, .adminListen: adminListen, .workers: workers, .clockSkewSeconds: clockSkewSeconds,
             .maxTokenAgeSeconds: maxTokenAgeSeconds, .binding: binding, .tracking: tracking,
-            .drainDelaySeconds: drainDelaySeconds, .logLevel: logLevel, .logFormat: logFormat,
+            .clientKeysFile: clientKeysFile, .drainDelaySeconds: drainDelaySeconds, .logLevel: logLevel,
+            .logFormat: logFormat,
         ]
         return all.compactMapValues { $0 }
     }

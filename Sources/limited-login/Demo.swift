@@ -42,7 +42,7 @@ struct Demo: AsyncParsableCommand {
             let demonstration = try Demonstration(issuer: issuer, now: WallClock.unixSeconds())
             try issuer.start()
             let configuration = try serviceConfiguration(issuer: issuer.address ?? issuerAddress)
-            let application = try Application(configuration, logger: LoggingSetup.bootstrap(configuration))
+            let application = try Application(configuration, logger: LoggingSetup.bootstrap(configuration).logger)
             let service = ServerService(application: application) {
                 Self.print(demonstration, application, issuer)
             }

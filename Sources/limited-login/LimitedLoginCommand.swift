@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import FoundationEssentials
+internal import OpenSSL
 
 /// The root command; every subcommand has a file of its own.
 struct LimitedLoginCommand: AsyncParsableCommand {
@@ -15,6 +16,7 @@ struct LimitedLoginCommand: AsyncParsableCommand {
         version: BuildInformation.version,
         subcommands: [
             Serve.self, Demo.self, Issuer.self, Verify.self, Keys.self, CheckConfig.self, HealthCheck.self,
+            ClientKey.self,
         ]
     )
 }
@@ -23,6 +25,7 @@ struct LimitedLoginCommand: AsyncParsableCommand {
 @main
 enum Main {
     static func main() async {
+        ProcessExit.leavesOpenSSLInPlace()
         let arguments = Array(CommandLine.arguments.dropFirst())
         do {
             var command = try LimitedLoginCommand.parseAsRoot(arguments)

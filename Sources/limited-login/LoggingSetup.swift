@@ -4,9 +4,9 @@ internal import VerificationService
 
 /// Bootstraps swift-log once, as the configuration asks.
 enum LoggingSetup {
-    /// The logger of the whole program.
-    static func bootstrap(_ configuration: ServiceConfiguration) -> Logger {
-        let level = Logger.Level(rawValue: configuration.logLevel) ?? .info
+    /// The logger of the whole program, and the switch of its level.
+    static func bootstrap(_ configuration: ServiceConfiguration) -> (logger: Logger, level: LogLevelSwitch) {
+        let level = LogLevelSwitch(Logger.Level(rawValue: configuration.logLevel) ?? .info)
         let format: LineLogHandler.Format =
             switch configuration.logFormat {
             case "json": .json
@@ -18,6 +18,6 @@ enum LoggingSetup {
                 StandardError.write(line: line)
             }
         }
-        return Logger(label: "limited-login")
+        return (Logger(label: "limited-login"), level)
     }
 }

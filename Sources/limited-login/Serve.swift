@@ -8,7 +8,8 @@ internal import VerificationService
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Runs the service: POST /verify, /livez, /readyz, /healthz.",
-        discussion: "SIGTERM drains and stops with exit code 0; a second one ends at once."
+        discussion:
+            "SIGTERM drains and stops with exit code 0; a second one ends at once. SIGHUP re-reads the configuration."
     )
 
     @OptionGroup var options: ConfigurationOptions
@@ -21,11 +22,13 @@ struct Serve: AsyncParsableCommand {
             throw Exit.refusing("\(error)")
         }
         do {
-            let application = try Application(
-                loaded.configuration,
-                logger: LoggingSetup.bootstrap(loaded.configuration)
-            )
-            try await Lifecycle.run([ServerService(application: application)])
+            let (logger, level) = LoggingSetup.bootstrap(loaded.configuration)
+            let application = try Application(loaded.configuration, logger: logger)
+            let options = options
+            let reload = ReloadService(application: application, logLevel: level) {
+                () throws(ConfigurationError) in try options.load()
+            }
+            try await Lifecycle.run([reload, ServerService(application: application)])
         } catch let error as StartError {
             throw Exit.refusing(error.description)
         }

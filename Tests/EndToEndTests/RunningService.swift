@@ -10,12 +10,18 @@ final class RunningService {
     let adminAddress: SocketAddress
 
     /// Starts the service and waits until it listens.
-    init(jwksURL: String, environment: [String: String] = [:], arguments: [String] = []) throws {
+    init(
+        jwksURL: String,
+        environment: [String: String] = [:],
+        arguments: [String] = [],
+        withAppID: Bool = true
+    ) throws {
         var variables = [
             "LIMITED_LOGIN_APP_IDS": RunningService.appID, "LIMITED_LOGIN_JWKS_URLS": jwksURL,
             "LIMITED_LOGIN_LISTEN": "127.0.0.1:0", "LIMITED_LOGIN_ADMIN_LISTEN": "127.0.0.1:0",
             "LIMITED_LOGIN_LOG_FORMAT": "json",
         ]
+        if !withAppID { variables["LIMITED_LOGIN_APP_IDS"] = nil }
         variables.merge(environment) { _, new in new }
         process = try ServiceProcess(["serve"] + arguments, environment: variables)
         try #require(process.waitForError("\"message\":\"listening\""), "\(process.errorText)")

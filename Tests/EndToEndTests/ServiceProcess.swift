@@ -111,6 +111,16 @@ final class ServiceProcess {
         return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
     }
 
+    /// Waits until standard error holds a text so many times; false when it never does.
+    func waitForErrors(_ count: Int, of text: String, seconds: Double = 30) -> Bool {
+        written.wait(seconds) { _, errors in
+            String(decoding: errors, as: UTF8.self).components(separatedBy: text).count > count ? true : nil
+        } ?? false
+    }
+
+    /// Sends a signal.
+    func signal(_ number: Int32) { Foundation.kill(process.processIdentifier, number) }
+
     /// Sends SIGTERM.
     func terminate() { process.terminate() }
 

@@ -82,14 +82,14 @@ struct IssuerFault: Sendable, CustomTestStringConvertible {
         IssuerFault(
             testDescription: "a hang in the handshake",
             manner: { _ in .silent },
-            sentence: "the time ran out while handshaking",
-            timeout: .milliseconds(300)
+            sentence: "the time ran out",
+            timeout: .milliseconds(500)
         ),
         IssuerFault(
             testDescription: "a hang after connect",
             script: { _, peer in peer.waitUntilClosed() },
-            sentence: "the time ran out while receiving",
-            timeout: .milliseconds(300)
+            sentence: "the time ran out",
+            timeout: .milliseconds(500)
         ),
         IssuerFault(
             testDescription: "a slow drip",
@@ -99,8 +99,8 @@ struct IssuerFault: Sendable, CustomTestStringConvertible {
                     every: .milliseconds(20)
                 )
             },
-            sentence: "the time ran out while receiving",
-            timeout: .milliseconds(300)
+            sentence: "the time ran out",
+            timeout: .milliseconds(500)
         ),
         IssuerFault(
             testDescription: "a 1 GB body",

@@ -72,6 +72,20 @@ struct IssuerFaultTests {
         fixture.cache.stop()
     }
 
+    @Test("A port where nobody listens leaves good keys in force, and says so")
+    func refused() async throws {
+        let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in
+            try peer.answer(TestKeySet.json(["good"]))
+        }
+        let fixture = try CacheFixture([try source(port: issuer.port)])
+        await fixture.start()
+        issuer.stop()
+        await fixture.advance(by: .seconds(3300))
+        #expect(fixture.keyIDs == ["good"])
+        #expect(fixture.cache.status.lastError?.contains("Connection refused") == true)
+        fixture.cache.stop()
+    }
+
     @Test("Retry-After is kept within the back-off's maximum, and no request is sent before")
     func retryAfter() async throws {
         let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in
@@ -155,13 +169,13 @@ struct IssuerFaultTests {
             peer.waitUntilClosed()
         }
         defer { issuer.stop() }
-        let fixture = try CacheFixture([try source(port: issuer.port, timeout: .seconds(60))])
+        let fixture = try CacheFixture([try source(port: issuer.port, timeout: .seconds(600))])
         let began = MonotonicClock.now()
         fixture.cache.start()
         for await _ in asked.stream { break }
         fixture.cache.stop()
         await fixture.settle()
-        #expect(MonotonicClock.now().duration(since: began) < .seconds(10))
+        #expect(MonotonicClock.now().duration(since: began) < .seconds(60))
         #expect(fixture.cache.status.lastError?.contains("cancelled") == true)
     }
 

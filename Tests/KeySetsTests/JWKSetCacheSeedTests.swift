@@ -63,7 +63,7 @@ struct JWKSetCacheSeedTests {
         await fixture.start()
         #expect(fixture.cache.epoch == 0)
         #expect(fixture.events.contains { if case .seedIgnored = $0 { true } else { false } })
-        #expect(Array(try Data(contentsOf: URL(filePath: path))) == bytes)
+        #expect(try KeySetFile.read(path: path, byteLimit: 1 << 20)?.bytes == bytes)
         fixture.cache.stop()
     }
 
@@ -84,7 +84,7 @@ struct JWKSetCacheSeedTests {
         let source = StubSource(keySet: TestKeySet.json(["a"]))
         let fixture = try CacheFixture([source], seedFile: path)
         await fixture.start()
-        #expect(Array(try Data(contentsOf: URL(filePath: path))) == TestKeySet.json(["a"]))
+        #expect(try KeySetFile.read(path: path, byteLimit: 1 << 20)?.bytes == TestKeySet.json(["a"]))
         source.setKeySet(TestKeySet.json(["b"]))
         fixture.cache.refreshNow()
         await fixture.settle()

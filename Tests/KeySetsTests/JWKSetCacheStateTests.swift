@@ -181,6 +181,24 @@ struct JWKSetCacheStateTests {
         #expect(state.times?.expiresAt == now + .seconds(3_000))
     }
 
+    @Test("A clock that jumps, forwards by years or back to its start, traps nothing and ends in a usable state")
+    func jumpingClock() {
+        var state = JWKSetCacheState(limits: .init(), jitter: { 0.5 })
+        let moments: [UInt64] = [1 << 40, 5, 1 << 62, 0, .max, 1 << 41, .max - 1, 1 << 40]
+        for nanoseconds in moments {
+            let now = MonotonicInstant(nanoseconds: nanoseconds)
+            _ = state.wake(at: now)
+            _ = state.begin(at: now)
+            _ = state.unknownKeyID(hash: nanoseconds | 1, since: now, at: now)
+            state.end(.failed(retryAfterSeconds: .max), at: now)
+            _ = state.begin(at: now)
+            state.end(.unchanged(.init(remainingSeconds: .max)), at: now)
+            _ = state.nextWake(after: now)
+            _ = state.keysUnavailable(since: .never, at: now)
+        }
+        #expect(state.phase(at: MonotonicInstant(nanoseconds: 1 << 40)) == .fresh)
+    }
+
     @Test("Without keys a request waits for the fetch under way and no longer than its own time")
     func noKeys() {
         var driver = StateDriver()

@@ -190,4 +190,15 @@ struct EnvelopeTests {
     func emptyPayload() throws {
         #expect(try Login.rejection(of: Login.token(payload: "")) == .malformedToken(.emptyPart(.payload)))
     }
+
+    @Test("Signatures alone are verified one after another in one workspace")
+    func signaturesAlone() throws {
+        let workspace = VerificationWorkspace()
+        let keys = VerificationKeys(StandInKeys.set)
+        for minter in [StandInKeys.current, StandInKeys.previous, StandInKeys.current] {
+            let token = Array(try minter.mint(header: minter.header, payload: []).utf8)
+            try Login.sharedVerifier.verifySignature(token.span, keys: keys, workspace: workspace)
+            #expect(workspace.keyID == Array(minter.keyID.utf8))
+        }
+    }
 }

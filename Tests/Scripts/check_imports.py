@@ -26,7 +26,7 @@ ALLOWED = {
     "Networking": PLATFORM | {"HTTP1", "OpenSSL", "Dispatch"},
     "KeySets": PLATFORM - {"CPlatform"} | {"JOSE", "OpenSSL", "Networking", "Dispatch"},
     "StandInIssuer": PLATFORM - {"CPlatform"} | {"JOSE", "OpenSSL", "HTTP1", "Networking", "Dispatch", "FoundationEssentials"},
-    "VerificationService": PLATFORM - {"CPlatform"} | LOGGING | OWN - {"OpenSSL"} | {"Dispatch", "FoundationEssentials"},
+    "VerificationService": PLATFORM - {"CPlatform"} | LOGGING | OWN | {"Dispatch", "FoundationEssentials"},
     "limited-login": PLATFORM - {"CPlatform"} | LOGGING | OWN
     | {"VerificationService", "StandInIssuer", "ArgumentParser", "ServiceLifecycle", "UnixSignals", "Dispatch"}
     | {"FoundationEssentials"},

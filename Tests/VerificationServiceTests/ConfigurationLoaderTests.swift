@@ -101,6 +101,7 @@ struct ConfigurationLoaderTests {
         case .jwksURLs: ("http://127.0.0.1:9/a,https://b.example/", #"["http://127.0.0.1:9/a", "https://b.example/"]"#)
         case .jwksFile: ("/tmp/keys.json", #""/tmp/keys.json""#)
         case .caFile: ("/tmp/ca.pem", #""/tmp/ca.pem""#)
+        case .clientKeysFile: ("/tmp/clients", #""/tmp/clients""#)
         case .listen: ("[::1]:9090", #""[::1]:9090""#)
         case .adminListen: ("127.0.0.1:9091", #""127.0.0.1:9091""#)
         case .binding: ("optional", #""optional""#)

@@ -50,6 +50,7 @@ final class InProcessService {
     init(
         minters: [TokenMinter]? = [StandInKeys.current, StandInKeys.previous],
         policy: VerificationPolicy? = nil,
+        clients: ClientKeys? = nil,
         listener: ListenerRole = .service
     ) async throws {
         source = ScriptedSource(minters)
@@ -57,7 +58,10 @@ final class InProcessService {
         if minters != nil { _ = await cache.refresh() }
         let registry = registry
         core = ServiceCore(
-            verifier: TokenVerifier(policy: try policy ?? VerificationPolicy(appIDs: [Self.appID, "42"])),
+            settings: RuntimeSettings(
+                verifier: TokenVerifier(policy: try policy ?? VerificationPolicy(appIDs: [Self.appID, "42"])),
+                clients: clients
+            ),
             cache: cache,
             metrics: ServiceMetrics(factory: registry),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },

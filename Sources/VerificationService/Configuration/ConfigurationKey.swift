@@ -18,6 +18,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case maxTokenAgeSeconds = "max_token_age_seconds"
     case binding = "binding"
     case tracking = "tracking"
+    case clientKeysFile = "client_keys_file"
     case drainDelaySeconds = "drain_delay_seconds"
     case logLevel = "log_level"
     case logFormat = "log_format"
@@ -59,7 +60,7 @@ extension ConfigurationKey {
     package var kind: ConfigurationKind {
         switch self {
         case .appIDs, .issuers, .jwksURLs: .list
-        case .jwksFile, .caFile, .listen, .adminListen: .text
+        case .jwksFile, .caFile, .clientKeysFile, .listen, .adminListen: .text
         case .jwksTTLSeconds, .jwksMinimumTTLSeconds, .jwksMaximumTTLSeconds: .integer(1...604_800)
         case .jwksMaxStaleSeconds: .integer(0...604_800)
         case .workers: .integer(1...256)
@@ -94,6 +95,7 @@ extension ConfigurationKey {
         case .maxTokenAgeSeconds: "none"
         case .binding: "required"
         case .tracking: "any"
+        case .clientKeysFile: "none: anybody who reaches the listener may call"
         case .drainDelaySeconds: "0"
         case .logLevel: "info"
         case .logFormat: "text on a terminal, else json"
@@ -120,6 +122,7 @@ extension ConfigurationKey {
         case .maxTokenAgeSeconds: "The greatest age of a token since its claim iat."
         case .binding: "Whether each token must be tied to a login by nonce, raw_nonce or subject."
         case .tracking: "Whether tokens that came with an access token (tracking enabled) are accepted."
+        case .clientKeysFile: "A file of the callers' names and the SHA-256 of their keys; without a key, 401."
         case .drainDelaySeconds: "How long the listeners stay open after SIGTERM, while readiness already fails."
         case .logLevel: "The least severity that is logged."
         case .logFormat: "Whether log lines are JSON objects or text."

@@ -36,6 +36,8 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var bindingIsRequired: Bool
     /// Whether only tokens without an access token are accepted.
     package var onlyLimitedTracking: Bool
+    /// The file of the callers that may use the service; nil when anybody may.
+    package var clientKeysFile: String?
     /// How long the listeners stay open after SIGTERM, in seconds.
     package var drainDelaySeconds: Int
     /// The least severity that is logged, by its swift-log name.
@@ -74,6 +76,7 @@ extension ServiceConfiguration {
         maxTokenAgeSeconds = try reader.integer(.maxTokenAgeSeconds)
         bindingIsRequired = try reader.choice(.binding) != "optional"
         onlyLimitedTracking = try reader.choice(.tracking) == "limited"
+        clientKeysFile = try reader.text(.clientKeysFile)
         drainDelaySeconds = try reader.integer(.drainDelaySeconds) ?? 0
         logLevel = try reader.choice(.logLevel) ?? "info"
         logFormat = try reader.choice(.logFormat)

@@ -11,9 +11,16 @@ package struct LineLogHandler: LogHandler {
         case text
     }
 
-    package var logLevel: Logger.Level
+    /// The switch's level, unless a logger was given one of its own.
+    package var logLevel: Logger.Level {
+        get { ownLevel ?? levelSwitch.level }
+        set { ownLevel = newValue }
+    }
+
     package var metadata: Logger.Metadata = [:]
     package var metadataProvider: Logger.MetadataProvider?
+    private var ownLevel: Logger.Level?
+    private let levelSwitch: LogLevelSwitch
     private let label: String
     private let format: Format
     private let write: @Sendable ([UInt8]) -> Void
@@ -21,14 +28,14 @@ package struct LineLogHandler: LogHandler {
     /// - Parameter write: takes one whole line, its line feed included.
     package init(
         label: String,
-        level: Logger.Level,
+        level: LogLevelSwitch,
         format: Format,
         write: @escaping @Sendable ([UInt8]) -> Void
     ) {
         self.label = label
         self.format = format
         self.write = write
-        logLevel = level
+        levelSwitch = level
     }
 
     package subscript(metadataKey key: String) -> Logger.Metadata.Value? {

@@ -6,6 +6,7 @@ package struct ServiceMetrics: Sendable {
     /// The sentence of each metric's `# HELP` line.
     package static let help: [String: String] = [
         "limited_login_verifications_total": "Verdicts on id tokens, by result: accepted, or the code of the refusal.",
+        "limited_login_client_requests_total": "Requests of each configured client.",
         "http_server_request_duration_seconds": "Time from a request's first byte to its encoded answer.",
         "http_server_connections": "Connections open now, by state.",
         "http_server_connections_closed_total": "Connections closed, by cause.",
@@ -38,6 +39,12 @@ package struct ServiceMetrics: Sendable {
     package func countAccepted() { accepted.increment() }
 
     package func countRefused(_ code: ProblemCode) { refused[code]?.increment() }
+
+    /// Counts a request of a configured client; the names come from the operator's file, so they are bounded.
+    package func countRequest(client: String) {
+        Counter(label: "limited_login_client_requests_total", dimensions: [("client", client)], factory: factory)
+            .increment()
+    }
 
     /// The durations of one kind of request; kept by the worker, so that the labels are joined once.
     package func duration(of route: Route, method: HTTPMethod, status: UInt16) -> Timer {

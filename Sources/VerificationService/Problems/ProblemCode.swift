@@ -7,6 +7,7 @@ package enum ProblemCode: Sendable, Hashable {
     case invalidNonce
     case invalidPermission
     case unknownApp
+    case unauthorizedClient
     case notFound
     case methodNotAllowed
     case requestTimeout
@@ -39,7 +40,8 @@ package enum ProblemCode: Sendable, Hashable {
         TokenRejection.Code.allCases.map { ProblemCode($0) }.filter {
             if case .rejectedToken = $0 { true } else { false }
         } + [
-            .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp, .notFound, .methodNotAllowed,
+            .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .notFound,
+            .methodNotAllowed,
             .requestTimeout, .bodyTooLarge, .uriTooLong, .unsupportedMediaType, .expectationFailed,
             .misdirectedRequest, .headersTooLarge, .internalError, .notImplemented, .keysUnavailable, .overloaded,
             .draining, .httpVersionNotSupported,
@@ -53,6 +55,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .invalidNonce: "invalid_nonce"
         case .invalidPermission: "invalid_permission"
         case .unknownApp: "unknown_app"
+        case .unauthorizedClient: "unauthorized_client"
         case .notFound: "not_found"
         case .methodNotAllowed: "method_not_allowed"
         case .requestTimeout: "request_timeout"
@@ -74,7 +77,7 @@ package enum ProblemCode: Sendable, Hashable {
     /// The status code of the answer (RFC 9110 section 15, RFC 6585).
     package var status: Int {
         switch self {
-        case .rejectedToken: 401
+        case .rejectedToken, .unauthorizedClient: 401
         case .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp: 400
         case .notFound: 404
         case .methodNotAllowed: 405
@@ -109,6 +112,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .invalidNonce: "The nonce is malformed"
         case .invalidPermission: "A permission is outside Limited Login's scope"
         case .unknownApp: "The app id is not configured"
+        case .unauthorizedClient: "The caller is not authorized"
         case .notFound: "There is nothing at this path"
         case .methodNotAllowed: "The method is not allowed at this path"
         case .requestTimeout: "The request did not arrive in time"

@@ -1,12 +1,11 @@
 package import KeySets
-package import LimitedLogin
 package import Logging
 internal import Synchronization
 
 /// What all workers share: the policy, the keys, the metrics and whether the service is stopping. Immutable but for
 /// one flag, so that nothing on the request path takes a lock.
 package final class ServiceCore: Sendable {
-    package let verifier: TokenVerifier
+    package let settings: SettingsPublisher
     package let cache: JWKSetCache
     package let metrics: ServiceMetrics
     package let logger: Logger
@@ -16,14 +15,14 @@ package final class ServiceCore: Sendable {
     private let draining = Atomic<Bool>(false)
 
     package init(
-        verifier: TokenVerifier,
+        settings: RuntimeSettings,
         cache: JWKSetCache,
         metrics: ServiceMetrics,
         logger: Logger,
         identifiers: RequestIdentifier,
         exposition: @escaping @Sendable () -> String
     ) {
-        self.verifier = verifier
+        self.settings = SettingsPublisher(settings)
         self.cache = cache
         self.metrics = metrics
         self.logger = logger

@@ -10,6 +10,7 @@ package import Networking
 package final class ServiceHandler: HTTPRequestHandler {
     private let core: ServiceCore
     private let listener: ListenerRole
+    private let workerSettings: WorkerSettings
     private let verifyEndpoint: VerifyEndpoint
     private let health: HealthEndpoint
     private var requestID: [UInt8] = []
@@ -21,7 +22,9 @@ package final class ServiceHandler: HTTPRequestHandler {
     package init(core: ServiceCore, listener: ListenerRole) {
         self.core = core
         self.listener = listener
-        verifyEndpoint = VerifyEndpoint(core: core)
+        let workerSettings = WorkerSettings(publisher: core.settings)
+        self.workerSettings = workerSettings
+        verifyEndpoint = VerifyEndpoint(core: core, workerSettings: workerSettings)
         health = HealthEndpoint(core: core)
         durations = RequestDurations(metrics: core.metrics)
     }
@@ -43,6 +46,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             }
             switch route {
             case .verify:
+                try requireCaller(head, bytes, &response)
                 try VerifyEndpoint.requireJSON(head, bytes: bytes, response: &response)
                 return .readBody(atMost: VerifyEndpoint.bodyLimit)
             case .livez, .readyz, .healthz:
@@ -140,6 +144,32 @@ package final class ServiceHandler: HTTPRequestHandler {
         let isAllowed = route.allows(head.method)
         if !isAllowed || head.method == .options { response.addField(route.allow) }
         if !isAllowed { throw Problem(.methodNotAllowed, "The method is not allowed at this path; see Allow.") }
+    }
+
+    /// Where clients are configured, the caller must be one of them; asked before a byte of the body is read.
+    private func requireCaller(
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ response: inout HTTPResponse
+    ) throws(Problem) {
+        workerSettings.refresh()
+        guard let clients = workerSettings.settings.clients else { return }
+        let key = CallerCredentials.key(head, bytes: bytes)
+        if let key, let client = clients.client(presenting: bytes.extracting(key)) {
+            core.metrics.countRequest(client: clients.names[client])
+            return
+        }
+        core.metrics.countRefused(.unauthorizedClient)
+        // RFC 6750 section 3: no error code where no credentials came.
+        response.addField(
+            key == nil
+                ? "WWW-Authenticate: Bearer realm=\"limited-login\""
+                : "WWW-Authenticate: Bearer realm=\"limited-login\", error=\"invalid_token\""
+        )
+        throw Problem(
+            .unauthorizedClient,
+            "The caller must present its key: Authorization: Bearer, or X-Api-Key."
+        )
     }
 
     /// Refusals are told to the caller; the log has them at debug level, so that a flood of bad tokens cannot fill it.

@@ -10,11 +10,13 @@ final class VerifyEndpoint {
 
     private let core: ServiceCore
     private let workerKeys: WorkerKeys
+    private let workerSettings: WorkerSettings
     private let workspace = VerificationWorkspace()
     private var request = VerifyRequestReader()
 
-    init(core: ServiceCore) {
+    init(core: ServiceCore, workerSettings: WorkerSettings) {
         self.core = core
+        self.workerSettings = workerSettings
         workerKeys = WorkerKeys(cache: core.cache)
     }
 
@@ -73,7 +75,7 @@ final class VerifyEndpoint {
         guard workerKeys.isUsable(at: context.now) else { return try waitForKeys(visit, context) }
         let now = try Self.wallClock()
         do throws(TokenRejection) {
-            let claims = try core.verifier.judge(
+            let claims = try workerSettings.settings.verifier.judge(
                 request.token.span,
                 binding: request.binding,
                 value: request.bindingValue.span,

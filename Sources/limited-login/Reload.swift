@@ -1,0 +1,56 @@
+internal import Logging
+internal import ServiceLifecycle
+internal import UnixSignals
+internal import VerificationService
+
+/// Re-reads the configuration at each SIGHUP: a good one takes effect with the next request, a bad one is refused with
+/// its reason and the old one stays.
+struct ReloadService: Service {
+    let application: Application
+    let logLevel: LogLevelSwitch
+    /// Loads the configuration anew, as the start did.
+    let load: @Sendable () throws(ConfigurationError) -> LoadedConfiguration
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            for await _ in await UnixSignalsSequence(trapping: .sighup) { reload() }
+        }
+    }
+
+    private func reload() {
+        let logger = application.core.logger
+        let reason: String
+        do {
+            let configuration = try load().configuration
+            if let key = Self.keyThatNeedsRestart(application.configuration, configuration) {
+                reason = "a changed \(key.rawValue) takes effect with a restart alone"
+            } else {
+                application.core.settings.publish(try Application.settings(configuration))
+                logLevel.set(Logger.Level(rawValue: configuration.logLevel) ?? .info)
+                logger.notice("configuration reloaded", metadata: ["app_ids": "\(configuration.appIDs.count)"])
+                return
+            }
+        } catch {
+            reason = "\(error)"
+        }
+        logger.error("configuration not reloaded, the old one stays", metadata: ["reason": "\(reason)"])
+    }
+
+    /// The first key whose change a running service cannot follow.
+    private static func keyThatNeedsRestart(
+        _ old: ServiceConfiguration,
+        _ new: ServiceConfiguration
+    ) -> ConfigurationKey? {
+        let fixed: [(ConfigurationKey, Bool)] = [
+            (.jwksURLs, old.jwksURLs == new.jwksURLs), (.jwksFile, old.jwksFile == new.jwksFile),
+            (.caFile, old.caFile == new.caFile), (.jwksTTLSeconds, old.jwksTTLSeconds == new.jwksTTLSeconds),
+            (.jwksMinimumTTLSeconds, old.jwksMinimumTTLSeconds == new.jwksMinimumTTLSeconds),
+            (.jwksMaximumTTLSeconds, old.jwksMaximumTTLSeconds == new.jwksMaximumTTLSeconds),
+            (.jwksMaxStaleSeconds, old.jwksMaxStaleSeconds == new.jwksMaxStaleSeconds),
+            (.listen, old.listen == new.listen), (.adminListen, old.adminListen == new.adminListen),
+            (.workers, old.workers == new.workers), (.logFormat, old.logFormat == new.logFormat),
+            (.drainDelaySeconds, old.drainDelaySeconds == new.drainDelaySeconds),
+        ]
+        return fixed.first { !$0.1 }?.0
+    }
+}

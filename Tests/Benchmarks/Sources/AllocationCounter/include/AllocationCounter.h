@@ -1,0 +1,1 @@
+/* The library has no interface: it is preloaded. */

@@ -1,0 +1,96 @@
+"""Starts and ends the programs that are measured, and reads what the system knows about them."""
+
+import pathlib
+import socket
+import subprocess
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent.parent
+ROOT = HERE.parent.parent
+WORK = HERE / ".build" / "work"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def request(port, text, timeout=2):
+    """One request on a connection of its own; the whole answer as bytes."""
+    with socket.create_connection(("127.0.0.1", port), timeout=timeout) as peer:
+        peer.sendall(text)
+        answer = b""
+        while True:
+            part = peer.recv(65536)
+            if not part:
+                return answer
+            answer += part
+
+
+class Program:
+    """A server under test, on one processor where `cpus` says so."""
+
+    def __init__(self, name, arguments, port, cpus=None, environment=None, probe=None):
+        self.name, self.port = name, port
+        self.log = WORK / f"{name}.log"
+        command = (["taskset", "-c", cpus] if cpus else []) + [str(part) for part in arguments]
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(
+            command, stdout=open(self.log, "w"), stderr=subprocess.STDOUT, env=environment)
+        self.pid = self.process.pid
+        self.probe = probe
+
+    def wait_until_ready(self, seconds=20):
+        """Asks until the answer's status is 200 (or the port is open, without a probe)."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                break
+            try:
+                if self.probe is None:
+                    socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                    return True
+                if b" 200 " in request(self.port, self.probe)[:20]:
+                    return True
+            except OSError:
+                pass
+            time.sleep(0.02)
+        self.stop()
+        return False
+
+    def memory(self):
+        """RssAnon and VmRSS in KiB."""
+        fields = {}
+        for line in open(f"/proc/{self.pid}/status"):
+            name, _, value = line.partition(":")
+            if name in ("RssAnon", "VmRSS"):
+                fields[name] = int(value.split()[0])
+        return fields["RssAnon"], fields["VmRSS"]
+
+    def wakeups(self):
+        """Context switches of all threads: each wake-up of an idle program is one."""
+        total = 0
+        for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
+            for line in (task / "status").read_text().splitlines():
+                if "ctxt_switches" in line:
+                    total += int(line.split()[1])
+        return total
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(15)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+
+def output(*arguments):
+    """What a program prints, or an empty text where it is not there."""
+    try:
+        done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=600)
+    except OSError:
+        return ""
+    return done.stdout + done.stderr

@@ -1,0 +1,151 @@
+"""Distinct tokens in Facebook's wire style, minted by the stand-in issuer once and kept for further runs."""
+
+import base64
+import hashlib
+import http.client
+import http.server
+import json
+import struct
+import subprocess
+import threading
+import time
+
+from .processes import Program, WORK, free_port, request
+
+APP = "1234567890123456"
+DAY = 86_400
+
+
+def decoded(text):
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def claims(index, expires):
+    """A login with every permission of Limited Login granted."""
+    return {
+        "sub": str(10_000_000_000_000_000 + index), "nonce": f"n-{index:06d}-4f0c2a7de1b94b5f",
+        "iat": expires - DAY * 31, "exp": expires, "aud": APP,
+        "email": f"jane.doe.{index}@example.com", "given_name": "Jane", "middle_name": "Quinn",
+        "family_name": f"Doe-{index}", "name": f"Jane Quinn Doe-{index}",
+        "picture": f"https://platform-lookaside.fbsbx.com/platform/profilepic/?asid={index}&height=100&width=100&ext=1",
+        "user_friends": [str(20_000_000_000_000_000 + index + friend) for friend in range(3)],
+        "user_birthday": "01/02/1990", "user_age_range": {"min": 21},
+        "user_link": f"https://www.facebook.com/app_scoped_user_id/{index}/",
+        "user_hometown": {"id": "112233445566778", "name": "Springfield, Oregon"},
+        "user_location": {"id": "108424279189115", "name": "New York, New York"}, "user_gender": "female",
+    }
+
+
+class Tokens:
+    """Minted tokens, the issuer's keys, and a loopback server for the keys."""
+
+    def __init__(self, binary, count):
+        self.file = WORK / f"tokens-{count}.json"
+        if self.file.exists():
+            self.data = json.loads(self.file.read_text())
+        if not self.file.exists() or self.data["expires"] < time.time() + DAY:
+            self.data = self.mint(binary, count)
+            self.file.write_text(json.dumps(self.data))
+        self.tokens = self.data["tokens"]
+        self.subjects = [(entry["nonce"], entry["id_token"]) for entry in self.tokens]
+
+    @staticmethod
+    def mint(binary, count):
+        port = free_port()
+        issuer = Program("issuer", [binary, "issuer", "--listen", f"127.0.0.1:{port}", "--app-id", APP], port)
+        try:
+            if not issuer.wait_until_ready():
+                raise SystemExit("the stand-in issuer does not start")
+            expires = int(time.time()) + 30 * DAY
+            tokens = []
+            client = http.client.HTTPConnection("127.0.0.1", port)
+
+            def post(body):
+                nonlocal client
+                try:
+                    client.request("POST", "/tokens", json.dumps(body), {"Content-Type": "application/json"})
+                    return json.loads(client.getresponse().read())["id_token"]
+                except (OSError, http.client.HTTPException):
+                    # A server ends a connection after so many requests.
+                    client = http.client.HTTPConnection("127.0.0.1", port)
+                    return post(body)
+
+            for index in range(count):
+                body = claims(index, expires)
+                tokens.append({"nonce": body["nonce"], "id_token": post(body)})
+            special = {
+                "expired": post(claims(1, int(time.time()) - 10 * DAY)),
+                "sizes": {str(size): post(claims(2, expires) | {"padding": "x" * max(0, size * 3 // 4 - 1000)})
+                          for size in (1536, 2048, 4096, 8000)},
+                "small": post({"nonce": claims(2, expires)["nonce"], "aud": APP, "exp": expires,
+                               "iat": expires - DAY * 31}),
+            }
+            answer = request(port, b"GET /.well-known/oauth/openid/jwks/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            keys = json.loads(answer.partition(b"\r\n\r\n")[2])
+            return {"expires": expires, "tokens": tokens, "special": special, "jwks": keys}
+        finally:
+            issuer.stop()
+
+    def key_of(self, token):
+        kid = json.loads(decoded(token.split(".")[0]))["kid"]
+        return next(key for key in self.data["jwks"]["keys"] if key["kid"] == kid)
+
+    def write_bare_inputs(self):
+        """The key as PEM, a digest and a signature, for the bare verification."""
+        token = self.tokens[0]["id_token"]
+        key = self.key_of(token)
+        n, e = (int.from_bytes(decoded(key[part]), "big") for part in ("n", "e"))
+
+        def der(tag, content):
+            length = len(content)
+            size = bytes([length]) if length < 128 else bytes([0x82]) + struct.pack(">H", length)
+            return bytes([tag]) + size + content
+
+        integers = b"".join(der(2, number.to_bytes(number.bit_length() // 8 + 1, "big")) for number in (n, e))
+        algorithm = bytes.fromhex("300d06092a864886f70d0101010500")
+        info = der(0x30, algorithm + der(3, b"\0" + der(0x30, integers)))
+        text = base64.encodebytes(info).decode().replace("\n", "")
+        lines = "\n".join(text[at:at + 64] for at in range(0, len(text), 64))
+        (WORK / "key.pem").write_text(f"-----BEGIN PUBLIC KEY-----\n{lines}\n-----END PUBLIC KEY-----\n")
+        signing_input, _, signature = token.rpartition(".")
+        (WORK / "digest").write_bytes(hashlib.sha256(signing_input.encode()).digest())
+        (WORK / "signature").write_bytes(decoded(signature))
+
+    def serve_keys(self):
+        """A loopback server for the JWK Set; returns its URL."""
+        body = json.dumps(self.data["jwks"]).encode()
+        (WORK / "jwks.json").write_bytes(body)
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *arguments):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{server.server_port}/.well-known/oauth/openid/jwks/"
+
+
+def post_verify(body):
+    text = json.dumps(body, separators=(",", ":")).encode()
+    return (b"POST /verify HTTP/1.1\r\nHost: login.example.com\r\nContent-Type: application/json\r\n"
+            b"Content-Length: " + str(len(text)).encode() + b"\r\n\r\n" + text)
+
+
+def bearer(token):
+    """The same token the way gateways take it."""
+    return (b"GET / HTTP/1.1\r\nHost: login.example.com\r\nAuthorization: Bearer " + token.encode() + b"\r\n\r\n")
+
+
+def write_requests(name, requests):
+    path = WORK / f"{name}.requests"
+    with open(path, "wb") as file:
+        for text in requests:
+            file.write(struct.pack("<I", len(text)) + text)
+    return path

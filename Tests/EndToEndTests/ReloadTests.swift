@@ -1,0 +1,64 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("serve: reload at SIGHUP")
+struct ReloadTests {
+    /// A configuration file of a test.
+    private final class File {
+        let path = FileManager.default.temporaryDirectory.appending(path: "reload-\(UUID().uuidString).json").path
+
+        func write(_ text: String) throws { try Data(text.utf8).write(to: URL(filePath: path), options: .atomic) }
+
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+    }
+
+    @Test("A good file takes effect, a bad one is refused with its reason, and no connection is dropped")
+    func reload() throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.kill() }
+        let clients = File()
+        let file = File()
+        let own = "\"app_ids\": [\"\(RunningService.appID)\"]"
+        try file.write("{\(own)}")
+        let service = try RunningService(
+            jwksURL: issuer.jwksURL,
+            environment: ["LIMITED_LOGIN_CONFIG": file.path],
+            withAppID: false
+        )
+        #expect(try service.waitUntilReady())
+        let client = try BlockingClient(service.address)
+        let request = RunningService.request("{\"id_token\":\"\(try issuer.token())\",\"nonce\":\"n-1\"}")
+        #expect(client.exchange(request)?.status == 200)
+
+        func hup(_ text: String, expecting message: String, count: Int) throws {
+            try file.write(text)
+            service.process.signal(SIGHUP)
+            #expect(service.process.waitForErrors(count, of: message), "\(service.process.errorText)")
+        }
+
+        try hup("{\"app_ids\": [\"42\"]}", expecting: "\"configuration reloaded\"", count: 1)
+        #expect(client.exchange(request)?.code == "invalid_audience")
+        try hup("{\"app_ids\": ", expecting: "not valid JSON", count: 1)
+        #expect(client.exchange(request)?.code == "invalid_audience")
+        try hup("{\(own), \"workers\": 7}", expecting: "a changed workers takes effect with a restart", count: 1)
+        #expect(client.exchange(request)?.code == "invalid_audience")
+        try hup("{\(own)}", expecting: "\"configuration reloaded\"", count: 2)
+        #expect(client.exchange(request)?.status == 200)
+
+        let made = try FinishedRun(["client-key", "new", "backend"]).output.split(separator: "\n").map(String.init)
+        try clients.write(String(try #require(made.last).dropFirst("line: ".count)) + "\n")
+        try hup(
+            "{\(own), \"client_keys_file\": \"\(clients.path)\"}",
+            expecting: "\"configuration reloaded\"",
+            count: 3
+        )
+        #expect(client.exchange(request)?.code == "unauthorized_client")
+        let key = try #require(made.first).dropFirst("key:  ".count)
+        let authorized = request.replacing("Host: test\r\n", with: "Host: test\r\nAuthorization: Bearer \(key)\r\n")
+        #expect(client.exchange(authorized)?.status == 200)
+        service.process.terminate()
+        #expect(service.process.waitForExit() == 0)
+        #expect(!service.process.errorText.contains(key))
+    }
+}

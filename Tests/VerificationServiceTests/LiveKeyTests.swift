@@ -1,0 +1,120 @@
+import Dispatch
+import KeySets
+import Networking
+import StandInIssuer
+import TestSupport
+import Testing
+
+@testable import VerificationService
+
+@Suite("Keys under load")
+struct LiveKeyTests {
+    /// An issuer whose key IDs a test names, and which answers when the test lets it.
+    final class GatedIssuer: Sendable {
+        let issuer: ScriptedIssuer
+        let gate = DispatchSemaphore(value: 0)
+        private let keyIDs: Locked<[String]>
+
+        init(_ keyIDs: [String]) throws {
+            let published = Locked(keyIDs)
+            let gate = gate
+            self.keyIDs = published
+            issuer = try ScriptedIssuer(.tls(TestCertificates.shared.get().good)) { request, peer in
+                if request.number > 1 { gate.wait() }
+                try peer.answer(LiveService.keySet(published.withLock { $0 }))
+            }
+        }
+
+        func publish(_ keyIDs: [String]) { self.keyIDs.withLock { $0 = keyIDs } }
+    }
+
+    @Test("200 connections through 10 rotations: one fetch each; known keys are answered while it is under way")
+    func rotations() async throws {
+        let gated = try GatedIssuer(["constant"])
+        var limits = LiveService.patient
+        // The rotations of this test follow each other faster than the budget of life allows.
+        limits.unknownKeyIDBurst = 20
+        let service = try LiveService(issuer: gated.issuer, limits: limits)
+        #expect(await service.cache.refresh().isUsable)
+        let clients = try (0..<200).map { _ in try service.connect() }
+        let known = LiveService.request(try LiveService.token(keyID: "constant"))
+        for rotation in 1...10 {
+            gated.publish(["key-\(rotation)", "constant"])
+            let new = LiveService.request(try LiveService.token(keyID: "key-\(rotation)"))
+            for client in clients[..<100] { client.send(new) }
+            for client in clients[100...] { client.send(known) }
+            // The issuer is held back until every known key has been answered.
+            let knownAnswers = clients[100...].map { $0.readResponses(1, timeout: .seconds(60)).first?.status }
+            #expect(knownAnswers.allSatisfy { $0 == 200 })
+            gated.gate.signal()
+            let newAnswers = clients[..<100].map { $0.readResponses(1, timeout: .seconds(60)).first?.status }
+            #expect(newAnswers.allSatisfy { $0 == 200 })
+        }
+        #expect(gated.issuer.requestCount == 11)
+        await service.stop()
+        gated.issuer.stop()
+    }
+
+    @Test("A flood of unknown key IDs causes at most three fetches; every one is 401, every known key 200")
+    func flood() async throws {
+        let gated = try GatedIssuer(["known"])
+        for _ in 0..<10 { gated.gate.signal() }
+        let service = try LiveService(issuer: gated.issuer)
+        #expect(await service.cache.refresh().isUsable)
+        let known = LiveService.request(try LiveService.token(keyID: "known"))
+        let flooders = try (0..<8).map { _ in try service.connect() }
+        let client = try service.connect()
+        for round in 0..<50 {
+            for (number, flooder) in flooders.enumerated() {
+                let requests = try (0..<4).map { index in
+                    LiveService.request(try LiveService.token(keyID: "unknown-\(round)-\(number)-\(index)"))
+                }
+                flooder.send(requests.joined())
+            }
+            #expect(client.exchange(known)?.status == 200)
+            for flooder in flooders {
+                #expect(flooder.readResponses(4, timeout: .seconds(60)).map(\.status) == [401, 401, 401, 401])
+            }
+        }
+        #expect(gated.issuer.requestCount - 1 <= 3)
+        #expect(service.cache.status.counters.unknownKeyIDs == 1600)
+        await service.stop()
+        gated.issuer.stop()
+    }
+
+    @Test("A key that left the set is refused on the next request, on every worker")
+    func removal() async throws {
+        let gated = try GatedIssuer(["old", "new"])
+        let service = try LiveService(issuer: gated.issuer)
+        #expect(await service.cache.refresh().isUsable)
+        let clients = try (0..<16).map { _ in try service.connect() }
+        let old = LiveService.request(try LiveService.token(keyID: "old"))
+        for client in clients { #expect(client.exchange(old)?.status == 200) }
+        gated.publish(["new"])
+        for _ in 0..<10 { gated.gate.signal() }
+        _ = await service.cache.refresh()
+        for client in clients { #expect(client.exchange(old)?.status == 401) }
+        await service.stop()
+        gated.issuer.stop()
+    }
+
+    @Test("Clients that leave while they wait, and a stop while others wait, end cleanly")
+    func leaveAndStop() async throws {
+        let gated = try GatedIssuer(["known"])
+        let service = try LiveService(issuer: gated.issuer)
+        #expect(await service.cache.refresh().isUsable)
+        let clients = try (0..<40).map { _ in try service.connect() }
+        let request = LiveService.request(try LiveService.token(keyID: "unknown"))
+        for client in clients { client.send(request) }
+        let deadline = MonotonicClock.now() + .seconds(10)
+        while service.server.counters.parked < 40, MonotonicClock.now() < deadline { await Task.yield() }
+        #expect(service.server.counters.parked == 40)
+        for client in clients[..<20] { client.reset() }
+        service.cache.stop()
+        let answers = clients[20...].map { $0.readResponses(1, timeout: .seconds(60)).first?.status }
+        #expect(answers.allSatisfy { $0 == 503 })
+        gated.gate.signal()
+        await service.stop()
+        gated.issuer.stop()
+    }
+}

@@ -1,0 +1,88 @@
+import HTTP1
+import JOSE
+import KeySets
+import LimitedLogin
+import Logging
+import Networking
+import StandInIssuer
+import TestSupport
+
+@testable import VerificationService
+
+/// The whole service on a loopback port, its keys fetched over TLS from a scripted issuer.
+final class LiveService: Sendable {
+    let cache: JWKSetCache
+    let server: HTTPServer
+
+    /// The defaults, but with requests that wait as long as a slow machine may need.
+    static var patient: JWKSetCacheLimits {
+        var limits = JWKSetCacheLimits()
+        limits.waitForFetch = .seconds(60)
+        return limits
+    }
+
+    init(issuer: ScriptedIssuer, limits: JWKSetCacheLimits = LiveService.patient) throws {
+        let source = try HTTPSJWKSetSource(
+            url: issuer.url,
+            authoritiesFile: TestCertificates.shared.get().authorityFile,
+            proxy: .none,
+            limits: .init()
+        )
+        let cache = try JWKSetCache(sources: [source], limits: limits)
+        let registry = PrometheusRegistry(help: ServiceMetrics.help)
+        let core = ServiceCore(
+            settings: RuntimeSettings(
+                verifier: TokenVerifier(policy: try VerificationPolicy(appIDs: [InProcessService.appID])),
+                clients: nil
+            ),
+            cache: cache,
+            metrics: ServiceMetrics(factory: registry),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            identifiers: RequestIdentifier(process: 0xabc),
+            exposition: { registry.render() }
+        )
+        var serverLimits = HTTPServerLimits()
+        // No shedding of load: these tests burden a slow machine on purpose.
+        serverLimits.queueDelay = .seconds(60)
+        let server = HTTPServer(
+            configuration: HTTPServerConfiguration(
+                addresses: [.loopback(port: 0)],
+                workerCount: 2,
+                limits: serverLimits
+            )
+        ) { _ in ServiceHandler(core: core, listener: .service) }
+        cache.onUpdate { server.wakeParked() }
+        self.cache = cache
+        self.server = server
+        try server.start()
+    }
+
+    func connect() throws -> BlockingClient {
+        try BlockingClient(server.localAddresses.first ?? .loopback(port: 0))
+    }
+
+    func stop() async {
+        cache.stop()
+        await server.stop(drainDelay: .zero, grace: .seconds(5))
+    }
+
+    /// The bytes of a request that has a token judged.
+    static func request(_ token: String) -> String {
+        let body = "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
+        return "POST /verify HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\n"
+            + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
+    }
+
+    /// A token signed by the current key, which it calls by this key ID.
+    static func token(keyID: String) throws -> String {
+        try TokenMinter(key: StandInKeys.current.key, keyID: keyID).mint(Tokens.claims())
+    }
+
+    /// A set of the current key under each of these key IDs.
+    static func keySet(_ keyIDs: [String]) -> [UInt8] {
+        let keys = keyIDs.map { keyID in
+            String(decoding: TokenMinter(key: StandInKeys.current.key, keyID: keyID).jsonWebKey, as: UTF8.self)
+        }
+        return Array("{\"keys\":[\(keys.joined(separator: ","))]}".utf8)
+    }
+}

@@ -8,8 +8,10 @@
 #include <malloc.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -214,6 +216,35 @@ int platform_event_clear(int fd) {
 
 int platform_spare_descriptor(void) { NEGATED(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 int platform_open_for_reading(const char *path) { NEGATED(open(path, O_RDONLY | O_CLOEXEC)); }
+
+struct thread_start {
+    void (*body)(void *);
+    void *context;
+};
+
+static void *thread_main(void *argument) {
+    struct thread_start start = *(struct thread_start *)argument;
+    free(argument);
+    start.body(start.context);
+    return NULL;
+}
+
+int platform_start_thread(void (*body)(void *), void *context, const char *name) {
+    struct thread_start *start = malloc(sizeof *start);
+    if (!start)
+        return -ENOMEM;
+    start->body = body;
+    start->context = context;
+    pthread_t thread;
+    int error = pthread_create(&thread, NULL, thread_main, start);
+    if (error) {
+        free(start);
+        return -error;
+    }
+    pthread_setname_np(thread, name);
+    pthread_detach(thread);
+    return 0;
+}
 
 void platform_release_memory(void) { malloc_trim(0); }
 

@@ -91,25 +91,26 @@ extension ConnectionEngine {
     }
 
     private func beginBody(_ connection: Connection, _ buffer: RequestBuffer, _ limit: Int, _ now: MonotonicInstant) {
-        let headBytes = buffer.parser.head.byteCount
-        if let length = buffer.parser.head.contentLength, length > limit {
+        let facts = buffer.facts
+        let headBytes = facts.byteCount
+        if let length = facts.contentLength, length > limit {
             fail(connection, buffer, .bodyTooLarge, .refused, now)
             return
         }
-        if buffer.parser.head.isChunked {
+        if facts.isChunked {
             buffer.beginChunked(limits: limits.http, bodyLimit: limit, at: headBytes)
         }
         connection.phase = .body
         connection.phaseDeadline = now + limits.bodyDeadline
         // RFC 9110 §10.1.1: the client waits for this, unless its body is already coming.
-        if buffer.parser.head.expectsContinue, buffer.parser.head.hasBody, buffer.count == headBytes {
+        if facts.expectsContinue, facts.hasBody, buffer.count == headBytes {
             encoder.encodeContinue(to: &output)
         }
     }
 
     /// - Returns: False where more bytes are needed.
     private func receiveBody(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) -> Bool {
-        if buffer.parser.head.isChunked {
+        if buffer.facts.isChunked {
             switch buffer.decodeBody() {
             case .complete: break
             case .reject(let refusal):

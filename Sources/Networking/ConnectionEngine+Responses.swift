@@ -6,7 +6,8 @@ extension ConnectionEngine {
         if response.status < 200 || response.status > 599 {
             render(.handlerFailed)
         }
-        let bodyFollows = !bodyIsRead && buffer.parser.head.hasBody
+        let facts = buffer.facts
+        let bodyFollows = !bodyIsRead && facts.hasBody
         if bodyFollows, !canDiscard(buffer) { response.closesConnection = true }
         let keepAlive = encodeResponse(connection, buffer, now)
         if !keepAlive {
@@ -14,7 +15,7 @@ extension ConnectionEngine {
         } else if bodyFollows {
             beginDiscarding(connection, buffer, now)
         } else {
-            buffer.advance(by: bodyIsRead ? buffer.requestEnd : buffer.parser.head.byteCount)
+            buffer.advance(by: bodyIsRead ? buffer.requestEnd : facts.byteCount)
             connection.phase = .idle
         }
     }
@@ -28,7 +29,7 @@ extension ConnectionEngine {
         _ now: MonotonicInstant
     ) {
         render(failure)
-        if failure == .overloaded, !connection.isOverLimit, !buffer.parser.head.hasBody {
+        if failure == .overloaded, !connection.isOverLimit, !buffer.facts.hasBody {
             // The request was understood, and the next may have better luck.
             response.closesConnection = false
             respond(connection, buffer, bodyIsRead: false, now)
@@ -52,16 +53,17 @@ extension ConnectionEngine {
 
     /// - Returns: True where the connection serves further requests.
     private func encodeResponse(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) -> Bool {
+        let facts = buffer.facts
         connection.requestsServed += 1
         let keepAlive =
-            buffer.parser.head.keepAlive && !response.closesConnection && !isDraining
+            facts.keepAlive && !response.closesConnection && !isDraining
             && connection.requestsServed < limits.requestsPerConnection && !connection.isOverLimit
             && now.nanoseconds(since: connection.openedAt) < connectionAgeNanoseconds
         encoder.encode(
             response,
             ResponseEncoder.Context(
-                method: buffer.parser.head.method,
-                minorVersion: buffer.parser.head.minorVersion,
+                method: facts.method,
+                minorVersion: facts.minorVersion,
                 keepAlive: keepAlive
             ),
             unixSeconds: unixSeconds,
@@ -82,13 +84,13 @@ extension ConnectionEngine {
     /// RFC 9112 §9.3: the rest of a body is read, or the connection closed. A client that asked for `100 Continue` may
     /// or may not send its body now, so there the connection closes, whatever has already come.
     private func canDiscard(_ buffer: RequestBuffer) -> Bool {
-        !buffer.parser.head.expectsContinue && (buffer.parser.head.contentLength ?? 0) <= limits.discardedBodyBytes
+        !buffer.facts.expectsContinue && (buffer.facts.contentLength ?? 0) <= limits.discardedBodyBytes
     }
 
     private func beginDiscarding(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) {
-        let length = buffer.parser.head.contentLength
-        let isChunked = buffer.parser.head.isChunked
-        buffer.advance(by: buffer.parser.head.byteCount)
+        let length = buffer.facts.contentLength
+        let isChunked = buffer.facts.isChunked
+        buffer.advance(by: buffer.facts.byteCount)
         buffer.discardCount = length ?? 0
         if isChunked {
             buffer.beginChunked(limits: limits.http, bodyLimit: limits.discardedBodyBytes, at: 0)

@@ -100,7 +100,7 @@ package final class ConnectionEngine {
         guard connection.input !== buffer else { return }
         let own = spareBuffers.popLast() ?? RequestBuffer(limits: limits.http, capacity: 0)
         // A declared body is received behind its head without growing again.
-        let declared = connection.phase == .body ? min(buffer.requestEnd, 2 * limits.http.bodyBytes) : 0
+        let declared = connection.phase == .body ? buffer.requestEnd : 0
         buffer.move(to: own, reserving: declared)
         connection.input = own
     }

@@ -13,7 +13,7 @@ package final class HTTPServer: Sendable {
     private struct State {
         var handles: [WorkerHandle] = []
         var addresses: [SocketAddress] = []
-        var waiters: [CheckedContinuation<Void, Never>] = []
+        var waiters: [@Sendable () -> Void] = []
         var isRunning = false
     }
 
@@ -58,7 +58,17 @@ package final class HTTPServer: Sendable {
             state.isRunning = true
         }
         for (index, worker) in prepared.enumerated() {
-            run(worker, index, system)
+            do throws(SocketError) {
+                try run(worker, index, system)
+            } catch {
+                // Those not started are given up, and those that run are stopped.
+                for left in prepared[index...] {
+                    left.abandon(system)
+                    workerEnded()
+                }
+                stopNow()
+                throw error
+            }
         }
     }
 
@@ -90,9 +100,8 @@ package final class HTTPServer: Sendable {
         return Prepared(handle: handle, poll: poll, listeners: listeners)
     }
 
-    private func run(_ worker: Prepared, _ index: WorkerIndex, _ system: SystemCalls) {
-        // A serial queue of its own keeps a thread of its own for as long as the loop runs.
-        DispatchQueue(label: "http-worker-\(index)").async { [self] in
+    private func run(_ worker: Prepared, _ index: WorkerIndex, _ system: SystemCalls) throws(SocketError) {
+        try LoopThread.start("http-worker-\(index)") { [self] in
             Worker(
                 index: index,
                 poll: worker.poll,
@@ -103,15 +112,18 @@ package final class HTTPServer: Sendable {
                 system: system,
                 handler: makeHandler(index)
             ).run()
-            if shared.runningWorkers.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 {
-                let waiters = state.withLock { state in
-                    state.isRunning = false
-                    defer { state.waiters = [] }
-                    return state.waiters
-                }
-                for waiter in waiters { waiter.resume() }
-            }
+            workerEnded()
         }
+    }
+
+    private func workerEnded() {
+        guard shared.runningWorkers.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 else { return }
+        let waiters = state.withLock { state in
+            state.isRunning = false
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter() }
     }
 
     /// The bound addresses, with the ports the system chose; empty before ``start()``.
@@ -135,14 +147,22 @@ package final class HTTPServer: Sendable {
     /// - Returns: The number of connections that were cut off within a request; 0 where all were answered.
     @discardableResult
     package func stop(drainDelay: Duration, grace: Duration) async -> Int {
+        beginStop(drainDelay: drainDelay, grace: grace)
+        await untilEnded()
+        return cutOffRequests
+    }
+
+    /// As ``stop(drainDelay:grace:)``, without waiting for the end. Only the first call sets the times.
+    package func beginStop(drainDelay: Duration, grace: Duration) {
         let listenersCloseAt = MonotonicClock.now() + drainDelay
         shared.listenersCloseAt.store(listenersCloseAt.nanoseconds, ordering: .relaxed)
         shared.cutOffAt.store((listenersCloseAt + grace).nanoseconds, ordering: .relaxed)
         shared.isDraining.store(true, ordering: .releasing)
         signalAll()
-        await untilEnded()
-        return shared.cutOffRequests.load(ordering: .relaxed)
     }
+
+    /// The number of connections cut off within a request, known once the server has ended.
+    package var cutOffRequests: Int { shared.cutOffRequests.load(ordering: .relaxed) }
 
     /// Closes everything at once; a ``stop(drainDelay:grace:)`` under way ends early.
     package func stopNow() {
@@ -154,12 +174,23 @@ package final class HTTPServer: Sendable {
     /// Returns when every worker has ended.
     package func untilEnded() async {
         await withCheckedContinuation { continuation in
-            let isOver = state.withLock { state in
-                if state.isRunning { state.waiters.append(continuation) }
-                return !state.isRunning
-            }
-            if isOver { continuation.resume() }
+            whenEnded { continuation.resume() }
         }
+    }
+
+    /// Blocks the calling thread until every worker has ended; for a main thread that has nothing else to do.
+    package func waitUntilEnded() {
+        let semaphore = DispatchSemaphore(value: 0)
+        whenEnded { semaphore.signal() }
+        semaphore.wait()
+    }
+
+    private func whenEnded(_ body: @escaping @Sendable () -> Void) {
+        let isOver = state.withLock { state in
+            if state.isRunning { state.waiters.append(body) }
+            return !state.isRunning
+        }
+        if isOver { body() }
     }
 
     /// The sums over all workers.

@@ -10,6 +10,8 @@ final class RequestBuffer {
     /// The end of what was received.
     private(set) var end = 0
     var parser: RequestParser
+    /// What the parser's head says besides ranges, as far as it is known.
+    private(set) var facts = RequestFacts()
     var decoder: ChunkedDecoder
     /// Chunked: content found so far, moved to right behind the head. Offsets are from `start`.
     private(set) var decodedCount = 0
@@ -29,13 +31,15 @@ final class RequestBuffer {
 
     /// Where the body lies once it is complete, from `start`.
     var bodyRange: Range<Int> {
-        let head = parser.head.byteCount
-        return head..<head + (parser.head.isChunked ? decodedCount : parser.head.contentLength ?? 0)
+        let facts = facts
+        let head = facts.byteCount
+        return head..<head + (facts.isChunked ? decodedCount : facts.contentLength ?? 0)
     }
 
     /// The first byte behind the request once it is complete, from `start`.
     var requestEnd: Int {
-        parser.head.isChunked ? rawOffset : parser.head.byteCount + (parser.head.contentLength ?? 0)
+        let facts = facts
+        return facts.isChunked ? rawOffset : facts.byteCount + (facts.contentLength ?? 0)
     }
 
     /// Calls `body` with the storage to receive into; it returns how many bytes it put at the front.
@@ -70,6 +74,7 @@ final class RequestBuffer {
         other.start = 0
         other.end = other.bytes.count
         swap(&parser, &other.parser)
+        other.facts = facts
         other.decoder = decoder
         other.decodedCount = decodedCount
         other.rawOffset = rawOffset
@@ -99,7 +104,9 @@ final class RequestBuffer {
     func parseHead() -> RequestParser.Outcome {
         // A second reference for the time of the call: nothing changes the bytes meanwhile, so nothing is copied.
         let bytes = bytes
-        return parser.parse(bytes.span.extracting(start..<end))
+        let outcome = parser.parse(bytes.span.extracting(start..<end))
+        facts = RequestFacts(parser.head)
+        return outcome
     }
 
     private func nextEvent() -> ChunkedDecoder.Event {
@@ -125,11 +132,11 @@ final class RequestBuffer {
             let event = nextEvent()
             switch event {
             case .data(let range):
-                moveDown(range, to: start + parser.head.byteCount + decodedCount)
+                moveDown(range, to: start + facts.byteCount + decodedCount)
                 decodedCount += range.count
             case .needMore:
                 // All raw bytes are used up; what follows is received right behind the content.
-                end = start + parser.head.byteCount + decodedCount
+                end = start + facts.byteCount + decodedCount
                 rawOffset = end - start
                 return event
             case .complete, .reject: return event

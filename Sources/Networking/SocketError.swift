@@ -17,6 +17,7 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
         case waitForEvents = "wait for events"
         case createEventDescriptor = "create an event descriptor"
         case readAddress = "read the address of"
+        case startThread = "start a thread"
     }
 
     /// What was tried.

@@ -1,4 +1,3 @@
-import Dispatch
 import Glibc
 import Networking
 import TestSupport
@@ -9,7 +8,7 @@ import TestSupport
 /// processor; `agreeable` answers 200 to every request the server itself does not refuse.
 @main
 struct Http11ProbeServer {
-    static func main() async throws {
+    static func main() throws {
         let arguments = CommandLine.arguments
         let text = arguments.count > 1 ? arguments[1] : "127.0.0.1:8080"
         guard let address = SocketAddress(text) else {
@@ -21,18 +20,18 @@ struct Http11ProbeServer {
         let server = HTTPServer(
             configuration: HTTPServerConfiguration(addresses: [address], workerCount: workerCount)
         ) { _ in isAgreeable ? AgreeableHandler() as any HTTPRequestHandler : ProbeHandler() }
+        // Blocked before the workers start, so that they inherit it and this thread alone takes the signals. No
+        // dispatch source: libdispatch's thread pool, once used, wakes the process every second.
+        var signals = sigset_t()
+        unsafe sigemptyset(&signals)
+        unsafe sigaddset(&signals, SIGTERM)
+        unsafe sigaddset(&signals, SIGINT)
+        unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
         try server.start()
         print("listening on \(server.localAddresses)")
-        let signals = [SIGTERM, SIGINT].map { number in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number)
-            source.setEventHandler { @Sendable in
-                Task { await server.stop(drainDelay: .zero, grace: .seconds(10)) }
-            }
-            source.resume()
-            return source
-        }
-        await server.untilEnded()
-        withExtendedLifetime(signals) {}
+        var number: Int32 = 0
+        unsafe sigwait(&signals, &number)
+        server.beginStop(drainDelay: .zero, grace: .seconds(10))
+        server.waitUntilEnded()
     }
 }

@@ -93,6 +93,8 @@ int platform_event_signal(int fd);
 int platform_event_clear(int fd);
 /* A descriptor of /dev/null, closed on exec: held in reserve for a moment without descriptors. */
 int platform_spare_descriptor(void);
+/* Runs body(context) on a thread of its own, which nobody joins. */
+int platform_start_thread(void (*body)(void *), void *context, const char *name);
 /* Gives memory that is free in this process back to the system. */
 void platform_release_memory(void);
 int platform_open_for_reading(const char *path);

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""Attacks the test server on loopback, in short, while it must go on answering others.
+
+Usage: http_attacks.py [SERVER [CONNECTIONS]], the test server of this package (by default that of the debug build) and
+the number of slow or idle connections (default 10,000, cut to what the descriptor limit allows). Exit code 1 where a
+bound is broken. What is not installed is named and left out.
+"""
+import os
+import re
+import resource
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+# Bounds; memory is what the process has for itself (RssAnon), in KiB.
+WORST_P99_MS = 50
+IDLE_BYTES = 1536
+BUSY_BYTES = 20 * 1024
+BASE_KIB = 4 * 1024
+
+failures = []
+
+
+def check(holds, text):
+    print(("ok      " if holds else "FAILED  ") + text)
+    if not holds:
+        failures.append(text)
+
+
+class Server:
+    def __init__(self, path):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.process = subprocess.Popen([path, f"127.0.0.1:{self.port}", "2"], stdout=subprocess.DEVNULL)
+        for _ in range(200):
+            try:
+                self.connect().close()
+                return
+            except OSError:
+                time.sleep(0.05)
+        sys.exit(f"{path} does not start")
+
+    def connect(self, timeout=5):
+        return socket.create_connection(("127.0.0.1", self.port), timeout)
+
+    def memory(self):
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
+            return int(re.search(r"RssAnon:\s+(\d+)", file.read()).group(1))
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def switches(self):
+        total = 0
+        for task in os.listdir(f"/proc/{self.process.pid}/task"):
+            with open(f"/proc/{self.process.pid}/task/{task}/status", encoding="ascii") as file:
+                total += int(re.search(r"\nvoluntary_ctxt_switches:\s+(\d+)", file.read()).group(1))
+        return total
+
+    def settle(self, descriptors):
+        """Waits until the attack's connections are gone."""
+        for _ in range(300):
+            if self.descriptors() <= descriptors:
+                return True
+            time.sleep(0.05)
+        return False
+
+    def stop(self):
+        self.process.terminate()
+        return self.process.wait(30)
+
+
+class Probe(threading.Thread):
+    """An honest client, on a kept connection and on new ones, that notes how long each answer takes."""
+
+    def __init__(self, server):
+        super().__init__()
+        self.server = server
+        self.times = []
+        self.errors = 0
+        self.over = False
+        self.start()
+
+    def run(self):
+        kept = self.server.connect()
+        while not self.over:
+            self.ask(kept)
+            try:
+                with self.server.connect() as fresh:
+                    self.ask(fresh)
+            except OSError:
+                self.errors += 1
+            time.sleep(0.02)
+        kept.close()
+
+    def ask(self, client):
+        began = time.monotonic()
+        try:
+            client.sendall(REQUEST)
+            if b" 200 " not in client.recv(1000):
+                self.errors += 1
+        except OSError:
+            self.errors += 1
+        self.times.append((time.monotonic() - began) * 1000)
+
+    def judge(self, name):
+        self.over = True
+        self.join()
+        self.times.sort()
+        p99 = self.times[int(len(self.times) * 0.99)]
+        check(self.errors == 0 and len(self.times) > 20, f"{name}: {len(self.times)} others answered, {self.errors} not")
+        check(p99 < WORST_P99_MS, f"{name}: p99 {p99:.1f} ms for others")
+
+
+def slowhttptest(server, connections):
+    if not shutil.which("slowhttptest"):
+        print("SKIPPED: slowhttptest is not installed")
+        return
+    modes = {"slow heads": ["-H", "-i", "2"], "slow bodies": ["-B", "-i", "2", "-s", "8192", "-x", "10"],
+             "slow readers": ["-X", "-w", "1", "-y", "4", "-n", "1", "-z", "1", "-k", "3"],
+             "ranges": ["-R", "-a", "10", "-b", "3000"]}
+    for name, mode in modes.items():
+        before = server.descriptors()
+        probe = Probe(server)
+        tool = subprocess.Popen(
+            ["slowhttptest", *mode, "-c", str(connections), "-r", "4000", "-l", "6", "-p", "3",
+             "-u", f"http://127.0.0.1:{server.port}/"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        time.sleep(4)
+        busy, memory = server.descriptors() - before, server.memory()
+        output = tool.communicate()[0].decode(errors="replace")
+        probe.judge(name)
+        check("NO" not in re.findall(r"service available:\S*\s+(?:\x1b\[[0-9;]*m)*(\w+)", output), f"{name}: the tool's own probe")
+        bound = BASE_KIB + max(busy, 0) * BUSY_BYTES // 1024
+        check(memory <= bound, f"{name}: {memory} KiB with {busy} connections, bound {bound}")
+        check(server.settle(before + 2), f"{name}: every connection is closed")
+
+
+def idle(server, connections):
+    before = server.descriptors()
+    probe = Probe(server)
+    memory = server.memory()
+    clients = []
+    for _ in range(connections):
+        client = server.connect()
+        client.sendall(REQUEST)
+        clients.append(client)
+    for client in clients:
+        client.recv(1000)
+    each = (server.memory() - memory) * 1024 / connections
+    probe.judge(f"{connections} idle connections")
+    check(each <= IDLE_BYTES, f"{connections} idle connections: {each:.0f} bytes each")
+    time.sleep(1)
+    switches = server.switches()
+    time.sleep(10)
+    switches = server.switches() - switches
+    check(switches == 0, f"{connections} idle connections: {switches} wake-ups in 10 s")
+    for client in clients:
+        client.close()
+    check(server.settle(before + 2), "idle connections: every one is closed")
+
+
+def churn(server, count):
+    before, memory = server.descriptors(), server.memory()
+    reset = struct.pack("ii", 1, 0)
+    for number in range(count):
+        client = server.connect()
+        client.sendall(REQUEST if number % 2 else b"GET / HT")
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+        client.close()
+    check(server.settle(before), f"{count} resets: descriptors are as before")
+    check(server.memory() <= memory + 512, f"{count} resets: {server.memory()} KiB, before {memory}")
+
+
+def pipeline(server):
+    with server.connect(30) as client:
+        sender = threading.Thread(target=client.sendall, args=(REQUEST * 10_000,))
+        sender.start()
+        received = b""
+        while data := client.recv(1 << 20):
+            received += data
+        sender.join()
+    check(received.count(b"HTTP/1.1 200") == 10_000, f"pipeline: {received.count(b'HTTP/1.1 200')} of 10,000 answered")
+
+
+def never_reads(server):
+    before, memory = server.descriptors(), server.memory()
+    clients = []
+    body = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 16000\r\n\r\n" + b"x" * 16000
+    for _ in range(50):
+        client = server.connect()
+        client.setblocking(False)
+        clients.append(client)
+    probe = Probe(server)
+    end, worst = time.monotonic() + 7, 0
+    while time.monotonic() < end:
+        for client in clients:
+            try:
+                client.send(body)
+            except OSError:
+                pass
+        worst = max(worst, server.memory())
+        time.sleep(0.02)
+    probe.judge("readers that never read")
+    check(worst - memory <= 50 * 100, f"readers that never read: {worst - memory} KiB for 50 of them")
+    for client in clients:
+        client.close()
+    check(server.settle(before + 2), "readers that never read: every one is closed")
+
+
+def main():
+    path = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, ".build", "debug", "http11-probe-server")
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    wanted = int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
+    connections = min(wanted, hard - 200, 9_900)
+    server = Server(path)
+    idle(server, connections)
+    slowhttptest(server, connections)
+    churn(server, 20_000)
+    pipeline(server)
+    never_reads(server)
+    check(server.stop() == 0, "the server ends with exit code 0")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -11,7 +11,10 @@ from .tokens import APP, bearer, post_verify
 
 
 def haproxy(tokens):
-    """jwt_verify with a key file, the algorithm, issuer, audience and expiry checked; an empty 200."""
+    """jwt_verify with a key file, the algorithm, audience and expiry checked; an empty 200.
+
+    The issuer is not checked: HAProxy 2.6 finds no value in a claim with the escaped slashes of Facebook's JSON.
+    """
     binary = shutil.which("haproxy")
     if not binary:
         return None
@@ -32,12 +35,10 @@ frontend verify
     bind 127.0.0.1:{port}
     http-request set-var(txn.bearer) http_auth_bearer
     http-request set-var(txn.alg) var(txn.bearer),jwt_header_query('$.alg')
-    http-request set-var(txn.iss) var(txn.bearer),jwt_payload_query('$.iss')
     http-request set-var(txn.aud) var(txn.bearer),jwt_payload_query('$.aud')
     http-request set-var(txn.exp) var(txn.bearer),jwt_payload_query('$.exp','int')
     http-request set-var(txn.now) date()
     http-request deny deny_status 401 unless {{ var(txn.alg) -m str RS256 }}
-    http-request deny deny_status 401 unless {{ var(txn.iss) -m str https://www.facebook.com }}
     http-request deny deny_status 401 unless {{ var(txn.aud) -m str {APP} }}
     http-request deny deny_status 401 if {{ var(txn.exp),sub(txn.now) -m int lt 0 }}
     http-request deny deny_status 401 unless {{ var(txn.bearer),jwt_verify(txn.alg,"{WORK}/key.pem") -m int 1 }}

@@ -28,7 +28,7 @@ def render(results):
     parts.append(table(["server", "CPU per request", "of the bare verify", "requests/s", "p50 / p99 / p99.9 µs, full load",
                         "at half load", "private / resident MB"], rows))
     if results["absent"]:
-        parts.append("Not installed, so not measured: " + ", ".join(results["absent"]) + ".")
+        parts.append("Not installed or not answering rightly, so not measured: " + ", ".join(results["absent"]) + ".")
     floors = results["floors"]
     parts.append(table(["floor", "measured", "promised"], [
         ["private memory when idle", f"{floors['anonymous_kib'] / 1024:.1f} MB", "4 MB"],

@@ -68,14 +68,20 @@ class Program:
                 fields[name] = int(value.split()[0])
         return fields["RssAnon"], fields["VmRSS"]
 
-    def wakeups(self):
-        """Context switches of all threads: each wake-up of an idle program is one."""
-        total = 0
+    def switches(self):
+        """Context switches of each thread: every wake-up of an idle program is one."""
+        counts = {}
         for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
-            for line in (task / "status").read_text().splitlines():
-                if "ctxt_switches" in line:
-                    total += int(line.split()[1])
-        return total
+            lines = (task / "status").read_text().splitlines()
+            counts[task.name] = sum(int(line.split()[1]) for line in lines if "ctxt_switches" in line)
+        return counts
+
+    def wakeups_per_second(self, seconds):
+        """Of the threads that were there the whole time."""
+        before = self.switches()
+        time.sleep(seconds)
+        after = self.switches()
+        return sum(after[task] - before[task] for task in after.keys() & before.keys()) / seconds
 
     def stop(self):
         if self.process.poll() is None:

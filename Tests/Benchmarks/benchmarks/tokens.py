@@ -75,8 +75,8 @@ class Tokens:
                 tokens.append({"nonce": body["nonce"], "id_token": post(body)})
             special = {
                 "expired": post(claims(1, int(time.time()) - 10 * DAY)),
-                "sizes": {str(size): post(claims(2, expires) | {"padding": "x" * max(0, size * 3 // 4 - 1000)})
-                          for size in (1536, 2048, 4096, 8000)},
+                "sizes": {str(size): post(claims(2, expires) | {"padding": "x" * ((size - 1750) * 3 // 4)})
+                          for size in (2048, 4096, 8000)},
                 "small": post({"nonce": claims(2, expires)["nonce"], "aud": APP, "exp": expires,
                                "iat": expires - DAY * 31}),
             }

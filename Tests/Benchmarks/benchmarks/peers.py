@@ -1,0 +1,101 @@
+"""Other verifiers of RS256 tokens, where they are installed: one thread each, keep-alive, no log."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+from .processes import HERE, Program, WORK, free_port, output
+from .tokens import APP, bearer, post_verify
+
+
+def haproxy(tokens):
+    """jwt_verify with a key file, the algorithm, audience and expiry checked; an empty 200.
+
+    The issuer is not checked: HAProxy 2.6 finds no value in a claim with the escaped slashes of Facebook's JSON.
+    """
+    binary = shutil.which("haproxy")
+    if not binary:
+        return None
+    port = free_port()
+    (WORK / "haproxy.cfg").write_text(f"""
+global
+    nbthread 1
+    maxconn 5000
+    stats socket {WORK}/haproxy.sock
+    tune.bufsize 32768
+defaults
+    mode http
+    timeout client 60s
+    timeout server 60s
+    timeout connect 5s
+    timeout http-keep-alive 60s
+frontend verify
+    bind 127.0.0.1:{port}
+    http-request set-var(txn.bearer) http_auth_bearer
+    http-request set-var(txn.alg) var(txn.bearer),jwt_header_query('$.alg')
+    http-request set-var(txn.aud) var(txn.bearer),jwt_payload_query('$.aud')
+    http-request set-var(txn.exp) var(txn.bearer),jwt_payload_query('$.exp','int')
+    http-request set-var(txn.now) date()
+    http-request deny deny_status 401 unless {{ var(txn.alg) -m str RS256 }}
+    http-request deny deny_status 401 unless {{ var(txn.aud) -m str {APP} }}
+    http-request deny deny_status 401 if {{ var(txn.exp),sub(txn.now) -m int lt 0 }}
+    http-request deny deny_status 401 unless {{ var(txn.bearer),jwt_verify(txn.alg,"{WORK}/key.pem") -m int 1 }}
+    http-request return status 200
+""")
+    version = output(binary, "-v").split()[2].split("-")[0]
+    return f"HAProxy {version} `jwt_verify`", Program("haproxy", [binary, "-db", "-f", WORK / "haproxy.cfg"], port, "0"), bearer
+
+
+def envoy(tokens):
+    """jwt_authn with a local JWK Set, issuer and audience checked; an empty 200."""
+    binary = os.environ.get("ENVOY") or shutil.which("envoy")
+    if not binary:
+        return None
+    port = free_port()
+    provider = {"issuer": "https://www.facebook.com", "audiences": [APP], "forward": False,
+                "local_jwks": {"filename": str(WORK / "jwks.json")}}
+    types = "type.googleapis.com/envoy.extensions.filters.http"
+    filters = [
+        {"name": "envoy.filters.http.jwt_authn", "typed_config": {
+            "@type": f"{types}.jwt_authn.v3.JwtAuthentication", "providers": {"facebook": provider},
+            "rules": [{"match": {"prefix": "/"}, "requires": {"provider_name": "facebook"}}]}},
+        {"name": "envoy.filters.http.router", "typed_config": {"@type": f"{types}.router.v3.Router"}},
+    ]
+    manager = {
+        "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+        "stat_prefix": "verify", "http_filters": filters,
+        "route_config": {"virtual_hosts": [{"name": "all", "domains": ["*"], "routes": [
+            {"match": {"prefix": "/"}, "direct_response": {"status": 200}}]}]}}
+    listener = {"address": {"socket_address": {"address": "127.0.0.1", "port_value": port}}, "filter_chains": [
+        {"filters": [{"name": "envoy.filters.network.http_connection_manager", "typed_config": manager}]}]}
+    (WORK / "envoy.json").write_text(json.dumps({"static_resources": {"listeners": [listener]}}))
+    version = next(part for part in output(binary, "--version").split("/") if part[:1].isdigit() and "." in part)
+    program = Program("envoy", [binary, "--concurrency", "1", "--disable-hot-restart", "-l", "off",
+                                "-c", WORK / "envoy.json"], port, "0")
+    return f"Envoy {version} `jwt_authn`", program, bearer
+
+
+def golang(tokens):
+    """net/http and golang-jwt from Debian's packages; the claims answered."""
+    source = pathlib.Path("/usr/share/gocode/src/github.com/golang-jwt/jwt")
+    if not shutil.which("go") or not source.exists():
+        return None
+    binary = WORK / "golang-jwt"
+    environment = dict(os.environ, GOPATH="/usr/share/gocode", GO111MODULE="off", GOFLAGS="", GOCACHE=str(WORK / "go"))
+    subprocess.run(["go", "build", "-o", binary, "main.go"], cwd=HERE / "Peers" / "golang-jwt", env=environment,
+                   check=True)
+    key = tokens.key_of(tokens.tokens[0]["id_token"])["kid"]
+    port = free_port()
+    program = Program("golang", [binary, f"127.0.0.1:{port}", WORK / "key.pem", key, APP], port, "0")
+    return f"Go {output('go', 'version').split()[2][2:]} + golang-jwt", program, None
+
+
+PEERS = {"HAProxy": haproxy, "Envoy": envoy, "Go + golang-jwt": golang}
+
+
+def requests_for(style, tokens):
+    if style is bearer:
+        return [bearer(entry["id_token"]) for entry in tokens]
+    return [post_verify({"id_token": entry["id_token"], "nonce": entry["nonce"]}) for entry in tokens]

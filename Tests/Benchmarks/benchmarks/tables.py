@@ -1,0 +1,48 @@
+"""Renders the results as the tables of the README."""
+
+
+def processor():
+    for line in open("/proc/cpuinfo"):
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return "unknown processor"
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
+
+
+def render(results):
+    parts = [f"{results['date']}, {results['cpu']}, Linux {results['kernel'].split('-')[0]}, {results['openssl']}, "
+             f"{results['swift']}. Bare RSA-2048 verification with a reused context: {results['bare_us']} µs."]
+    rows = []
+    for server in results["servers"]:
+        half = server["half"]
+        rows.append([
+            server["name"], f"{server['cpu_us']:.1f} µs", f"{server['ratio']:.2f} ×", f"{server['per_second']:,.0f}",
+            " / ".join(f"{server[key]:,.0f}" for key in ("p50_us", "p99_us", "p999_us")),
+            " / ".join(f"{half[key]:,.0f}" for key in ("p50_us", "p99_us", "p999_us")),
+            f"{server['anonymous_kib'] / 1024:.1f} / {server['resident_kib'] / 1024:.1f}",
+        ])
+    parts.append(table(["server", "CPU per request", "of the bare verify", "requests/s", "p50 / p99 / p99.9 µs, full load",
+                        "at half load", "private / resident MB"], rows))
+    if results["absent"]:
+        parts.append("Not installed or not answering rightly, so not measured: " + ", ".join(results["absent"]) + ".")
+    floors = results["floors"]
+    parts.append(table(["floor", "measured", "promised"], [
+        ["private memory when idle", f"{floors['anonymous_kib'] / 1024:.1f} MB", "4 MB"],
+        ["resident memory when idle", f"{floors['resident_kib'] / 1024:.1f} MB", "26 MB"],
+        ["memory of an idle connection", f"{floors['connection_bytes']:.0f} B", "1,536 B"],
+        ["wake-ups a second when idle", f"{floors['wakeups_per_second']:.1f}", "0"],
+        ["start to the first answer", f"{floors['start_ms']:.1f} ms", "20 ms"],
+        ["heap allocations per `POST /verify`", f"{results['allocations']:.2f}", "5"],
+        ["of these, inside OpenSSL's verification", f"{results['openssl_allocations']:.2f}", "–"],
+        ["binary, dynamically linked, not stripped", f"{floors['binary_bytes'] / 1e6:.1f} MB", "–"],
+    ]))
+    parts.append(table(["outcome", "CPU per request", "of the bare verify"], [
+        [name, f"{cost['cpu_us']:.1f} µs", f"{cost['ratio']:.2f} ×"] for name, cost in results["rejections"].items()]))
+    for name, curve in results.get("curves", {}).items():
+        parts.append(table([name, *(f"{int(size):,}" for size in curve)],
+                           [["CPU per request", *(f"{cost['cpu_us']:.1f} µs" for cost in curve.values())]]))
+    return "\n\n".join(parts)

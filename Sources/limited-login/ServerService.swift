@@ -31,6 +31,7 @@ struct ServerService: Service {
         let secondSignal = SecondSignal()
         defer { secondSignal.cancel() }
         application.core.beginDraining()
+        application.notify(.stopping, "Stopping")
         let delay = application.configuration.drainDelaySeconds
         logger.notice("stopping", metadata: ["drain_delay_seconds": "\(delay)"])
         let cut = await application.server.stop(drainDelay: .seconds(delay), grace: Self.grace)

@@ -232,13 +232,14 @@ class Wrk:
 
     SCRIPT = """
         local bodies = {%s}
+        local keys = {%s}
         local number = 0
         wrk.method = "POST"
         wrk.headers["Content-Type"] = "application/json"
-        %s
         request = function()
-            number = number %% #bodies + 1
-            return wrk.format(nil, "/verify", nil, bodies[number])
+            number = number + 1
+            if #keys > 0 then wrk.headers["X-Api-Key"] = keys[number %% #keys + 1] end
+            return wrk.format(nil, "/verify", nil, bodies[number %% #bodies + 1])
         end
         done = function(summary, latency)
             io.write(string.format("RESULT %%d %%d %%d %%d %%d %%d %%d\\n", summary.requests, summary.errors.status,
@@ -247,10 +248,9 @@ class Wrk:
         end
     """
 
-    def __init__(self, folder, url, bodies, seconds, connections=64, threads=1, name="wrk", fields=None):
-        lua_bodies = ",".join("'" + body + "'" for body in bodies)
-        lua_fields = "\n".join(f'wrk.headers["{key}"] = "{value}"' for key, value in (fields or {}).items())
-        script = folder.write(f"{name}.lua", self.SCRIPT % (lua_bodies, lua_fields))
+    def __init__(self, folder, url, bodies, seconds, connections=64, threads=1, name="wrk", keys=()):
+        lists = [",".join(f"'{text}'" for text in texts) for texts in (bodies, keys)]
+        script = folder.write(f"{name}.lua", self.SCRIPT % tuple(lists))
         self.process = subprocess.Popen(
             ["wrk", f"-t{threads}", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s", "-s", script, url],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -258,6 +258,10 @@ class Wrk:
     def is_running(self):
         return self.process.poll() is None
 
+    def stop(self):
+        """Ends the load early; it reports all the same."""
+        self.process.send_signal(signal.SIGINT)
+
     def result(self):
         """Requests answered, of these not 2xx, the socket errors, and the p99 in microseconds."""
         output = self.process.communicate()[0]

@@ -1,6 +1,7 @@
 """The configuration is read again and again under full load, good and bad ones in turn: no request fails."""
 
 import json
+import time
 
 from .world import APP, Folder, Issuer, Service, Wrk, check, installed, verify_body
 
@@ -30,6 +31,8 @@ def main():
                     folder.write("config.json", json.dumps(good[number // 2 % len(good)]))
                     mark, taken = '"configuration reloaded"', taken + 1
                     expected = taken
+                # The load has its time between two of them.
+                time.sleep(0.1)
                 service.hang_up()
                 if not service.wait_for(mark, expected):
                     check(False, f"reload {number + 1} is {mark}")

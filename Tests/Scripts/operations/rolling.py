@@ -30,6 +30,10 @@ listen service
 
 
 def main():
+    drive(Service)
+
+
+def drive(replica_kind):
     if not installed("wrk", "haproxy"):
         return
     with Folder() as folder, Issuer(folder) as issuer:
@@ -37,8 +41,8 @@ def main():
         ports = [(name, free_port(), free_port()) for name in ("a", "b")]
 
         def start(name, port, admin_port, number=0):
-            return Service(folder, issuer, name=f"{name}{number}", port=port, admin_port=admin_port, workers=1,
-                           drain_delay_seconds=DRAIN_SECONDS)
+            return replica_kind(folder, issuer, name=f"{name}{number}", port=port, admin_port=admin_port, workers=1,
+                                drain_delay_seconds=DRAIN_SECONDS)
 
         replicas = {replica[0]: start(*replica) for replica in ports}
         try:
@@ -70,6 +74,7 @@ def replace(replicas, ports, start, rounds):
             code = old.process.wait(30)
             check(code == 0 and '"requests_cut_off":"0"' in old.text(),
                   f"replica {name} stops with exit code {code} after {served:.0f} verdicts, no request cut off")
+            old.remove()
             replicas[name] = start(name, port, admin_port, number)
             replaced += 1
             # The balancer has found the new one when it serves.

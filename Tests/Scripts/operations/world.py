@@ -106,6 +106,9 @@ class Program:
                 self.process.kill()
                 self.process.wait()
 
+    def remove(self):
+        """Gives up what is left of a process that has ended."""
+
     def text(self):
         return self.log.read_text(errors="replace")
 

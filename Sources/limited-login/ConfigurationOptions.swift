@@ -24,6 +24,7 @@ struct ConfigurationOptions: ParsableArguments, Sendable {
     @Option(help: .key(.binding)) var binding: String?
     @Option(help: .key(.tracking)) var tracking: String?
     @Option(help: .key(.clientKeysFile)) var clientKeysFile: String?
+    @Option(help: .key(.gateway)) var gateway: String?
     @Option(help: .key(.drainDelaySeconds)) var drainDelaySeconds: String?
     @Option(help: .key(.logLevel)) var logLevel: String?
     @Option(help: .key(.logFormat)) var logFormat: String?
@@ -36,7 +37,8 @@ struct ConfigurationOptions: ParsableArguments, Sendable {
             .jwksMaximumTTLSeconds: jwksMaximumTtlSeconds, .jwksMaxStaleSeconds: jwksMaxStaleSeconds,
             .listen: listen, .adminListen: adminListen, .workers: workers, .clockSkewSeconds: clockSkewSeconds,
             .maxTokenAgeSeconds: maxTokenAgeSeconds, .binding: binding, .tracking: tracking,
-            .clientKeysFile: clientKeysFile, .drainDelaySeconds: drainDelaySeconds, .logLevel: logLevel,
+            .clientKeysFile: clientKeysFile, .gateway: gateway, .drainDelaySeconds: drainDelaySeconds,
+            .logLevel: logLevel,
             .logFormat: logFormat,
         ]
         return all.compactMapValues { $0 }

@@ -19,6 +19,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case binding = "binding"
     case tracking = "tracking"
     case clientKeysFile = "client_keys_file"
+    case gateway = "gateway"
     case drainDelaySeconds = "drain_delay_seconds"
     case logLevel = "log_level"
     case logFormat = "log_format"
@@ -69,6 +70,7 @@ extension ConfigurationKey {
         case .drainDelaySeconds: .integer(0...300)
         case .binding: .choice(["required", "optional"])
         case .tracking: .choice(["any", "limited"])
+        case .gateway: .choice(["disabled", "enabled"])
         case .logLevel: .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"])
         case .logFormat: .choice(["json", "text"])
         }
@@ -96,6 +98,7 @@ extension ConfigurationKey {
         case .binding: "required"
         case .tracking: "any"
         case .clientKeysFile: "none: anybody who reaches the listener may call"
+        case .gateway: "disabled"
         case .drainDelaySeconds: "0"
         case .logLevel: "info"
         case .logFormat: "text on a terminal, else json"
@@ -123,6 +126,7 @@ extension ConfigurationKey {
         case .binding: "Whether each token must be tied to a login by nonce, raw_nonce or subject."
         case .tracking: "Whether tokens that came with an access token (tracking enabled) are accepted."
         case .clientKeysFile: "A file of the callers' names and the SHA-256 of their keys; without a key, 401."
+        case .gateway: "Whether /auth answers gateways; the bearer tokens it judges are tied to no login."
         case .drainDelaySeconds: "How long the listeners stay open after SIGTERM, while readiness already fails."
         case .logLevel: "The least severity that is logged."
         case .logFormat: "Whether log lines are JSON objects or text."

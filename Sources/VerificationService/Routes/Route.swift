@@ -6,6 +6,8 @@ package enum Route: Int, CaseIterable, Sendable {
     case introspect
     /// `/auth` and every path below it.
     case auth
+    /// The description of the API.
+    case openapi
     case livez
     case readyz
     case healthz
@@ -19,6 +21,7 @@ package enum Route: Int, CaseIterable, Sendable {
         case .verify: "/verify"
         case .introspect: "/introspect"
         case .auth: "/auth"
+        case .openapi: "/openapi.json"
         case .livez: "/livez"
         case .readyz: "/readyz"
         case .healthz: "/healthz"
@@ -65,6 +68,8 @@ package enum Route: Int, CaseIterable, Sendable {
             self = .healthz
         } else if listener == .administration, bytes.equal(path, Route.metrics.path) {
             self = .metrics
+        } else if listener == .service, bytes.equal(path, Route.openapi.path) {
+            self = .openapi
         } else {
             self = .unmatched
         }

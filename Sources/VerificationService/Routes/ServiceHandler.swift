@@ -63,6 +63,9 @@ package final class ServiceHandler: HTTPRequestHandler {
                 try requireCaller(head, bytes, &response, isNeeded: true)
                 try IntrospectEndpoint.requireForm(head, bytes: bytes, response: &response)
                 return .readBody(atMost: IntrospectEndpoint.bodyLimit)
+            case .openapi:
+                response.addField("Content-Type: application/json")
+                response.body.append(contentsOf: OpenAPIDocument.bytes)
             case .livez, .readyz, .healthz:
                 try health.answer(route, isVerbose: Self.isVerbose(head, bytes), context: context, response: &response)
             case .metrics:

@@ -87,6 +87,9 @@ extension ConnectionEngine {
         switch decision {
         case .respond: respond(connection, buffer, bodyIsRead: false, now)
         case .readBody(let most): beginBody(connection, buffer, min(most, limits.http.bodyBytes), now)
+        case .ignoreBody:
+            buffer.dropBody()
+            decide(connection, buffer, .first, now)
         }
     }
 

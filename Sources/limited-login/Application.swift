@@ -76,7 +76,11 @@ struct Application {
                 throw StartError(error.description)
             }
         }
-        return RuntimeSettings(verifier: TokenVerifier(policy: try policy(configuration)), clients: clients)
+        return RuntimeSettings(
+            verifier: TokenVerifier(policy: try policy(configuration)),
+            clients: clients,
+            gatewayIsEnabled: configuration.gatewayIsEnabled
+        )
     }
 
     /// What the verifier is told; every value was bounded by the configuration already.

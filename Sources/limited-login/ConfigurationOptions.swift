@@ -27,6 +27,7 @@ struct ConfigurationOptions: ParsableArguments, Sendable {
     @Option(help: .key(.tlsCertificateFile)) var tlsCertificateFile: String?
     @Option(help: .key(.tlsKeyFile)) var tlsKeyFile: String?
     @Option(help: .key(.tlsClientCAFile)) var tlsClientCaFile: String?
+    @Option(help: .key(.gateway)) var gateway: String?
     @Option(help: .key(.drainDelaySeconds)) var drainDelaySeconds: String?
     @Option(help: .key(.logLevel)) var logLevel: String?
     @Option(help: .key(.logFormat)) var logFormat: String?
@@ -40,8 +41,8 @@ struct ConfigurationOptions: ParsableArguments, Sendable {
             .listen: listen, .adminListen: adminListen, .workers: workers, .clockSkewSeconds: clockSkewSeconds,
             .maxTokenAgeSeconds: maxTokenAgeSeconds, .binding: binding, .tracking: tracking,
             .clientKeysFile: clientKeysFile, .tlsCertificateFile: tlsCertificateFile, .tlsKeyFile: tlsKeyFile,
-            .tlsClientCAFile: tlsClientCaFile, .drainDelaySeconds: drainDelaySeconds, .logLevel: logLevel,
-            .logFormat: logFormat,
+            .tlsClientCAFile: tlsClientCaFile, .gateway: gateway, .drainDelaySeconds: drainDelaySeconds,
+            .logLevel: logLevel, .logFormat: logFormat,
         ]
         return all.compactMapValues { $0 }
     }

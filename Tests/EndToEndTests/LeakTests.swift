@@ -80,6 +80,7 @@ struct LeakTests {
     private static func requests(_ login: MarkedLogin) -> [String] {
         let (token, nonce, body) = (login.token, login.nonce, login.body)
         let json = "Host: a\r\nContent-Type: application/json\r\nConnection: close\r\n"
+        let form = json.replacing("application/json", with: "application/x-www-form-urlencoded")
         func post(_ body: String, _ fields: String = json, path: String = "/verify") -> String {
             "POST \(path) HTTP/1.1\r\n\(fields)Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
         }
@@ -107,7 +108,10 @@ struct LeakTests {
             post(body, json + bearer + "X-Api-Key: \(nonce)\r\n"),
             post(body, json + "X-Request-Id: \(nonce)!\r\ntraceparent: \(nonce)\r\nUser-Agent: \(nonce)\r\n"),
             post(body, json + "Expect: \(nonce)\r\n"),
-            post(body, json, path: "/introspect"), post("token=\(token)", json, path: "/introspect"),
+            post(body, json, path: "/introspect"),
+            post("token=\(token)", json, path: "/introspect"),
+            post("token=\(token)&nonce=\(nonce)", form, path: "/introspect"),
+            get("/auth", bearer), get("/auth", bearer + "X-Nonce: \(nonce)\r\n", method: "POST"),
             post(body, json, path: "/livez"), post(body, json, path: "/\(nonce)"), post(body, json, path: "/metrics"),
             "POST /verify HTTP/1.1\r\n\(json)Transfer-Encoding: chunked\r\n\r\n\(nonce)\r\n\(body)",
             "POST /verify HTTP/1.1\r\n\(json)Content-Length: \(nonce)\r\n\r\n\(body)",
@@ -151,7 +155,7 @@ struct LeakTests {
         let clients = try File(String(try #require(made.last).dropFirst("line: ".count)) + "\n")
         var sent = 0
         for clientFile in [nil, clients.path] {
-            var environment = ["LIMITED_LOGIN_LOG_LEVEL": "trace"]
+            var environment = ["LIMITED_LOGIN_LOG_LEVEL": "trace", "LIMITED_LOGIN_GATEWAY": "enabled"]
             environment["LIMITED_LOGIN_CLIENT_KEYS_FILE"] = clientFile
             let service = try RunningService(jwksURL: issuer.url, environment: environment)
             #expect(try service.waitUntilReady())
@@ -169,7 +173,11 @@ struct LeakTests {
                         client.shutdownWrite()
                         let answer = String(decoding: client.read().bytes, as: UTF8.self)
                         sent += 1
-                        if answer.hasPrefix("HTTP/1.1 200 OK"), answer.contains("\"profile\":") {
+                        // What a good token says is the answer to it; nobody else's is.
+                        if fault == .none, answer.hasPrefix("HTTP/1.1 20"),
+                            ["POST /verify", "POST /introspect", "GET /auth"].contains(where: plain.hasPrefix),
+                            address == service.address
+                        {
                             accepted += 1
                             continue
                         }

@@ -135,6 +135,7 @@ struct ConfigurationLoaderTests {
         case .adminListen: ("127.0.0.1:9091", #""127.0.0.1:9091""#)
         case .binding: ("optional", #""optional""#)
         case .tracking: ("limited", #""limited""#)
+        case .gateway: ("enabled", #""enabled""#)
         case .logLevel: ("debug", #""debug""#)
         case .logFormat: ("json", #""json""#)
         case .jwksMinimumTTLSeconds: ("1", "1")

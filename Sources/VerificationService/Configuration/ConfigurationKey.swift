@@ -22,6 +22,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case tlsCertificateFile = "tls_certificate_file"
     case tlsKeyFile = "tls_key_file"
     case tlsClientCAFile = "tls_client_ca_file"
+    case gateway = "gateway"
     case drainDelaySeconds = "drain_delay_seconds"
     case logLevel = "log_level"
     case logFormat = "log_format"
@@ -85,6 +86,7 @@ extension ConfigurationKey {
         case .drainDelaySeconds: .duration(0...300)
         case .binding: .choice(["required", "optional"])
         case .tracking: .choice(["any", "limited"])
+        case .gateway: .choice(["disabled", "enabled"])
         case .logLevel: .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"])
         case .logFormat: .choice(["json", "text"])
         }
@@ -115,6 +117,7 @@ extension ConfigurationKey {
         case .tlsCertificateFile: "none: plain HTTP"
         case .tlsKeyFile: "none"
         case .tlsClientCAFile: "none: no client certificate is asked for"
+        case .gateway: "disabled"
         case .drainDelaySeconds: "0"
         case .logLevel: "info"
         case .logFormat: "text on a terminal, else json"
@@ -145,6 +148,7 @@ extension ConfigurationKey {
         case .tlsCertificateFile: "The certificate chain (PEM) with which the service's listener speaks TLS."
         case .tlsKeyFile: "The private key (PEM) of the certificate."
         case .tlsClientCAFile: "Authorities (PEM) of the callers' certificates; without one, no handshake."
+        case .gateway: "Whether /auth answers gateways; the bearer tokens it judges are tied to no login."
         case .drainDelaySeconds: "How long the listeners stay open after SIGTERM, while readiness already fails."
         case .logLevel: "The least severity that is logged."
         case .logFormat: "Whether log lines are JSON objects or text."

@@ -136,14 +136,23 @@ class Service(http_attacks.Server):
 
 
 def known_latency(port, request, seconds, out):
-    """An honest client, 200 requests a second: its latencies in ms, and what was not answered 200."""
+    """An honest client, 200 requests a second: its latencies in ms, and what was not answered 200.
+
+    At the limit of connections an idle one makes room: then it asks once more on a new one, as HTTP clients do.
+    """
     times, wrong = [], 0
     client, buffer = socket.create_connection(("127.0.0.1", port), 10), bytearray()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         began = time.monotonic()
-        client.sendall(request)
-        status, _, closes = read_answer(client, buffer)
+        status, closes = 0, True
+        for _ in range(2):
+            try:
+                client.sendall(request)
+                status, _, closes = read_answer(client, buffer)
+                break
+            except OSError:
+                client, buffer = socket.create_connection(("127.0.0.1", port), 10), bytearray()
         times.append((time.monotonic() - began) * 1000)
         wrong += status != 200
         if closes:
@@ -188,7 +197,7 @@ def flood(binary, full):
     service = Service(binary, issuer)
     known = post_verify(issuer.token)
     _, out = run_known(service.port, known, seconds)
-    p50, quiet, count, wrong = out.get()
+    p50, quiet, count, wrong = out.get(timeout=60)
     check(wrong == 0, f"without the flood: {count} known keys answered, p50 {p50:.2f} ms, p99 {quiet:.2f} ms")
     # The memory of refused key IDs is made at the first one.
     ask(service.port, post_verify(unknown(issuer.token, random.Random(0))))
@@ -202,10 +211,10 @@ def flood(binary, full):
     time.sleep(seconds / 2)
     rotated_at = time.monotonic()
     issuer.set = issuer.rotated_set
-    p50, loaded, count, wrong = out.get()
+    p50, loaded, count, wrong = out.get(timeout=60)
     statuses, took = {}, 0
     for _ in flooders:
-        part, part_took = results.get()
+        part, part_took = results.get(timeout=60)
         took = max(took, part_took)
         for status, number in part.items():
             statuses[status] = statuses.get(status, 0) + number
@@ -263,7 +272,7 @@ def stop(binary, full):
         began = time.monotonic()
         code = service.stop()
         took = time.monotonic() - began
-        results = [out.get() for _ in clients]
+        results = [out.get(timeout=60) for _ in clients]
         answered, lost = sum(part[0] for part in results), sum((part[1] for part in results), [])
         check(code == 0 and not lost and answered > 1000,
               f"SIGTERM under load: {answered} answered, not answered {lost[:3]} ({len(lost)}), exit code {code} in {took:.2f} s")
@@ -279,23 +288,26 @@ def slow(binary, full):
     service = Service(binary, issuer)
     url = f"http://127.0.0.1:{service.port}"
     modes = {"slow heads": ["-H", "-i", "2", "-u", url + "/verify"],
-             "slow bodies": ["-B", "-i", "2", "-s", "8192", "-x", "10", "-u", url + "/verify"],
+             "slow bodies": ["-B", "-i", "2", "-s", "8192", "-x", "10",
+                              "-f", "application/json", "-u", url + "/verify"],
              "slow readers": ["-X", "-w", "1", "-y", "4", "-n", "1", "-z", "1", "-k", "3", "-u", url + "/livez"],
              "ranges": ["-R", "-a", "10", "-b", "3000", "-u", url + "/livez"]}
     for name, mode in modes.items():
         before = service.descriptors()
-        seconds = 9 if full else 5
+        seconds = 10 if full else 6
         _, out = run_known(service.port, post_verify(issuer.token), seconds)
-        tool = subprocess.Popen(["slowhttptest", *mode, "-c", str(connections), "-r", "4000", "-l", str(seconds - 2),
-                                 "-p", "3"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        # One of them alone does not open connections as fast as this server closes them.
+        tools = [subprocess.Popen(["slowhttptest", *mode, "-c", str(connections // 4), "-r", "5000", "-l",
+                                   str(seconds - 2), "-p", "3"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                 for _ in range(4)]
         busy, memory, broken = 0, 0, None
-        while tool.poll() is None:
+        while any(tool.poll() is None for tool in tools):
             held, used = service.descriptors() - before, service.memory()
             if used > BASE_KIB + max(held, 0) * BUSY_BYTES // 1024:
                 broken = (held, used)
             busy, memory = max(busy, held), max(memory, used)
             time.sleep(0.1)
-        p50, p99, count, wrong = out.get()
+        p50, p99, count, wrong = out.get(timeout=60)
         check(wrong == 0 and p99 < WORST_P99_MS,
               f"{name}: {count} tokens of others accepted, {wrong} not, p50 {p50:.2f} ms, p99 {p99:.2f} ms")
         check(broken is None, f"{name}: at most {busy} connections and {memory} KiB; over the bound at {broken}")

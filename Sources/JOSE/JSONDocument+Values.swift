@@ -3,9 +3,8 @@ extension JSONDocument {
     package func string(_ node: Int, equals value: StaticString, in bytes: Span<UInt8>) -> Bool {
         let node = nodes[node]
         guard node.kind == .string || node.kind == .name else { return false }
-        let range = Int(node.start)..<max(Int(node.start), Int(node.end))
-        if !node.isEscaped { return value.matches(bytes, range) }
-        var reader = JSONStringReader(range)
+        if !node.isEscaped { return value.matches(bytes, node.range) }
+        var reader = JSONStringReader(node.range)
         for index in 0..<value.utf8CodeUnitCount where reader.next(in: bytes) != value.byte(at: index) {
             return false
         }

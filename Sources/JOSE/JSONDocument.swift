@@ -30,6 +30,13 @@ package struct JSONDocument: ~Copyable {
         var isEscaped = false
         /// Whether an object names a member twice.
         var isRepeating = false
+
+        /// From `start` to `end`.
+        @inline(__always)
+        var range: Range<Int> {
+            // The reader writes `start <= end` into every node.
+            Int(start)..<max(Int(start), Int(end))
+        }
     }
 
     var nodes: [Node] = []
@@ -54,11 +61,7 @@ package struct JSONDocument: ~Copyable {
     package func kind(_ node: Int) -> Kind { nodes[node].kind }
 
     /// Where a node's text stands; of a string or name, without the quotes.
-    package func range(_ node: Int) -> Range<Int> {
-        // The parser writes `start <= end` into every node.
-        let (start, end) = (Int(nodes[node].start), Int(nodes[node].end))
-        return start..<max(start, end)
-    }
+    package func range(_ node: Int) -> Range<Int> { nodes[node].range }
 
     /// Whether a string or name holds an escape, so that its text is not its value.
     package func isEscaped(_ node: Int) -> Bool { nodes[node].isEscaped }

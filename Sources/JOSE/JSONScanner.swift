@@ -57,11 +57,15 @@ enum JSONScanner {
         var offset = start
         while bytes.count - offset >= 8 {
             let word = bytes.word(at: offset)
-            let special = word.bytesLess(than: 0x20) | word.bytesEqual(to: 0x22) | word.bytesEqual(to: 0x5C)
-            let marked = special | (word & WordOfBytes.highBits)
-            // The lowest mark is exact; the bytes below it are plain.
-            if marked != 0 { return offset + marked.trailingZeroBitCount / 8 }
-            offset += 8
+            // Marks bytes below 0x20, quotes, reverse solidi and bytes from 0x80 on. A difference of a byte below 0x80
+            // has its highest bit exactly when it is below zero; that of any other byte is marked anyway. Only a
+            // marked byte borrows from the one above it, so the lowest mark is exact.
+            let below = word &- WordOfBytes.lowBits &* 0x20
+            let quote = (word ^ WordOfBytes.lowBits &* 0x22) &- WordOfBytes.lowBits
+            let solidus = (word ^ WordOfBytes.lowBits &* 0x5C) &- WordOfBytes.lowBits
+            let marked = (below | quote | solidus | word) & WordOfBytes.highBits
+            if marked != 0 { return offset &+ marked.trailingZeroBitCount / 8 }
+            offset &+= 8
         }
         return offset
     }

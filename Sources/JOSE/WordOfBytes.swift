@@ -30,9 +30,18 @@ extension Span<UInt8> {
         unsafe UInt64(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 
+    /// The 32 bytes from `offset` on.
+    @inline(__always)
+    func vector(at offset: Int) -> SIMD32<UInt8> {
+        // As above: RawSpan checks the bounds, and every bit pattern is a value.
+        unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: SIMD32<UInt8>.self)
+    }
+
     /// The first offset at or after `start` that holds `byte`; `count` when there is none.
     func firstOffset(of byte: UInt8, from start: Int) -> Int {
         var offset = start
+        let sought = SIMD32<UInt8>(repeating: byte)
+        while count - offset >= 32, !any(vector(at: offset) .== sought) { offset += 32 }
         while count - offset >= 8 {
             let marks = word(at: offset).bytesEqual(to: byte)
             if marks != 0 { return offset + marks.trailingZeroBitCount / 8 }

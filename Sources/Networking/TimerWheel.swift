@@ -14,10 +14,17 @@ package struct TimerWheel: ~Copyable {
     private var next: [Int32] = []
     private var previous: [Int32] = []
     private var ticks: [UInt64] = []
+    /// Entries in the wheel.
+    private var count = 0
+    /// Every entry's tick lies behind this one, by less than a turn. Where nothing asks for a time it stays behind the
+    /// clock, by hours on an idle server.
     private var currentTick: UInt64
+    /// The last moment ``popDue(now:)`` was asked about.
+    private var askedTick: UInt64
 
     package init(now: MonotonicInstant) {
         currentTick = now.nanoseconds >> Self.tickShift
+        askedTick = currentTick
     }
 
     /// Sees to it that the entry comes up at `deadline` or, at most one tick, later; ``MonotonicInstant/never`` leaves
@@ -27,7 +34,8 @@ package struct TimerWheel: ~Copyable {
         reserve(entry)
         let (sum, overflow) = deadline.nanoseconds.addingReportingOverflow(1 << Self.tickShift - 1)
         let wanted = (overflow ? UInt64.max : sum) >> Self.tickShift
-        let tick = min(max(wanted, currentTick + 1), currentTick + UInt64(Self.slotCount) - 1)
+        // Behind the last moment asked about, so that one look at what is due cannot bring an entry up twice.
+        let tick = min(max(wanted, askedTick + 1), currentTick + UInt64(Self.slotCount) - 1)
         if ticks[entry] != 0 {
             if ticks[entry] <= tick { return }
             remove(entry)
@@ -45,18 +53,24 @@ package struct TimerWheel: ~Copyable {
         if after != Self.none { previous[Int(after)] = before }
         if heads[slot] == Self.none { occupied[slot / 64] &= ~(1 << UInt64(slot % 64)) }
         ticks[entry] = 0
+        count -= 1
     }
 
     /// Takes out one entry whose time has come; nil where there is none (any more) at `now`.
     package mutating func popDue(now: MonotonicInstant) -> Int? {
         let nowTick = now.nanoseconds >> Self.tickShift
+        askedTick = max(askedTick, nowTick)
         guard let tick = nextTick(), tick <= nowTick else {
-            if nowTick > currentTick { currentTick = nowTick }
+            currentTick = max(currentTick, nowTick)
             return nil
         }
+        // No entry is earlier than this one. The wheel must turn with every entry taken out: where it is more than a
+        // turn behind the clock, an entry put back stands before its time, and would come up for ever.
+        currentTick = tick - 1
         // The slot is marked as occupied, so its list has a first entry.
         let entry = Int(heads[Int(tick % UInt64(Self.slotCount))])
         remove(entry)
+        if count == 0 { currentTick = nowTick }
         return entry
     }
 
@@ -102,5 +116,6 @@ package struct TimerWheel: ~Copyable {
         heads[slot] = Int32(truncatingIfNeeded: entry)
         occupied[slot / 64] |= 1 << UInt64(slot % 64)
         ticks[entry] = tick
+        count += 1
     }
 }

@@ -59,9 +59,7 @@ struct IssuerService: Service {
     let issuer: StandInIssuer
 
     func run() async throws {
-        await cancelWhenGracefulShutdown {
-            try? await Task.sleep(for: .seconds(1_000_000_000))
-        }
+        try? await gracefulShutdown()
         await issuer.stop()
     }
 }

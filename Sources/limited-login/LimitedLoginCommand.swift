@@ -24,7 +24,13 @@ struct LimitedLoginCommand: AsyncParsableCommand {
 /// The entry: it differs from the library's own only in the exit code of `verify`'s usage mistakes.
 @main
 enum Main {
+    // On the main actor: anywhere else the shared thread pool would have been started before the preference holds.
+    @MainActor
     static func main() async {
+        await withTaskExecutorPreference(LifecycleExecutor.shared) { await run() }
+    }
+
+    nonisolated private static func run() async {
         ProcessExit.leavesOpenSSLInPlace()
         let arguments = Array(CommandLine.arguments.dropFirst())
         do {

@@ -19,10 +19,8 @@ struct ServerService: Service {
     func run() async throws {
         try application.start()
         whenServing()
-        await cancelWhenGracefulShutdown {
-            // Woken by the shutdown's cancellation alone: the workers have threads of their own.
-            try? await Task.sleep(for: .seconds(1_000_000_000))
-        }
+        // The workers have threads of their own. No endless sleep here: it would be a timer, and wake the process.
+        try? await gracefulShutdown()
         await stop()
     }
 

@@ -118,6 +118,9 @@ final class ServiceProcess {
         } ?? false
     }
 
+    /// The process's number.
+    var identifier: Int32 { process.processIdentifier }
+
     /// Sends a signal.
     func signal(_ number: Int32) { Foundation.kill(process.processIdentifier, number) }
 

@@ -40,6 +40,8 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var clientKeysFile: String?
     /// Whether the routes for gateways answer.
     package var gatewayIsEnabled: Bool
+    /// The files with which the service's listener speaks TLS; nil where it speaks plain HTTP.
+    package var tls: TLSFiles?
     /// How long the listeners stay open after SIGTERM, in seconds.
     package var drainDelaySeconds: Int
     /// The least severity that is logged, by its swift-log name.
@@ -80,6 +82,7 @@ extension ServiceConfiguration {
         onlyLimitedTracking = try reader.choice(.tracking) == "limited"
         clientKeysFile = try reader.text(.clientKeysFile)
         gatewayIsEnabled = try reader.choice(.gateway) == "enabled"
+        tls = try reader.tlsFiles()
         drainDelaySeconds = try reader.integer(.drainDelaySeconds) ?? 0
         logLevel = try reader.choice(.logLevel) ?? "info"
         logFormat = try reader.choice(.logFormat)

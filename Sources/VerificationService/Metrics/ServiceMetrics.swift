@@ -14,6 +14,8 @@ package struct ServiceMetrics: Sendable {
         "jwks_keys": "Keys in force.",
         "jwks_age_seconds": "Time since the source last confirmed the keys.",
         "jwks_unknown_key_ids_total": "Tokens whose key ID was not in the set.",
+        "limited_login_tls_certificate_expiry_timestamp_seconds":
+            "When the first certificate of the listener's chain ends, since the epoch.",
         "process_resident_memory_bytes": "Resident memory.",
         "process_open_fds": "Open file descriptors.",
         "process_cpu_seconds_total": "User and system time.",

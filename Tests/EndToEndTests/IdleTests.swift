@@ -1,0 +1,57 @@
+import Foundation
+import Networking
+import TestSupport
+import Testing
+
+@Suite(
+    "serve: a process with nothing to do",
+    .enabled(if: !Sanitizer.isActive, "a sanitizer has threads of its own that wake")
+)
+struct IdleTests {
+    /// How often the process's threads have slept and been woken, or been put aside, by their numbers.
+    private func switches(_ process: ServiceProcess) throws -> [String: String] {
+        let folder = "/proc/\(process.identifier)/task"
+        var all: [String: String] = [:]
+        for thread in try FileManager.default.contentsOfDirectory(atPath: folder) {
+            // A thread that ended between the two calls counts as one that is not there.
+            guard let status = try? String(contentsOfFile: "\(folder)/\(thread)/status", encoding: .utf8) else {
+                continue
+            }
+            all[thread] = status.split(separator: "\n").filter { $0.contains("ctxt_switches") }.joined()
+        }
+        return all
+    }
+
+    /// True where three seconds come, within half a minute, in which no thread of the process wakes.
+    private func fallsAsleep(_ process: ServiceProcess) async throws -> Bool {
+        for _ in 0..<10 {
+            let before = try switches(process)
+            // Nothing is waited for here: the time itself is what is measured.
+            try await Task.sleep(for: .seconds(3))
+            if try switches(process) == before { return true }
+        }
+        return false
+    }
+
+    @Test("It does not wake at all: after the start, after work, after an unknown key and a reload")
+    func sleeps() async throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.kill() }
+        let service = try RunningService(jwksURL: issuer.jwksURL)
+        #expect(try service.waitUntilReady())
+        #expect(try await fallsAsleep(service.process))
+        #expect(try service.verify(try issuer.token()).status == 200)
+        _ = try issuer.post("/rotate")
+        #expect(try service.verify(try issuer.token()).status == 200)
+        _ = try service.get("/metrics", admin: true)
+        service.process.signal(SIGHUP)
+        #expect(service.process.waitForError("configuration reloaded"))
+        let client = try BlockingClient(service.address)
+        #expect(client.exchange("GET /livez HTTP/1.1\r\nHost: t\r\n\r\n")?.status == 200)
+        #expect(try await fallsAsleep(service.process))
+        #expect(client.exchange("GET /livez HTTP/1.1\r\nHost: t\r\n\r\n")?.status == 200)
+        #expect(try await fallsAsleep(issuer.process))
+        service.process.terminate()
+        #expect(service.process.waitForExit() == 0)
+    }
+}

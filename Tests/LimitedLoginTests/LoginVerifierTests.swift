@@ -81,7 +81,9 @@ struct LoginVerifierTests {
         let old = try Self.verifier(StandInKeys.set, clock: { 1_700_010_000 })
         let unfit = try Self.verifier(StandInKeys.set, clock: { .nan })
         let mint = try Self.token()
-        await #expect(throws: TokenRejection.nonceMismatch(.different)) { try await verifier.verify(mint, nonce: "n-2") }
+        await #expect(throws: TokenRejection.nonceMismatch(.different)) {
+            try await verifier.verify(mint, nonce: "n-2")
+        }
         await #expect(throws: TokenRejection.subjectMismatch) { try await verifier.verify(mint, subject: "9") }
         await #expect(throws: TokenRejection.unknownApp) { try await verifier.verify(mint, nonce: "n-1", appID: "9") }
         await #expect(throws: TokenRejection.invalidAudience(.otherApp(Self.appID))) {

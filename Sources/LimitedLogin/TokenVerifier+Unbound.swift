@@ -4,12 +4,6 @@ extension TokenVerifier {
     package func acceptingUnbound() -> TokenVerifier {
         TokenVerifier(policy: VerificationPolicy(policy, binding: .optional), apps: apps, issuers: issuers)
     }
-
-    private init(policy: VerificationPolicy, apps: ByteStringSet, issuers: ByteStringSet) {
-        self.policy = policy
-        self.apps = apps
-        self.issuers = issuers
-    }
 }
 
 extension VerificationPolicy {

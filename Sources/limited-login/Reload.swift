@@ -1,7 +1,6 @@
 internal import Logging
 internal import Networking
 internal import ServiceLifecycle
-internal import UnixSignals
 internal import VerificationService
 
 /// Re-reads the configuration at each SIGHUP: a good one takes effect with the next request, a bad one is refused with
@@ -9,12 +8,13 @@ internal import VerificationService
 struct ReloadService: Service {
     let application: Application
     let logLevel: LogLevelSwitch
+    let hangUp: HangUpSignal
     /// Loads the configuration anew, as the start did.
     let load: @Sendable () throws(ConfigurationError) -> LoadedConfiguration
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            for await _ in await UnixSignalsSequence(trapping: .sighup) { reload() }
+            for await _ in hangUp.signals { reload() }
         }
     }
 

@@ -26,7 +26,8 @@ struct Serve: AsyncParsableCommand {
             let (logger, level) = LoggingSetup.bootstrap(loaded.configuration)
             let application = try Application(loaded.configuration, logger: logger)
             let options = options
-            let reload = ReloadService(application: application, logLevel: level) {
+            let hangUp = await HangUpSignal.trap()
+            let reload = ReloadService(application: application, logLevel: level, hangUp: hangUp) {
                 () throws(ConfigurationError) in try options.load()
             }
             try await Lifecycle.run([reload, ServerService(application: application)])

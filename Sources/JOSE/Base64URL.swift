@@ -36,16 +36,18 @@ package enum Base64URL {
             let bytes = UnsafeMutableRawPointer(start)
             var faults: UInt32 = 0
             var offset = range.lowerBound
+            var written = count
             while offset < range.upperBound {
                 let word = text.word(at: offset)
                 let (front, back) = (Base64URLDigits.shared.group(word), Base64URLDigits.shared.group(word >> 32))
                 faults |= front | back
                 let bits = UInt64(front) << 40 | UInt64(back) << 16
-                // In bounds: `count` is six for each word before this one, see above.
-                unsafe bytes.storeBytes(of: bits.bigEndian, toByteOffset: count, as: UInt64.self)
-                count += 6
+                // In bounds: `written` is six for each word before this one, see above.
+                unsafe bytes.storeBytes(of: bits.bigEndian, toByteOffset: written, as: UInt64.self)
+                written += 6
                 offset += 8
             }
+            count = written
             return faults & Base64URLDigits.fault
         }
     }

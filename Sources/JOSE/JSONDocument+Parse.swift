@@ -4,7 +4,7 @@ extension JSONDocument {
     /// Never recurses: nesting costs an entry in `enclosing`. When it throws, the document is empty.
     package mutating func parse(_ bytes: Span<UInt8>) throws(JSONError) {
         nodes.removeAll(keepingCapacity: true)
-        enclosing.removeAll(keepingCapacity: true)
+        if !enclosing.isEmpty { enclosing.removeAll(keepingCapacity: true) }
         // Every offset and every index on the tape fits 32 bits.
         guard bytes.count <= min(limits.byteCount, Int(UInt32.max)) else {
             throw JSONError(.tooLong, at: limits.byteCount)

@@ -32,12 +32,15 @@ extension JSONDocument {
         let range = range(node)
         guard isEscaped(node) else {
             buffer.append(addingCapacity: range.count) { (output: inout OutputSpan<UInt8>) in
-                for offset in range { output.append(bytes[offset]) }
+                output.append(bytes, range)
             }
             return
         }
-        var reader = JSONStringReader(range)
-        while let byte = reader.next(in: bytes) { buffer.append(byte) }
+        // No escape is shorter than what it stands for: `\u0080` is two bytes of UTF-8, a pair of twelve is four.
+        buffer.append(addingCapacity: range.count) { (output: inout OutputSpan<UInt8>) in
+            var reader = JSONStringReader(range)
+            while let byte = reader.next(in: bytes) { output.append(byte) }
+        }
     }
 
     /// The value of a string or name; of any other node, its text.

@@ -76,7 +76,11 @@ package enum VerifyAnswer {
         bytes.append(claims.tracking == .limited ? ",\"tracking\":\"limited\"}" : ",\"tracking\":\"enabled\"}")
     }
 
-    private static func writeProfile(_ claims: VerifiedClaims, _ payload: Span<UInt8>, _ bytes: inout OutputSpan<UInt8>) {
+    private static func writeProfile(
+        _ claims: VerifiedClaims,
+        _ payload: Span<UInt8>,
+        _ bytes: inout OutputSpan<UInt8>
+    ) {
         bytes.append(",\"profile\":{\"user_id\":\"")
         bytes.append(payload, claims.subject)
         bytes.append(UInt8(ascii: "\""))
@@ -185,10 +189,26 @@ package enum VerifyAnswer {
         for permission in Permission.allCases where permissions.contains(PermissionSet(permission)) {
             if !isFirst { bytes.append(UInt8(ascii: ",")) }
             isFirst = false
-            bytes.append(UInt8(ascii: "\""))
-            for byte in permission.rawValue.utf8 { bytes.append(byte) }
-            bytes.append(UInt8(ascii: "\""))
+            bytes.append(quoted(permission))
         }
         bytes.append(UInt8(ascii: "]"))
+    }
+
+    /// The permission's name with its quotes, as a constant that needs no string.
+    private static func quoted(_ permission: Permission) -> StaticString {
+        switch permission {
+        case .publicProfile: "\"public_profile\""
+        case .email: "\"email\""
+        case .gamingProfile: "\"gaming_profile\""
+        case .gamingUserPicture: "\"gaming_user_picture\""
+        case .userAgeRange: "\"user_age_range\""
+        case .userBirthday: "\"user_birthday\""
+        case .userFriends: "\"user_friends\""
+        case .userGender: "\"user_gender\""
+        case .userHometown: "\"user_hometown\""
+        case .userLink: "\"user_link\""
+        case .userLocation: "\"user_location\""
+        case .userMessengerContact: "\"user_messenger_contact\""
+        }
     }
 }

@@ -2,7 +2,7 @@ package import CoreMetrics
 package import HTTP1
 
 /// The service's own metrics, made once; their label values are closed sets of this code, never words from outside.
-package struct ServiceMetrics: Sendable {
+package final class ServiceMetrics: Sendable {
     /// The sentence of each metric's `# HELP` line.
     package static let help: [String: String] = [
         "limited_login_verifications_total": "Verdicts on id tokens, by result: accepted, or the code of the refusal.",

@@ -16,6 +16,8 @@ package final class ServiceHandler: HTTPRequestHandler {
     private let introspectEndpoint: IntrospectEndpoint
     private let health: HealthEndpoint
     private var requestID: [UInt8] = []
+    /// The connection and the place on it of the request that `requestID` names.
+    private var named: (connection: UInt64, requestsBefore: Int) = (0, -1)
     private var failures: UInt64 = 0
     private var durations: RequestDurations
     private var lastRoute = Route.unmatched
@@ -142,6 +144,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         lastRoute = .unmatched
         lastMethod = .unrecognized
         failures += 1
+        named = (0, -1)
         requestID.removeAll(keepingCapacity: true)
         core.identifiers.append(failure: failures, to: &requestID)
         let problem = Problem(ProblemCode(serverStatus: Int(failure.status)), FailureSentence.of(failure))
@@ -169,8 +172,13 @@ package final class ServiceHandler: HTTPRequestHandler {
         let route = Route(head, bytes: bytes, listener: listener)
         lastRoute = route
         lastMethod = head.method
-        requestID.removeAll(keepingCapacity: true)
-        core.identifiers.append(head, bytes: bytes, context: context, to: &requestID)
+        let request = (context.connectionID, context.requestsBefore)
+        // Most bodies come with their head, so that the request has its name already.
+        if named != request {
+            named = request
+            requestID.removeAll(keepingCapacity: true)
+            core.identifiers.append(head, bytes: bytes, context: context, to: &requestID)
+        }
         return route
     }
 

@@ -97,7 +97,12 @@ package final class ServiceHandler: HTTPRequestHandler {
                 return .park(until: moment)
             }
             response.addField("X-Request-Id", requestID)
-            core.metrics.countAccepted()
+            // Introspection answers 200 for any token.
+            if route == .introspect, let refusal = introspectEndpoint.refusal {
+                core.metrics.countRefused(refusal)
+            } else {
+                core.metrics.countAccepted()
+            }
         } catch {
             response.reset()
             ProblemAnswer.write(error, requestID: requestID, to: &response)

@@ -8,7 +8,7 @@ internal import VerificationService
 /// `serve`: runs the service until SIGTERM or SIGINT.
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Runs the service: POST /verify, /livez, /readyz, /healthz.",
+        abstract: "Runs the service: /verify, /introspect, /auth, /openapi.json, health and metrics.",
         discussion:
             "SIGTERM drains and stops with exit code 0; a second one ends at once. SIGHUP re-reads the configuration."
     )

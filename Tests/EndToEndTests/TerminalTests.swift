@@ -42,8 +42,9 @@ struct TerminalTests {
         #expect(forced.output.contains("\u{1b}[31mREFUSED\u{1b}[0m"))
         guard FileManager.default.isExecutableFile(atPath: "/usr/bin/script") else { return }
         let line = ([ServiceProcess.executable] + judged).map { "'\($0)'" }.joined(separator: " ")
-        let terminals = [(["NO_COLOR": ""], true), (["NO_COLOR": "1"], false), (["TERM": "dumb"], false)]
-        for (variables, isColoured) in terminals {
+        for (variables, isColoured) in [
+            (["NO_COLOR": ""], true), (["NO_COLOR": "1"], false), (["TERM": "dumb"], false),
+        ] {
             let run = try FinishedRun(
                 ["-qec", line, "/dev/null"],
                 environment: Self.app.merging(variables) { _, new in new },

@@ -78,6 +78,10 @@ struct IntrospectRouteTests {
             #expect(answer.text == "{\"active\":false}", "\(body.prefix(40))")
             #expect(answer["cache-control"] == "no-store")
         }
+        let metrics = service.registry.render()
+        #expect(metrics.contains(#"limited_login_verifications_total{result="accepted"} 0"#))
+        #expect(metrics.contains(#"limited_login_verifications_total{result="expired"} 1"#))
+        #expect(metrics.contains(#"limited_login_verifications_total{result="nonce_mismatch"} 1"#))
         let bound = try service.answer(
             "POST",
             "/introspect",

@@ -98,8 +98,14 @@ package final class ServiceHandler: HTTPRequestHandler {
                 return .park(until: moment)
             }
             response.addField("X-Request-Id", requestID)
-            core.metrics.countAccepted()
-            if core.logger.logLevel <= .debug { log("verification accepted", nil, head, bytes) }
+            // Introspection answers 200 for any token.
+            if route == .introspect, let refusal = introspectEndpoint.refusal {
+                core.metrics.countRefused(refusal)
+                if core.logger.logLevel <= .debug { log("verification refused", nil, head, bytes) }
+            } else {
+                core.metrics.countAccepted()
+                if core.logger.logLevel <= .debug { log("verification accepted", nil, head, bytes) }
+            }
         } catch {
             response.reset()
             ProblemAnswer.write(error, requestID: requestID, to: &response)

@@ -10,6 +10,7 @@
 
 #include <openssl/bio.h>
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
 
 static inline int COpenSSL_BIO_socket_write(BIO *bio, const char *bytes, int count) {
     BIO_clear_retry_flags(bio);
@@ -66,8 +67,37 @@ static inline int COpenSSL_SSL_CTX_harden(SSL_CTX *context) {
     return (int)SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
 }
 
-static inline void COpenSSL_SSL_CTX_set_session_cache(SSL_CTX *context, int serves) {
-    SSL_CTX_set_session_cache_mode(context, serves ? SSL_SESS_CACHE_SERVER : SSL_SESS_CACHE_OFF);
+/// Sessions are kept by the clients alone, as tickets, for so many seconds: nothing is stored for whoever connects.
+static inline void COpenSSL_SSL_CTX_resume_by_ticket(SSL_CTX *context, long lifetime) {
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_timeout(context, lifetime);
+}
+
+/// A read ends after one record even where that held no data of the application: a peer that sends key updates without
+/// end must not keep the caller within one call.
+static inline void COpenSSL_SSL_CTX_read_one_record(SSL_CTX *context) {
+    SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
+}
+
+/// The certificates sent after the server's own; NULL where there are none.
+static inline STACK_OF(X509) *COpenSSL_SSL_CTX_chain(SSL_CTX *context) {
+    STACK_OF(X509) *chain = NULL;
+    return SSL_CTX_get0_chain_certs(context, &chain) == 1 ? chain : NULL;
+}
+
+static inline int COpenSSL_chain_count(const STACK_OF(X509) *chain) { return chain == NULL ? 0 : sk_X509_num(chain); }
+
+static inline X509 *COpenSSL_chain_certificate(const STACK_OF(X509) *chain, int index) {
+    return sk_X509_value(chain, index);
+}
+
+/// Seconds since 1970 of a certificate's `notAfter`; -1 where it cannot be read.
+static inline int64_t COpenSSL_X509_expiry(const X509 *certificate) {
+    ASN1_TIME *epoch = ASN1_TIME_set(NULL, 0);
+    int days = 0, seconds = 0;
+    int is_read = epoch != NULL && ASN1_TIME_diff(&days, &seconds, epoch, X509_get0_notAfter(certificate)) == 1;
+    ASN1_TIME_free(epoch);
+    return is_read ? (int64_t)days * 86400 + seconds : -1;
 }
 
 static inline int COpenSSL_SSL_set_host_name(SSL *connection, const char *name) {

@@ -26,25 +26,29 @@ package enum Base64URL {
         _ text: Span<UInt8>,
         _ range: Range<Int>,
         to output: inout OutputSpan<UInt8>
-    ) -> UInt64 {
+    ) -> UInt32 {
         unsafe output.withUnsafeMutableBufferPointer { buffer, count in
             // Each word stores eight bytes, of which the next word overwrites the last two: the buffer must hold
             // six for each word and two more.
             guard let start = buffer.baseAddress, buffer.count >= range.count / 8 * 6 + 2 else {
-                return range.isEmpty ? 0 : .max
+                return range.isEmpty ? 0 : Base64URLDigits.fault
             }
             let bytes = UnsafeMutableRawPointer(start)
-            var faults: UInt64 = 0
+            var faults: UInt32 = 0
             var offset = range.lowerBound
+            var written = count
             while offset < range.upperBound {
-                let digits = Base64URLDigits(text.word(at: offset))
-                faults |= digits.faults
-                // In bounds: `count` is six for each word before this one, see above.
-                unsafe bytes.storeBytes(of: (digits.bits << 16).bigEndian, toByteOffset: count, as: UInt64.self)
-                count += 6
+                let word = text.word(at: offset)
+                let (front, back) = (Base64URLDigits.shared.group(word), Base64URLDigits.shared.group(word >> 32))
+                faults |= front | back
+                let bits = UInt64(front) << 40 | UInt64(back) << 16
+                // In bounds: `written` is six for each word before this one, see above.
+                unsafe bytes.storeBytes(of: bits.bigEndian, toByteOffset: written, as: UInt64.self)
+                written += 6
                 offset += 8
             }
-            return faults
+            count = written
+            return faults & Base64URLDigits.fault
         }
     }
 
@@ -57,12 +61,13 @@ package enum Base64URL {
             let shift = UInt64(8 * position)
             word = word & ~(0xFF << shift) | UInt64(text[offset]) << shift
         }
-        let digits = Base64URLDigits(word)
+        let (front, back) = (Base64URLDigits.shared.group(word), Base64URLDigits.shared.group(word >> 32))
+        guard (front | back) & Base64URLDigits.fault == 0 else { return false }
+        let bits = UInt64(front) << 24 | UInt64(back)
         let byteCount = rest.count * 6 / 8
-        append(digits.bits, byteCount: byteCount, to: &output)
+        append(bits, byteCount: byteCount, to: &output)
         // What follows the whole bytes are unused bits, and the zeros put in above.
-        let unused = digits.bits & (1 << UInt64(48 - 8 * byteCount) - 1)
-        return digits.faults == 0 && unused == 0
+        return bits & (1 << UInt64(48 - 8 * byteCount) - 1) == 0
     }
 
     /// Appends the highest bytes of 48 bits, the highest first.

@@ -3,9 +3,8 @@ extension JSONDocument {
     package func string(_ node: Int, equals value: StaticString, in bytes: Span<UInt8>) -> Bool {
         let node = nodes[node]
         guard node.kind == .string || node.kind == .name else { return false }
-        let range = Int(node.start)..<max(Int(node.start), Int(node.end))
-        if !node.isEscaped { return value.matches(bytes, range) }
-        var reader = JSONStringReader(range)
+        if !node.isEscaped { return value.matches(bytes, node.range) }
+        var reader = JSONStringReader(node.range)
         for index in 0..<value.utf8CodeUnitCount where reader.next(in: bytes) != value.byte(at: index) {
             return false
         }
@@ -33,12 +32,15 @@ extension JSONDocument {
         let range = range(node)
         guard isEscaped(node) else {
             buffer.append(addingCapacity: range.count) { (output: inout OutputSpan<UInt8>) in
-                for offset in range { output.append(bytes[offset]) }
+                output.append(bytes, range)
             }
             return
         }
-        var reader = JSONStringReader(range)
-        while let byte = reader.next(in: bytes) { buffer.append(byte) }
+        // No escape is shorter than what it stands for: `\u0080` is two bytes of UTF-8, a pair of twelve is four.
+        buffer.append(addingCapacity: range.count) { (output: inout OutputSpan<UInt8>) in
+            var reader = JSONStringReader(range)
+            while let byte = reader.next(in: bytes) { output.append(byte) }
+        }
     }
 
     /// The value of a string or name; of any other node, its text.

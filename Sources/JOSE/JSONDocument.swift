@@ -18,21 +18,29 @@ package struct JSONDocument: ~Copyable {
     }
 
     /// One value or member name: 16 bytes.
+    @usableFromInline
     struct Node {
         /// Where the text of the value starts; of a string or name, after the opening quote.
-        var start: UInt32
+        @usableFromInline var start: UInt32
         /// Where it ends; of a string or name, before the closing quote.
-        var end: UInt32
+        @usableFromInline var end: UInt32
         /// The index after the last node inside this one.
-        var next: UInt32
-        var kind: Kind
+        @usableFromInline var next: UInt32
+        @usableFromInline var kind: Kind
         /// Whether a string or name holds at least one escape.
-        var isEscaped = false
+        @usableFromInline var isEscaped = false
         /// Whether an object names a member twice.
         var isRepeating = false
+
+        /// From `start` to `end`.
+        @inlinable @inline(__always)
+        var range: Range<Int> {
+            // The reader writes `start <= end` into every node.
+            Int(start)..<max(Int(start), Int(end))
+        }
     }
 
-    var nodes: [Node] = []
+    @usableFromInline var nodes: [Node] = []
     /// The objects and arrays that enclose the innermost open one; empty between calls of `parse`.
     var enclosing: [JSONFrame] = []
     let limits: JSONLimits
@@ -45,33 +53,43 @@ package struct JSONDocument: ~Copyable {
     }
 
     /// The index of the outermost value.
+    @inlinable @inline(__always)
     package var root: Int { 0 }
 
     /// The number of nodes; zero unless the last `parse` succeeded.
+    @inlinable @inline(__always)
     package var count: Int { nodes.count }
 
     /// The kind of a node.
+    @inlinable @inline(__always)
     package func kind(_ node: Int) -> Kind { nodes[node].kind }
 
-    /// Where a node's text stands; of a string or name, without the quotes.
-    package func range(_ node: Int) -> Range<Int> {
-        // The parser writes `start <= end` into every node.
-        let (start, end) = (Int(nodes[node].start), Int(nodes[node].end))
-        return start..<max(start, end)
+    /// Whether a node is a string value.
+    @inlinable @inline(__always)
+    package func isString(_ node: Int) -> Bool {
+        // A pattern is compared in the caller's own code; `==` would be called.
+        if case .string = nodes[node].kind { true } else { false }
     }
 
+    /// Where a node's text stands; of a string or name, without the quotes.
+    @inlinable @inline(__always)
+    package func range(_ node: Int) -> Range<Int> { nodes[node].range }
+
     /// Whether a string or name holds an escape, so that its text is not its value.
+    @inlinable @inline(__always)
     package func isEscaped(_ node: Int) -> Bool { nodes[node].isEscaped }
 
     /// Whether an object names a member twice; possible only where repeated members are marked.
     package func isRepeating(_ node: Int) -> Bool { nodes[node].isRepeating }
 
     /// The index after a node and all it contains.
+    @inlinable @inline(__always)
     package func next(_ node: Int) -> Int { Int(nodes[node].next) }
 
     /// The first name of an object or first element of an array; equal to `next(node)` when there is none.
     ///
     /// The value of the name at `n` is the node `n + 1`, and the following name is `next(n + 1)`.
+    @inlinable @inline(__always)
     package func firstChild(_ node: Int) -> Int { node + 1 }
 
     /// The value of the object's member with this name; nil when there is none or the node is no object.

@@ -21,6 +21,45 @@ extension UInt64 {
     }
 }
 
+extension UInt64 {
+    /// Marks, in the highest bit, each byte that does not stand for itself in a JSON string: below 0x20, a quote, a
+    /// reverse solidus, or from 0x80 on. The lowest mark is exact.
+    @inline(__always)
+    var specialBytes: UInt64 {
+        // The difference of a byte below 0x80 has its highest bit exactly when it is below zero; that of any other byte
+        // is marked anyway. Only a marked byte borrows from the one above it.
+        let below = self &- WordOfBytes.lowBits &* 0x20
+        let quote = (self ^ WordOfBytes.lowBits &* 0x22) &- WordOfBytes.lowBits
+        let solidus = (self ^ WordOfBytes.lowBits &* 0x5C) &- WordOfBytes.lowBits
+        return (below | quote | solidus | self) & WordOfBytes.highBits
+    }
+}
+
+extension Span<UInt8> {
+    /// Whether one of the 32 bytes from `offset` on is among `specialBytes`.
+    @inline(__always)
+    func hasSpecialBytes(in32At offset: Int) -> Bool {
+        // As in `word(at:)`; the order of the bytes in a lane does not matter here.
+        let words = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: SIMD4<UInt64>.self)
+        let ones = SIMD4<UInt64>(repeating: WordOfBytes.lowBits)
+        let below = words &- SIMD4(repeating: WordOfBytes.lowBits &* 0x20)
+        let quote = (words ^ SIMD4(repeating: WordOfBytes.lowBits &* 0x22)) &- ones
+        let solidus = (words ^ SIMD4(repeating: WordOfBytes.lowBits &* 0x5C)) &- ones
+        let marks = below | quote | solidus | words
+        return (marks[0] | marks[1] | marks[2] | marks[3]) & WordOfBytes.highBits != 0
+    }
+}
+
+extension SIMDMask<SIMD32<Int8>> {
+    /// Whether any lane is set; the library's `any` looks at them one by one.
+    @inline(__always)
+    var isAnySet: Bool {
+        // Both types are 32 bytes of plain bits, each lane of the mask all ones or all zeros.
+        let words = unsafe unsafeBitCast(self, to: SIMD4<UInt64>.self)
+        return words[0] | words[1] | words[2] | words[3] != 0
+    }
+}
+
 extension Span<UInt8> {
     /// The eight bytes from `offset` on, the first one lowest.
     @inline(__always)
@@ -30,9 +69,18 @@ extension Span<UInt8> {
         unsafe UInt64(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 
+    /// The 32 bytes from `offset` on.
+    @inline(__always)
+    func vector(at offset: Int) -> SIMD32<UInt8> {
+        // As above: RawSpan checks the bounds, and every bit pattern is a value.
+        unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: SIMD32<UInt8>.self)
+    }
+
     /// The first offset at or after `start` that holds `byte`; `count` when there is none.
     func firstOffset(of byte: UInt8, from start: Int) -> Int {
         var offset = start
+        let sought = SIMD32<UInt8>(repeating: byte)
+        while count - offset >= 32, !(vector(at: offset) .== sought).isAnySet { offset += 32 }
         while count - offset >= 8 {
             let marks = word(at: offset).bytesEqual(to: byte)
             if marks != 0 { return offset + marks.trailingZeroBitCount / 8 }

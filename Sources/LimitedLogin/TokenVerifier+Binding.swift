@@ -10,7 +10,7 @@ extension TokenVerifier {
         _ buffers: inout TokenBuffers
     ) throws(TokenRejection) {
         // Whatever the binding, a nonce that is there is a string (OpenID Connect Core section 2).
-        if let nonce = payload.nonce, buffers.payloadDocument.kind(nonce) != .string {
+        if let nonce = payload.nonce, !buffers.payloadDocument.isString(nonce) {
             throw .malformedClaim(.nonce, .wrongType)
         }
         switch binding {

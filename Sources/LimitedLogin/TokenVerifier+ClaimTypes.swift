@@ -10,7 +10,7 @@ extension TokenVerifier {
         _ buffers: inout TokenBuffers
     ) throws(TokenRejection) -> Int {
         guard let node else { throw .missingClaim(claim) }
-        guard buffers.payloadDocument.kind(node) == .string else { throw .malformedClaim(claim, .wrongType) }
+        guard buffers.payloadDocument.isString(node) else { throw .malformedClaim(claim, .wrongType) }
         guard !buffers.payloadDocument.range(node).isEmpty else { throw .malformedClaim(claim, .empty) }
         return node
     }

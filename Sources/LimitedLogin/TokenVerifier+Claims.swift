@@ -37,7 +37,7 @@ extension TokenVerifier {
         guard isExpected else { throw .invalidAudience(.otherApp(buffers.payloadString(audience))) }
         // OpenID Connect Core section 3.1.3.7 step 5: `azp`, where there, is the client.
         guard let party = payload.authorizedParty else { return }
-        guard buffers.payloadDocument.kind(party) == .string else {
+        guard buffers.payloadDocument.isString(party) else {
             throw .malformedClaim(.authorizedParty, .wrongType)
         }
         let name = buffers.payloadString(party)

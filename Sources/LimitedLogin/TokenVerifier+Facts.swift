@@ -66,12 +66,12 @@ extension TokenVerifier {
 extension TokenBuffers {
     /// The text of a string; nil for what is no string.
     fileprivate func text(_ node: Int?) -> Range<Int>? {
-        guard let node, payloadDocument.kind(node) == .string else { return nil }
+        guard let node, payloadDocument.isString(node) else { return nil }
         return payloadDocument.range(node)
     }
 
     fileprivate mutating func birthday(_ node: Int?) -> Birthday? {
-        guard let node, payloadDocument.kind(node) == .string else { return nil }
+        guard let node, payloadDocument.isString(node) else { return nil }
         guard payloadDocument.isEscaped(node) else { return Birthday(payload.span, payloadDocument.range(node)) }
         decodeToScratch(node)
         return Birthday(scratch.span, 0..<scratch.count)
@@ -106,7 +106,7 @@ extension TokenBuffers {
         guard payloadDocument.kind(node) == .array else { return false }
         var element = payloadDocument.firstChild(node)
         while element < payloadDocument.next(node) {
-            guard payloadDocument.kind(element) == .string else { return false }
+            guard payloadDocument.isString(element) else { return false }
             element = payloadDocument.next(element)
         }
         return true

@@ -16,7 +16,7 @@ extension TokenVerifier {
     }
 
     func checkAlgorithm(_ header: JOSEHeader, _ buffers: inout TokenBuffers) throws(TokenRejection) {
-        guard let node = header.algorithm, buffers.headerDocument.kind(node) == .string,
+        guard let node = header.algorithm, buffers.headerDocument.isString(node),
             buffers.headerDocument.string(node, equals: "RS256", in: buffers.header.span)
         else { throw .unsupportedAlgorithm(Self.shortName(header.algorithm, &buffers)) }
     }
@@ -37,7 +37,7 @@ extension TokenVerifier {
     }
 
     func readKeyID(_ header: JOSEHeader, _ buffers: inout TokenBuffers) throws(TokenRejection) {
-        guard let node = header.keyID, buffers.headerDocument.kind(node) == .string,
+        guard let node = header.keyID, buffers.headerDocument.isString(node),
             !buffers.headerDocument.range(node).isEmpty
         else { throw .missingKeyID }
         buffers.keyID.removeAll(keepingCapacity: true)
@@ -73,7 +73,7 @@ extension TokenVerifier {
 
     /// A header value for an error's detail: only a short name, for it is an attacker's word.
     private static func shortName(_ node: Int?, _ buffers: inout TokenBuffers) -> String? {
-        guard let node, buffers.headerDocument.kind(node) == .string else { return nil }
+        guard let node, buffers.headerDocument.isString(node) else { return nil }
         let name = buffers.headerDocument.string(node, in: buffers.header.span)
         let isShort = (1...20).contains(name.utf8.count)
         let isPlain = name.utf8.allSatisfy { byte in

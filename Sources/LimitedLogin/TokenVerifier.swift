@@ -6,17 +6,27 @@ internal import JOSE
 /// asks no clock. It does not remember tokens: that a token or nonce is used once is for the caller to see to,
 /// by forgetting the nonce once it was accepted (or by storing `jti` until `exp`).
 public struct TokenVerifier: Sendable {
+    /// Everything a verifier knows, in one place, so that handing a verifier on copies one reference.
+    private final class Storage: Sendable {
+        let policy: VerificationPolicy
+        let apps: ByteStringSet
+        let issuers: ByteStringSet
+
+        init(_ policy: VerificationPolicy) {
+            self.policy = policy
+            apps = ByteStringSet(policy.appIDs)
+            issuers = ByteStringSet(policy.issuers)
+        }
+    }
+
+    private let storage: Storage
     /// What is accepted.
-    public let policy: VerificationPolicy
-    let apps: ByteStringSet
-    let issuers: ByteStringSet
+    public var policy: VerificationPolicy { storage.policy }
+    var apps: ByteStringSet { storage.apps }
+    var issuers: ByteStringSet { storage.issuers }
 
     /// A verifier for one policy.
-    public init(policy: VerificationPolicy) {
-        self.policy = policy
-        self.apps = ByteStringSet(policy.appIDs)
-        self.issuers = ByteStringSet(policy.issuers)
-    }
+    public init(policy: VerificationPolicy) { storage = Storage(policy) }
 
     /// Judges a token given as bytes; allocates nothing when it is good.
     ///

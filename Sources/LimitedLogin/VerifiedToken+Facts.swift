@@ -64,7 +64,7 @@ extension TokenBuffers {
     fileprivate var confirmationKeyThumbprint: String? {
         guard let confirmation = member("cnf", of: payloadDocument.root),
             let thumbprint = member("jkt", of: confirmation),
-            payloadDocument.kind(thumbprint) == .string
+            payloadDocument.isString(thumbprint)
         else { return nil }
         return payloadString(thumbprint)
     }

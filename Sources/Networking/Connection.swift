@@ -1,3 +1,5 @@
+internal import OpenSSL
+
 /// The state of one connection, without any I/O: ``ConnectionEngine`` changes it, a worker acts on it.
 package final class Connection {
     /// What the connection is at.
@@ -52,7 +54,16 @@ package final class Connection {
     /// An incomplete or parked request, or pipelined ones whose turn has not come; nil while idle.
     var input: RequestBuffer?
 
+    /// The TLS handshake is not over: no request can have come.
+    var isHandshaking = false
+
     // The worker's own bookkeeping.
+    /// Nil where the connection is plain.
+    var tls: TLSConnection?
+    /// What TLS waits for where that is not what the connection waits for.
+    var tlsInterest: Interest?
+    /// Nothing more can be said by TLS.
+    var tlsHasFailed = false
     var slot = -1
     var pendingOutput: [UInt8] = []
     var pendingOffset = 0

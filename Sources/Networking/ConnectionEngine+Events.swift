@@ -34,6 +34,22 @@ extension ConnectionEngine {
         }
     }
 
+    /// The TLS handshake is over: the connection waits for its first request.
+    func secured(_ connection: Connection, now: MonotonicInstant) -> Step {
+        connection.phaseDeadline = now.adding(nanoseconds: idleNanoseconds)
+        if isDraining { beginDrain(connection, now: now) }
+        return .wait
+    }
+
+    /// Nothing can be answered on the connection: it ends in stages, so that what was said last arrives.
+    func abandon(_ connection: Connection, _ cause: ConnectionCloseCause, now: MonotonicInstant) -> Step {
+        connection.phase = .lingering
+        connection.closeCause = cause
+        connection.lingerBytesLeft = limits.lingerBytes
+        connection.phaseDeadline = now + limits.lingerTimeout
+        return .shutdownWrite
+    }
+
     /// Ends the connection without losing the answers made so far.
     func endAfterOutput(_ connection: Connection, _ cause: ConnectionCloseCause, _ now: MonotonicInstant) -> Step {
         close(connection, cause: cause)
@@ -87,6 +103,7 @@ extension ConnectionEngine {
     /// The connection's ``Connection/deadline`` has come.
     package func deadlinePassed(_ connection: Connection, now: MonotonicInstant) -> Step {
         if connection.isWriting, now >= connection.writeDeadline { return .close(.writeStalled) }
+        if connection.isHandshaking { return .close(isDraining ? .stopped : .handshake) }
         switch connection.phase {
         case .idle: return .close(isDraining ? .stopped : .idle)
         case .head:
@@ -116,7 +133,9 @@ extension ConnectionEngine {
     package func isEvictable(_ connection: Connection, now: MonotonicInstant) -> Bool {
         if connection.isWriting { return false }
         switch connection.phase {
-        case .idle: return connection.input == nil
+        case .idle:
+            if connection.isHandshaking { return now > connection.openedAt + limits.slowRequestAge }
+            return connection.input == nil
         case .head, .body, .discarding: return now > connection.requestStart + limits.slowRequestAge
         case .lingering: return true
         case .parked, .closing: return false

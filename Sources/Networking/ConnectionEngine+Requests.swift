@@ -87,6 +87,9 @@ extension ConnectionEngine {
         switch decision {
         case .respond: respond(connection, buffer, bodyIsRead: false, now)
         case .readBody(let most): beginBody(connection, buffer, min(most, limits.http.bodyBytes), now)
+        case .ignoreBody:
+            buffer.dropBody()
+            decide(connection, buffer, .first, now)
         }
     }
 
@@ -101,7 +104,7 @@ extension ConnectionEngine {
             buffer.beginChunked(limits: limits.http, bodyLimit: limit, at: headBytes)
         }
         connection.phase = .body
-        connection.phaseDeadline = now + limits.bodyDeadline
+        connection.phaseDeadline = now.adding(nanoseconds: deadlineNanoseconds(.body))
         // RFC 9110 §10.1.1: the client waits for this, unless its body is already coming.
         if facts.expectsContinue, facts.hasBody, buffer.count == headBytes {
             encoder.encodeContinue(to: &output)

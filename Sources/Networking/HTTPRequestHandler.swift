@@ -57,6 +57,9 @@ package enum HeadDecision: Equatable, Sendable {
     case respond
     /// Read the body; more than so many bytes is 413. ``HTTPLimits/bodyBytes`` bounds it further.
     case readBody(atMost: Int)
+    /// The head is the whole request, whatever body it declares: for callers that pass on somebody's head alone. Where
+    /// one is declared, it may or may not be in the stream, so the connection ends after the answer.
+    case ignoreBody
 }
 
 /// What to do after a whole request.

@@ -110,6 +110,7 @@ package final class HTTPServer: Sendable {
                 shared: shared,
                 handle: worker.handle,
                 system: system,
+                tls: configuration.tls,
                 handler: makeHandler(index)
             ).run()
             workerEnded()

@@ -6,14 +6,18 @@ package struct HTTPServerConfiguration: Sendable {
     package var workerCount: Int?
     /// The limits.
     package var limits: HTTPServerLimits
+    /// The TLS settings of the listeners; nil: they speak plain HTTP.
+    package var tls: TLSContextPublisher?
 
     package init(
         addresses: [SocketAddress],
         workerCount: Int? = nil,
-        limits: HTTPServerLimits = HTTPServerLimits()
+        limits: HTTPServerLimits = HTTPServerLimits(),
+        tls: TLSContextPublisher? = nil
     ) {
         self.addresses = addresses
         self.workerCount = workerCount
         self.limits = limits
+        self.tls = tls
     }
 }

@@ -37,6 +37,8 @@ package enum ConnectionCloseCause: UInt8, CaseIterable, Sendable {
     case requestTimeout
     /// The client did not read its response.
     case writeStalled
+    /// The TLS handshake failed or took too long.
+    case handshake
     /// A request was refused by the grammar.
     case refused
     /// Closed to make room for a new connection, or refused at the limit.
@@ -55,6 +57,7 @@ package enum ConnectionCloseCause: UInt8, CaseIterable, Sendable {
         case .idle: "idle"
         case .requestTimeout: "request_timeout"
         case .writeStalled: "write_stalled"
+        case .handshake: "tls_handshake"
         case .refused: "refused"
         case .limit: "limit"
         case .stopped: "stopped"

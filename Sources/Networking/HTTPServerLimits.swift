@@ -4,6 +4,8 @@ package import HTTP1
 package struct HTTPServerLimits: Sendable, Equatable {
     /// The grammar's limits.
     package var http = HTTPLimits()
+    /// From the acceptance of a connection to the end of its TLS handshake: 5 s, absolute; then it is closed.
+    package var handshakeDeadline: Duration = .seconds(5)
     /// From a request's first byte to the end of its head: 5 s, absolute, so that dripping bytes do not extend it; 408.
     package var headDeadline: Duration = .seconds(5)
     /// From the end of the head to the end of the body: 5 s, absolute; 408.

@@ -90,6 +90,16 @@ final class RequestBuffer {
         rawOffset = 0
     }
 
+    /// Makes the head the whole request. Where it declares a body, nothing behind it can be trusted to be one or to be
+    /// the next request (RFC 9112 §6.3, §11.2): it is dropped, and the connection is not to be kept.
+    func dropBody() {
+        guard facts.hasBody else { return }
+        end = min(start + facts.byteCount, end)
+        facts.isChunked = false
+        facts.contentLength = nil
+        facts.keepAlive = false
+    }
+
     /// Forgets everything and keeps the storage.
     func clear() {
         start = 0

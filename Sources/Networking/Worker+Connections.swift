@@ -9,6 +9,7 @@ extension Worker {
 
     /// Something happened on a connection.
     func handle(_ connection: Connection, _ events: UInt32) {
+        if connection.tls != nil, handleTLS(connection) { return }
         if connection.isWriting {
             if events & Self.gone != 0 {
                 close(connection, .disconnected)
@@ -32,10 +33,12 @@ extension Worker {
         }
     }
 
-    private func receive(_ connection: Connection) {
+    func receive(_ connection: Connection) {
         var result = 0
         engine.receiveBuffer.receive { storage in
-            result = system.receive(connection.descriptor, into: &storage)
+            result =
+                connection.tls == nil
+                ? system.receive(connection.descriptor, into: &storage) : receiveTLS(connection, into: &storage)
             return result
         }
         if result > 0 {
@@ -69,7 +72,9 @@ extension Worker {
             engine.output.removeAll(keepingCapacity: true)
             return .wait
         }
-        let count = system.send(connection.descriptor, engine.output)
+        let count =
+            connection.tls == nil
+            ? system.send(connection.descriptor, engine.output) : sendTLS(connection, engine.output)
         if count == engine.output.count {
             trimOutput()
             return engine.outputSent(connection, now: now)
@@ -88,8 +93,11 @@ extension Worker {
     }
 
     /// The socket has space for output that waits.
-    private func sendPending(_ connection: Connection) {
-        let count = system.send(connection.descriptor, connection.pendingOutput, from: connection.pendingOffset)
+    func sendPending(_ connection: Connection) {
+        let count =
+            connection.tls == nil
+            ? system.send(connection.descriptor, connection.pendingOutput, from: connection.pendingOffset)
+            : sendTLS(connection, connection.pendingOutput, from: connection.pendingOffset)
         guard count >= 0 || Self.isTemporary(count) else {
             close(connection, Self.isDisconnect(Int32(truncatingIfNeeded: -count)) ? .disconnected : .failed)
             return
@@ -111,6 +119,7 @@ extension Worker {
             close(connection, cause)
             return
         case .shutdownWrite:
+            endTLS(connection)
             let result = system.shutdownWrite(connection.descriptor)
             if result < 0 {
                 close(connection, connection.closeCause)
@@ -126,10 +135,12 @@ extension Worker {
         table.move(connection, to: list(for: connection))
         wheel.schedule(connection.slot, at: connection.deadline)
         updateInterest(connection)
+        if connection.tls != nil { resumeForPendingTLS(connection) }
     }
 
     private func list(for connection: Connection) -> ConnectionTable.List {
         if connection.isWriting { return .none }
+        if connection.isHandshaking { return .reading }
         switch connection.phase {
         // One that lingers has nothing left to lose.
         case .idle, .lingering: return .idle
@@ -139,9 +150,9 @@ extension Worker {
         }
     }
 
-    private func updateInterest(_ connection: Connection) {
+    func updateInterest(_ connection: Connection) {
         let events: UInt32 =
-            switch connection.interest {
+            switch connection.tlsInterest ?? connection.interest {
             case .input: Self.readable
             case .outputSpace: Self.writable
             case .hangUp: Self.hangUp
@@ -167,6 +178,10 @@ extension Worker {
             return
         }
         connection.registeredEvents = Self.readable
+        guard beginTLS(connection) else {
+            close(connection, .failed)
+            return
+        }
         if isDraining { engine.beginDrain(connection, now: now) }
         act(connection, .wait)
     }
@@ -177,6 +192,8 @@ extension Worker {
         wheel.remove(connection.slot)
         engine.releaseBuffer(of: connection)
         table.remove(connection)
+        endTLS(connection)
+        connection.tls = nil
         system.close(connection.descriptor)
         shared.openConnections.wrappingSubtract(1, ordering: .relaxed)
         handle.counters.didClose(cause)

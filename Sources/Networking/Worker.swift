@@ -21,6 +21,7 @@ final class Worker {
     var listeners: [Int32]
     var table = ConnectionTable()
     var wheel: TimerWheel
+    var tls: WorkerTLS
     var resumeQueue: [Connection] = []
     var spareDescriptor: Int32
     var acceptPausedUntil: MonotonicInstant?
@@ -45,6 +46,7 @@ final class Worker {
         shared: WorkerShared,
         handle: WorkerHandle,
         system: SystemCalls,
+        tls: TLSContextPublisher? = nil,
         handler: any HTTPRequestHandler
     ) {
         self.index = index
@@ -54,6 +56,7 @@ final class Worker {
         self.shared = shared
         self.handle = handle
         self.system = system
+        self.tls = WorkerTLS(tls)
         engine = ConnectionEngine(limits: limits, worker: index, handler: handler)
         now = MonotonicClock.now()
         drainedAt = now
@@ -132,6 +135,7 @@ final class Worker {
         resumeQueue.removeAll(keepingCapacity: true)
         for connection in queue where connection.slot >= 0 {
             connection.isQueuedToResume = false
+            if connection.tls != nil, receivePendingTLS(connection) { continue }
             settle(connection, engine.resume(connection, now: now))
         }
     }

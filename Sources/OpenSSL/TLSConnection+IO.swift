@@ -48,7 +48,10 @@ extension TLSConnection {
     }
 
     /// Whether bytes are decrypted and ready: a poll of the descriptor would not tell.
-    package var hasPendingBytes: Bool { unsafe SSL_has_pending(pointer) == 1 }
+    package var hasPendingBytes: Bool { unsafe SSL_pending(pointer) > 0 }
+
+    /// Whether this connection's session was resumed.
+    package var isResumed: Bool { unsafe SSL_session_reused(pointer) == 1 }
 
     /// The version in force, such as `TLSv1.3`.
     package var version: String { unsafe String(cString: SSL_get_version(pointer)) }

@@ -48,12 +48,13 @@ extension TLSContext {
         unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
     }
 
-    /// Server: sessions resume within this process. The context name is required once clients show certificates.
-    func resumeSessions() throws(TLSError) {
+    /// Server: sessions resume by ticket, with this context alone: another one, made from other files, has other
+    /// ticket keys. The context name is required once clients show certificates.
+    func resumeSessions(lifetimeSeconds: Int) throws(TLSError) {
         let name: [UInt8] = Array("limited-login".utf8)
         guard unsafe SSL_CTX_set_session_id_context(pointer, name, UInt32(name.count)) == 1 else {
             throw .failure(of: "session resumption", in: nil)
         }
-        unsafe COpenSSL_SSL_CTX_set_session_cache(pointer, 1)
+        unsafe COpenSSL_SSL_CTX_resume_by_ticket(pointer, lifetimeSeconds)
     }
 }

@@ -48,9 +48,35 @@ internal import COpenSSL
         guard unsafe SSL_CTX_use_PrivateKey_file(pointer, keyFile, SSL_FILETYPE_PEM) == 1,
             unsafe SSL_CTX_check_private_key(pointer) == 1
         else { throw .failure(of: "the private key", in: keyFile) }
+        // TLS 1.2 with forward secrecy and authenticated encryption alone (RFC 9325, 4.1 and 4.2).
+        guard unsafe SSL_CTX_set_cipher_list(pointer, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1 else {
+            throw .failure(of: "the cipher suites", in: nil)
+        }
         try admitClients(of: clientAuthoritiesFile)
-        try resumeSessions()
+        // A resumed session is not verified again: a client's certificate counts for this long at most.
+        try resumeSessions(
+            lifetimeSeconds: clientAuthoritiesFile == nil ? Self.sessionSeconds : Self.verifiedSessionSeconds
+        )
+        unsafe COpenSSL_SSL_CTX_read_one_record(pointer)
         chooseHTTP1()
+    }
+
+    /// How long a session can be resumed: an hour, as long as a connection lives.
+    static let sessionSeconds = 3_600
+    /// The same where the client showed a certificate: five minutes.
+    static let verifiedSessionSeconds = 300
+
+    /// Server: when the first of the certificates it sends ends, in seconds since 1970; nil where there is none.
+    package var certificateExpiry: Int64? {
+        guard let own = unsafe SSL_CTX_get0_certificate(pointer) else { return nil }
+        var expiry = unsafe COpenSSL_X509_expiry(own)
+        let chain = unsafe COpenSSL_SSL_CTX_chain(pointer)
+        // Bounds: an index stays below the count of the chain, which nothing changes after `init`.
+        for index in 0..<max(0, unsafe COpenSSL_chain_count(chain)) {
+            guard let certificate = unsafe COpenSSL_chain_certificate(chain, index) else { continue }
+            expiry = min(expiry, unsafe COpenSSL_X509_expiry(certificate))
+        }
+        return expiry < 0 ? nil : expiry
     }
 
     private init(role: Role) throws(TLSError) {

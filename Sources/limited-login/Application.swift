@@ -13,6 +13,8 @@ struct Application {
     let server: HTTPServer
     let administration: HTTPServer
     let configuration: ServiceConfiguration
+    /// The TLS settings of the service's listener; nil where it speaks plain HTTP.
+    let tls: TLSContextPublisher?
 
     /// Builds the service from its configuration; nothing is bound and nothing is fetched yet.
     init(_ configuration: ServiceConfiguration, logger: Logger) throws(StartError) {
@@ -21,6 +23,7 @@ struct Application {
         let keyEvents = KeyEvents(logger: logger, factory: registry)
         let cache = try KeyCacheFactory.make(configuration) { event in keyEvents.record(event) }
         let process = ProcessMetrics(factory: registry)
+        tls = try Self.tlsContext(configuration).map { TLSContextPublisher($0) }
         let core = ServiceCore(
             settings: try Self.settings(configuration),
             cache: cache,
@@ -37,7 +40,8 @@ struct Application {
         server = HTTPServer(
             configuration: HTTPServerConfiguration(
                 addresses: [configuration.listen],
-                workerCount: configuration.workers
+                workerCount: configuration.workers,
+                tls: tls
             )
         ) { _ in ServiceHandler(core: core, listener: .service) }
         administration = HTTPServer(
@@ -45,7 +49,21 @@ struct Application {
         ) { _ in ServiceHandler(core: core, listener: .administration) }
         let server = server
         cache.onUpdate { server.wakeParked() }
-        process.observe(server: server, cache: cache)
+        process.observe(server: server, cache: cache, tls: tls)
+    }
+
+    /// Reads the files of the service's listener; nil where it speaks plain HTTP.
+    static func tlsContext(_ configuration: ServiceConfiguration) throws(StartError) -> TLSContext? {
+        guard let files = configuration.tls else { return nil }
+        do throws(TLSError) {
+            return try TLSContext(
+                serverCertificateFile: files.certificate,
+                keyFile: files.key,
+                clientAuthoritiesFile: files.clientAuthorities
+            )
+        } catch {
+            throw StartError(error.description)
+        }
     }
 
     /// What a reload can change: the policy and the clients.
@@ -58,7 +76,11 @@ struct Application {
                 throw StartError(error.description)
             }
         }
-        return RuntimeSettings(verifier: TokenVerifier(policy: try policy(configuration)), clients: clients)
+        return RuntimeSettings(
+            verifier: TokenVerifier(policy: try policy(configuration)),
+            clients: clients,
+            gatewayIsEnabled: configuration.gatewayIsEnabled
+        )
     }
 
     /// What the verifier is told; every value was bounded by the configuration already.

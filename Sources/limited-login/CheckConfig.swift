@@ -22,6 +22,7 @@ struct CheckConfig: ParsableCommand {
             // Building it opens the certificate file and judges the URLs, as a start would.
             _ = try KeyCacheFactory.make(loaded.configuration) { _ in }
             _ = try Application.settings(loaded.configuration)
+            _ = try Application.tlsContext(loaded.configuration)
         } catch {
             throw Exit.refusing(error.description)
         }

@@ -24,6 +24,10 @@ struct ConfigurationOptions: ParsableArguments, Sendable {
     @Option(help: .key(.binding)) var binding: String?
     @Option(help: .key(.tracking)) var tracking: String?
     @Option(help: .key(.clientKeysFile)) var clientKeysFile: String?
+    @Option(help: .key(.tlsCertificateFile)) var tlsCertificateFile: String?
+    @Option(help: .key(.tlsKeyFile)) var tlsKeyFile: String?
+    @Option(help: .key(.tlsClientCAFile)) var tlsClientCaFile: String?
+    @Option(help: .key(.gateway)) var gateway: String?
     @Option(help: .key(.drainDelaySeconds)) var drainDelaySeconds: String?
     @Option(help: .key(.logLevel)) var logLevel: String?
     @Option(help: .key(.logFormat)) var logFormat: String?
@@ -36,8 +40,9 @@ struct ConfigurationOptions: ParsableArguments, Sendable {
             .jwksMaximumTTLSeconds: jwksMaximumTtlSeconds, .jwksMaxStaleSeconds: jwksMaxStaleSeconds,
             .listen: listen, .adminListen: adminListen, .workers: workers, .clockSkewSeconds: clockSkewSeconds,
             .maxTokenAgeSeconds: maxTokenAgeSeconds, .binding: binding, .tracking: tracking,
-            .clientKeysFile: clientKeysFile, .drainDelaySeconds: drainDelaySeconds, .logLevel: logLevel,
-            .logFormat: logFormat,
+            .clientKeysFile: clientKeysFile, .tlsCertificateFile: tlsCertificateFile, .tlsKeyFile: tlsKeyFile,
+            .tlsClientCAFile: tlsClientCaFile, .gateway: gateway, .drainDelaySeconds: drainDelaySeconds,
+            .logLevel: logLevel, .logFormat: logFormat,
         ]
         return all.compactMapValues { $0 }
     }

@@ -2,6 +2,7 @@ internal import Glibc
 internal import KeySets
 internal import Metrics
 internal import Networking
+internal import OpenSSL
 internal import Synchronization
 internal import VerificationService
 
@@ -10,6 +11,7 @@ final class ProcessMetrics: Sendable {
     private struct Observed {
         var server: HTTPServer?
         var cache: JWKSetCache?
+        var tls: TLSContextPublisher?
     }
 
     private let factory: any MetricsFactory
@@ -23,8 +25,8 @@ final class ProcessMetrics: Sendable {
     }
 
     /// Tells whose counters to read; called once, when both are there.
-    func observe(server: HTTPServer, cache: JWKSetCache) {
-        observed.withLock { $0 = Observed(server: server, cache: cache) }
+    func observe(server: HTTPServer, cache: JWKSetCache, tls: TLSContextPublisher?) {
+        observed.withLock { $0 = Observed(server: server, cache: cache, tls: tls) }
     }
 
     /// Reads everything anew.
@@ -45,6 +47,9 @@ final class ProcessMetrics: Sendable {
                 let labels = [("cause", "\(cause.label)")]
                 gauge("http_server_connections_closed_total", labels, Double(counters.closed(cause)))
             }
+        }
+        if let expiry = observed.tls?.context.certificateExpiry {
+            gauge("limited_login_tls_certificate_expiry_timestamp_seconds", [], Double(expiry))
         }
         var usage = rusage()
         guard unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 else { return }

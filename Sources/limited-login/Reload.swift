@@ -1,4 +1,5 @@
 internal import Logging
+internal import Networking
 internal import ServiceLifecycle
 internal import VerificationService
 
@@ -23,7 +24,11 @@ struct ReloadService: Service {
             if let key = Self.keyThatNeedsRestart(application.configuration, configuration) {
                 reason = "a changed \(key.rawValue) takes effect with a restart alone"
             } else {
-                application.core.settings.publish(try Application.settings(configuration))
+                // Everything is made before anything takes effect.
+                let settings = try Application.settings(configuration)
+                let tls = try Application.tlsContext(configuration)
+                application.core.settings.publish(settings)
+                if let tls { application.tls?.publish(tls) }
                 logLevel.set(Logger.Level(rawValue: configuration.logLevel) ?? .info)
                 logger.notice("configuration reloaded", metadata: ["app_ids": "\(configuration.appIDs.count)"])
                 return
@@ -47,6 +52,7 @@ struct ReloadService: Service {
             (.jwksMaxStaleSeconds, old.jwksMaxStaleSeconds == new.jwksMaxStaleSeconds),
             (.listen, old.listen == new.listen), (.adminListen, old.adminListen == new.adminListen),
             (.workers, old.workers == new.workers), (.logFormat, old.logFormat == new.logFormat),
+            (.tlsCertificateFile, (old.tls == nil) == (new.tls == nil)),
             (.drainDelaySeconds, old.drainDelaySeconds == new.drainDelaySeconds),
         ]
         return fixed.first { !$0.1 }?.0

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import KeySets
 internal import Logging
 internal import Networking
+internal import OpenSSL
 internal import VerificationService
 
 /// `serve`: runs the service until SIGTERM or SIGINT.
@@ -45,6 +46,9 @@ extension Application {
             throw StartError("\(error)")
         }
         cache.start()
+        if let expiry = tls?.context.certificateExpiry, expiry <= WallClock.unixSeconds() {
+            core.logger.warning("the TLS certificate has expired")
+        }
         core.logger.notice(
             "listening",
             metadata: [

@@ -1,18 +1,61 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// The instruments of the benchmark, each a small C program so that it costs next to nothing itself. `run` beside this
-/// file builds them and the service, measures, and prints the table.
+/// The settings of the service's own targets, so that the same machine code is measured.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .strictMemorySafety(),
+]
+
+/// The instruments of the benchmark: small C programs that cost next to nothing themselves, and the stages of a request
+/// taken apart. `run` beside this file builds them and the service, measures, and prints the table; `instructions`
+/// counts what each stage executes.
+///
+/// The sources that the stages call are compiled here once more, through links, because most of them are not public.
 let package = Package(
-    name: "benchmarks",
+    name: "limited-login",
     products: [
         .executable(name: "load-generator", targets: ["load-generator"]),
         .executable(name: "bare-verify", targets: ["bare-verify"]),
+        .executable(name: "stages", targets: ["stages"]),
         .library(name: "AllocationCounter", type: .dynamic, targets: ["AllocationCounter"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", exact: "2.13.0"),
     ],
     targets: [
         .executableTarget(name: "load-generator"),
         .executableTarget(name: "bare-verify", linkerSettings: [.linkedLibrary("crypto")]),
         .target(name: "AllocationCounter"),
+        .systemLibrary(name: "COpenSSL"),
+        .target(name: "CPlatform"),
+        .target(name: "OpenSSL", dependencies: ["COpenSSL"], swiftSettings: strict),
+        .target(name: "JOSE", swiftSettings: strict),
+        .target(name: "LimitedLogin", dependencies: ["JOSE", "OpenSSL"], swiftSettings: strict),
+        .target(name: "HTTP1", swiftSettings: strict),
+        .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL"], swiftSettings: strict),
+        .target(name: "KeySets", dependencies: ["JOSE", "OpenSSL", "Networking"], swiftSettings: strict),
+        .target(
+            name: "VerificationService",
+            dependencies: [
+                "LimitedLogin", "KeySets", "HTTP1", "Networking", "JOSE", "OpenSSL",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+            ],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "stages",
+            dependencies: [
+                "VerificationService", "LimitedLogin", "KeySets", "HTTP1", "Networking", "JOSE", "OpenSSL",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict
+        ),
     ]
 )

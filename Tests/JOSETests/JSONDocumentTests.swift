@@ -100,10 +100,49 @@ struct JSONDocumentTests {
 
     @Test("Names that only look alike are different members")
     func differentNames() {
-        // All share length, first, middle and last byte, so that the filter cannot tell them apart.
-        let names = ["axxbyyc", "ayxbyyc", "azxbyyc", "axybyyc", "axxbyzc", "é", "e\u{301}", "a", "A", "a "]
+        // Some share length, first and last eight bytes, so that the filter cannot tell them apart.
+        let names = [
+            "12345678a12345678", "12345678b12345678", "axxbyyc", "ayxbyyc", "azxbyyc", "axybyyc", "axxbyzc", "é",
+            "e\u{301}", "a", "A", "a ",
+        ]
         let text = "{" + names.map { "\"\($0)\":0" }.joined(separator: ",") + "}"
         #expect(fault(of: text) == nil)
+    }
+
+    @Test("A name is found again wherever it stands, whatever its length", arguments: 0...20)
+    func repeatedNameAtTheEnd(length: Int) {
+        let name = String("abcdefghijklmnopqrstu".prefix(length))
+        for others in ["", "\"other\":0,", "\"a longer name than others\":0,"] {
+            #expect(fault(of: "{\"\(name)\":0,\(others)\"\(name)\":0}") == .repeatedMember)
+            #expect(fault(of: "{\"\(name)\":0,\(others)\"\(name)!\":0}") == nil)
+        }
+    }
+
+    @Test("Many names are told apart, and the first is found again behind them")
+    func manyNames() {
+        let members = (0..<255).map { "\"n\($0)\":\($0)" }.joined(separator: ",")
+        #expect(fault(of: "{\(members)}") == nil)
+        for index in [0, 1, 7, 100, 254] { #expect(fault(of: "{\(members),\"n\(index)\":0}") == .repeatedMember) }
+    }
+
+    @Test("What a string may not hold as it stands is found at each place of a long one", arguments: 0...120)
+    func specialBytes(place: Int) {
+        func text(_ inside: [UInt8]) -> [UInt8] {
+            let quote = UInt8(ascii: "\"")
+            let plain = UInt8(ascii: "~")
+            return [quote] + Array(repeating: plain, count: place) + inside + Array(repeating: plain, count: 60) + [
+                quote
+            ]
+        }
+        #expect(fault(of: text([])) == nil)
+        #expect(fault(of: text([0x7F])) == nil)
+        #expect(fault(of: text([0x00])) == .controlCharacter)
+        #expect(fault(of: text([0x1F])) == .controlCharacter)
+        #expect(fault(of: text([0x22])) == .trailingBytes)
+        #expect(fault(of: text([0x5C])) == .invalidEscape)
+        #expect(fault(of: text([0x80])) == .invalidUTF8)
+        #expect(fault(of: text([0xFF])) == .invalidUTF8)
+        #expect(fault(of: text([0xC3, 0xA9])) == nil)
     }
 
     @Test("A marked object is found, and the others are not")

@@ -40,4 +40,16 @@ struct JWSCompactSerializationTests {
             }
         }
     }
+
+    @Test("A full stop is found at each place of a long token, and a third one too", arguments: 1...100)
+    func places(first: Int) throws {
+        let part = String(repeating: "A", count: first)
+        let token = Array("\(part).\(String(repeating: "B", count: 100 - first)).\(part)".utf8)
+        let jws = try JWSCompactSerialization(splitting: token.span)
+        #expect(jws.header == 0..<first)
+        #expect(jws.payload == first + 1..<101)
+        #expect(jws.signature == 102..<102 + first)
+        let four = token + Array(".".utf8)
+        #expect(throws: JWSError.notThreeParts(count: 4)) { try JWSCompactSerialization(splitting: four.span) }
+    }
 }

@@ -49,6 +49,11 @@ package final class BlockingClient {
     @discardableResult
     package func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
+    /// Waits for the socket; false where the deadline came first.
+    package func wait(forWriting: Bool, until deadline: MonotonicInstant) throws -> Bool {
+        try socket.wait(forWriting: forWriting, until: deadline)
+    }
+
     /// Ends the sending direction.
     package func shutdownWrite() { socket.shutdownWrite() }
 

@@ -6,6 +6,11 @@ package struct TestCertificates: Sendable {
     package struct Identity: Sendable {
         package let certificateFile: String
         package let keyFile: String
+
+        package init(certificateFile: String, keyFile: String) {
+            self.certificateFile = certificateFile
+            self.keyFile = keyFile
+        }
     }
 
     /// The authority that clients under test trust.

@@ -9,13 +9,15 @@ package final class TestServer: Sendable {
         limits: HTTPServerLimits = HTTPServerLimits(),
         workerCount: Int = 1,
         faults: FaultPlan? = nil,
+        tls: TLSContextPublisher? = nil,
         makeHandler: @escaping @Sendable (WorkerIndex) -> any HTTPRequestHandler = { _ in ProbeHandler() }
     ) throws(SocketError) {
         server = HTTPServer(
             configuration: HTTPServerConfiguration(
                 addresses: [.loopback(port: 0)],
                 workerCount: workerCount,
-                limits: limits
+                limits: limits,
+                tls: tls
             ),
             faults: faults,
             makeHandler: makeHandler

@@ -81,7 +81,7 @@ struct ConfigurationLoaderTests {
     @Test("Every key can be set by flag, by environment and by file", arguments: ConfigurationKey.allCases)
     func everyKeyFromEverywhere(key: ConfigurationKey) throws {
         let (text, json) = Self.sample(of: key)
-        let base: [String: String] = key == .appIDs ? [:] : ["LIMITED_LOGIN_APP_IDS": "1"]
+        let base = Self.settingsBeside(key)
         var environment = base
         environment[key.environmentName] = text
         let byFlag = try load(flags: [key: text], environment: base)
@@ -89,9 +89,21 @@ struct ConfigurationLoaderTests {
         let byFile = try load(environment: base, file: "{\"\(key.rawValue)\": \(json)}")
         #expect(byFlag.configuration == byEnvironment.configuration)
         #expect(byFlag.configuration == byFile.configuration)
-        if key != .appIDs {
+        // Those that cannot be left out alone have nothing to be compared with.
+        if ![.appIDs, .tlsCertificateFile, .tlsKeyFile].contains(key) {
             #expect(byFlag.configuration != (try load(environment: base).configuration))
         }
+    }
+
+    /// What must be set for the key to be allowed.
+    private static func settingsBeside(_ key: ConfigurationKey) -> [String: String] {
+        var needed: [ConfigurationKey: String] = [.appIDs: "1"]
+        if [.tlsCertificateFile, .tlsKeyFile, .tlsClientCAFile].contains(key) {
+            needed[.tlsCertificateFile] = "/tmp/certificate.pem"
+            needed[.tlsKeyFile] = "/tmp/key.pem"
+        }
+        needed[key] = nil
+        return Dictionary(uniqueKeysWithValues: needed.map { ($0.key.environmentName, $0.value) })
     }
 
     private static func sample(of key: ConfigurationKey) -> (text: String, json: String) {
@@ -102,10 +114,12 @@ struct ConfigurationLoaderTests {
         case .jwksFile: ("/tmp/keys.json", #""/tmp/keys.json""#)
         case .caFile: ("/tmp/ca.pem", #""/tmp/ca.pem""#)
         case .clientKeysFile: ("/tmp/clients", #""/tmp/clients""#)
+        case .tlsCertificateFile, .tlsKeyFile, .tlsClientCAFile: ("/tmp/other.pem", #""/tmp/other.pem""#)
         case .listen: ("[::1]:9090", #""[::1]:9090""#)
         case .adminListen: ("127.0.0.1:9091", #""127.0.0.1:9091""#)
         case .binding: ("optional", #""optional""#)
         case .tracking: ("limited", #""limited""#)
+        case .gateway: ("enabled", #""enabled""#)
         case .logLevel: ("debug", #""debug""#)
         case .logFormat: ("json", #""json""#)
         case .jwksMinimumTTLSeconds: ("1", "1")

@@ -51,7 +51,8 @@ final class InProcessService {
         minters: [TokenMinter]? = [StandInKeys.current, StandInKeys.previous],
         policy: VerificationPolicy? = nil,
         clients: ClientKeys? = nil,
-        listener: ListenerRole = .service
+        listener: ListenerRole = .service,
+        gatewayIsEnabled: Bool = false
     ) async throws {
         source = ScriptedSource(minters)
         cache = try JWKSetCache(sources: [source])
@@ -60,7 +61,8 @@ final class InProcessService {
         core = ServiceCore(
             settings: RuntimeSettings(
                 verifier: TokenVerifier(policy: try policy ?? VerificationPolicy(appIDs: [Self.appID, "42"])),
-                clients: clients
+                clients: clients,
+                gatewayIsEnabled: gatewayIsEnabled
             ),
             cache: cache,
             metrics: ServiceMetrics(factory: registry),

@@ -66,6 +66,8 @@ struct MalformedConfigurationTests {
         .variable("CLOCK_SKEW_SECONDS", "301"), .variable("CLOCK_SKEW_SECONDS", ""),
         .variable("MAX_TOKEN_AGE_SECONDS", "0"), .variable("BINDING", "none"), .variable("BINDING", "Required"),
         .variable("TRACKING", "enabled"), .variable("DRAIN_DELAY_SECONDS", "301"),
+        .variable("TLS_CERTIFICATE_FILE", "/tls/certificate.pem"), .variable("TLS_KEY_FILE", "/tls/key.pem"),
+        .variable("TLS_CLIENT_CA_FILE", "/tls/authority.pem"), .variable("TLS_CERTIFICATE_FILE", ""),
         .variable("LOG_LEVEL", "verbose"), .variable("LOG_FORMAT", "xml"),
         .variable("APP_ID", "123"), .variable("", "1"), .variable("NONCE", "1"), .variable("app_ids", "1"),
     ]

@@ -6,13 +6,22 @@ enum ProblemAnswer {
         response.status = UInt16(problem.code.status)
         response.addField("Content-Type: application/problem+json")
         response.addField("Cache-Control: no-store")
-        if case .rejectedToken = problem.code {
-            // RFC 6750 section 3: a 401 carries a challenge, and error="invalid_token" says which.
-            response.addField("WWW-Authenticate: Bearer error=\"invalid_token\"")
-        }
+        addChallenge(problem, to: &response)
         if let seconds = problem.retryAfterSeconds { response.addField("Retry-After", String(seconds)) }
         response.addField("X-Request-Id", requestID)
         writeBody(problem, requestID: requestID, to: &response.body)
+    }
+
+    /// RFC 6750 section 3: a 401 carries a challenge, and `error` says which; none where no credentials came.
+    private static func addChallenge(_ problem: Problem, to response: inout HTTPResponse) {
+        switch problem.code {
+        case .rejectedToken: response.addField("WWW-Authenticate: Bearer error=\"invalid_token\"")
+        case .missingToken: response.addField("WWW-Authenticate: Bearer realm=\"limited-login\"")
+        case .insufficientScope:
+            let scope = problem.scope.map { ", scope=\"\($0)\"" } ?? ""
+            response.addField("WWW-Authenticate", "Bearer error=\"insufficient_scope\"\(scope)")
+        default: return
+        }
     }
 
     static func writeBody(_ problem: Problem, requestID: [UInt8], to body: inout [UInt8]) {

@@ -6,6 +6,10 @@ package import LimitedLogin
 /// A string claim is copied with its escapes, because the text between the quotes of one valid JSON string is the
 /// text between the quotes of another; so no value is decoded, encoded or changed on its way.
 package enum VerifyAnswer {
+    /// Greatest length of everything but claims and key ID: the constant text has less than 1,200 bytes, two lists of
+    /// all permissions 500, and dates and numbers 150.
+    private static let fixedByteCount = 2_048
+
     /// - Parameters:
     ///   - claims: the verdict's facts, as ranges into `payload`.
     ///   - payload: the token's JSON payload.
@@ -18,54 +22,66 @@ package enum VerifyAnswer {
         asked: PermissionSet?,
         to bytes: inout [UInt8]
     ) {
-        writeToken(claims, payload, keyID, &bytes)
-        writeProfile(claims, payload, &bytes)
-        if let asked {
-            // A name may come from the gaming profile as well: what a claim could show is not called missing.
-            let missing = asked.subtracting(claims.satisfiedPermissions)
-            JSONWriter.raw(",\"missing_permissions\":", to: &bytes)
-            writePermissions(missing.subtracting(.unverifiable), &bytes)
-            let unverifiable = missing.intersection(.unverifiable)
-            if !unverifiable.isEmpty {
-                JSONWriter.raw(",\"unverifiable_permissions\":", to: &bytes)
-                writePermissions(unverifiable, &bytes)
-            }
+        // The ranges of the claims lie apart from each other in the payload, and none but the subject is written twice;
+        // then comes the payload itself. An escape makes six bytes of one.
+        let most = 3 * payload.count + 6 * keyID.count + fixedByteCount
+        bytes.append(addingCapacity: most) { (output: inout OutputSpan<UInt8>) in
+            writeToken(claims, payload, keyID, &output)
+            writeProfile(claims, payload, &output)
+            if let asked { writeMissing(asked, claims, &output) }
+            output.append(",\"claims\":")
+            output.append(payload, 0..<payload.count)
+            output.append("}")
         }
-        JSONWriter.raw(",\"claims\":", to: &bytes)
-        bytes.append(payload)
-        JSONWriter.raw("}", to: &bytes)
+    }
+
+    private static func writeMissing(
+        _ asked: PermissionSet,
+        _ claims: VerifiedClaims,
+        _ bytes: inout OutputSpan<UInt8>
+    ) {
+        // A name may come from the gaming profile as well: what a claim could show is not called missing.
+        let missing = asked.subtracting(claims.satisfiedPermissions)
+        bytes.append(",\"missing_permissions\":")
+        writePermissions(missing.subtracting(.unverifiable), &bytes)
+        let unverifiable = missing.intersection(.unverifiable)
+        if !unverifiable.isEmpty {
+            bytes.append(",\"unverifiable_permissions\":")
+            writePermissions(unverifiable, &bytes)
+        }
     }
 
     private static func writeToken(
         _ claims: VerifiedClaims,
         _ payload: Span<UInt8>,
         _ keyID: Span<UInt8>,
-        _ bytes: inout [UInt8]
+        _ bytes: inout OutputSpan<UInt8>
     ) {
-        JSONWriter.raw("{\"authentication_token\":{\"issuer\":\"", to: &bytes)
+        bytes.append("{\"authentication_token\":{\"issuer\":\"")
         bytes.append(payload, claims.issuer)
-        JSONWriter.raw("\",\"audience\":\"", to: &bytes)
+        bytes.append("\",\"audience\":\"")
         bytes.append(payload, claims.audience)
-        JSONWriter.raw("\",\"subject\":\"", to: &bytes)
+        bytes.append("\",\"subject\":\"")
         bytes.append(payload, claims.subject)
-        JSONWriter.raw("\",\"token_id\":\"", to: &bytes)
+        bytes.append("\",\"token_id\":\"")
         bytes.append(payload, claims.tokenID)
         bytes.append(UInt8(ascii: "\""))
         text(",\"nonce\":\"", claims.nonce, payload, &bytes)
-        JSONWriter.raw(",\"issued_at\":", to: &bytes)
+        bytes.append(",\"issued_at\":")
         date(claims.issuedAt, &bytes)
-        JSONWriter.raw(",\"expires_at\":", to: &bytes)
+        bytes.append(",\"expires_at\":")
         date(claims.expiresAt, &bytes)
-        JSONWriter.raw(",\"key_id\":", to: &bytes)
-        JSONWriter.string(keyID, to: &bytes)
-        JSONWriter.raw(
-            claims.tracking == .limited ? ",\"tracking\":\"limited\"}" : ",\"tracking\":\"enabled\"}",
-            to: &bytes
-        )
+        bytes.append(",\"key_id\":")
+        bytes.appendString(keyID)
+        bytes.append(claims.tracking == .limited ? ",\"tracking\":\"limited\"}" : ",\"tracking\":\"enabled\"}")
     }
 
-    private static func writeProfile(_ claims: VerifiedClaims, _ payload: Span<UInt8>, _ bytes: inout [UInt8]) {
-        JSONWriter.raw(",\"profile\":{\"user_id\":\"", to: &bytes)
+    private static func writeProfile(
+        _ claims: VerifiedClaims,
+        _ payload: Span<UInt8>,
+        _ bytes: inout OutputSpan<UInt8>
+    ) {
+        bytes.append(",\"profile\":{\"user_id\":\"")
         bytes.append(payload, claims.subject)
         bytes.append(UInt8(ascii: "\""))
         text(",\"name\":\"", claims.name, payload, &bytes)
@@ -76,7 +92,7 @@ package enum VerifyAnswer {
         text(",\"image_url\":\"", claims.imageURL, payload, &bytes)
         text(",\"link_url\":\"", claims.linkURL, payload, &bytes)
         if let friends = claims.friendIDs {
-            JSONWriter.raw(",\"friend_ids\":", to: &bytes)
+            bytes.append(",\"friend_ids\":")
             bytes.append(payload, friends)
         }
         if let birthday = claims.birthday { writeBirthday(birthday, &bytes) }
@@ -84,17 +100,14 @@ package enum VerifyAnswer {
         place(",\"hometown\":{\"id\":\"", claims.hometown, payload, &bytes)
         place(",\"location\":{\"id\":\"", claims.location, payload, &bytes)
         text(",\"gender\":\"", claims.gender, payload, &bytes)
-        JSONWriter.raw(",\"permissions\":", to: &bytes)
+        bytes.append(",\"permissions\":")
         writePermissions(claims.permissions, &bytes)
-        JSONWriter.raw(
-            claims.tracking == .limited ? ",\"is_limited\":true}" : ",\"is_limited\":false}",
-            to: &bytes
-        )
+        bytes.append(claims.tracking == .limited ? ",\"is_limited\":true}" : ",\"is_limited\":false}")
     }
 
     /// `YYYY-MM-DD`, `0000-MM-DD` without a year, `YYYY` alone (OpenID Connect Core 1.0 section 5.1, `birthdate`).
-    private static func writeBirthday(_ birthday: Birthday, _ bytes: inout [UInt8]) {
-        JSONWriter.raw(",\"birthday\":\"", to: &bytes)
+    private static func writeBirthday(_ birthday: Birthday, _ bytes: inout OutputSpan<UInt8>) {
+        bytes.append(",\"birthday\":\"")
         switch birthday {
         case .date(let year, let month, let day):
             digits(year, 4, &bytes)
@@ -103,7 +116,7 @@ package enum VerifyAnswer {
             bytes.append(UInt8(ascii: "-"))
             digits(day, 2, &bytes)
         case .dayOfYear(let month, let day):
-            JSONWriter.raw("0000-", to: &bytes)
+            bytes.append("0000-")
             digits(month, 2, &bytes)
             bytes.append(UInt8(ascii: "-"))
             digits(day, 2, &bytes)
@@ -112,15 +125,15 @@ package enum VerifyAnswer {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    private static func writeAgeRange(_ range: AgeRange, _ bytes: inout [UInt8]) {
-        JSONWriter.raw(",\"age_range\":{", to: &bytes)
+    private static func writeAgeRange(_ range: AgeRange, _ bytes: inout OutputSpan<UInt8>) {
+        bytes.append(",\"age_range\":{")
         if let minimum = range.minimum {
-            JSONWriter.raw("\"min\":", to: &bytes)
-            JSONWriter.integer(minimum, to: &bytes)
+            bytes.append("\"min\":")
+            bytes.append(decimal: minimum)
         }
         if let maximum = range.maximum {
-            JSONWriter.raw(range.minimum == nil ? "\"max\":" : ",\"max\":", to: &bytes)
-            JSONWriter.integer(maximum, to: &bytes)
+            bytes.append(range.minimum == nil ? "\"max\":" : ",\"max\":")
+            bytes.append(decimal: maximum)
         }
         bytes.append(UInt8(ascii: "}"))
     }
@@ -129,39 +142,39 @@ package enum VerifyAnswer {
         _ opening: StaticString,
         _ place: VerifiedClaims.Place?,
         _ payload: Span<UInt8>,
-        _ bytes: inout [UInt8]
+        _ bytes: inout OutputSpan<UInt8>
     ) {
         guard let place else { return }
-        JSONWriter.raw(opening, to: &bytes)
+        bytes.append(opening)
         bytes.append(payload, place.id)
-        JSONWriter.raw("\",\"name\":\"", to: &bytes)
+        bytes.append("\",\"name\":\"")
         bytes.append(payload, place.name)
-        JSONWriter.raw("\"}", to: &bytes)
+        bytes.append("\"}")
     }
 
     private static func text(
         _ opening: StaticString,
         _ range: Range<Int>?,
         _ payload: Span<UInt8>,
-        _ bytes: inout [UInt8]
+        _ bytes: inout OutputSpan<UInt8>
     ) {
         guard let range else { return }
-        JSONWriter.raw(opening, to: &bytes)
+        bytes.append(opening)
         bytes.append(payload, range)
         bytes.append(UInt8(ascii: "\""))
     }
 
     /// NumericDates are whole seconds in every token seen; a fraction is legal (RFC 7519 section 2) and is kept.
-    private static func date(_ date: NumericDate, _ bytes: inout [UInt8]) {
+    private static func date(_ date: NumericDate, _ bytes: inout OutputSpan<UInt8>) {
         let seconds = date.secondsSince1970
         if let whole = Int(exactly: seconds) {
-            JSONWriter.integer(whole, to: &bytes)
+            bytes.append(decimal: whole)
         } else {
-            bytes.append(contentsOf: "\(seconds)".utf8)
+            for byte in "\(seconds)".utf8 { bytes.append(byte) }
         }
     }
 
-    private static func digits(_ value: Int, _ count: Int, _ bytes: inout [UInt8]) {
+    private static func digits(_ value: Int, _ count: Int, _ bytes: inout OutputSpan<UInt8>) {
         var divisor = 1
         for _ in 1..<count { divisor *= 10 }
         while divisor > 0 {
@@ -170,16 +183,32 @@ package enum VerifyAnswer {
         }
     }
 
-    private static func writePermissions(_ permissions: PermissionSet, _ bytes: inout [UInt8]) {
+    private static func writePermissions(_ permissions: PermissionSet, _ bytes: inout OutputSpan<UInt8>) {
         bytes.append(UInt8(ascii: "["))
         var isFirst = true
         for permission in Permission.allCases where permissions.contains(PermissionSet(permission)) {
             if !isFirst { bytes.append(UInt8(ascii: ",")) }
             isFirst = false
-            bytes.append(UInt8(ascii: "\""))
-            bytes.append(contentsOf: permission.rawValue.utf8)
-            bytes.append(UInt8(ascii: "\""))
+            bytes.append(quoted(permission))
         }
         bytes.append(UInt8(ascii: "]"))
+    }
+
+    /// The permission's name with its quotes, as a constant that needs no string.
+    private static func quoted(_ permission: Permission) -> StaticString {
+        switch permission {
+        case .publicProfile: "\"public_profile\""
+        case .email: "\"email\""
+        case .gamingProfile: "\"gaming_profile\""
+        case .gamingUserPicture: "\"gaming_user_picture\""
+        case .userAgeRange: "\"user_age_range\""
+        case .userBirthday: "\"user_birthday\""
+        case .userFriends: "\"user_friends\""
+        case .userGender: "\"user_gender\""
+        case .userHometown: "\"user_hometown\""
+        case .userLink: "\"user_link\""
+        case .userLocation: "\"user_location\""
+        case .userMessengerContact: "\"user_messenger_contact\""
+        }
     }
 }

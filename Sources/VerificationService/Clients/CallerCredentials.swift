@@ -1,18 +1,68 @@
 internal import HTTP1
 
-/// Finds the key a caller presents: `Authorization: Bearer KEY` (RFC 6750 section 2.1) or `X-Api-Key: KEY`.
+/// What a caller presents: `Authorization: Bearer KEY` (RFC 6750 section 2.1), `X-Api-Key: KEY`, or
+/// `Authorization: Basic` with its name and key, as OAuth clients do (RFC 6749 section 2.3.1).
 enum CallerCredentials {
-    /// The key's place in the head; nil when there is none, or more than one, so that nobody can guess which counts.
-    static func key(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Range<Int>? {
+    /// The key alone, at this place in the head.
+    case key(Range<Int>)
+    /// A name and a key, as they came.
+    case named(name: [UInt8], key: [UInt8])
+
+    /// Reads a head; nil when there are no credentials, or more than one, so that nobody can guess which count.
+    init?(_ head: borrowing RequestHead, bytes: Span<UInt8>) {
         let authorizations = head.count(of: "authorization", in: bytes)
         let apiKeys = head.count(of: "x-api-key", in: bytes)
         guard authorizations + apiKeys == 1 else { return nil }
-        if let value = head.value(of: "x-api-key", in: bytes) { return value }
-        guard let value = head.value(of: "authorization", in: bytes), value.count > 7,
-            bytes.equalIgnoringCase(value.lowerBound..<value.lowerBound + 7, "bearer ")
+        if let value = head.value(of: "x-api-key", in: bytes) {
+            self = .key(value)
+            return
+        }
+        guard let value = head.value(of: "authorization", in: bytes) else { return nil }
+        if let key = Self.bearer(value, bytes) {
+            self = .key(key)
+        } else if let rest = Self.rest(of: value, after: "basic ", bytes),
+            let (name, key) = BasicCredentials.decode(bytes, rest)
+        {
+            self = .named(name: name, key: key)
+        } else {
+            return nil
+        }
+    }
+
+    /// The place of the token in an `Authorization: Bearer` value; nil for another scheme, or an empty token.
+    static func bearer(_ value: Range<Int>, _ bytes: Span<UInt8>) -> Range<Int>? {
+        rest(of: value, after: "bearer ", bytes)
+    }
+
+    /// Authentication schemes are compared without case (RFC 9110 section 11.1).
+    private static func rest(of value: Range<Int>, after scheme: StaticString, _ bytes: Span<UInt8>) -> Range<Int>? {
+        let length = scheme.utf8CodeUnitCount
+        guard value.count > length,
+            bytes.equalIgnoringCase(value.lowerBound..<value.lowerBound + length, scheme)
         else { return nil }
-        var start = value.lowerBound + 7
-        while start < value.upperBound, bytes[start] == UInt8(ascii: " ") { start += 1 }
-        return start..<value.upperBound
+        var start = value.lowerBound + length
+        while start < value.upperBound, bytes[start] == ASCII.space { start += 1 }
+        return start < value.upperBound ? start..<value.upperBound : nil
+    }
+}
+
+extension ClientKeys {
+    /// The client that presents these credentials, by its position in `names`; nil for nobody.
+    func client(presenting credentials: CallerCredentials, in bytes: Span<UInt8>) -> Int? {
+        switch credentials {
+        case .key(let range): return client(presenting: bytes.extracting(range))
+        case .named(let name, let key):
+            guard
+                let client = client(presenting: key.span) ?? formDecoded(key).flatMap({ client(presenting: $0.span) }),
+                Array(names[client].utf8) == name
+            else { return nil }
+            return client
+        }
+    }
+
+    /// RFC 6749 section 2.3.1 wants name and key form-encoded before base64. Not every client does it, and the names
+    /// allowed here are the same either way.
+    private func formDecoded(_ key: [UInt8]) -> [UInt8]? {
+        FormParameters.decode(key.span, 0..<key.count).flatMap { $0 == key ? nil : $0 }
     }
 }

@@ -19,6 +19,10 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case binding = "binding"
     case tracking = "tracking"
     case clientKeysFile = "client_keys_file"
+    case tlsCertificateFile = "tls_certificate_file"
+    case tlsKeyFile = "tls_key_file"
+    case tlsClientCAFile = "tls_client_ca_file"
+    case gateway = "gateway"
     case drainDelaySeconds = "drain_delay_seconds"
     case logLevel = "log_level"
     case logFormat = "log_format"
@@ -61,6 +65,7 @@ extension ConfigurationKey {
         switch self {
         case .appIDs, .issuers, .jwksURLs: .list
         case .jwksFile, .caFile, .clientKeysFile, .listen, .adminListen: .text
+        case .tlsCertificateFile, .tlsKeyFile, .tlsClientCAFile: .text
         case .jwksTTLSeconds, .jwksMinimumTTLSeconds, .jwksMaximumTTLSeconds: .integer(1...604_800)
         case .jwksMaxStaleSeconds: .integer(0...604_800)
         case .workers: .integer(1...256)
@@ -69,6 +74,7 @@ extension ConfigurationKey {
         case .drainDelaySeconds: .integer(0...300)
         case .binding: .choice(["required", "optional"])
         case .tracking: .choice(["any", "limited"])
+        case .gateway: .choice(["disabled", "enabled"])
         case .logLevel: .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"])
         case .logFormat: .choice(["json", "text"])
         }
@@ -96,6 +102,10 @@ extension ConfigurationKey {
         case .binding: "required"
         case .tracking: "any"
         case .clientKeysFile: "none: anybody who reaches the listener may call"
+        case .tlsCertificateFile: "none: plain HTTP"
+        case .tlsKeyFile: "none"
+        case .tlsClientCAFile: "none: no client certificate is asked for"
+        case .gateway: "disabled"
         case .drainDelaySeconds: "0"
         case .logLevel: "info"
         case .logFormat: "text on a terminal, else json"
@@ -123,6 +133,10 @@ extension ConfigurationKey {
         case .binding: "Whether each token must be tied to a login by nonce, raw_nonce or subject."
         case .tracking: "Whether tokens that came with an access token (tracking enabled) are accepted."
         case .clientKeysFile: "A file of the callers' names and the SHA-256 of their keys; without a key, 401."
+        case .tlsCertificateFile: "The certificate chain (PEM) with which the service's listener speaks TLS."
+        case .tlsKeyFile: "The private key (PEM) of the certificate."
+        case .tlsClientCAFile: "Authorities (PEM) of the callers' certificates; without one, no handshake."
+        case .gateway: "Whether /auth answers gateways; the bearer tokens it judges are tied to no login."
         case .drainDelaySeconds: "How long the listeners stay open after SIGTERM, while readiness already fails."
         case .logLevel: "The least severity that is logged."
         case .logFormat: "Whether log lines are JSON objects or text."

@@ -38,6 +38,10 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var onlyLimitedTracking: Bool
     /// The file of the callers that may use the service; nil when anybody may.
     package var clientKeysFile: String?
+    /// The files with which the service's listener speaks TLS; nil where it speaks plain HTTP.
+    package var tls: TLSFiles?
+    /// Whether the routes for gateways answer.
+    package var gatewayIsEnabled: Bool
     /// How long the listeners stay open after SIGTERM, in seconds.
     package var drainDelaySeconds: Int
     /// The least severity that is logged, by its swift-log name.
@@ -77,6 +81,8 @@ extension ServiceConfiguration {
         bindingIsRequired = try reader.choice(.binding) != "optional"
         onlyLimitedTracking = try reader.choice(.tracking) == "limited"
         clientKeysFile = try reader.text(.clientKeysFile)
+        tls = try reader.tlsFiles()
+        gatewayIsEnabled = try reader.choice(.gateway) == "enabled"
         drainDelaySeconds = try reader.integer(.drainDelaySeconds) ?? 0
         logLevel = try reader.choice(.logLevel) ?? "info"
         logFormat = try reader.choice(.logFormat)

@@ -2,7 +2,7 @@ package import CoreMetrics
 package import HTTP1
 
 /// The service's own metrics, made once; their label values are closed sets of this code, never words from outside.
-package struct ServiceMetrics: Sendable {
+package final class ServiceMetrics: Sendable {
     /// The sentence of each metric's `# HELP` line.
     package static let help: [String: String] = [
         "limited_login_verifications_total": "Verdicts on id tokens, by result: accepted, or the code of the refusal.",
@@ -14,6 +14,8 @@ package struct ServiceMetrics: Sendable {
         "jwks_keys": "Keys in force.",
         "jwks_age_seconds": "Time since the source last confirmed the keys.",
         "jwks_unknown_key_ids_total": "Tokens whose key ID was not in the set.",
+        "limited_login_tls_certificate_expiry_timestamp_seconds":
+            "When the first certificate of the listener's chain ends, since the epoch.",
         "process_resident_memory_bytes": "Resident memory.",
         "process_open_fds": "Open file descriptors.",
         "process_cpu_seconds_total": "User and system time.",

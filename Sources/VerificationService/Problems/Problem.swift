@@ -10,13 +10,22 @@ package struct Problem: Error, Sendable, Equatable {
     package let claim: String?
     /// Seconds after which another try makes sense (RFC 9110 section 10.2.3); nil where none does.
     package let retryAfterSeconds: Int?
+    /// The scope that would be enough (RFC 6750 section 3), separated by spaces; nil where that is not the matter.
+    package let scope: String?
 
     /// - Parameter retryAfter: seconds; by default what the code suggests.
-    package init(_ code: ProblemCode, _ detail: String, claim: String? = nil, retryAfter: Int? = nil) {
+    package init(
+        _ code: ProblemCode,
+        _ detail: String,
+        claim: String? = nil,
+        retryAfter: Int? = nil,
+        scope: String? = nil
+    ) {
         self.code = code
         self.detail = detail
         self.claim = claim
         retryAfterSeconds = retryAfter ?? code.retryAfterSeconds
+        self.scope = scope
     }
 
     /// The problem of a refused token.

@@ -8,6 +8,8 @@ package enum ProblemCode: Sendable, Hashable {
     case invalidPermission
     case unknownApp
     case unauthorizedClient
+    case missingToken
+    case insufficientScope
     case notFound
     case methodNotAllowed
     case requestTimeout
@@ -40,9 +42,9 @@ package enum ProblemCode: Sendable, Hashable {
         TokenRejection.Code.allCases.map { ProblemCode($0) }.filter {
             if case .rejectedToken = $0 { true } else { false }
         } + [
-            .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .notFound,
-            .methodNotAllowed,
-            .requestTimeout, .bodyTooLarge, .uriTooLong, .unsupportedMediaType, .expectationFailed,
+            .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .missingToken,
+            .insufficientScope, .notFound, .methodNotAllowed, .requestTimeout, .bodyTooLarge, .uriTooLong,
+            .unsupportedMediaType, .expectationFailed,
             .misdirectedRequest, .headersTooLarge, .internalError, .notImplemented, .keysUnavailable, .overloaded,
             .draining, .httpVersionNotSupported,
         ]
@@ -56,6 +58,8 @@ package enum ProblemCode: Sendable, Hashable {
         case .invalidPermission: "invalid_permission"
         case .unknownApp: "unknown_app"
         case .unauthorizedClient: "unauthorized_client"
+        case .missingToken: "missing_token"
+        case .insufficientScope: "insufficient_scope"
         case .notFound: "not_found"
         case .methodNotAllowed: "method_not_allowed"
         case .requestTimeout: "request_timeout"
@@ -77,7 +81,8 @@ package enum ProblemCode: Sendable, Hashable {
     /// The status code of the answer (RFC 9110 section 15, RFC 6585).
     package var status: Int {
         switch self {
-        case .rejectedToken, .unauthorizedClient: 401
+        case .rejectedToken, .unauthorizedClient, .missingToken: 401
+        case .insufficientScope: 403
         case .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp: 400
         case .notFound: 404
         case .methodNotAllowed: 405
@@ -113,6 +118,8 @@ package enum ProblemCode: Sendable, Hashable {
         case .invalidPermission: "A permission is outside Limited Login's scope"
         case .unknownApp: "The app id is not configured"
         case .unauthorizedClient: "The caller is not authorized"
+        case .missingToken: "There is no bearer token"
+        case .insufficientScope: "The token does not show what is needed"
         case .notFound: "There is nothing at this path"
         case .methodNotAllowed: "The method is not allowed at this path"
         case .requestTimeout: "The request did not arrive in time"

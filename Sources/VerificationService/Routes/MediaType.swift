@@ -15,6 +15,17 @@ enum MediaType {
             || parameter.isEmpty
     }
 
+    /// Whether the field value is `application/x-www-form-urlencoded`. Its parameters are passed over: the type has
+    /// none, and what clients add (`charset=UTF-8`) changes nothing.
+    static func isForm(_ bytes: Span<UInt8>, _ value: Range<Int>) -> Bool {
+        var end = value.lowerBound
+        while end < value.upperBound, bytes[end] != UInt8(ascii: ";") { end += 1 }
+        return bytes.equalIgnoringCase(
+            trimmed(bytes, value.lowerBound..<end),
+            "application/x-www-form-urlencoded"
+        )
+    }
+
     private static func trimmed(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
         var start = range.lowerBound
         var end = range.upperBound

@@ -25,18 +25,23 @@ package struct RequestIdentifier: Sendable {
             buffer.append(bytes, value)
             return
         }
-        hexadecimal(UInt64(process), to: &buffer)
-        buffer.append(UInt8(ascii: "-"))
-        hexadecimal(context.connectionID, to: &buffer)
-        buffer.append(UInt8(ascii: "-"))
-        hexadecimal(UInt64(truncatingIfNeeded: context.requestsBefore), to: &buffer)
+        // Three numbers of at most 16 digits and two hyphens.
+        buffer.append(addingCapacity: 50) { (output: inout OutputSpan<UInt8>) in
+            hexadecimal(UInt64(process), to: &output)
+            output.append(UInt8(ascii: "-"))
+            hexadecimal(context.connectionID, to: &output)
+            output.append(UInt8(ascii: "-"))
+            hexadecimal(UInt64(truncatingIfNeeded: context.requestsBefore), to: &output)
+        }
     }
 
     /// Appends the identifier of an answer to something that was no readable request.
     package func append(failure number: UInt64, to buffer: inout [UInt8]) {
-        hexadecimal(UInt64(process), to: &buffer)
-        JSONWriter.raw("-f", to: &buffer)
-        hexadecimal(number, to: &buffer)
+        buffer.append(addingCapacity: 50) { (output: inout OutputSpan<UInt8>) in
+            hexadecimal(UInt64(process), to: &output)
+            output.append("-f")
+            hexadecimal(number, to: &output)
+        }
     }
 
     /// 1 to 128 of `[A-Za-z0-9._-]`: safe in a log line, a header field and a JSON string alike.
@@ -55,7 +60,7 @@ package struct RequestIdentifier: Sendable {
         return true
     }
 
-    private func hexadecimal(_ value: UInt64, to buffer: inout [UInt8]) {
+    private func hexadecimal(_ value: UInt64, to buffer: inout OutputSpan<UInt8>) {
         var shift = max(0, (63 - value.leadingZeroBitCount) / 4 * 4)
         while shift >= 0 {
             let digit = UInt8(truncatingIfNeeded: value >> UInt64(shift)) & 0x0f

@@ -3,6 +3,11 @@ package import HTTP1
 /// The paths this service answers; the label `http_route` of its metrics.
 package enum Route: Int, CaseIterable, Sendable {
     case verify
+    case introspect
+    /// `/auth` and every path below it.
+    case auth
+    /// The description of the API.
+    case openapi
     case livez
     case readyz
     case healthz
@@ -14,6 +19,9 @@ package enum Route: Int, CaseIterable, Sendable {
     package var path: StaticString {
         switch self {
         case .verify: "/verify"
+        case .introspect: "/introspect"
+        case .auth: "/auth"
+        case .openapi: "/openapi.json"
         case .livez: "/livez"
         case .readyz: "/readyz"
         case .healthz: "/healthz"
@@ -25,7 +33,7 @@ package enum Route: Int, CaseIterable, Sendable {
     /// The `Allow` field of the path (RFC 9110 section 10.2.1).
     package var allow: StaticString {
         switch self {
-        case .verify: "Allow: POST, OPTIONS"
+        case .verify, .introspect: "Allow: POST, OPTIONS"
         default: "Allow: GET, HEAD, OPTIONS"
         }
     }
@@ -34,7 +42,8 @@ package enum Route: Int, CaseIterable, Sendable {
     package func allows(_ method: HTTPMethod) -> Bool {
         switch (self, method) {
         case (_, .options): true
-        case (.verify, _): method == .post
+        case (.auth, _): true
+        case (.verify, _), (.introspect, _): method == .post
         default: method == .get || method == .head
         }
     }
@@ -47,6 +56,10 @@ package enum Route: Int, CaseIterable, Sendable {
         let path = head.path
         if listener == .service, bytes.equal(path, Route.verify.path) {
             self = .verify
+        } else if listener == .service, Self.isAuth(path, bytes) {
+            self = .auth
+        } else if listener == .service, bytes.equal(path, Route.introspect.path) {
+            self = .introspect
         } else if bytes.equal(path, Route.livez.path) {
             self = .livez
         } else if bytes.equal(path, Route.readyz.path) {
@@ -55,9 +68,18 @@ package enum Route: Int, CaseIterable, Sendable {
             self = .healthz
         } else if listener == .administration, bytes.equal(path, Route.metrics.path) {
             self = .metrics
+        } else if listener == .service, bytes.equal(path, Route.openapi.path) {
+            self = .openapi
         } else {
             self = .unmatched
         }
+    }
+
+    /// `/auth` itself, or a path below it: a gateway may append the path that its own client asked for.
+    private static func isAuth(_ path: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
+        let end = path.lowerBound + Route.auth.path.utf8CodeUnitCount
+        guard path.upperBound >= end, bytes.equal(path.lowerBound..<end, Route.auth.path) else { return false }
+        return path.upperBound == end || bytes[end] == UInt8(ascii: "/")
     }
 }
 

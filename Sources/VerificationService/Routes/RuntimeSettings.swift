@@ -7,10 +7,16 @@ package final class RuntimeSettings: Sendable {
     package let verifier: TokenVerifier
     /// The callers that may use the service; nil when anybody may.
     package let clients: ClientKeys?
+    /// Whether the routes for gateways answer.
+    package let gatewayIsEnabled: Bool
+    /// Judges by the same policy the tokens whose callers cannot know the login: at `/auth` and `/introspect`.
+    package let unboundVerifier: TokenVerifier
 
-    package init(verifier: TokenVerifier, clients: ClientKeys?) {
+    package init(verifier: TokenVerifier, clients: ClientKeys?, gatewayIsEnabled: Bool = false) {
         self.verifier = verifier
         self.clients = clients
+        self.gatewayIsEnabled = gatewayIsEnabled
+        unboundVerifier = verifier.acceptingUnbound()
     }
 }
 

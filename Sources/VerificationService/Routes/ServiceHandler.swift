@@ -12,8 +12,12 @@ package final class ServiceHandler: HTTPRequestHandler {
     private let listener: ListenerRole
     private let workerSettings: WorkerSettings
     private let verifyEndpoint: VerifyEndpoint
+    private let authEndpoint: AuthEndpoint
+    private let introspectEndpoint: IntrospectEndpoint
     private let health: HealthEndpoint
     private var requestID: [UInt8] = []
+    /// The connection and the place on it of the request that `requestID` names.
+    private var named: (connection: UInt64, requestsBefore: Int) = (0, -1)
     private var failures: UInt64 = 0
     private var durations: RequestDurations
     private var lastRoute = Route.unmatched
@@ -24,7 +28,11 @@ package final class ServiceHandler: HTTPRequestHandler {
         self.listener = listener
         let workerSettings = WorkerSettings(publisher: core.settings)
         self.workerSettings = workerSettings
-        verifyEndpoint = VerifyEndpoint(core: core, workerSettings: workerSettings)
+        let workerKeys = WorkerKeys(cache: core.cache)
+        verifyEndpoint = VerifyEndpoint(core: core, workerSettings: workerSettings, workerKeys: workerKeys)
+        let judge = UnboundJudge(cache: core.cache, workerKeys: workerKeys)
+        authEndpoint = AuthEndpoint(judge: judge)
+        introspectEndpoint = IntrospectEndpoint(judge: judge)
         health = HealthEndpoint(core: core)
         durations = RequestDurations(metrics: core.metrics)
     }
@@ -37,6 +45,10 @@ package final class ServiceHandler: HTTPRequestHandler {
     ) -> HeadDecision {
         let route = begin(head, bytes, context)
         do throws(Problem) {
+            if route == .auth {
+                try requireGateway()
+                return .ignoreBody
+            }
             try requireMethod(head, route, &response)
             if head.method == .options {
                 response.status = 204
@@ -49,12 +61,19 @@ package final class ServiceHandler: HTTPRequestHandler {
                 try requireCaller(head, bytes, &response)
                 try VerifyEndpoint.requireJSON(head, bytes: bytes, response: &response)
                 return .readBody(atMost: VerifyEndpoint.bodyLimit)
+            case .introspect:
+                try requireCaller(head, bytes, &response, isNeeded: true)
+                try IntrospectEndpoint.requireForm(head, bytes: bytes, response: &response)
+                return .readBody(atMost: IntrospectEndpoint.bodyLimit)
+            case .openapi:
+                response.addField("Content-Type: application/json")
+                response.body.append(contentsOf: OpenAPIDocument.bytes)
             case .livez, .readyz, .healthz:
                 try health.answer(route, isVerbose: Self.isVerbose(head, bytes), context: context, response: &response)
             case .metrics:
                 response.addField("Content-Type: text/plain; version=0.0.4; charset=utf-8")
                 response.body.append(contentsOf: core.exposition().utf8)
-            case .unmatched:
+            case .auth, .unmatched:
                 throw Problem(.notFound, "There is nothing at this path; POST /verify judges a token.")
             }
             response.addField("X-Request-Id", requestID)
@@ -72,9 +91,9 @@ package final class ServiceHandler: HTTPRequestHandler {
         context: RequestContext,
         response: inout HTTPResponse
     ) -> RequestDecision {
-        _ = begin(head, bytes, context)
+        let route = begin(head, bytes, context)
         do throws(Problem) {
-            if let moment = try verifyEndpoint.answer(body, visit: visit, context: context, response: &response) {
+            if let moment = try judge(route, head, bytes, body, visit, context, &response) {
                 return .park(until: moment)
             }
             response.addField("X-Request-Id", requestID)
@@ -88,10 +107,44 @@ package final class ServiceHandler: HTTPRequestHandler {
         return .respond
     }
 
+    /// Has the endpoint of the route answer, or say until when the request must wait.
+    @inline(__always)
+    private func judge(
+        _ route: Route,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ body: Span<UInt8>,
+        _ visit: RequestVisit,
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
+    ) throws(Problem) -> MonotonicInstant? {
+        switch route {
+        case .auth:
+            try authEndpoint.answer(
+                head,
+                bytes,
+                workerSettings.settings.unboundVerifier,
+                visit: visit,
+                context: context,
+                response: &response
+            )
+        case .introspect:
+            try introspectEndpoint.answer(
+                body,
+                workerSettings.settings.unboundVerifier,
+                visit: visit,
+                context: context,
+                response: &response
+            )
+        default: try verifyEndpoint.answer(body, visit: visit, context: context, response: &response)
+        }
+    }
+
     package func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse) {
         lastRoute = .unmatched
         lastMethod = .unrecognized
         failures += 1
+        named = (0, -1)
         requestID.removeAll(keepingCapacity: true)
         core.identifiers.append(failure: failures, to: &requestID)
         let problem = Problem(ProblemCode(serverStatus: Int(failure.status)), FailureSentence.of(failure))
@@ -119,8 +172,13 @@ package final class ServiceHandler: HTTPRequestHandler {
         let route = Route(head, bytes: bytes, listener: listener)
         lastRoute = route
         lastMethod = head.method
-        requestID.removeAll(keepingCapacity: true)
-        core.identifiers.append(head, bytes: bytes, context: context, to: &requestID)
+        let request = (context.connectionID, context.requestsBefore)
+        // Most bodies come with their head, so that the request has its name already.
+        if named != request {
+            named = request
+            requestID.removeAll(keepingCapacity: true)
+            core.identifiers.append(head, bytes: bytes, context: context, to: &requestID)
+        }
         return route
     }
 
@@ -150,26 +208,40 @@ package final class ServiceHandler: HTTPRequestHandler {
     private func requireCaller(
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
-        _ response: inout HTTPResponse
+        _ response: inout HTTPResponse,
+        isNeeded: Bool = false
     ) throws(Problem) {
         workerSettings.refresh()
-        guard let clients = workerSettings.settings.clients else { return }
-        let key = CallerCredentials.key(head, bytes: bytes)
-        if let key, let client = clients.client(presenting: bytes.extracting(key)) {
+        let clients = workerSettings.settings.clients
+        guard clients != nil || isNeeded else { return }
+        let credentials = CallerCredentials(head, bytes: bytes)
+        if let credentials, let clients, let client = clients.client(presenting: credentials, in: bytes) {
             core.metrics.countRequest(client: clients.names[client])
             return
         }
         core.metrics.countRefused(.unauthorizedClient)
         // RFC 6750 section 3: no error code where no credentials came.
         response.addField(
-            key == nil
+            credentials == nil
                 ? "WWW-Authenticate: Bearer realm=\"limited-login\""
                 : "WWW-Authenticate: Bearer realm=\"limited-login\", error=\"invalid_token\""
         )
+        // RFC 6749 section 5.2: OAuth clients authenticate by Basic, so a challenge of that scheme stands beside it.
+        response.addField("WWW-Authenticate: Basic realm=\"limited-login\"")
         throw Problem(
             .unauthorizedClient,
-            "The caller must present its key: Authorization: Bearer, or X-Api-Key."
+            clients == nil
+                ? "Only callers with a key may ask this, and no client_keys_file is configured."
+                : "The caller must present its key: Authorization: Bearer or Basic, or X-Api-Key."
         )
+    }
+
+    /// The gateways' routes are there only where they are configured: a bearer token is tied to no login.
+    private func requireGateway() throws(Problem) {
+        workerSettings.refresh()
+        guard workerSettings.settings.gatewayIsEnabled else {
+            throw Problem(.notFound, "The routes for gateways are disabled; see LIMITED_LOGIN_GATEWAY.")
+        }
     }
 
     /// Refusals are told to the caller; the log has them at debug level, so that a flood of bad tokens cannot fill it.

@@ -8,16 +8,16 @@ final class VerifyEndpoint {
     /// Greatest body, in bytes: twice the greatest token, with room for its JSON.
     static let bodyLimit = 16_384
 
-    private let core: ServiceCore
+    private let keyWait: KeyWait
     private let workerKeys: WorkerKeys
     private let workerSettings: WorkerSettings
     private let workspace = VerificationWorkspace()
     private var request = VerifyRequestReader()
 
-    init(core: ServiceCore, workerSettings: WorkerSettings) {
-        self.core = core
+    init(core: ServiceCore, workerSettings: WorkerSettings, workerKeys: WorkerKeys) {
         self.workerSettings = workerSettings
-        workerKeys = WorkerKeys(cache: core.cache)
+        self.workerKeys = workerKeys
+        keyWait = KeyWait(cache: core.cache, workerKeys: workerKeys)
     }
 
     /// The body must be declared as uncompressed JSON (RFC 9110 sections 8.3, 8.4, 15.5.16).
@@ -54,17 +54,16 @@ final class VerifyEndpoint {
             let outcome = try judge(visit, context, &response)
             switch outcome {
             case .answered: return nil
-            case .wait(let moment): return moment
-            case .lookAgain: continue
+            case .wait(.until(let moment)): return moment
+            case .wait(.lookAgain): continue
             }
         }
-        throw Problem(.keysUnavailable, "The issuer's keys are changing; try again shortly.")
+        throw KeyWait.restless
     }
 
     private enum Outcome {
         case answered
-        case wait(MonotonicInstant)
-        case lookAgain
+        case wait(KeyWait.Outcome)
     }
 
     private func judge(
@@ -72,8 +71,8 @@ final class VerifyEndpoint {
         _ context: RequestContext,
         _ response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
-        guard workerKeys.isUsable(at: context.now) else { return try waitForKeys(visit, context) }
-        let now = try Self.wallClock()
+        guard workerKeys.isUsable(at: context.now) else { return .wait(try keyWait.forAnyKey(visit, context)) }
+        let now = try ServiceClock.now()
         do throws(TokenRejection) {
             let claims = try workerSettings.settings.verifier.judge(
                 request.token.span,
@@ -96,63 +95,7 @@ final class VerifyEndpoint {
             return .answered
         } catch {
             guard error.code == .unknownKey else { throw Problem(error) }
-            return try waitForKey(Problem(error), visit, context)
+            return .wait(try keyWait.forKey(workspace.keyID.span, Problem(error), visit, context))
         }
-    }
-
-    /// No keys at all: wait for the fetch under way, or say that there are none.
-    private func waitForKeys(_ visit: RequestVisit, _ context: RequestContext) throws(Problem) -> Outcome {
-        var retryAfter: Int?
-        if visit != .expired {
-            switch core.cache.keysUnavailable(
-                seenEpoch: workerKeys.snapshot.epoch,
-                waitingSince: context.firstByteAt,
-                now: context.now
-            ) {
-            case .wait(let moment): return .wait(moment)
-            case .lookAgain: return .lookAgain
-            case .unavailable(let seconds): retryAfter = seconds
-            }
-        }
-        throw Problem(
-            .keysUnavailable,
-            "The issuer's keys could not be fetched; try again shortly.",
-            retryAfter: retryAfter
-        )
-    }
-
-    /// A key ID that is not in the set: the issuer may have rotated, so its set is asked for once more, within a budget.
-    private func waitForKey(
-        _ problem: Problem,
-        _ visit: RequestVisit,
-        _ context: RequestContext
-    ) throws(Problem) -> Outcome {
-        var retryAfter: Int?
-        if visit != .expired {
-            switch core.cache.unknownKeyID(
-                workspace.keyID.span,
-                seenEpoch: workerKeys.snapshot.epoch,
-                waitingSince: context.firstByteAt,
-                now: context.now
-            ) {
-            case .wait(let moment): return .wait(moment)
-            case .lookAgain: return .lookAgain
-            case .unknown: throw problem
-            case .unavailable(let seconds): retryAfter = seconds
-            }
-        }
-        // Nobody could tell whether the key exists: an outage is never the token's fault.
-        throw Problem(
-            .keysUnavailable,
-            "The token's key is not cached and the issuer's keys could not be fetched.",
-            retryAfter: retryAfter
-        )
-    }
-
-    private static func wallClock() throws(Problem) -> NumericDate {
-        guard let now = NumericDate(secondsSince1970: WallClock.unixSeconds()) else {
-            throw Problem(.internalError, "This machine's clock stands before 1970.")
-        }
-        return now
     }
 }

@@ -79,7 +79,7 @@ package struct VerifyRequestReader: ~Copyable {
     }
 
     private func requireString(_ node: Int, _ member: StaticString) throws(Problem) {
-        guard document.kind(node) == .string else {
+        guard document.isString(node) else {
             throw Problem(.invalidRequest, "The member \(member) must be a string.")
         }
     }
@@ -93,7 +93,7 @@ package struct VerifyRequestReader: ~Copyable {
         guard binding == .unbound else {
             throw Problem(.invalidRequest, "Only one of nonce, raw_nonce and subject may be given.")
         }
-        guard document.kind(value) == .string else {
+        guard document.isString(value) else {
             let code: ProblemCode = kind == .subject ? .invalidRequest : .invalidNonce
             throw Problem(code, "The member \(member) must be a string.")
         }
@@ -113,7 +113,7 @@ package struct VerifyRequestReader: ~Copyable {
         var count = 0
         var element = document.firstChild(list)
         while element < document.next(list) {
-            guard document.kind(element) == .string, count < Self.permissionCountLimit else {
+            guard document.isString(element), count < Self.permissionCountLimit else {
                 throw Problem(.invalidRequest, "The member permissions must be an array of strings, 64 at most.")
             }
             permissionName.removeAll(keepingCapacity: true)

@@ -1,13 +1,17 @@
-/* Preloaded into the service (LD_PRELOAD), counts its heap allocations, and on SIGUSR2 writes the count so far to the
-   file ALLOCATION_COUNT_FILE names, as decimal digits in 20 bytes. */
+/* Preloaded into a program (LD_PRELOAD), counts its heap allocations, those that libcrypto asks for apart. On SIGUSR2
+   and at the end it writes both counts so far to the file that ALLOCATION_COUNT_FILE names: all, then libcrypto's, each
+   as 20 decimal digits and a line feed. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 extern void *__libc_malloc(size_t);
@@ -15,37 +19,62 @@ extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);
 extern void *__libc_memalign(size_t, size_t);
 
-static atomic_ulong allocations;
+static atomic_ulong allocations, of_libcrypto;
+/* Where libcrypto's code lies; empty until the constructor has found it. */
+static uintptr_t libcrypto_start, libcrypto_end;
 
-static void note(void) { atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed); }
+/* Inlined into each function below, so that the return address is that of the code that asks for memory. */
+__attribute__((always_inline)) static inline void note(uintptr_t caller) {
+    atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
+    if (caller >= libcrypto_start && caller < libcrypto_end)
+        atomic_fetch_add_explicit(&of_libcrypto, 1, memory_order_relaxed);
+}
+
+#define NOTE_CALLER() note((uintptr_t)__builtin_return_address(0))
 
 void *malloc(size_t size) {
-    note();
+    NOTE_CALLER();
     return __libc_malloc(size);
 }
 
 void *calloc(size_t count, size_t size) {
-    note();
+    NOTE_CALLER();
     return __libc_calloc(count, size);
 }
 
 void *realloc(void *memory, size_t size) {
-    note();
+    NOTE_CALLER();
     return __libc_realloc(memory, size);
 }
 
 void *memalign(size_t alignment, size_t size) {
-    note();
+    NOTE_CALLER();
     return __libc_memalign(alignment, size);
 }
 
-void *aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
+void *aligned_alloc(size_t alignment, size_t size) {
+    NOTE_CALLER();
+    return __libc_memalign(alignment, size);
+}
 
 int posix_memalign(void **result, size_t alignment, size_t size) {
-    void *memory = memalign(alignment, size);
+    NOTE_CALLER();
+    void *memory = __libc_memalign(alignment, size);
     if (!memory) return ENOMEM;
     *result = memory;
     return 0;
+}
+
+static int find_libcrypto(struct dl_phdr_info *info, size_t size, void *unused) {
+    (void)size, (void)unused;
+    if (!strstr(info->dlpi_name, "libcrypto.so")) return 0;
+    for (int index = 0; index < info->dlpi_phnum; index++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[index];
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) continue;
+        libcrypto_start = info->dlpi_addr + part->p_vaddr;
+        libcrypto_end = libcrypto_start + part->p_memsz;
+    }
+    return 1;
 }
 
 static int output = -1;
@@ -53,18 +82,23 @@ static int output = -1;
 static void report(int signal) {
     (void)signal;
     int saved = errno;
-    unsigned long count = atomic_load(&allocations);
-    char digits[21];
-    digits[20] = '\n';
-    for (int at = 19; at >= 0; at--, count /= 10) digits[at] = (char)('0' + count % 10);
+    unsigned long counts[2] = {atomic_load(&allocations), atomic_load(&of_libcrypto)};
+    char digits[42];
+    for (int line = 0; line < 2; line++) {
+        digits[21 * line + 20] = '\n';
+        for (int at = 19; at >= 0; at--, counts[line] /= 10) digits[21 * line + at] = (char)('0' + counts[line] % 10);
+    }
     if (output >= 0 && pwrite(output, digits, sizeof digits, 0) < 0) output = -1;
     errno = saved;
 }
 
 __attribute__((constructor)) static void begin(void) {
+    dl_iterate_phdr(find_libcrypto, NULL);
     const char *path = getenv("ALLOCATION_COUNT_FILE");
     if (!path) return;
     output = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     struct sigaction action = {.sa_handler = report, .sa_flags = SA_RESTART};
     sigaction(SIGUSR2, &action, NULL);
 }
+
+__attribute__((destructor)) static void end(void) { report(0); }

@@ -1,0 +1,85 @@
+extension JSONTapeReader {
+    /// Whether the name at `node`, the newest of `frame`, was there before; notes it in the filter.
+    ///
+    /// Names are compared after escape decoding: `"\u0061lg"` repeats `"alg"`.
+    @inline(__always)
+    static func isRepeated(
+        _ node: Int,
+        in frame: inout JSONFrame,
+        _ bytes: Span<UInt8>,
+        _ tape: borrowing Tape
+    ) -> Bool {
+        let mayRepeat: Bool
+        if tape[node].isEscaped {
+            frame.hasEscapedName = true
+            mayRepeat = true
+        } else {
+            // While no name is escaped, a clear bit proves the name new and spares the search.
+            mayRepeat = frame.nameFilter.insert(hash(bytes, tape[node].range)) || frame.hasEscapedName
+        }
+        return mayRepeat && isAmong(node, from: frame.node + 1, bytes, tape)
+    }
+
+    /// Whether the name at `node` equals one of those before it, of which the first stands at `first`.
+    private static func isAmong(
+        _ node: Int,
+        from first: Int,
+        _ bytes: Span<UInt8>,
+        _ tape: borrowing Tape
+    ) -> Bool {
+        var earlier = first
+        while earlier < node {
+            if names(tape[earlier], tape[node], areEqualIn: bytes) { return true }
+            earlier = Int(tape[earlier + 1].next)
+        }
+        return false
+    }
+
+    /// A hash of the name's length and of its first and last eight bytes. Names that an attacker makes collide cost
+    /// him their search: at most the limit of members each.
+    @inline(__always)
+    private static func hash(_ bytes: Span<UInt8>, _ range: Range<Int>) -> UInt64 {
+        var mix = UInt64(truncatingIfNeeded: range.count)
+        if range.count >= 8 {
+            mix ^= bytes.word(at: range.lowerBound)
+            mix = mix &* 0x9E37_79B9_7F4A_7C15 ^ bytes.word(at: range.upperBound - 8)
+        } else {
+            mix ^= shortWord(bytes, range) << 3
+        }
+        return mix &* 0x9E37_79B9_7F4A_7C15
+    }
+
+    /// Fewer than eight bytes as one word, the first lowest and zeros above them: the same value wherever they stand.
+    @inline(__always)
+    private static func shortWord(_ bytes: Span<UInt8>, _ range: Range<Int>) -> UInt64 {
+        if bytes.count - range.lowerBound >= 8 {
+            return bytes.word(at: range.lowerBound) & (1 << UInt64(8 * range.count) - 1)
+        }
+        var word: UInt64 = 0
+        for (position, offset) in range.enumerated() { word |= UInt64(bytes[offset]) << UInt64(8 * position) }
+        return word
+    }
+
+    private static func names(
+        _ left: JSONDocument.Node,
+        _ right: JSONDocument.Node,
+        areEqualIn bytes: Span<UInt8>
+    ) -> Bool {
+        let (leftRange, rightRange) = (left.range, right.range)
+        if !left.isEscaped && !right.isEscaped {
+            guard leftRange.count == rightRange.count else { return false }
+            for distance in 0..<leftRange.count
+            where bytes[leftRange.lowerBound + distance] != bytes[rightRange.lowerBound + distance] {
+                return false
+            }
+            return true
+        }
+        var leftReader = JSONStringReader(leftRange)
+        var rightReader = JSONStringReader(rightRange)
+        while true {
+            let byte = leftReader.next(in: bytes)
+            guard byte == rightReader.next(in: bytes) else { return false }
+            if byte == nil { return true }
+        }
+    }
+}

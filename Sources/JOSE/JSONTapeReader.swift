@@ -1,0 +1,190 @@
+/// Reads one JSON text onto a tape: the grammar of RFC 8259 with the document's limits.
+///
+/// The tape is memory whose owner nobody else can hold meanwhile, so that a node costs a few stores.
+struct JSONTapeReader: ~Copyable {
+    typealias Tape = OutputSpan<JSONDocument.Node>
+
+    let limits: JSONLimits
+    let repeatedMembers: JSONDocument.RepeatedMembers
+    /// The objects and arrays that enclose the innermost open one.
+    var enclosing: [JSONFrame] = []
+
+    init(limits: JSONLimits, repeatedMembers: JSONDocument.RepeatedMembers) {
+        self.limits = limits
+        self.repeatedMembers = repeatedMembers
+    }
+
+    /// Reads one value with the white space around it; returns the offset behind both.
+    mutating func readText(_ bytes: Span<UInt8>, to tape: inout Tape) throws(JSONError) -> Int {
+        // RFC 8259 section 8.1: a byte-order mark may be refused.
+        if bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF {
+            throw JSONError(.byteOrderMark, at: 0)
+        }
+        var offset = JSONScanner.skipWhitespace(bytes, from: 0)
+        guard offset < bytes.count else { throw JSONError(.empty, at: offset) }
+        // The frame of the innermost open object or array; the root stands in none.
+        var frame = JSONFrame(node: -1, isObject: false)
+        while true {
+            let value = try openOrAppendValue(bytes, at: offset, frame: &frame, to: &tape)
+            offset = value.end
+            guard value.isComplete else { continue }
+            guard try closeFinished(bytes, offset: &offset, frame: &frame, to: &tape) else { return offset }
+        }
+    }
+
+    /// Reads a scalar or an empty container whole, or opens a container up to its first value.
+    ///
+    /// Returns the offset behind what was read, and whether that was a whole value; if not, the first value of
+    /// the container that was opened is at the offset.
+    @inline(__always)
+    private mutating func openOrAppendValue(
+        _ bytes: Span<UInt8>,
+        at start: Int,
+        frame: inout JSONFrame,
+        to tape: inout Tape
+    ) throws(JSONError) -> (end: Int, isComplete: Bool) {
+        guard start < bytes.count else { throw JSONError(.truncated, at: start) }
+        let byte = bytes[start]
+        if byte == UInt8(ascii: "\"") {
+            return (try appendString(bytes, at: start, kind: .string, to: &tape), true)
+        }
+        guard byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[") else {
+            return (try appendScalar(bytes, at: start, first: byte, to: &tape), true)
+        }
+        return try openContainer(bytes, at: start, isObject: byte == UInt8(ascii: "{"), frame: &frame, to: &tape)
+    }
+
+    private mutating func openContainer(
+        _ bytes: Span<UInt8>,
+        at start: Int,
+        isObject: Bool,
+        frame: inout JSONFrame,
+        to tape: inout Tape
+    ) throws(JSONError) -> (end: Int, isComplete: Bool) {
+        try append(isObject ? .object : .array, from: start, to: start, on: &tape)
+        let inside = JSONScanner.skipWhitespace(bytes, from: start + 1)
+        guard inside < bytes.count else { throw JSONError(.truncated, at: inside) }
+        // `enclosing` holds one frame less than the depth once this container is open.
+        guard enclosing.count < limits.depth else { throw JSONError(.tooDeep, at: start) }
+        if bytes[inside] == (isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) {
+            finish(tape.count - 1, at: inside + 1, on: &tape)
+            return (inside + 1, true)
+        }
+        enclosing.append(frame)
+        frame = JSONFrame(node: tape.count - 1, isObject: isObject)
+        return (isObject ? try appendName(bytes, at: inside, frame: &frame, to: &tape) : inside, false)
+    }
+
+    /// After a value: closes every container that ends here and moves to the next value.
+    ///
+    /// Returns false when the root is complete; `offset` is then behind its white space.
+    @inline(__always)
+    private mutating func closeFinished(
+        _ bytes: Span<UInt8>,
+        offset: inout Int,
+        frame: inout JSONFrame,
+        to tape: inout Tape
+    ) throws(JSONError) -> Bool {
+        while true {
+            offset = JSONScanner.skipWhitespace(bytes, from: offset)
+            if frame.node < 0 { return false }
+            guard offset < bytes.count else { throw JSONError(.truncated, at: offset) }
+            let byte = bytes[offset]
+            if byte == UInt8(ascii: ",") {
+                offset = JSONScanner.skipWhitespace(bytes, from: offset + 1)
+                if frame.isObject { offset = try appendName(bytes, at: offset, frame: &frame, to: &tape) }
+                return true
+            }
+            guard byte == (frame.isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) else {
+                throw JSONError(.unexpectedByte, at: offset)
+            }
+            offset += 1
+            finish(frame.node, at: offset, on: &tape)
+            guard let outer = enclosing.popLast() else { throw JSONError(.unexpectedByte, at: offset) }
+            frame = outer
+        }
+    }
+
+    /// Reads a member name and its colon; returns the offset of the value.
+    private func appendName(
+        _ bytes: Span<UInt8>,
+        at start: Int,
+        frame: inout JSONFrame,
+        to tape: inout Tape
+    ) throws(JSONError) -> Int {
+        guard start < bytes.count else { throw JSONError(.truncated, at: start) }
+        guard bytes[start] == UInt8(ascii: "\"") else { throw JSONError(.unexpectedByte, at: start) }
+        let end = try appendString(bytes, at: start, kind: .name, to: &tape)
+        frame.memberCount += 1
+        guard frame.memberCount <= limits.memberCount else { throw JSONError(.tooManyMembers, at: start) }
+        if Self.isRepeated(tape.count - 1, in: &frame, bytes, tape) {
+            guard repeatedMembers == .marked else { throw JSONError(.repeatedMember, at: start) }
+            tape[frame.node].isRepeating = true
+        }
+        let colon = JSONScanner.skipWhitespace(bytes, from: end)
+        guard colon < bytes.count else { throw JSONError(.truncated, at: colon) }
+        guard bytes[colon] == UInt8(ascii: ":") else { throw JSONError(.unexpectedByte, at: colon) }
+        return JSONScanner.skipWhitespace(bytes, from: colon + 1)
+    }
+
+    /// Reads a string or name; returns the offset behind its closing quote.
+    @inline(__always)
+    private func appendString(
+        _ bytes: Span<UInt8>,
+        at start: Int,
+        kind: JSONDocument.Kind,
+        to tape: inout Tape
+    ) throws(JSONError) -> Int {
+        let string = try JSONScanner.scanString(bytes, from: start + 1)
+        try append(kind, from: start + 1, to: string.end, isEscaped: string.isEscaped, on: &tape)
+        return string.end + 1
+    }
+
+    /// Reads `null`, `true`, `false` or a number; returns the offset behind it.
+    private func appendScalar(
+        _ bytes: Span<UInt8>,
+        at start: Int,
+        first: UInt8,
+        to tape: inout Tape
+    ) throws(JSONError) -> Int {
+        let kind: JSONDocument.Kind
+        let end: Int
+        switch first {
+        case UInt8(ascii: "n"): (kind, end) = (.null, try JSONScanner.scanWord("null", bytes, from: start))
+        case UInt8(ascii: "t"): (kind, end) = (.true, try JSONScanner.scanWord("true", bytes, from: start))
+        case UInt8(ascii: "f"): (kind, end) = (.false, try JSONScanner.scanWord("false", bytes, from: start))
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+            (kind, end) = (.number, try JSONScanner.scanNumber(bytes, from: start, limit: limits.numberByteCount))
+        default: throw JSONError(.unexpectedByte, at: start)
+        }
+        try append(kind, from: start, to: end, on: &tape)
+        return end
+    }
+
+    @inline(__always)
+    private func append(
+        _ kind: JSONDocument.Kind,
+        from start: Int,
+        to end: Int,
+        isEscaped: Bool = false,
+        on tape: inout Tape
+    ) throws(JSONError) {
+        guard tape.count < limits.nodeCount, tape.freeCapacity > 0 else { throw JSONError(.tooManyNodes, at: start) }
+        // Offsets and indices fit 32 bits: `parse` has seen to it.
+        tape.append(
+            JSONDocument.Node(
+                start: UInt32(truncatingIfNeeded: start),
+                end: UInt32(truncatingIfNeeded: end),
+                next: UInt32(truncatingIfNeeded: tape.count + 1),
+                kind: kind,
+                isEscaped: isEscaped
+            )
+        )
+    }
+
+    @inline(__always)
+    private func finish(_ node: Int, at end: Int, on tape: inout Tape) {
+        tape[node].end = UInt32(truncatingIfNeeded: end)
+        tape[node].next = UInt32(truncatingIfNeeded: tape.count)
+    }
+}

@@ -1,0 +1,117 @@
+internal import HTTP1
+
+extension OpenAPIDocument {
+    /// The routes of the service's own listener.
+    static let documented: [Route] = [.verify, .introspect, .auth, .openapi, .livez, .readyz, .healthz]
+
+    static var paths: OpenAPIValue {
+        var members: [OpenAPIValue.Member] = []
+        for route in documented {
+            members.append(.init(name: "\(route.path)", value: pathItem(route, isBelow: false)))
+            // `/auth` stands for the paths below it too.
+            if route == .auth { members.append(.init(name: "/auth/{path}", value: pathItem(route, isBelow: true))) }
+        }
+        return .object(members)
+    }
+
+    private static func pathItem(_ route: Route, isBelow: Bool) -> OpenAPIValue {
+        var parameters = [OpenAPIValue.reference("parameters/RequestID")]
+        if isBelow { parameters.append(.reference("parameters/Path")) }
+        parameters += route.queryParameters.map { .reference("parameters/\($0)") }
+        var members: [OpenAPIValue.Member] = [.init(name: "parameters", value: .array(parameters))]
+        for method in route.methods {
+            members.append(
+                .init(name: "\(method.name)".lowercased(), value: operation(route, method, isBelow: isBelow))
+            )
+        }
+        return .object(members)
+    }
+
+    private static func operation(_ route: Route, _ method: HTTPMethod, isBelow: Bool) -> OpenAPIValue {
+        let name = "\(method.name)".lowercased()
+        var members: [OpenAPIValue.Member] = [
+            .init(name: "operationId", value: .string(route.operationID(name) + (isBelow ? "Below" : ""))),
+            .init(name: "tags", value: [.string(route.tag)]),
+            .init(name: "summary", value: .string(route.summary)),
+            .init(name: "security", value: route.security),
+        ]
+        if let body = route.requestBody { members.append(.init(name: "requestBody", value: body)) }
+        members.append(.init(name: "responses", value: OpenAPIResponses.of(route)))
+        return .object(members)
+    }
+}
+
+extension Route {
+    fileprivate var queryParameters: [String] {
+        switch self {
+        case .auth: ["Permissions", "AppID"]
+        case .livez, .readyz, .healthz: ["Verbose"]
+        default: []
+        }
+    }
+
+    fileprivate func operationID(_ method: String) -> String {
+        switch self {
+        case .verify: "verify"
+        case .introspect: "introspect"
+        case .openapi: method + "OpenAPI"
+        default: method + "\(path)".dropFirst().prefix(1).uppercased() + "\(path)".dropFirst(2)
+        }
+    }
+
+    fileprivate var tag: String {
+        switch self {
+        case .verify, .introspect: "tokens"
+        case .auth: "gateways"
+        default: "service"
+        }
+    }
+
+    fileprivate var summary: String {
+        switch self {
+        case .verify: "Judges an id token and returns the Profile."
+        case .introspect: "OAuth 2.0 Token Introspection (RFC 7662)."
+        case .auth: "Tells a gateway whether a request comes with a good token; the head alone decides."
+        case .openapi: "This document."
+        case .livez: "Whether the process serves."
+        case .readyz: "Whether it has usable keys and is not stopping."
+        case .healthz: "The same as /livez, under its older name."
+        case .metrics, .unmatched: ""
+        }
+    }
+
+    fileprivate var security: OpenAPIValue {
+        switch self {
+        // Without configured callers anybody may ask.
+        case .verify: [[:], ["clientKey": []], ["clientKeyField": []], ["clientBasic": []]]
+        case .introspect: [["clientKey": []], ["clientKeyField": []], ["clientBasic": []]]
+        case .auth: [["idToken": []]]
+        default: []
+        }
+    }
+
+    fileprivate var requestBody: OpenAPIValue? {
+        switch self {
+        case .verify:
+            return [
+                "required": true, "description": "At most 16 KiB of strict JSON: no unknown member, none twice.",
+                "content": [
+                    "application/json": [
+                        "schema": .reference("schemas/VerifyRequest"), "examples": OpenAPIExamples.verifyRequests,
+                    ]
+                ],
+            ]
+        case .introspect:
+            return [
+                "required": true,
+                "content": [
+                    "application/x-www-form-urlencoded": [
+                        "schema": .reference("schemas/IntrospectRequest"),
+                        "examples": ["token": ["value": ["token": .string(OpenAPIExamples.token)]]],
+                    ]
+                ],
+            ]
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,123 @@
+internal import LimitedLogin
+
+extension OpenAPIDocument {
+    static var schemas: OpenAPIValue {
+        [
+            "Permission": [
+                "type": "string", "description": "A permission of Limited Login.",
+                "enum": .array(Permission.allCases.map { .string($0.rawValue) }),
+            ],
+            "VerifyRequest": [
+                "description": "A token with exactly one thing that ties it to a login.",
+                "oneOf": [
+                    .reference("schemas/VerifyByNonce"), .reference("schemas/VerifyByRawNonce"),
+                    .reference("schemas/VerifyBySubject"),
+                ],
+            ],
+            "VerifyByNonce": verifyRequest("nonce", "The nonce given to the app; the claim equals it.", nonce),
+            "VerifyByRawNonce": verifyRequest(
+                "raw_nonce",
+                "The nonce whose lower-case hexadecimal SHA-256 was given to Facebook.",
+                nonce
+            ),
+            "VerifyBySubject": verifyRequest(
+                "subject",
+                "The person of an existing session; the claim sub equals it.",
+                ["type": "string", "minLength": 1, "maxLength": 255]
+            ),
+            "VerifyAnswer": verifyAnswer,
+            "AuthenticationToken": authenticationToken,
+            "Profile": profile,
+            "Place": object(["id", "name"], ["id": text("Its Facebook id."), "name": text("Its name.")]),
+            "AgeRange": object([], ["min": count("The least age."), "max": count("The greatest age.")]),
+            "IntrospectRequest": introspectRequest,
+            "IntrospectAnswer": introspectAnswer,
+            "Problem": problem,
+            "Health": [
+                "type": "object", "required": ["status", "draining"],
+                "properties": [
+                    "status": ["type": "string", "enum": ["pass", "fail"]],
+                    "draining": ["type": "boolean"],
+                    "keys": ["type": "object", "description": "The state of the key cache.", "additionalProperties": true],
+                ],
+            ],
+        ]
+    }
+
+    static func text(_ description: String) -> OpenAPIValue {
+        ["type": "string", "description": .string(description)]
+    }
+
+    static func count(_ description: String) -> OpenAPIValue {
+        ["type": "integer", "description": .string(description)]
+    }
+
+    static func object(_ required: [String], _ properties: OpenAPIValue) -> OpenAPIValue {
+        [
+            "type": "object", "additionalProperties": false, "required": .array(required.map { .string($0) }),
+            "properties": properties,
+        ]
+    }
+
+    /// What is no nonce has white space in it, of any kind.
+    private static var nonce: OpenAPIValue { ["type": "string", "pattern": "^[!-~]{1,512}$"] }
+
+    private static func verifyRequest(_ binding: String, _ meaning: String, _ schema: OpenAPIValue) -> OpenAPIValue {
+        object(
+            ["id_token", binding],
+            .object([
+                .init(
+                    name: "id_token",
+                    value: [
+                        "type": "string", "minLength": 1, "maxLength": 8192,
+                        "description": "The id token: AuthenticationToken.current.tokenString.",
+                    ]
+                ),
+                .init(name: binding, value: (["description": .string(meaning)] as OpenAPIValue).adding(schema)),
+                .init(
+                    name: "app_id",
+                    value: [
+                        "type": "string", "minLength": 1, "maxLength": 128,
+                        "description": "The one configured app the token must be for.",
+                    ]
+                ),
+                .init(
+                    name: "permissions",
+                    value: [
+                        "type": "array", "maxItems": 64, "items": .reference("schemas/Permission"),
+                        "description": "The permissions the caller needs.",
+                    ]
+                ),
+            ])
+        )
+    }
+
+    private static var introspectRequest: OpenAPIValue {
+        [
+            "type": "object", "required": ["token"],
+            "properties": [
+                "token": ["type": "string", "minLength": 1, "maxLength": 8192, "description": "The id token."],
+                "token_type_hint": text("Not looked at (RFC 7662 section 2.1)."),
+            ],
+        ]
+    }
+
+    private static var problem: OpenAPIValue {
+        [
+            "type": "object", "description": "A refusal (RFC 9457).",
+            "required": ["type", "title", "status", "detail", "code", "request_id"],
+            "properties": [
+                "type": ["type": "string", "format": "uri", "description": "`urn:limited-login:problem:` and the code."],
+                "title": text("What went wrong, the same for every occurrence."),
+                "status": ["type": "integer", "minimum": 400, "maximum": 599],
+                "detail": text("One sentence on this occurrence, with the way out."),
+                "code": [
+                    "type": "string", "description": "The stable code to compare.",
+                    "enum": .array(ProblemCode.all.map { .string($0.text) }),
+                ],
+                "claim": text("The claim at fault, if it is one."),
+                "request_id": text("The identifier of the request, as in the field X-Request-Id."),
+            ],
+        ]
+    }
+}

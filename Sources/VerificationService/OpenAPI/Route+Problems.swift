@@ -1,0 +1,41 @@
+internal import HTTP1
+internal import LimitedLogin
+
+extension Route {
+    /// The methods that do something at the path, `OPTIONS` aside, which everywhere but at `/auth` tells the methods.
+    var methods: [HTTPMethod] {
+        switch self {
+        case .verify, .introspect: [.post]
+        case .auth: [.get, .head, .post, .put, .delete, .options, .trace, .patch]
+        case .openapi, .livez, .readyz, .healthz, .metrics: [.get, .head]
+        case .unmatched: []
+        }
+    }
+
+    /// Every code the route itself may answer; the server's own, ``ProblemCode/ofServer``, may come anywhere.
+    var problems: [ProblemCode] {
+        switch self {
+        case .verify:
+            [.invalidRequest, .invalidNonce, .invalidPermission, .unknownApp] + ProblemCode.ofTokens
+                + [.unauthorizedClient, .unsupportedMediaType, .keysUnavailable]
+        case .introspect: [.invalidRequest, .unauthorizedClient, .unsupportedMediaType, .keysUnavailable]
+        case .auth: [.missingToken] + ProblemCode.ofTokens + [.insufficientScope, .notFound, .keysUnavailable]
+        case .readyz: [.keysUnavailable, .draining]
+        case .openapi, .livez, .healthz, .metrics: []
+        case .unmatched: [.notFound]
+        }
+    }
+}
+
+extension ProblemCode {
+    /// Those of refused tokens.
+    static var ofTokens: [ProblemCode] {
+        all.filter { if case .rejectedToken = $0 { true } else { false } }
+    }
+
+    /// What the HTTP server answers by itself, at any path: a request it cannot read, or too much of it.
+    static let ofServer: [ProblemCode] = [
+        .invalidRequest, .requestTimeout, .bodyTooLarge, .uriTooLong, .expectationFailed, .misdirectedRequest,
+        .headersTooLarge, .internalError, .notImplemented, .overloaded, .httpVersionNotSupported,
+    ]
+}

@@ -1,0 +1,58 @@
+internal import HTTP1
+internal import LimitedLogin
+
+/// What a gateway asks for beyond a good token: `?permissions=email,user_birthday` and `?app_id=…`.
+///
+/// Both only narrow what is accepted. The first of each name counts, and others are passed over, because a gateway may
+/// append the query of its own client: what it writes itself comes first and cannot be undone.
+struct AuthDemand {
+    /// The one app the token must be for; empty for any configured one.
+    let appID: [UInt8]
+    private let permissions: PermissionSet
+
+    /// Reads the query of a request. What no token can fulfil is 403: a 401 would log people out for a mistake in the
+    /// gateway's configuration.
+    init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Problem) {
+        guard let query = head.query else {
+            appID = []
+            permissions = []
+            return
+        }
+        guard let parameters = FormParameters(bytes, query) else {
+            throw Problem(.insufficientScope, "The query is malformed, so what it demands cannot be shown.")
+        }
+        let appID = parameters.first("app_id")
+        // The verdict would read an empty one as none.
+        guard appID?.isEmpty != true else { throw Self.unknownApp }
+        self.appID = appID ?? []
+        permissions = try Self.permissions(parameters.first("permissions") ?? [])
+    }
+
+    /// No configured app has the id asked for.
+    static var unknownApp: Problem {
+        Problem(.insufficientScope, "The app_id in the query is not a configured app's.")
+    }
+
+    private static func permissions(_ list: [UInt8]) throws(Problem) -> PermissionSet {
+        var permissions: PermissionSet = []
+        for name in list.split(whereSeparator: { $0 == UInt8(ascii: ",") || $0 == ASCII.space }) {
+            guard let permission = Permission(name: Array(name).span) else {
+                throw Problem(.insufficientScope, "A permission in the query is none of Limited Login's twelve.")
+            }
+            permissions.insert(PermissionSet(permission))
+        }
+        return permissions
+    }
+
+    /// Refuses a token that does not show every permission asked for; one that yields no claim can never be shown.
+    func require(_ claims: VerifiedClaims) throws(Problem) {
+        let missing = permissions.subtracting(claims.satisfiedPermissions)
+        guard !missing.isEmpty else { return }
+        let names = missing.permissions.map(\.rawValue).joined(separator: ", ")
+        throw Problem(
+            .insufficientScope,
+            "The token shows no claim of: \(names).",
+            scope: permissions.permissions.map(\.rawValue).joined(separator: " ")
+        )
+    }
+}

@@ -1,0 +1,79 @@
+internal import HTTP1
+internal import LimitedLogin
+internal import Networking
+
+/// `/auth` and every path below it: tells a gateway whether the request it holds comes with a good token.
+///
+/// The head alone decides, whatever the method and the path, and the status is one of 200, 401, 403 and 503: gateways
+/// turn any other into a failure of their own. What the token says goes back as `X-Auth-` fields; fields of those names
+/// that came with the request are not looked at.
+final class AuthEndpoint {
+    private let judge: UnboundJudge
+
+    init(judge: UnboundJudge) { self.judge = judge }
+
+    /// Answers one request, or says until when it must wait for keys.
+    func answer(
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ verifier: TokenVerifier,
+        visit: RequestVisit,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) throws(Problem) -> MonotonicInstant? {
+        let token = try Self.bearerToken(head, bytes)
+        let demand = try AuthDemand(head, bytes)
+        let outcome: UnboundJudge.Outcome
+        do throws(Problem) {
+            outcome = try judge.judge(
+                bytes.extracting(token),
+                UnboundJudge.Question(appID: demand.appID),
+                verifier: verifier,
+                visit: visit,
+                context: context
+            )
+        } catch {
+            throw error.code == .unknownApp ? AuthDemand.unknownApp : error
+        }
+        switch outcome {
+        case .wait(let moment): return moment
+        case .verified(let claims):
+            try demand.require(claims)
+            try export(claims, &response)
+            return nil
+        }
+    }
+
+    /// The token's place in the one `Authorization: Bearer` field (RFC 6750 section 2.1).
+    private static func bearerToken(
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>
+    ) throws(Problem) -> Range<Int> {
+        guard head.count(of: "authorization", in: bytes) <= 1 else {
+            throw Problem(.missingToken, "The request has more than one Authorization field, so none of them counts.")
+        }
+        guard let value = head.value(of: "authorization", in: bytes), let token = CallerCredentials.bearer(value, bytes)
+        else {
+            throw Problem(.missingToken, "The id token is wanted in the field Authorization: Bearer.")
+        }
+        return token
+    }
+
+    private func export(_ claims: VerifiedClaims, _ response: inout HTTPResponse) throws(Problem) {
+        let payload = judge.payload
+        // A subject that cannot stand in a field as it is would be another subject at the far end.
+        guard let subject = AuthFieldValue.of(claims.subject, in: payload.span) else {
+            throw Problem(.rejectedToken(.malformedClaim), "The claim sub does not fit a header field.", claim: "sub")
+        }
+        guard let audience = AuthFieldValue.of(claims.audience, in: payload.span) else {
+            throw Problem(.rejectedToken(.malformedClaim), "The claim aud does not fit a header field.", claim: "aud")
+        }
+        response.addField("Cache-Control: no-store")
+        response.addField("X-Auth-Subject", subject)
+        response.addField("X-Auth-Audience", audience)
+        response.addField("X-Auth-Expires", String(claims.expiresAt.wholeSeconds))
+        if let email = claims.email, let value = AuthFieldValue.of(email, in: payload.span) {
+            response.addField("X-Auth-Email", value)
+        }
+    }
+}

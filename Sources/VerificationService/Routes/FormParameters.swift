@@ -1,0 +1,65 @@
+internal import HTTP1
+
+/// Reads `application/x-www-form-urlencoded` text (RFC 6749 appendix B): a request's query, or a form's body.
+struct FormParameters {
+    /// Greatest number of parameters: a form has few, and a gateway may append a query of somebody else's.
+    static let countLimit = 64
+
+    private var parameters: [(name: [UInt8], value: [UInt8])] = []
+
+    /// - Returns: nil where the text has a broken escape or more than ``countLimit`` parameters.
+    init?(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+        var start = range.lowerBound
+        while start < range.upperBound {
+            var end = start
+            while end < range.upperBound, bytes[end] != UInt8(ascii: "&") { end += 1 }
+            if end > start {
+                var equals = start
+                while equals < end, bytes[equals] != UInt8(ascii: "=") { equals += 1 }
+                guard parameters.count < Self.countLimit, let name = Self.decode(bytes, start..<equals),
+                    let value = Self.decode(bytes, min(equals + 1, end)..<end)
+                else { return nil }
+                parameters.append((name, value))
+            }
+            start = end + 1
+        }
+    }
+
+    /// How many parameters have this name.
+    func count(of name: StaticString) -> Int {
+        parameters.count { Self.isEqual($0.name, name) }
+    }
+
+    /// The value of the first parameter of this name.
+    func first(_ name: StaticString) -> [UInt8]? {
+        parameters.first { Self.isEqual($0.name, name) }?.value
+    }
+
+    private static func isEqual(_ bytes: [UInt8], _ name: StaticString) -> Bool {
+        bytes.span.equal(0..<bytes.count, name)
+    }
+
+    /// Undoes `+` and percent escapes; nil for an escape without two hexadecimal digits.
+    static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> [UInt8]? {
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(range.count)
+        var index = range.lowerBound
+        while index < range.upperBound {
+            let byte = bytes[index]
+            if byte == UInt8(ascii: "+") {
+                decoded.append(ASCII.space)
+            } else if byte == UInt8(ascii: "%") {
+                guard range.upperBound - index > 2, let high = ASCII.hexadecimalDigit(bytes[index + 1]),
+                    let low = ASCII.hexadecimalDigit(bytes[index + 2])
+                else { return nil }
+                // Two digits of four bits each.
+                decoded.append(UInt8(truncatingIfNeeded: high << 4 | low))
+                index += 2
+            } else {
+                decoded.append(byte)
+            }
+            index += 1
+        }
+        return decoded
+    }
+}

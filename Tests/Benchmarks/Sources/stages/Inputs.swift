@@ -1,0 +1,62 @@
+internal import FoundationEssentials
+internal import HTTP1
+internal import JOSE
+internal import VerificationService
+
+/// The requests to work on, taken apart once so that each stage can be run by itself.
+struct Inputs {
+    /// Whole HTTP requests.
+    private(set) var requests: [[UInt8]] = []
+    /// Their bodies.
+    private(set) var bodies: [[UInt8]] = []
+    /// The id tokens in them.
+    private(set) var tokens: [[UInt8]] = []
+    /// The nonces beside them.
+    private(set) var nonces: [[UInt8]] = []
+    /// The decoded parts of the tokens.
+    private(set) var headers: [[UInt8]] = []
+    private(set) var payloads: [[UInt8]] = []
+    private(set) var signatures: [[UInt8]] = []
+
+    /// Reads at most `most` requests from a file of the load generator's: each behind its length in 32 bits.
+    init(_ path: String, atMost most: Int) throws {
+        let file = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+        var offset = 0
+        while offset + 4 <= file.count, requests.count < most {
+            let count = (0..<4).reduce(0) { $0 | Int(file[offset + $1]) << (8 * $1) }
+            try add(Array(file[offset + 4..<min(offset + 4 + count, file.count)]))
+            offset += 4 + count
+        }
+        guard !requests.isEmpty else { throw Failure("\(path) holds no request") }
+    }
+
+    private mutating func add(_ request: [UInt8]) throws {
+        var parser = RequestParser(limits: HTTPLimits())
+        guard parser.parse(request.span) == .complete else { throw Failure("no HTTP request") }
+        let body = Array(request[parser.head.byteCount...])
+        var reader = VerifyRequestReader()
+        try reader.read(body.span)
+        let token = reader.token
+        let jws = try JWSCompactSerialization(splitting: token.span)
+        requests.append(request)
+        bodies.append(body)
+        tokens.append(token)
+        nonces.append(reader.bindingValue)
+        headers.append(try Self.decoded(token, jws.header))
+        payloads.append(try Self.decoded(token, jws.payload))
+        signatures.append(try Self.decoded(token, jws.signature))
+    }
+
+    private static func decoded(_ token: [UInt8], _ range: Range<Int>) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        guard Base64URL.decode(token.span, range, into: &bytes) else { throw Failure("no base64url") }
+        return bytes
+    }
+}
+
+/// Why nothing could be measured.
+struct Failure: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,59 @@
+internal import JOSE
+internal import LimitedLogin
+internal import Networking
+internal import OpenSSL
+
+/// What the stages need and a worker has before the first request.
+struct Prepared {
+    let keys: VerificationKeys
+    /// The key that signed the first token.
+    let key: RSAPublicKey
+    let verifier: TokenVerifier
+    let now: NumericDate
+    let sha256: SHA256
+    /// The digest of each token's signing input.
+    let digests: [SHA256Digest]
+    /// The verdict on the first token.
+    let claims: VerifiedClaims
+    let keyID: [UInt8]
+
+    init(_ inputs: Inputs, keySet: JSONWebKeySet, appID: String) throws {
+        keys = VerificationKeys(keySet)
+        verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [appID]))
+        guard let now = NumericDate(secondsSince1970: WallClock.unixSeconds()) else { throw Failure("clock") }
+        self.now = now
+        sha256 = try SHA256()
+        var digests: [SHA256Digest] = []
+        for token in inputs.tokens {
+            let range = try JWSCompactSerialization(splitting: token.span).signingInput
+            digests.append(try SHA256.digest(of: token.span.extracting(range)))
+        }
+        self.digests = digests
+        key = try Self.signer(keySet, inputs.signatures[0], digests[0])
+        let (token, nonce) = (inputs.tokens[0], inputs.nonces[0])
+        let noAppID: [UInt8] = []
+        let workspace = VerificationWorkspace()
+        claims = try verifier.judge(
+            token.span,
+            binding: .nonce,
+            value: nonce.span,
+            appID: noAppID.span,
+            keys: keys,
+            now: now,
+            workspace: workspace
+        )
+        keyID = workspace.keyID
+    }
+
+    private static func signer(
+        _ set: JSONWebKeySet,
+        _ signature: [UInt8],
+        _ digest: SHA256Digest
+    ) throws -> RSAPublicKey {
+        for candidate in set.keys {
+            let key = try RSAPublicKey(modulus: candidate.modulus, exponent: candidate.publicExponent)
+            if key.isValidSignature(signature.span, of: digest) { return key }
+        }
+        throw Failure("no key of the set signed the first token")
+    }
+}

@@ -1,0 +1,56 @@
+internal import FoundationEssentials
+internal import HTTP1
+internal import KeySets
+internal import LimitedLogin
+internal import Logging
+internal import Networking
+internal import VerificationService
+
+/// The whole service without sockets: bytes go through the connection machine, the parser and the real handler.
+final class Service {
+    private let engine: ConnectionEngine
+    private var connection: Connection
+    private var requests = 0
+    private let now = MonotonicClock.now()
+
+    /// - Parameters:
+    ///   - keys: path of the JWK Set.
+    ///   - appID: the app the tokens are for.
+    init(keys: String, appID: String) throws {
+        // As a seed the file is read on this thread, and a stopped cache fetches nothing: the instruments that count
+        // instructions see one thread.
+        let cache = try JWKSetCache(sources: [FileJWKSetSource(path: keys)], seedFile: keys)
+        cache.stop()
+        cache.start()
+        let registry = PrometheusRegistry(help: ServiceMetrics.help)
+        let core = ServiceCore(
+            settings: RuntimeSettings(
+                verifier: TokenVerifier(policy: try VerificationPolicy(appIDs: [appID])),
+                clients: nil
+            ),
+            cache: cache,
+            metrics: ServiceMetrics(factory: registry),
+            logger: Logger(label: "stages") { _ in SwiftLogNoOpLogHandler() },
+            identifiers: RequestIdentifier(process: 0xABCD_EF01),
+            exposition: { registry.render() }
+        )
+        let handler = ServiceHandler(core: core, listener: .service)
+        engine = ConnectionEngine(limits: HTTPServerLimits(), worker: 0, handler: handler)
+        engine.waitingSince = now
+        engine.unixSeconds = WallClock.unixSeconds()
+        connection = engine.open(id: 1, descriptor: -1, isOverLimit: false, now: now)
+    }
+
+    /// Answers one request, which must be accepted.
+    func answer(_ request: [UInt8]) throws {
+        requests += 1
+        // A server ends a connection after so many requests.
+        if requests % 5_000 == 0 { connection = engine.open(id: 1, descriptor: -1, isOverLimit: false, now: now) }
+        engine.output.removeAll(keepingCapacity: true)
+        let step = engine.received(connection, request.span, now: now)
+        guard step == .wait, engine.output.count > 12, engine.output[9] == UInt8(ascii: "2") else {
+            throw Failure("not accepted: \(String(decoding: engine.output, as: UTF8.self))")
+        }
+        _ = engine.outputSent(connection, now: now)
+    }
+}

@@ -1,0 +1,115 @@
+internal import HTTP1
+internal import JOSE
+internal import LimitedLogin
+internal import Networking
+internal import OpenSSL
+internal import VerificationService
+
+/// Each stage with the memory it reuses, as a worker does.
+final class StageRunner {
+    private let inputs: Inputs
+    private let service: Service
+    private let prepared: Prepared
+    private let workspace = VerificationWorkspace()
+    private var response = HTTPResponse()
+    private var parser = RequestParser(limits: HTTPLimits())
+    private var reader = VerifyRequestReader()
+    private var document = JSONDocument()
+    private var buffer: [UInt8] = []
+    private var encoder = ResponseEncoder()
+
+    init(_ prepared: Prepared, inputs: Inputs, service: Service) {
+        self.prepared = prepared
+        self.inputs = inputs
+        self.service = service
+        response.addField("Content-Type: application/json")
+        response.addField("Cache-Control: no-store")
+        response.addField("X-Request-Id", "abcdef01-1-1")
+        writeAnswer()
+        response.body = buffer
+    }
+
+    func run(_ stage: String, _ index: Int) throws {
+        switch stage {
+        case "http-parse": try parse(index)
+        case "body":
+            let body = inputs.bodies[index]
+            try reader.read(body.span)
+        case "base64url": try decode(index)
+        case "header": try readHeader(index)
+        case "sha256": try digest(index)
+        case "rsa":
+            let signature = inputs.signatures[index]
+            guard prepared.key.isValidSignature(signature.span, of: prepared.digests[index]) else {
+                throw Failure("rsa")
+            }
+        case "payload": try document.parse(inputs.payloads[index])
+        case "signature":
+            let token = inputs.tokens[index]
+            try prepared.verifier.verifySignature(token.span, keys: prepared.keys, workspace: workspace)
+        case "judge": try judge(index)
+        case "answer": writeAnswer()
+        case "encode": encode()
+        case "request": try service.answer(inputs.requests[index])
+        default: break
+        }
+    }
+
+    private func parse(_ index: Int) throws {
+        parser.reset()
+        let request = inputs.requests[index]
+        guard parser.parse(request.span) == .complete else { throw Failure("http") }
+    }
+
+    private func decode(_ index: Int) throws {
+        let token = inputs.tokens[index]
+        let jws = try JWSCompactSerialization(splitting: token.span)
+        guard Base64URL.decode(token.span, jws.header, into: &buffer),
+            Base64URL.decode(token.span, jws.payload, into: &buffer),
+            Base64URL.decode(token.span, jws.signature, into: &buffer)
+        else { throw Failure("base64url") }
+    }
+
+    private func readHeader(_ index: Int) throws {
+        let bytes = inputs.headers[index]
+        try document.parse(bytes.span)
+        guard JOSEHeader(document, in: bytes.span)?.keyID != nil else { throw Failure("header") }
+    }
+
+    private func digest(_ index: Int) throws {
+        // A signature of 256 bytes is 342 digits, behind a full stop.
+        let token = inputs.tokens[index]
+        let signingInput = token.span.extracting(0..<max(0, token.count - 343))
+        guard prepared.sha256.digest(of: signingInput) != nil else { throw Failure("sha256") }
+    }
+
+    private func judge(_ index: Int) throws {
+        let (token, nonce) = (inputs.tokens[index], inputs.nonces[index])
+        let noAppID: [UInt8] = []
+        _ = try prepared.verifier.judge(
+            token.span,
+            binding: .nonce,
+            value: nonce.span,
+            appID: noAppID.span,
+            keys: prepared.keys,
+            now: prepared.now,
+            workspace: workspace
+        )
+    }
+
+    private func writeAnswer() {
+        let (payload, keyID) = (inputs.payloads[0], prepared.keyID)
+        buffer.removeAll(keepingCapacity: true)
+        VerifyAnswer.write(prepared.claims, payload: payload.span, keyID: keyID.span, asked: nil, to: &buffer)
+    }
+
+    private func encode() {
+        buffer.removeAll(keepingCapacity: true)
+        encoder.encode(
+            response,
+            ResponseEncoder.Context(method: .post, minorVersion: 1, keepAlive: true),
+            unixSeconds: 1_800_000_000,
+            to: &buffer
+        )
+    }
+}

@@ -1,0 +1,38 @@
+internal import FoundationEssentials
+internal import HTTP1
+internal import JOSE
+internal import LimitedLogin
+internal import Networking
+internal import OpenSSL
+internal import VerificationService
+
+/// `stages STAGE COUNT REQUESTS KEYS APP`: does one stage of a request COUNT times and prints the nanoseconds of each.
+///
+/// REQUESTS is a file of the load generator's, KEYS a JWK Set, APP the app ID in the tokens. `all` lists the stages.
+/// Under a tool that counts instructions, the difference between two counts is the stage's own, without what it takes
+/// to start and to read the files.
+@main
+struct Stages {
+    static let names = [
+        "nothing", "http-parse", "body", "base64url", "header", "sha256", "rsa", "payload", "signature", "judge",
+        "answer", "encode", "request",
+    ]
+
+    static func main() throws {
+        let arguments = CommandLine.arguments
+        guard arguments.count == 6, let count = Int(arguments[2]), names.contains(arguments[1]) else {
+            print(names.joined(separator: " "))
+            return
+        }
+        let inputs = try Inputs(arguments[3], atMost: 500)
+        let keys = [UInt8](try Data(contentsOf: URL(fileURLWithPath: arguments[4])))
+        let set = try JSONWebKeySet(parsing: keys.span)
+        let service = try Service(keys: arguments[4], appID: arguments[5])
+        let prepared = try Prepared(inputs, keySet: set, appID: arguments[5])
+        let stages = StageRunner(prepared, inputs: inputs, service: service)
+        let start = MonotonicClock.now()
+        for index in 0..<count { try stages.run(arguments[1], index % inputs.requests.count) }
+        let nanoseconds = MonotonicClock.now().nanoseconds(since: start)
+        print(Double(nanoseconds) / Double(max(count, 1)))
+    }
+}

@@ -1,0 +1,52 @@
+"""Counts what a program executes, by valgrind's callgrind: the same from run to run, however busy the machine is."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+
+from .processes import WORK, output
+
+
+def available():
+    return bool(shutil.which("valgrind"))
+
+
+def without_debug_information(binary):
+    """A copy that valgrind can read: it gives up on the debug information of some compilers."""
+    copy = WORK / pathlib.Path(binary).name
+    output("strip", "--strip-debug", "-o", copy, binary)
+    return copy
+
+
+def instructions(*command):
+    """Instructions of a run, those inside libcrypto apart: how many it takes depends on the processor."""
+    file = WORK / "callgrind.out"
+    file.unlink(missing_ok=True)
+    done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={file}", *map(str, command)],
+                          capture_output=True, text=True, timeout=600)
+    if done.returncode != 0:
+        raise SystemExit(done.stderr[-2000:])
+    return parsed(file)
+
+
+def parsed(file):
+    objects, inside, is_call = {}, False, False
+    own = libcrypto = 0
+    for line in open(file, errors="replace"):
+        named = re.match(r"c?ob=\((\d+)\)(?: (.*))?", line)
+        if named:
+            if named[2]:
+                objects[named[1]] = "libcrypto" in named[2]
+            if line.startswith("ob="):
+                inside = objects[named[1]]
+        elif line.startswith("calls="):
+            # The next line is what the call cost inside, which stands at the function called too.
+            is_call = True
+        elif line[:1].isdigit() or line[:1] in "+-*":
+            if not is_call:
+                cost = int(line.split()[1])
+                libcrypto += cost * inside
+                own += cost * (not inside)
+            is_call = False
+    return own, libcrypto

@@ -1,0 +1,216 @@
+import Foundation
+import Networking
+import TestSupport
+import Testing
+
+@Suite("serve over TLS, with curl and openssl")
+struct TLSListenerTests {
+    let certificates: TestCertificates
+
+    init() throws {
+        certificates = try TestCertificates.shared.get()
+    }
+
+    func service(clientAuthority: Bool = false, _ identity: TestCertificates.Identity? = nil) throws -> RunningService {
+        let identity = identity ?? certificates.good
+        var environment = [
+            "LIMITED_LOGIN_TLS_CERTIFICATE_FILE": identity.certificateFile,
+            "LIMITED_LOGIN_TLS_KEY_FILE": identity.keyFile,
+        ]
+        if clientAuthority { environment["LIMITED_LOGIN_TLS_CLIENT_CA_FILE"] = certificates.authorityFile }
+        // A source that is down: what is asked for here needs no keys.
+        return try RunningService(jwksURL: "http://127.0.0.1:1/", environment: environment)
+    }
+
+    func curl(_ service: RunningService, _ arguments: [String] = [], path: String = "/livez") throws -> FinishedRun {
+        try FinishedRun(
+            ["-sS", "--max-time", "20", "--cacert", certificates.authorityFile] + arguments
+                + ["https://localhost:\(service.address.port)\(path)"],
+            program: "/usr/bin/curl"
+        )
+    }
+
+    func openssl(_ service: RunningService, _ arguments: [String], input: String = "") throws -> FinishedRun {
+        try FinishedRun(
+            ["s_client", "-connect", "127.0.0.1:\(service.address.port)", "-CAfile", certificates.authorityFile]
+                + arguments,
+            program: "/usr/bin/openssl",
+            input: input
+        )
+    }
+
+    func asClient(_ identity: TestCertificates.Identity) -> [String] {
+        ["--cert", identity.certificateFile, "--key", identity.keyFile]
+    }
+
+    @Test("curl is served by TLS 1.3 and 1.2, chooses http/1.1, and keeps its connection")
+    func curl() throws {
+        let service = try service()
+        let write = ["-w", "%{http_version} %{num_connects} "]
+        let two = try curl(service, write + ["https://localhost:\(service.address.port)/livez"])
+        #expect(two.exitCode == 0, "\(two.errors)")
+        #expect(two.output.contains("1.1 1 ") && two.output.contains("1.1 0 "), "\(two.output)")
+        #expect(try curl(service, ["--tls-max", "1.2"]).exitCode == 0)
+        #expect(try curl(service, ["--tlsv1.3"]).exitCode == 0)
+        #expect(try curl(service, ["--no-alpn"]).exitCode == 0)
+        let verify = try curl(
+            service,
+            [
+                "-H", "Content-Type: application/json", "-d", #"{"id_token":"a.b.c","nonce":"n"}"#, "-w",
+                " %{http_code}",
+            ],
+            path: "/verify"
+        )
+        #expect(verify.output.hasSuffix(" 503") || verify.output.hasSuffix(" 401"), "\(verify.output)")
+        // The administrative listener stays plain.
+        #expect(try service.get("/livez", admin: true).status == 200)
+        let metrics = try service.get("/metrics", admin: true).text
+        #expect(metrics.contains("\nlimited_login_tls_certificate_expiry_timestamp_seconds "))
+    }
+
+    @Test("The health check works while the service's listener demands certificates")
+    func healthCheck() throws {
+        let service = try service(clientAuthority: true)
+        let check = try FinishedRun(
+            ["healthcheck", "--app-ids", "1", "--admin-listen", "\(service.adminAddress)"]
+        )
+        #expect(check.exitCode == 0, "\(check.errors)")
+    }
+
+    @Test(
+        "What is below the mark gets no handshake",
+        arguments: [
+            ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"], ["-tls1", "-cipher", "ALL:@SECLEVEL=0"],
+            ["-tls1_2", "-cipher", "AES128-GCM-SHA256"], ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA"],
+            ["-tls1_2", "-cipher", "aNULL:@SECLEVEL=0"], ["-alpn", "h2"], ["-alpn", "http/1.0,h2c"],
+        ]
+    )
+    func refused(_ arguments: [String]) throws {
+        let service = try service()
+        let run = try openssl(service, arguments)
+        #expect(run.exitCode != 0)
+        #expect(run.output.contains("Cipher is (NONE)") || run.output.isEmpty, "\(run.output)")
+        if arguments.first == "-alpn" { #expect(run.errors.contains("no application protocol")) }
+        let metrics = try service.get("/metrics", admin: true).text
+        #expect(
+            metrics.contains(#"http_server_connections_closed_total{cause="tls_handshake"} 1"#)
+                || !arguments.contains("-alpn")
+        )
+        #expect(try curl(service).exitCode == 0)
+    }
+
+    @Test("Renegotiation is refused and early data not offered")
+    func renegotiation() throws {
+        let service = try service()
+        let run = try openssl(service, ["-tls1_2"], input: "R\n")
+        #expect(run.errors.contains("no renegotiation") || run.output.contains("no renegotiation"), "\(run.errors)")
+        let early = try openssl(service, ["-tls1_3"], input: "Q\n")
+        #expect(early.output.contains("Early data was not sent"))
+        #expect(early.output.contains("Verify return code: 0 (ok)"))
+    }
+
+    @Test("Sessions resume", arguments: ["-tls1_2", "-tls1_3"])
+    func resumption(_ version: String) throws {
+        let service = try service()
+        let file = FileManager.default.temporaryDirectory.appending(path: "session-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        let request = "GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+        // The tickets of TLS 1.3 come with the first data, so the connection is read to its end.
+        let first = try openssl(service, [version, "-sess_out", file, "-ign_eof"], input: request)
+        #expect(first.output.contains("New, TLSv1"), "\(first.output)")
+        let second = try openssl(service, [version, "-sess_in", file, "-ign_eof"], input: request)
+        #expect(second.output.contains("Reused, TLSv1"), "\(second.output)")
+        #expect(second.output.contains("HTTP/1.1 200 OK"))
+    }
+
+    @Test("With client authorities a caller needs a certificate of theirs, on every path")
+    func mutual() throws {
+        let service = try service(clientAuthority: true)
+        #expect(try curl(service, asClient(certificates.good)).exitCode == 0)
+        #expect(try curl(service, asClient(certificates.good) + ["--tls-max", "1.2"]).exitCode == 0)
+        for version in ["1.2", "1.3"] {
+            for identity in [
+                nil, certificates.expired, certificates.notYetValid, certificates.untrusted, certificates.selfSigned,
+            ] {
+                let run = try curl(service, (identity.map(asClient) ?? []) + ["--tls-max", version])
+                #expect(run.exitCode != 0)
+                #expect(run.output.isEmpty)
+            }
+        }
+        // The alerts say which it was.
+        #expect(try curl(service).errors.contains("certificate required"))
+        #expect(try curl(service, asClient(certificates.expired)).errors.contains("certificate expired"))
+        #expect(try curl(service, asClient(certificates.untrusted)).errors.contains("unknown ca"))
+        let metrics = try service.get("/metrics", admin: true).text
+        #expect(metrics.contains(#"http_server_connections_closed_total{cause="tls_handshake"} 13"#), "\(metrics)")
+    }
+
+    @Test("Plain HTTP sent to the TLS port gets no answer that could pass for one")
+    func plain() throws {
+        let service = try service()
+        let run = try FinishedRun(
+            ["-sS", "--max-time", "20", "http://127.0.0.1:\(service.address.port)/livez"],
+            program: "/usr/bin/curl"
+        )
+        #expect(run.exitCode != 0)
+    }
+
+    @Test("A certificate is exchanged at SIGHUP; a pair that does not match, or a missing file, leaves the old one")
+    func reload() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "tls-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let own = TestCertificates.Identity(certificateFile: folder + "/certificate.pem", keyFile: folder + "/key.pem")
+        func install(certificate: String, key: String) throws {
+            for (source, target) in [(certificate, own.certificateFile), (key, own.keyFile)] {
+                try Data(contentsOf: URL(filePath: source)).write(to: URL(filePath: target), options: .atomic)
+            }
+        }
+        let (good, other) = (certificates.good, certificates.untrusted)
+        try install(certificate: good.certificateFile, key: good.keyFile)
+        let service = try service(own)
+        #expect(try curl(service).exitCode == 0)
+        let client = try TLSClient(service.address, authorityFile: certificates.authorityFile)
+
+        try install(certificate: other.certificateFile, key: good.keyFile)
+        service.process.signal(SIGHUP)
+        #expect(service.process.waitForErrors(1, of: "configuration not reloaded"))
+        #expect(service.process.errorText.contains(own.keyFile))
+        #expect(try curl(service).exitCode == 0)
+        try FileManager.default.removeItem(atPath: own.keyFile)
+        service.process.signal(SIGHUP)
+        #expect(service.process.waitForErrors(2, of: "configuration not reloaded"))
+        #expect(try curl(service).exitCode == 0)
+
+        try install(certificate: other.certificateFile, key: other.keyFile)
+        service.process.signal(SIGHUP)
+        #expect(service.process.waitForErrors(1, of: "configuration reloaded"))
+        #expect(try curl(service).exitCode != 0)
+        #expect(try curl(service, ["--cacert", certificates.otherAuthorityFile]).exitCode == 0)
+        // The connection made before goes on.
+        #expect(try client.exchange("GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")?.status == 200)
+        service.process.terminate()
+        #expect(service.process.waitForExit() == 0)
+    }
+
+    @Test(
+        "Files that cannot be used stop the start with exit code 78 and their name",
+        arguments: ["/nonexistent.pem", "/dev/null", "/etc/passwd"]
+    )
+    func unusable(_ file: String) throws {
+        let good = certificates.good
+        for files in [
+            [file, good.keyFile, certificates.authorityFile], [good.certificateFile, file, certificates.authorityFile],
+            [good.certificateFile, good.keyFile, file],
+        ] {
+            for command in ["serve", "check-config"] {
+                let run = try FinishedRun([
+                    command, "--app-ids", "1", "--jwks-urls", "http://127.0.0.1:1/",
+                    "--tls-certificate-file", files[0], "--tls-key-file", files[1], "--tls-client-ca-file", files[2],
+                ])
+                #expect(run.exitCode == 78)
+                #expect(run.errors.contains(file), "\(run.errors)")
+            }
+        }
+    }
+}

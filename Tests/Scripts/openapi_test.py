@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Holds /openapi.json against the running service, with the tools its readers use.
+
+  1. openapi-spec-validator: the document is valid OpenAPI 3.1;
+  2. schemathesis: every check it has, over generated requests (at least --requests of them, default 5000);
+  3. openapi-python-client: a client generated from the document verifies a good token and sees a bad one refused.
+
+The tools come from PyPI: `--tools FOLDER` makes a virtual environment there and installs them. A tool that is not to
+be had is reported as SKIPPED.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.request
+
+import live
+
+TOOLS = ["openapi-spec-validator==0.9.0", "schemathesis==4.32.5", "openapi-python-client==0.29.1"]
+
+
+def tool(name, folder):
+    place = pathlib.Path(folder) / "bin" / name if folder else None
+    return str(place) if place and place.exists() else shutil.which(name)
+
+
+def install(folder):
+    if not (pathlib.Path(folder) / "bin" / "pip").exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([f"{folder}/bin/pip", "-q", "--disable-pip-version-check", "install", *TOOLS], check=True)
+
+
+def skipped(what):
+    print(f"SKIPPED: {what} is not installed")
+    return True
+
+
+def validate(folder, document):
+    name = tool("openapi-spec-validator", folder)
+    if not name:
+        return skipped("openapi-spec-validator")
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(document, file)
+        file.flush()
+        run = subprocess.run([name, file.name], capture_output=True, text=True)
+    print(f"openapi-spec-validator: {(run.stdout + run.stderr).strip().splitlines()[-1]}")
+    return run.returncode == 0
+
+
+CONFIGURATION = """
+[checks.positive_data_acceptance]
+# A generated app id is none of the configured ones (400 unknown_app); generated queries of gateways ask for
+# permissions that a token does not show (403).
+expected-statuses = ["2xx", "400", "401", "403"]
+
+[phases.stateful]
+enabled = true
+"""
+
+
+def explore(folder, service, token, wanted):
+    name = tool("schemathesis", folder)
+    if not name:
+        return skipped("schemathesis")
+    before = service.requests()
+    good = True
+    rounds = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        file = pathlib.Path(scratch) / "schemathesis.toml"
+        file.write_text(CONFIGURATION)
+        while good and (rounds == 0 or service.requests() - before < wanted):
+            rounds += 1
+            for fields in ([f"X-Api-Key: {service.key}"], [f"Authorization: Bearer {token}"]):
+                # The person's token counts at /auth, the caller's key everywhere else.
+                path = ["--include-path-regex", "^/auth"] if "Bearer" in fields[0] else ["--exclude-path-regex", "^/auth"]
+                command = [
+                    name, "--config-file", str(file), "run", f"http://{service.address}/openapi.json", "--checks", "all",
+                    "--max-examples", "60", "--seed", str(rounds), "--workers", "1", "--no-color", *path,
+                ]
+                for field in fields:
+                    command += ["--header", field]
+                run = subprocess.run(command, cwd=scratch, capture_output=True, text=True)
+                if run.returncode != 0:
+                    print((run.stdout + run.stderr)[-6000:])
+                    good = False
+            if rounds > 60:
+                break
+    count = service.requests() - before
+    print(f"schemathesis: {count} requests in {rounds} rounds, {'no failure' if good else 'FAILED'}")
+    return good and count >= wanted
+
+
+def generated_client(folder, service, document, issuer):
+    name = tool("openapi-python-client", folder)
+    if not name:
+        return skipped("openapi-python-client")
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        (scratch / "openapi.json").write_text(json.dumps(document))
+        command = [name, "generate", "--path", "openapi.json", "--meta", "none", "--output-path", "limited_login_client"]
+        environment = os.environ | {"PATH": f"{folder}/bin:{os.environ['PATH']}"} if folder else None
+        run = subprocess.run(command, cwd=scratch, capture_output=True, text=True, env=environment)
+        if run.returncode != 0 or "WARNING" in run.stdout.upper():
+            print(run.stdout + run.stderr)
+            return False
+        (scratch / "use.py").write_text(USE)
+        python = f"{folder}/bin/python" if folder else sys.executable
+        arguments = [f"http://{service.address}", service.key, issuer.token(name="Jane Doe"), issuer.expired()]
+        run = subprocess.run([python, "use.py", *arguments], cwd=scratch, capture_output=True, text=True)
+        print(f"generated client: {(run.stdout + run.stderr).strip()[-1000:]}")
+        return run.returncode == 0
+
+
+USE = """
+import sys
+from limited_login_client import AuthenticatedClient
+from limited_login_client.api.service import get_livez
+from limited_login_client.api.tokens import introspect, verify
+from limited_login_client.models import IntrospectRequest, Problem, VerifyByNonce
+
+url, key, good, expired = sys.argv[1:]
+client = AuthenticatedClient(base_url=url, token=key)
+accepted = verify.sync(client=client, body=VerifyByNonce(id_token=good, nonce="n-1"))
+assert accepted.profile.name == "Jane Doe", accepted
+assert accepted.authentication_token.expires_at > accepted.authentication_token.issued_at
+refused = verify.sync_detailed(client=client, body=VerifyByNonce(id_token=expired, nonce="n-1"))
+assert refused.status_code == 401 and isinstance(refused.parsed, Problem), refused
+assert refused.parsed.code == "expired", refused.parsed
+assert introspect.sync(client=client, body=IntrospectRequest(token=good)).active is True
+assert introspect.sync(client=client, body=IntrospectRequest(token=expired)).active is False
+assert get_livez.sync_detailed(client=client).status_code == 200
+print("accepts, refuses, introspects")
+"""
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--requests", type=int, default=5000, help="generated requests at least (default 5000)")
+    options.add_argument("--tools", help="a virtual environment with the tools; made where it is not there")
+    choices = options.parse_args()
+    if choices.tools:
+        choices.tools = str(pathlib.Path(choices.tools).absolute())
+        try:
+            install(choices.tools)
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"the tools could not be installed: {error}")
+    program = live.build()
+    with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url) as service:
+        service.wait_until_ready()
+        with urllib.request.urlopen(f"http://{service.address}/openapi.json", timeout=10) as answer:
+            document = json.load(answer)
+        outcomes = [
+            validate(choices.tools, document),
+            generated_client(choices.tools, service, document, issuer),
+            explore(choices.tools, service, issuer.token(), choices.requests),
+        ]
+    return 0 if all(outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

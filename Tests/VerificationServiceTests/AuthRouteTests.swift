@@ -1,0 +1,197 @@
+import HTTP1
+import JOSE
+import KeySets
+import LimitedLogin
+import Networking
+import StandInIssuer
+import TestSupport
+import Testing
+
+@testable import VerificationService
+
+@Suite("/auth: what gateways ask")
+struct AuthRouteTests {
+    private static func bearer(_ token: String) -> [String] { ["Authorization: Bearer \(token)"] }
+
+    private static func rich() -> MintedClaims {
+        var claims = Tokens.claims()
+        claims.email = "jane@example.com"
+        return claims
+    }
+
+    @Test("A good token is exactly 200, its facts in fields, whatever binding the policy demands of others")
+    func accepted() async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        let token = try Tokens.mint(Self.rich())
+        let forged = ["X-Auth-Subject: 1", "X-Auth-Email: root@example.com"]
+        let answer = try service.answer("GET", "/auth", fields: Self.bearer(token) + forged)
+        #expect(answer.status == 200)
+        #expect(answer["x-auth-subject"] == "2954873201847263")
+        #expect(answer["x-auth-audience"] == InProcessService.appID)
+        #expect(Int64(answer["x-auth-expires"] ?? "").map { $0 > WallClock.unixSeconds() } == true)
+        #expect(answer["x-auth-email"] == "jane@example.com")
+        #expect(answer["cache-control"] == "no-store")
+        #expect(answer.fields.count { $0.name.hasPrefix("x-auth-") } == 4)
+        #expect(answer.body.isEmpty)
+    }
+
+    @Test("A token without an e-mail address exports none, not even one that came with the request")
+    func noEmail() async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        let token = try Tokens.mint(Tokens.claims())
+        let answer = try service.answer("GET", "/auth", fields: Self.bearer(token) + ["X-Auth-Email: a@b.c"])
+        #expect(answer.status == 200)
+        #expect(answer["x-auth-email"] == nil)
+    }
+
+    @Test(
+        "Any method and any path below is judged alike",
+        arguments: [
+            ("HEAD", "/auth"), ("POST", "/auth"), ("PUT", "/auth/"), ("DELETE", "/auth/orders/7"),
+            ("PATCH", "/auth/a?b=c"), ("OPTIONS", "/auth"), ("TRACE", "/auth/x"), ("PROPFIND", "/auth/../verify"),
+            ("GET", "/auth/verify"), ("REPORT", "/auth"),
+        ]
+    )
+    func methodsAndPaths(method: String, path: String) async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        let token = try Tokens.mint(Tokens.claims())
+        #expect(try service.answer(method, path, fields: Self.bearer(token)).status == 200)
+        #expect(try service.answer(method, path, fields: []).status == 401)
+    }
+
+    @Test("It is not there unless it is configured", arguments: ["/auth", "/auth/x"])
+    func disabled(path: String) async throws {
+        let service = try await InProcessService()
+        let answer = try service.answer("GET", path, fields: Self.bearer(try Tokens.mint(Tokens.claims())))
+        #expect(answer.status == 404)
+    }
+
+    @Test("Paths that only begin like it are not it", arguments: ["/authorize", "/auth%2f", "/Auth", "/auth.json"])
+    func otherPaths(path: String) async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        #expect(try service.answer("GET", path, fields: []).status == 404)
+        let administration = try await InProcessService(listener: .administration, gatewayIsEnabled: true)
+        #expect(try administration.answer("GET", "/auth", fields: []).status == 404)
+    }
+
+    @Test(
+        "Without one bearer token the challenge names no error",
+        arguments: [
+            [], ["Authorization: Basic dTpw"], ["Authorization: Bearer"], ["Authorization: Bearer "],
+            ["Authorization: Bearer a.b.c", "Authorization: Bearer a.b.c"], ["X-Api-Key: a.b.c"],
+        ]
+    )
+    func missing(fields: [String]) async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        let answer = try service.answer("GET", "/auth", fields: fields)
+        #expect(answer.status == 401)
+        #expect(answer.code == "missing_token")
+        #expect(answer["www-authenticate"] == "Bearer realm=\"limited-login\"")
+    }
+
+    @Test("A bad token is 401 with error=invalid_token and no exported field")
+    func refused() async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        let old = WallClock.unixSeconds() - 10_000
+        let bad: [(String, String)] = [
+            (try Tokens.mint(Tokens.claims(issuedAt: old)), "expired"),
+            (try Tokens.mint(Tokens.claims(audience: "987")), "invalid_audience"),
+            ("a.b", "malformed_token"), ("EAABwzLixnjYBO0123456789", "not_an_id_token"),
+        ]
+        for (token, code) in bad {
+            let answer = try service.answer("GET", "/auth", fields: Self.bearer(token))
+            #expect(answer.status == 401)
+            #expect(answer.code == code)
+            #expect(answer["www-authenticate"] == "Bearer error=\"invalid_token\"")
+            #expect(answer["x-auth-subject"] == nil)
+        }
+    }
+
+    @Test("A permission that the token does not show is 403 insufficient_scope")
+    func permissions() async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        let token = Self.bearer(try Tokens.mint(Self.rich()))
+        for query in ["permissions=email", "permissions=", "permissions=email&permissions=user_birthday", "x=1"] {
+            #expect(try service.answer("GET", "/auth?\(query)", fields: token).status == 200, "\(query)")
+        }
+        let answer = try service.answer("GET", "/auth?permissions=email,user_birthday", fields: token)
+        #expect(answer.status == 403)
+        #expect(answer.code == "insufficient_scope")
+        #expect(answer["www-authenticate"] == "Bearer error=\"insufficient_scope\", scope=\"email user_birthday\"")
+        for query in [
+            "permissions=email%20user_birthday", "permissions=user_birthday+email", "permissions=user_likes",
+            "permissions=user_messenger_contact", "permissions=user_birthday&permissions=email",
+        ] {
+            #expect(try service.answer("GET", "/auth?\(query)", fields: token).status == 403, "\(query)")
+        }
+    }
+
+    @Test("An app id in the query narrows the configured ones; another is 403, not 401")
+    func appID() async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        let token = Self.bearer(try Tokens.mint(Tokens.claims()))
+        #expect(try service.answer("GET", "/auth?app_id=\(InProcessService.appID)", fields: token).status == 200)
+        let narrowed = try service.answer("GET", "/auth?app_id=42", fields: token)
+        #expect(narrowed.status == 401)
+        #expect(narrowed.code == "invalid_audience")
+        for query in ["app_id=43", "app_id=", "app_id", "app_id=43&app_id=42"] {
+            #expect(try service.answer("GET", "/auth?\(query)", fields: token).status == 403, "\(query)")
+        }
+    }
+
+    @Test("An outage of the keys is 503, never 401, and a new key is waited for")
+    func outage() async throws {
+        let down = try await InProcessService(minters: nil, gatewayIsEnabled: true)
+        _ = await down.cache.refresh()
+        let token = Self.bearer(try Tokens.mint(Tokens.claims()))
+        let answer = try down.answer("GET", "/auth", fields: token)
+        #expect(answer.status == 503)
+        #expect(answer["retry-after"] != nil)
+        #expect(answer["www-authenticate"] == nil)
+        let rotating = try await InProcessService(minters: [StandInKeys.previous], gatewayIsEnabled: true)
+        rotating.source.publish([StandInKeys.current])
+        if case .parked = try rotating.send("GET", "/auth", fields: token) { _ = await rotating.cache.refresh() }
+        guard case .answered(let woken) = try rotating.send("GET", "/auth", fields: token, visit: .woken) else {
+            Issue.record("the request is parked although its key is there")
+            return
+        }
+        #expect(woken.status == 200)
+    }
+
+    @Test(
+        "A claim that a header field could not carry as it is refuses the token, or is left out",
+        arguments: ["12\\n34", " 1234", "1234 ", "12\\t34", "12\\u000034"]
+    )
+    func unprintable(subject: String) async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        let now = WallClock.unixSeconds()
+        func payload(_ sub: String, _ email: String) -> [UInt8] {
+            Array(
+                """
+                {"iss":"https://www.facebook.com","aud":"\(InProcessService.appID)","sub":"\(sub)","iat":\(now),\
+                "exp":\(now + 60),"jti":"j","nonce":"n","email":"\(email)"}
+                """.utf8
+            )
+        }
+        let forged = try StandInKeys.current.mint(
+            header: StandInKeys.current.header,
+            payload: payload(subject, "a@b.c")
+        )
+        let answer = try service.answer("GET", "/auth", fields: Self.bearer(forged))
+        #expect(answer.status == 401)
+        #expect(answer.code == "malformed_claim")
+        let plain = try StandInKeys.current.mint(header: StandInKeys.current.header, payload: payload("1", subject))
+        let accepted = try service.answer("GET", "/auth", fields: Self.bearer(plain))
+        #expect(accepted.status == 200)
+        #expect(accepted["x-auth-email"] == nil)
+    }
+
+    @Test("It asks for no client key: the Authorization field is the person's")
+    func clientKeys() async throws {
+        let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
+        let service = try await InProcessService(clients: keys, gatewayIsEnabled: true)
+        let token = Self.bearer(try Tokens.mint(Tokens.claims()))
+        #expect(try service.answer("GET", "/auth", fields: token).status == 200)
+        #expect(try service.answer("GET", "/auth", fields: ["X-Api-Key: secret"]).status == 401)
+    }
+}

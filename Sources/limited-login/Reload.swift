@@ -1,24 +1,23 @@
 internal import Logging
 internal import Networking
-internal import ServiceLifecycle
 internal import VerificationService
 
 /// Re-reads the configuration at each SIGHUP: a good one takes effect with the next request, a bad one is refused with
 /// its reason and the old one stays.
-struct ReloadService: Service {
+struct Reload: Sendable {
     let application: Application
     let logLevel: LogLevelSwitch
-    let hangUp: HangUpSignal
     /// Loads the configuration anew, as the start did.
     let load: @Sendable () throws(ConfigurationError) -> LoadedConfiguration
 
-    func run() async throws {
-        await cancelWhenGracefulShutdown {
-            for await _ in hangUp.signals { reload() }
-        }
+    /// Takes SIGHUP from now on. Called before anybody is told that the service is ready: the signal would end it.
+    func begin() {
+        ProcessSignals.shared.onReload { reload() }
     }
 
     private func reload() {
+        // Who stops has nothing more to serve by it, and must not say again that it is ready.
+        if application.core.isDraining { return }
         application.notify(.reloading, "Reading the configuration again")
         let isReloaded = takeConfiguration()
         application.notify(

@@ -58,7 +58,6 @@ let package = Package(
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: strict
         ),
@@ -120,3 +119,9 @@ let package = Package(
         ),
     ]
 )
+
+// Only who builds the documentation needs the plugin:
+// BUILD_DOCUMENTATION=1 swift package generate-documentation --target LimitedLogin
+if Context.environment["BUILD_DOCUMENTATION"] != nil {
+    package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", exact: "1.5.0"))
+}

@@ -130,6 +130,9 @@ package final class HTTPServer: Sendable {
     /// The bound addresses, with the ports the system chose; empty before ``start()``.
     package var localAddresses: [SocketAddress] { state.withLock { $0.addresses } }
 
+    /// How many workers it has; 0 before ``start()``.
+    package var workerCount: Int { state.withLock { $0.handles.count } }
+
     /// Makes every worker visit its parked requests; may be called on any thread.
     package func wakeParked() {
         for handle in state.withLock({ $0.handles }) {

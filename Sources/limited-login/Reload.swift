@@ -1,7 +1,6 @@
 internal import Logging
 internal import Networking
 internal import ServiceLifecycle
-internal import UnixSignals
 internal import VerificationService
 
 /// Re-reads the configuration at each SIGHUP: a good one takes effect with the next request, a bad one is refused with
@@ -13,12 +12,21 @@ struct ReloadService: Service {
     let load: @Sendable () throws(ConfigurationError) -> LoadedConfiguration
 
     func run() async throws {
-        await cancelWhenGracefulShutdown {
-            for await _ in await UnixSignalsSequence(trapping: .sighup) { reload() }
-        }
+        ProcessSignals.shared.onReload { reload() }
+        try? await gracefulShutdown()
     }
 
     private func reload() {
+        application.notify(.reloading, "Reading the configuration again")
+        let isReloaded = takeConfiguration()
+        application.notify(
+            .ready,
+            isReloaded ? "Configuration reloaded" : "The last reload was refused, the old configuration stays"
+        )
+    }
+
+    /// - Returns: False where the new configuration was refused.
+    private func takeConfiguration() -> Bool {
         let logger = application.core.logger
         let reason: String
         do {
@@ -33,12 +41,13 @@ struct ReloadService: Service {
                 if let tls { application.tls?.publish(tls) }
                 logLevel.set(Logger.Level(rawValue: configuration.logLevel) ?? .info)
                 logger.notice("configuration reloaded", metadata: ["app_ids": "\(configuration.appIDs.count)"])
-                return
+                return true
             }
         } catch {
             reason = "\(error)"
         }
         logger.error("configuration not reloaded, the old one stays", metadata: ["reason": "\(reason)"])
+        return false
     }
 
     /// The first key whose change a running service cannot follow.

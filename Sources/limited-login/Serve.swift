@@ -49,10 +49,12 @@ extension Application {
         if let expiry = tls?.context.certificateExpiry, expiry <= WallClock.unixSeconds() {
             core.logger.warning("the TLS certificate has expired")
         }
+        let addresses = server.localAddresses.map(\.description).joined(separator: ",")
+        notify(.ready, "Listening on \(addresses)")
         core.logger.notice(
             "listening",
             metadata: [
-                "address": "\(server.localAddresses.map(\.description).joined(separator: ","))",
+                "address": "\(addresses)",
                 "admin_address": "\(administration.localAddresses.map(\.description).joined(separator: ","))",
                 "app_ids": "\(configuration.appIDs.count)",
                 "version": "\(BuildInformation.version)",

@@ -12,10 +12,10 @@ public struct TokenVerifier: Sendable {
         let apps: ByteStringSet
         let issuers: ByteStringSet
 
-        init(_ policy: VerificationPolicy) {
+        init(_ policy: VerificationPolicy, apps: ByteStringSet, issuers: ByteStringSet) {
             self.policy = policy
-            apps = ByteStringSet(policy.appIDs)
-            issuers = ByteStringSet(policy.issuers)
+            self.apps = apps
+            self.issuers = issuers
         }
     }
 
@@ -26,7 +26,14 @@ public struct TokenVerifier: Sendable {
     var issuers: ByteStringSet { storage.issuers }
 
     /// A verifier for one policy.
-    public init(policy: VerificationPolicy) { storage = Storage(policy) }
+    public init(policy: VerificationPolicy) {
+        self.init(policy: policy, apps: ByteStringSet(policy.appIDs), issuers: ByteStringSet(policy.issuers))
+    }
+
+    /// A verifier for one policy whose sets are made already.
+    init(policy: VerificationPolicy, apps: ByteStringSet, issuers: ByteStringSet) {
+        storage = Storage(policy, apps: apps, issuers: issuers)
+    }
 
     /// Judges a token given as bytes; allocates nothing when it is good.
     ///

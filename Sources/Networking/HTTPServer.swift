@@ -25,6 +25,13 @@ package final class HTTPServer: Sendable {
         faults: FaultPlan? = nil,
         makeHandler: @escaping @Sendable (WorkerIndex) -> any HTTPRequestHandler
     ) {
+        var configuration = configuration
+        if configuration.tls != nil {
+            configuration.limits.connections = min(
+                configuration.limits.connections,
+                configuration.limits.secureConnections
+            )
+        }
         self.configuration = configuration
         self.faults = faults
         self.makeHandler = makeHandler

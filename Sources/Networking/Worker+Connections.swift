@@ -145,7 +145,7 @@ extension Worker {
 
     private func list(for connection: Connection) -> ConnectionTable.List {
         if connection.isWriting { return .none }
-        if connection.isHandshaking { return .reading }
+        if connection.isHandshaking { return .handshaking }
         switch connection.phase {
         // One that lingers has nothing left to lose.
         case .idle, .lingering: return .idle

@@ -1,20 +1,17 @@
 internal import Logging
 internal import Networking
-internal import ServiceLifecycle
 internal import VerificationService
 
 /// Re-reads the configuration at each SIGHUP: a good one takes effect with the next request, a bad one is refused with
 /// its reason and the old one stays.
-struct ReloadService: Service {
+struct Reload {
     let application: Application
     let logLevel: LogLevelSwitch
     /// Loads the configuration anew, as the start did.
     let load: @Sendable () throws(ConfigurationError) -> LoadedConfiguration
 
-    func run() async throws {
-        ProcessSignals.shared.onReload { reload() }
-        try? await gracefulShutdown()
-    }
+    /// Called before the service says that it is ready, so that no signal after that is lost.
+    func start() { ProcessSignals.shared.onReload { reload() } }
 
     private func reload() {
         application.notify(.reloading, "Reading the configuration again")

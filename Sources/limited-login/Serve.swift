@@ -26,10 +26,11 @@ struct Serve: AsyncParsableCommand {
             let (logger, level) = LoggingSetup.bootstrap(loaded.configuration)
             let application = try Application(loaded.configuration, logger: logger)
             let options = options
-            let reload = ReloadService(application: application, logLevel: level) {
+            let reload = Reload(application: application, logLevel: level) {
                 () throws(ConfigurationError) in try options.load()
             }
-            try await Lifecycle.run([reload, ServerService(application: application)])
+            reload.start()
+            try await Lifecycle.run([ServerService(application: application)])
         } catch let error as StartError {
             throw Exit.refusing(error.description)
         }

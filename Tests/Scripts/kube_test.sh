@@ -36,19 +36,22 @@ within() {
 answers() { [ "$(status_of "$1")" = "$2" ]; }
 
 validate() {
-  kubectl kustomize "$root/config/kubernetes/overlays/example" >"$work/rendered.yaml"
+  local overlay version
   if [ ! -x "$validator" ]; then
     echo 'kubernetes: SKIPPED: validation (kubernetes-validate is not installed)'
     return
   fi
-  for version in 1.28 1.33; do
-    "$validator" -k "$version" --strict "$work/rendered.yaml" >"$work/validation" 2>&1 ||
-      { cat "$work/validation" >&2; fail "the manifests are not valid for Kubernetes $version"; }
+  for overlay in "$root"/config/kubernetes/overlays/*; do
+    kubectl kustomize "$overlay" >"$work/rendered.yaml"
+    for version in 1.28 1.33; do
+      "$validator" -k "$version" --strict "$work/rendered.yaml" >"$work/validation" 2>&1 ||
+        { cat "$work/validation" >&2; fail "$overlay is not valid for Kubernetes $version"; }
+    done
+    passed "overlay ${overlay##*/}: $(grep -c '^kind:' "$work/rendered.yaml") documents are valid, strictly, for Kubernetes 1.28 and 1.33"
   done
   # A validator that lets everything pass would let this pass too.
   sed 's/readOnlyRootFilesystem/readOnlyRootFileSystem/' "$work/rendered.yaml" >"$work/wrong.yaml"
   ! "$validator" -k 1.33 --strict "$work/wrong.yaml" >/dev/null 2>&1 || fail 'the validator does not see an unknown field'
-  passed "$(grep -c '^kind:' "$work/rendered.yaml") documents are valid, strictly, for Kubernetes 1.28 and 1.33"
 }
 
 # The overlay as it stands, with what podman needs: the local image, one replica on ports of the host, and no probe by

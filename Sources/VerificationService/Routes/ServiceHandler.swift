@@ -98,7 +98,14 @@ package final class ServiceHandler: HTTPRequestHandler {
                 return .park(until: moment)
             }
             response.addField("X-Request-Id", requestID)
-            count(route, head, bytes)
+            // Introspection answers 200 for any token.
+            if route == .introspect, let refusal = introspectEndpoint.refusal {
+                core.metrics.countRefused(refusal)
+                if core.logger.logLevel <= .debug { log("verification refused", nil, head, bytes) }
+            } else {
+                core.metrics.countAccepted()
+                if core.logger.logLevel <= .debug { log("verification accepted", nil, head, bytes) }
+            }
         } catch {
             response.reset()
             ProblemAnswer.write(error, requestID: requestID, to: &response)
@@ -138,17 +145,6 @@ package final class ServiceHandler: HTTPRequestHandler {
                 response: &response
             )
         default: try verifyEndpoint.answer(body, visit: visit, context: context, response: &response)
-        }
-    }
-
-    /// Counts and logs the verdict behind a good answer; introspection answers 200 for any token.
-    @inline(__always)
-    private func count(_ route: Route, _ head: borrowing RequestHead, _ bytes: Span<UInt8>) {
-        if route == .introspect, let refusal = introspectEndpoint.refusal {
-            core.metrics.countRefused(refusal)
-        } else {
-            core.metrics.countAccepted()
-            if core.logger.logLevel <= .debug { log("verification accepted", nil, head, bytes) }
         }
     }
 

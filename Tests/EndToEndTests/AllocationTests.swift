@@ -1,0 +1,81 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A library that counts heap allocations when it is preloaded into a program, compiled by the system's C compiler.
+private struct AllocationCounter {
+    static let source = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../Benchmarks/Sources/AllocationCounter/counter.c").standardizedFileURL.path
+    static let compiler = "/usr/bin/cc"
+
+    /// A sanitizer brings its own `malloc`.
+    static var isUsable: Bool {
+        FileManager.default.isExecutableFile(atPath: compiler) && FileManager.default.fileExists(atPath: source)
+            && ProcessInfo.processInfo.environment["SANITIZER"] == nil
+    }
+
+    let folder: URL
+    var library: String { folder.appending(path: "counter.so").path }
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appending(path: "allocations-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let made = try FinishedRun(["-O1", "-shared", "-fPIC", "-o", library, Self.source], program: Self.compiler)
+        try #require(made.exitCode == 0, "\(made.errors)")
+    }
+
+    func remove() { try? FileManager.default.removeItem(at: folder) }
+
+    /// All allocations of a service that answers a request so many times and ends, and those that libcrypto asked for.
+    func count(_ requests: Int, _ request: String, jwksURL: String) throws -> (all: Int, libcrypto: Int) {
+        let file = folder.appending(path: "count").path
+        try? FileManager.default.removeItem(atPath: file)
+        let environment = ["LD_PRELOAD": library, "ALLOCATION_COUNT_FILE": file, "LIMITED_LOGIN_WORKERS": "1"]
+        let service = try RunningService(jwksURL: jwksURL, environment: environment)
+        defer { service.process.kill() }
+        try #require(try service.waitUntilReady())
+        let client = try BlockingClient(service.address)
+        for _ in 0..<requests {
+            let answer = try #require(client.exchange(request))
+            try #require(answer.status == 200, "\(answer.text)")
+        }
+        service.process.terminate()
+        #expect(service.process.waitForExit() == 0)
+        let counts = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").compactMap { Int($0) }
+        try #require(counts.count == 2)
+        return (counts[0], counts[1])
+    }
+}
+
+@Suite("Heap allocations of POST /verify", .enabled(if: AllocationCounter.isUsable, "needs cc, and no sanitizer"))
+struct AllocationTests {
+    /// Allocations of one request outside libcrypto: none. Code that is not optimised boxes some values; that is
+    /// counted too, so that a new allocation shows there as well.
+    #if DEBUG
+    static let ours = 42
+    #else
+    static let ours = 0
+    #endif
+    /// Allocations inside libcrypto: 12 in `EVP_PKEY_verify` and one in `EVP_DigestInit_ex`, with a context that is
+    /// used again. Later releases of OpenSSL 3 make fewer.
+    static let libcrypto = 13
+
+    @Test("An accepted token costs no allocation but those inside OpenSSL's verification")
+    func accepted() throws {
+        let counter = try AllocationCounter()
+        defer { counter.remove() }
+        let issuer = try IssuerProcess()
+        defer { issuer.process.kill() }
+        let token = try issuer.token(#"{"nonce":"n-1","name":"Jane Doe","email":"jane@example.com"}"#)
+        let request = RunningService.request("{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}")
+        let few = try counter.count(100, request, jwksURL: issuer.jwksURL)
+        let many = try counter.count(600, request, jwksURL: issuer.jwksURL)
+        let libcrypto = Double(many.libcrypto - few.libcrypto) / 500
+        let ours = Double(many.all - few.all) / 500 - libcrypto
+        // What the start allocates differs by a few from run to run; half an allocation a request is 250.
+        #expect(ours < Double(Self.ours) + 0.5)
+        #expect(libcrypto < Double(Self.libcrypto) + 0.5)
+        // A counter that counts nothing must not pass.
+        #expect(libcrypto > 0)
+    }
+}

@@ -120,3 +120,9 @@ let package = Package(
         ),
     ]
 )
+
+// Only who builds the documentation needs the plugin:
+// BUILD_DOCUMENTATION=1 swift package generate-documentation --target LimitedLogin
+if Context.environment["BUILD_DOCUMENTATION"] != nil {
+    package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", exact: "1.5.0"))
+}

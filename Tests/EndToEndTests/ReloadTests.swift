@@ -46,12 +46,17 @@ struct ReloadTests {
         try hup("{\(own)}", expecting: "\"configuration reloaded\"", count: 2)
         #expect(client.exchange(request)?.status == 200)
 
+        let gateway = "GET /auth HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer \(try issuer.token())\r\n\r\n"
+        #expect(client.exchange(gateway)?.status == 404)
+        try hup("{\(own), \"gateway\": \"enabled\"}", expecting: "\"configuration reloaded\"", count: 3)
+        #expect(client.exchange(gateway)?.status == 200)
+
         let made = try FinishedRun(["client-key", "new", "backend"]).output.split(separator: "\n").map(String.init)
         try clients.write(String(try #require(made.last).dropFirst("line: ".count)) + "\n")
         try hup(
             "{\(own), \"client_keys_file\": \"\(clients.path)\"}",
             expecting: "\"configuration reloaded\"",
-            count: 3
+            count: 4
         )
         #expect(client.exchange(request)?.code == "unauthorized_client")
         let key = try #require(made.first).dropFirst("key:  ".count)

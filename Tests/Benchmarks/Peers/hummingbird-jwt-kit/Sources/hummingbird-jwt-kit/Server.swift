@@ -37,18 +37,32 @@ struct Server {
         let jti: IDClaim
         let nonce: String
         let name: String?
-        let given_name: String?
-        let middle_name: String?
-        let family_name: String?
+        let givenName: String?
+        let middleName: String?
+        let familyName: String?
         let email: String?
         let picture: String?
-        let user_friends: [String]?
-        let user_birthday: String?
-        let user_age_range: AgeRange?
-        let user_link: String?
-        let user_hometown: Place?
-        let user_location: Place?
-        let user_gender: String?
+        let userFriends: [String]?
+        let userBirthday: String?
+        let userAgeRange: AgeRange?
+        let userLink: String?
+        let userHometown: Place?
+        let userLocation: Place?
+        let userGender: String?
+
+        enum CodingKeys: String, CodingKey {
+            case iss, aud, sub, exp, iat, jti, nonce, name, email, picture
+            case givenName = "given_name"
+            case middleName = "middle_name"
+            case familyName = "family_name"
+            case userFriends = "user_friends"
+            case userBirthday = "user_birthday"
+            case userAgeRange = "user_age_range"
+            case userLink = "user_link"
+            case userHometown = "user_hometown"
+            case userLocation = "user_location"
+            case userGender = "user_gender"
+        }
 
         func verify(using algorithm: some JWTAlgorithm) throws {
             try exp.verifyNotExpired()

@@ -16,6 +16,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -170,6 +171,26 @@ int platform_poll(int fd, int for_writing, int timeout_milliseconds) {
     if (count < 0)
         return -errno;
     return count == 0 ? 0 : descriptor.revents;
+}
+
+int platform_send_datagram(const char *name, size_t name_count, const void *bytes, size_t count) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    /* A path needs its terminating NUL; an abstract name may fill the field. */
+    if (name_count == 0 || name_count >= sizeof address.sun_path)
+        return -EINVAL;
+    memcpy(address.sun_path, name, name_count);
+    socklen_t length = offsetof(struct sockaddr_un, sun_path) + name_count;
+    if (name[0] == '@')
+        address.sun_path[0] = '\0';
+    else
+        length += 1;
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    ssize_t sent = sendto(fd, bytes, count, MSG_NOSIGNAL, (struct sockaddr *)&address, length);
+    int result = sent < 0 ? -errno : 0;
+    close(fd);
+    return result;
 }
 
 int platform_epoll_create(void) { NEGATED(epoll_create1(EPOLL_CLOEXEC)); }

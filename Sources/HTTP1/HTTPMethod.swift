@@ -1,7 +1,7 @@
 /// The request method, compared by exact bytes (RFC 9110 §9.1: methods are case-sensitive).
 package enum HTTPMethod: UInt8, Sendable, CaseIterable {
-    case get, head, post, put, delete, connect, options, trace, patch
-    /// A valid token that names no method of RFC 9110 or RFC 5789.
+    case get, head, post, put, delete, connect, options, trace, patch, query
+    /// A valid token that names no method of RFC 9110, RFC 5789 (PATCH) or the QUERY extension.
     case unrecognized
 
     /// The method's name; `_OTHER` for one not recognised, as OpenTelemetry names it.
@@ -16,6 +16,7 @@ package enum HTTPMethod: UInt8, Sendable, CaseIterable {
         case .options: "OPTIONS"
         case .trace: "TRACE"
         case .patch: "PATCH"
+        case .query: "QUERY"
         case .unrecognized: "_OTHER"
         }
     }

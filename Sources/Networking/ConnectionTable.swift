@@ -3,7 +3,9 @@
 struct ConnectionTable: ~Copyable {
     /// The lists; a connection is in one at most.
     enum List: UInt8 {
-        case none, idle, reading, parked
+        case none, idle, reading, parked, handshaking
+
+        static let count = 5
     }
 
     private static let noSlot: Int32 = -1
@@ -14,9 +16,9 @@ struct ConnectionTable: ~Copyable {
     private var lists: [List] = []
     private var next: [Int32] = []
     private var previous: [Int32] = []
-    private var first: [Int32] = [noSlot, noSlot, noSlot, noSlot]
-    private var last: [Int32] = [noSlot, noSlot, noSlot, noSlot]
-    private var counts = [0, 0, 0, 0]
+    private var first = [Int32](repeating: noSlot, count: List.count)
+    private var last = [Int32](repeating: noSlot, count: List.count)
+    private var counts = [Int](repeating: 0, count: List.count)
 
     /// Connections in the table.
     private(set) var count = 0

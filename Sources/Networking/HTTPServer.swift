@@ -25,6 +25,13 @@ package final class HTTPServer: Sendable {
         faults: FaultPlan? = nil,
         makeHandler: @escaping @Sendable (WorkerIndex) -> any HTTPRequestHandler
     ) {
+        var configuration = configuration
+        if configuration.tls != nil {
+            configuration.limits.connections = min(
+                configuration.limits.connections,
+                configuration.limits.secureConnections
+            )
+        }
         self.configuration = configuration
         self.faults = faults
         self.makeHandler = makeHandler
@@ -129,6 +136,9 @@ package final class HTTPServer: Sendable {
 
     /// The bound addresses, with the ports the system chose; empty before ``start()``.
     package var localAddresses: [SocketAddress] { state.withLock { $0.addresses } }
+
+    /// How many workers it has; 0 before ``start()``.
+    package var workerCount: Int { state.withLock { $0.handles.count } }
 
     /// Makes every worker visit its parked requests; may be called on any thread.
     package func wakeParked() {

@@ -4,6 +4,9 @@ package import HTTP1
 package struct HTTPServerLimits: Sendable, Equatable {
     /// The grammar's limits.
     package var http = HTTPLimits()
+    /// TLS handshakes under way on one worker: 256, since each holds up to 46 KiB; beyond it one older than
+    /// ``slowRequestAge`` is closed, or else new connections wait in the listener's queue.
+    package var handshakes = 256
     /// From the acceptance of a connection to the end of its TLS handshake: 5 s, absolute; then it is closed.
     package var handshakeDeadline: Duration = .seconds(5)
     /// From a request's first byte to the end of its head: 5 s, absolute, so that dripping bytes do not extend it; 408.
@@ -27,6 +30,8 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package var connectionAge: Duration = .seconds(3_600)
     /// Connections of the whole server: 10,000; beyond it the oldest idle one is closed, else the new one gets 503.
     package var connections = 10_000
+    /// The same where the listeners speak TLS: 4,000, since a connection then holds 12 KiB when idle.
+    package var secureConnections = 4_000
     /// Connections beyond ``connections``, held open so that health checks are answered and others told 503: 64.
     package var reservedConnections = 64
     /// A connection whose incomplete request is older than this may be closed for a new one at the limit: 1 s.

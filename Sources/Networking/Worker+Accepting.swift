@@ -20,6 +20,10 @@ extension Worker {
     @discardableResult
     func acceptConnections(_ listener: Int32, atMost most: Int) -> Bool {
         for _ in 0..<most {
+            guard makeRoomForHandshake() else {
+                pauseAccepting()
+                return false
+            }
             let result = system.accept(listener)
             if result >= 0 {
                 admit(result)
@@ -59,7 +63,7 @@ extension Worker {
     }
 
     private func evictOne() -> Bool {
-        for list in [ConnectionTable.List.idle, .reading] {
+        for list in [ConnectionTable.List.idle, .reading, .handshaking] {
             if let oldest = table.oldest(in: list), engine.isEvictable(oldest, now: now) {
                 close(oldest, .limit)
                 return true

@@ -46,6 +46,11 @@ extension Worker {
         } else if result == 0 {
             settle(connection, engine.inputEnded(connection, now: now))
         } else if result != -Int(ErrorNumber.again), result != -Int(ErrorNumber.interrupted) {
+            if connection.phase == .lingering {
+                // A reset now changes nothing about why the connection ends.
+                close(connection, connection.closeCause)
+                return
+            }
             close(connection, Self.isDisconnect(Int32(truncatingIfNeeded: -result)) ? .disconnected : .failed)
         }
     }
@@ -140,7 +145,7 @@ extension Worker {
 
     private func list(for connection: Connection) -> ConnectionTable.List {
         if connection.isWriting { return .none }
-        if connection.isHandshaking { return .reading }
+        if connection.isHandshaking { return .handshaking }
         switch connection.phase {
         // One that lingers has nothing left to lose.
         case .idle, .lingering: return .idle

@@ -12,6 +12,16 @@ extension Worker {
         return true
     }
 
+    /// Keeps to the limit of handshakes: one that takes long goes; where none does, new connections wait a moment in the
+    /// listener's queue, since those under way are about to end. At the end of the listener nobody may be left in it.
+    /// - Returns: False where no connection may be accepted now.
+    func makeRoomForHandshake() -> Bool {
+        guard table.count(of: .handshaking) >= limits.handshakes, !listenersAreRefusing else { return true }
+        guard let oldest = table.oldest(in: .handshaking), engine.isEvictable(oldest, now: now) else { return false }
+        close(oldest, .handshake)
+        return true
+    }
+
     /// What TLS itself waits for comes before what the connection waits for.
     /// - Returns: False where the event is the connection's own.
     func handleTLS(_ connection: Connection) -> Bool {

@@ -8,8 +8,8 @@ final class Worker {
     /// Tags from here on are listeners, counted down from ``wakeTag``; no slab has so many slots.
     static let firstListenerTag = UInt64.max - 1_000
     static let eventCapacity = 256
-    /// Connections whose going is worth a look at the memory they leave: 512.
-    private static let crowd = 512
+    /// Connections whose going is worth a look at the memory they leave: 128. Each of the few that stay may hold a page.
+    private static let crowd = 128
 
     let index: WorkerIndex
     let limits: HTTPServerLimits
@@ -95,10 +95,10 @@ final class Worker {
         releaseMemory()
     }
 
-    /// After a crowd has gone, its memory goes back to the system.
+    /// When half of a crowd has gone, its memory goes back to the system.
     private func releaseMemory() {
         peakCount = max(peakCount, table.count)
-        if peakCount >= Self.crowd, table.count < peakCount / 8 {
+        if peakCount >= Self.crowd, table.count < peakCount / 2 {
             peakCount = table.count
             platform_release_memory()
         }

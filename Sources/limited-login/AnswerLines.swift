@@ -1,8 +1,9 @@
 internal import JOSE
+internal import LimitedLogin
 
 /// The service's answer as lines for a person: the authentication token, then the Profile.
 enum AnswerLines {
-    static func of(_ answer: [UInt8]) -> [String] {
+    static func of(_ answer: [UInt8], now: NumericDate) -> [String] {
         var limits = JSONLimits()
         limits.byteCount = max(limits.byteCount, answer.count)
         var document = JSONDocument(limits: limits)
@@ -14,7 +15,7 @@ enum AnswerLines {
                 if document.string(name, in: answer.span) == section {
                     lines.append("")
                     lines.append("\(section):")
-                    lines += members(of: name + 1, in: document, answer)
+                    lines += members(of: name + 1, in: document, answer, now)
                 }
                 name = document.next(name + 1)
             }
@@ -22,7 +23,12 @@ enum AnswerLines {
         return lines
     }
 
-    private static func members(of object: Int, in document: borrowing JSONDocument, _ answer: [UInt8]) -> [String] {
+    private static func members(
+        of object: Int,
+        in document: borrowing JSONDocument,
+        _ answer: [UInt8],
+        _ now: NumericDate
+    ) -> [String] {
         var lines: [String] = []
         var name = document.firstChild(object)
         while name < document.next(object) {
@@ -31,15 +37,16 @@ enum AnswerLines {
                 document.kind(value) == .string
                 ? document.string(value, in: answer.span)
                 : String(decoding: answer[document.range(value)], as: UTF8.self)
-            // A claim may hold anything; a terminal must not obey it.
-            let safe = String(text.unicodeScalars.map { isControl($0) ? "\u{fffd}" : Character($0) })
-            lines.append("  \(document.string(name, in: answer.span)): \(safe)")
+            let member = document.string(name, in: answer.span)
+            // The two times are numbers of seconds; nobody reads those.
+            let time =
+                member.hasSuffix("_at")
+                ? document.double(value, in: answer.span).flatMap { NumericDate(secondsSince1970: $0) } : nil
+            lines.append(
+                "  \(member): \(TerminalText.safe(text))\(time.map { ", \(LocalTime.describe($0, now: now))" } ?? "")"
+            )
             name = document.next(value)
         }
         return lines
-    }
-
-    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value)
     }
 }

@@ -20,7 +20,8 @@ enum KeySetLoader {
             throw Exit.refusing(error.description)
         }
         defer { cache.stop() }
-        guard await cache.refresh().isUsable else {
+        let status = await KeyFetchProgress.during(configuration.jwksURLs) { await cache.refresh() }
+        guard status.isUsable else {
             StandardError.write("limited-login: the issuer's keys could not be fetched")
             throw Exit.keysUnavailable
         }

@@ -31,7 +31,7 @@ struct Keys: AsyncParsableCommand {
         } catch {
             throw Exit.refusing(error.description)
         }
-        let status = await cache.refresh()
+        let status = await KeyFetchProgress.during(loaded.configuration.jwksURLs) { await cache.refresh() }
         cache.stop()
         if json {
             var bytes: [UInt8] = []

@@ -1,6 +1,5 @@
 internal import Logging
 internal import ServiceLifecycle
-internal import UnixSignals
 
 /// Runs services until SIGTERM or SIGINT, then stops them in the reverse order.
 enum Lifecycle {
@@ -8,11 +7,13 @@ enum Lifecycle {
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
                 services: services,
-                gracefulShutdownSignals: [.sigterm, .sigint],
                 // The services log what matters to an operator; the group's own lines are about its inner life.
                 logger: Logger(label: "limited-login") { _ in SwiftLogNoOpLogHandler() }
             )
         )
+        ProcessSignals.shared.onStop {
+            Task(executorPreference: LifecycleExecutor.shared) { await group.triggerGracefulShutdown() }
+        }
         try await group.run()
     }
 }

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import FoundationEssentials
+internal import Glibc
 internal import OpenSSL
 
 /// The root command; every subcommand has a file of its own.
@@ -24,14 +25,17 @@ struct LimitedLoginCommand: AsyncParsableCommand {
 /// The entry: it differs from the library's own only in the exit code of `verify`'s usage mistakes.
 @main
 enum Main {
-    // On the main actor: anywhere else the shared thread pool would have been started before the preference holds.
-    @MainActor
-    static func main() async {
-        await withTaskExecutorPreference(LifecycleExecutor.shared) { await run() }
+    static func main() {
+        ProcessSignals.block()
+        ProcessExit.leavesOpenSSLInPlace()
+        Task(executorPreference: LifecycleExecutor.shared) {
+            await run()
+            Glibc.exit(0)
+        }
+        ProcessSignals.shared.takeForEver()
     }
 
-    nonisolated private static func run() async {
-        ProcessExit.leavesOpenSSLInPlace()
+    private static func run() async {
         let arguments = Array(CommandLine.arguments.dropFirst())
         do {
             var command = try LimitedLoginCommand.parseAsRoot(arguments)

@@ -43,6 +43,8 @@ final class ProcessMetrics: Sendable {
             gauge("http_server_connections", [("state", "active")], Double(counters.active))
             gauge("http_server_connections", [("state", "idle")], Double(counters.idle))
             gauge("http_server_connections", [("state", "parked")], Double(counters.parked))
+            gauge("http_server_connections_limit", [], Double(server.configuration.limits.connections))
+            gauge("http_server_workers", [], Double(server.workerCount))
             for cause in ConnectionCloseCause.allCases {
                 let labels = [("cause", "\(cause.label)")]
                 gauge("http_server_connections_closed_total", labels, Double(counters.closed(cause)))

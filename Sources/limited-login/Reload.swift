@@ -1,24 +1,29 @@
 internal import Logging
 internal import Networking
-internal import ServiceLifecycle
-internal import UnixSignals
 internal import VerificationService
 
 /// Re-reads the configuration at each SIGHUP: a good one takes effect with the next request, a bad one is refused with
 /// its reason and the old one stays.
-struct ReloadService: Service {
+struct Reload {
     let application: Application
     let logLevel: LogLevelSwitch
     /// Loads the configuration anew, as the start did.
     let load: @Sendable () throws(ConfigurationError) -> LoadedConfiguration
 
-    func run() async throws {
-        await cancelWhenGracefulShutdown {
-            for await _ in await UnixSignalsSequence(trapping: .sighup) { reload() }
-        }
-    }
+    /// Called before the service says that it is ready, so that no signal after that is lost.
+    func start() { ProcessSignals.shared.onReload { reload() } }
 
     private func reload() {
+        application.notify(.reloading, "Reading the configuration again")
+        let isReloaded = takeConfiguration()
+        application.notify(
+            .ready,
+            isReloaded ? "Configuration reloaded" : "The last reload was refused, the old configuration stays"
+        )
+    }
+
+    /// - Returns: False where the new configuration was refused.
+    private func takeConfiguration() -> Bool {
         let logger = application.core.logger
         let reason: String
         do {
@@ -33,12 +38,13 @@ struct ReloadService: Service {
                 if let tls { application.tls?.publish(tls) }
                 logLevel.set(Logger.Level(rawValue: configuration.logLevel) ?? .info)
                 logger.notice("configuration reloaded", metadata: ["app_ids": "\(configuration.appIDs.count)"])
-                return
+                return true
             }
         } catch {
             reason = "\(error)"
         }
         logger.error("configuration not reloaded, the old one stays", metadata: ["reason": "\(reason)"])
+        return false
     }
 
     /// The first key whose change a running service cannot follow.

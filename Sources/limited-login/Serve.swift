@@ -8,7 +8,7 @@ internal import VerificationService
 /// `serve`: runs the service until SIGTERM or SIGINT.
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Runs the service: POST /verify, /livez, /readyz, /healthz.",
+        abstract: "Runs the service: /verify, /introspect, /auth, /openapi.json, health and metrics.",
         discussion:
             "SIGTERM drains and stops with exit code 0; a second one ends at once. SIGHUP re-reads the configuration."
     )
@@ -26,10 +26,11 @@ struct Serve: AsyncParsableCommand {
             let (logger, level) = LoggingSetup.bootstrap(loaded.configuration)
             let application = try Application(loaded.configuration, logger: logger)
             let options = options
-            let reload = ReloadService(application: application, logLevel: level) {
+            let reload = Reload(application: application, logLevel: level) {
                 () throws(ConfigurationError) in try options.load()
             }
-            try await Lifecycle.run([reload, ServerService(application: application)])
+            reload.start()
+            try await Lifecycle.run([ServerService(application: application)])
         } catch let error as StartError {
             throw Exit.refusing(error.description)
         }
@@ -49,10 +50,12 @@ extension Application {
         if let expiry = tls?.context.certificateExpiry, expiry <= WallClock.unixSeconds() {
             core.logger.warning("the TLS certificate has expired")
         }
+        let addresses = server.localAddresses.map(\.description).joined(separator: ",")
+        notify(.ready, "Listening on \(addresses)")
         core.logger.notice(
             "listening",
             metadata: [
-                "address": "\(server.localAddresses.map(\.description).joined(separator: ","))",
+                "address": "\(addresses)",
                 "admin_address": "\(administration.localAddresses.map(\.description).joined(separator: ","))",
                 "app_ids": "\(configuration.appIDs.count)",
                 "version": "\(BuildInformation.version)",

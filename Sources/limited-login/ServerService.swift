@@ -1,5 +1,3 @@
-internal import Dispatch
-internal import Glibc
 internal import KeySets
 internal import Logging
 internal import Networking
@@ -26,9 +24,8 @@ struct ServerService: Service {
 
     private func stop() async {
         let logger = application.core.logger
-        let secondSignal = SecondSignal()
-        defer { secondSignal.cancel() }
         application.core.beginDraining()
+        application.notify(.stopping, "Stopping")
         let delay = application.configuration.drainDelaySeconds
         logger.notice("stopping", metadata: ["drain_delay_seconds": "\(delay)"])
         let cut = await application.server.stop(drainDelay: .seconds(delay), grace: Self.grace)
@@ -36,21 +33,4 @@ struct ServerService: Service {
         application.cache.stop()
         logger.notice("stopped", metadata: ["requests_cut_off": "\(cut)"])
     }
-}
-
-/// Ends the process at once when a second SIGTERM or SIGINT comes while it is stopping.
-final class SecondSignal {
-    private let sources: [any DispatchSourceSignal]
-
-    init() {
-        sources = [SIGTERM, SIGINT].map { number in
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            // The code a shell reports for a process that the signal killed.
-            source.setEventHandler { _exit(128 + number) }
-            source.resume()
-            return source
-        }
-    }
-
-    func cancel() { sources.forEach { $0.cancel() } }
 }

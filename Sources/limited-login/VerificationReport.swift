@@ -7,8 +7,12 @@ internal import VerificationService
 struct VerificationReport {
     /// The refusal; nil when the token is accepted.
     let rejection: TokenRejection?
+    /// What to do about the refusal, in one sentence; nil when the token is accepted.
+    let cure: String?
     /// The service's answer for an accepted token.
     private let answer: [UInt8]
+    /// The time the token was judged as of.
+    private let moment: NumericDate
 
     static func make(
         token: [UInt8],
@@ -42,9 +46,15 @@ struct VerificationReport {
                 asked: nil,
                 to: &answer
             )
-            return VerificationReport(rejection: nil, answer: answer)
+            return VerificationReport(rejection: nil, cure: nil, answer: answer, moment: moment)
         } catch {
-            return VerificationReport(rejection: error, answer: [])
+            let cure = Cure(token: token, configuration: configuration, binding: binding, now: moment)
+            return VerificationReport(
+                rejection: error,
+                cure: cure.sentence(for: error),
+                answer: [],
+                moment: moment
+            )
         }
     }
 
@@ -70,6 +80,8 @@ struct VerificationReport {
             }
             JSONWriter.raw(",", to: &bytes)
             JSONWriter.member("detail", rejection.detail, to: &bytes)
+            JSONWriter.raw(",", to: &bytes)
+            JSONWriter.member("cure", cure ?? "", to: &bytes)
         }
         JSONWriter.raw(",\"checks\":[", to: &bytes)
         for (index, check) in VerificationCheck.allCases.enumerated() {
@@ -91,22 +103,24 @@ struct VerificationReport {
     }
 
     /// The report as lines for a person.
-    var text: String {
+    func text(isColoured: Bool) -> String {
         var lines: [String] = []
         for check in VerificationCheck.allCases {
             switch outcome(check) {
-            case .passed: lines.append("ok       \(check.title)")
-            case .failed: lines.append("REFUSED  \(check.title)")
-            case .skipped: lines.append("-        \(check.title)")
+            case .passed: lines.append("\(Colour.green.paint("ok", isColoured))       \(check.title)")
+            case .failed: lines.append("\(Colour.red.paint("REFUSED", isColoured))  \(check.title)")
+            case .skipped: lines.append(Colour.dim.paint("-        \(check.title)", isColoured))
             }
         }
         lines.append("")
         if let rejection {
             let claim = rejection.claim.map { " (claim \($0))" } ?? ""
-            lines.append("refused: \(rejection.code.rawValue)\(claim): \(rejection.detail)")
+            let heading = Colour.red.paint("refused: \(rejection.code.rawValue)", isColoured)
+            lines.append("\(heading)\(claim): \(TerminalText.safe(rejection.detail))")
+            lines.append("\(Colour.bold.paint("what to do:", isColoured)) \(TerminalText.safe(cure ?? ""))")
         } else {
-            lines.append("accepted")
-            lines += AnswerLines.of(answer)
+            lines.append(Colour.green.paint("accepted", isColoured))
+            lines += AnswerLines.of(answer, now: moment)
         }
         return lines.joined(separator: "\n")
     }

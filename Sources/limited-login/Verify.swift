@@ -3,18 +3,22 @@ internal import JOSE
 internal import LimitedLogin
 internal import VerificationService
 
-/// `verify`: judges one token and shows every check with its outcome, then the Profile.
+/// `verify`: judges one token and shows every check with its outcome, then the Profile or the way out.
 struct Verify: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Judges one token: every check with its outcome, then the Profile.",
+        abstract: "Judges one token: every check with its outcome, then the Profile, or what to do about the refusal.",
         discussion: """
             Exit code 0 accepted, 1 refused, 2 usage, 3 keys unavailable, 78 configuration.
-            Arguments stand in the process list for every user of the machine; '-' reads the token from standard input.
+            Arguments stand in the process list for every user of the machine: '-' reads the token from standard \
+            input, --token-file from a file.
             """
     )
 
     @Argument(help: "The id token, or - to read it from standard input.")
-    var token: String
+    var token: String?
+
+    @Option(help: "A file with the id token.", completion: .file())
+    var tokenFile: String?
 
     @Option(help: "The nonce given to the app; the claim must equal it.")
     var nonce: String?
@@ -28,7 +32,7 @@ struct Verify: AsyncParsableCommand {
     @Flag(help: "Judge the token without tying it to a login.")
     var unbound = false
 
-    @Option(help: "The JWK Set: a file or a URL, instead of the configured sources.")
+    @Option(help: "The JWK Set: a file or a URL, instead of the configured sources.", completion: .file())
     var jwks: String?
 
     @Option(help: "Judge as of this moment: seconds since 1970, or 2024-01-31T12:00:00Z.")
@@ -37,9 +41,15 @@ struct Verify: AsyncParsableCommand {
     @Flag(help: "Print one JSON object.")
     var json = false
 
+    @Option(help: "Whether to use colours; auto means on a terminal, unless NO_COLOR is set.")
+    var color = ColourChoice.auto
+
     @OptionGroup var options: ConfigurationOptions
 
     func validate() throws {
+        guard (token == nil) != (tokenFile == nil) else {
+            throw ValidationError("Give the token as the argument, as - for standard input, or with --token-file.")
+        }
         let bindings = [nonce, rawNonce, subject].compactMap { $0 }.count + (unbound ? 1 : 0)
         guard bindings == 1 else {
             throw ValidationError("Give exactly one of --nonce, --raw-nonce, --subject and --unbound.")
@@ -58,17 +68,17 @@ struct Verify: AsyncParsableCommand {
         }
         // On the command line --unbound says so; the service asks its policy.
         if unbound { configuration.bindingIsRequired = false }
-        let text = token == "-" ? TokenInput.readStandardInput() : token
+        let text = try TokenInput.read(argument: token, file: tokenFile)
         let keySet = try await KeySetLoader.load(jwks, configuration)
         let report = try VerificationReport.make(
-            token: Array(text.utf8),
+            token: text,
             binding: bindingKind,
             value: Array((nonce ?? rawNonce ?? subject ?? "").utf8),
             keySet: keySet,
             configuration: configuration,
             now: at.flatMap { Moment.secondsSince1970($0) }
         )
-        StandardOutput.write(json ? report.json : report.text)
+        StandardOutput.write(json ? report.json : report.text(isColoured: color.isOn))
         if report.rejection != nil { throw Exit.rejected }
     }
 

@@ -92,7 +92,7 @@ struct HTTPServerHandshakeTests {
     @Test("A handshake that stops after the server's part has the same deadline")
     func answeredAndSilent() async throws {
         var limits = HTTPServerLimits()
-        limits.handshakeDeadline = .milliseconds(100)
+        limits.handshakeDeadline = .seconds(2)
         let server = try server(limits)
         let client = try BlockingClient(server.address)
         client.send(try TLSClient.clientHello())
@@ -133,6 +133,50 @@ struct HTTPServerHandshakeTests {
         #expect(silent[0].read().end != .timedOut)
         #expect(server.waitUntil { $0.closed(.limit) == 1 })
         await server.stop()
+    }
+
+    @Test("Handshakes under way are few: a slow one makes room, and nobody is turned away for quick ones")
+    func handshakeLimit() async throws {
+        var limits = HTTPServerLimits()
+        limits.handshakes = 3
+        limits.slowRequestAge = .milliseconds(20)
+        limits.acceptPause = .milliseconds(5)
+        let server = try server(limits)
+        let silent = try (0..<20).map { _ in try BlockingClient(server.address) }
+        #expect(try isServed(server))
+        // The server's own three at most are left; all before them were closed, unanswered.
+        #expect(server.waitUntil { $0.closed(.handshake) >= 17 })
+        #expect(silent[0].read().end != .timedOut)
+        #expect(server.server.counters.open <= 4)
+        await server.stop()
+    }
+
+    @Test("A crowd that shakes hands at once is served whole")
+    func crowd() async throws {
+        var limits = HTTPServerLimits()
+        limits.handshakes = 4
+        limits.acceptPause = .milliseconds(5)
+        let server = try server(limits)
+        let address = server.address
+        let authority = certificates.authorityFile
+        let served = await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<40 {
+                group.addTask {
+                    (try? TLSClient(address, authorityFile: authority).exchange(Self.get)?.status) == 200
+                }
+            }
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        #expect(served == 40)
+        #expect(server.server.counters.closed(.handshake) == 0)
+        await server.stop()
+    }
+
+    @Test("With TLS the server takes fewer connections")
+    func connectionLimit() throws {
+        var limits = HTTPServerLimits()
+        limits.secureConnections = 7
+        #expect(try server(limits).server.configuration.limits.connections == 7)
     }
 
     @Test("Stopping does not wait for a handshake")

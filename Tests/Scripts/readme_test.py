@@ -156,7 +156,18 @@ def check_serve() -> str:
     return "it serves, and stops with exit code 0"
 
 
-CHECKS = {"demo": check_demo, "example": check_example, "serve": check_serve}
+def check_tls() -> str:
+    with running("tls") as example:
+        if example.process.wait(START_SECONDS) not in (0, -signal.SIGTERM):
+            raise Failure(f"exit code {example.process.returncode}:\n{example.output()[-2000:]}")
+        example.reader.join(STOP_SECONDS)
+        lives = example.lines.count("ok")
+        if lives != 2 or "certificate required" not in example.output():
+            raise Failure(f"{lives} answers of /livez in:\n{example.output()[-2000:]}")
+    return "a caller with a certificate is served, one without is not"
+
+
+CHECKS = {"demo": check_demo, "example": check_example, "serve": check_serve, "tls": check_tls}
 
 
 def unknown_commands(readme: str) -> list[str]:

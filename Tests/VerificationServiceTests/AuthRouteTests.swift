@@ -111,7 +111,10 @@ struct AuthRouteTests {
     func permissions() async throws {
         let service = try await InProcessService(gatewayIsEnabled: true)
         let token = Self.bearer(try Tokens.mint(Self.rich()))
-        for query in ["permissions=email", "permissions=", "permissions=email&permissions=user_birthday", "x=1"] {
+        for query in [
+            "permissions=email", "permissions=", "permissions=email&permissions=user_birthday", "x=1",
+            "permissions=email&original=/a?b=c&permissions=user_birthday&app_id=9", "original",
+        ] {
             #expect(try service.answer("GET", "/auth?\(query)", fields: token).status == 200, "\(query)")
         }
         let answer = try service.answer("GET", "/auth?permissions=email,user_birthday", fields: token)
@@ -121,6 +124,7 @@ struct AuthRouteTests {
         for query in [
             "permissions=email%20user_birthday", "permissions=user_birthday+email", "permissions=user_likes",
             "permissions=user_messenger_contact", "permissions=user_birthday&permissions=email",
+            "permissions=user_birthday&original=/a", "originals=/a&permissions=user_birthday",
         ] {
             #expect(try service.answer("GET", "/auth?\(query)", fields: token).status == 403, "\(query)")
         }

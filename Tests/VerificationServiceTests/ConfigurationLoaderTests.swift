@@ -78,6 +78,22 @@ struct ConfigurationLoaderTests {
         }
     }
 
+    @Test(
+        "A time has a unit or is in seconds, everywhere",
+        arguments: [("90", 90), ("90s", 90), ("5m", 300), ("1h", 3_600), ("7d", 604_800), ("0100s", 100)]
+    )
+    func units(_ text: String, _ seconds: Int) throws {
+        let base = ["LIMITED_LOGIN_APP_IDS": "1"]
+        let variable = base.merging(["LIMITED_LOGIN_JWKS_MAX_STALE_SECONDS": text]) { $1 }
+        #expect(
+            try load(flags: [.jwksMaxStaleSeconds: text], environment: base).configuration.jwksMaxStaleSeconds
+                == seconds
+        )
+        #expect(try load(environment: variable).configuration.jwksMaxStaleSeconds == seconds)
+        let file = "{\"jwks_max_stale_seconds\": \"\(text)\"}"
+        #expect(try load(environment: base, file: file).configuration.jwksMaxStaleSeconds == seconds)
+    }
+
     @Test("Every key can be set by flag, by environment and by file", arguments: ConfigurationKey.allCases)
     func everyKeyFromEverywhere(key: ConfigurationKey) throws {
         let (text, json) = Self.sample(of: key)

@@ -19,6 +19,7 @@ struct ConfigurationPageTests {
         #expect(row.hasSuffix("| \(key.defaultText) | \(key.summary) |"))
         switch key.kind {
         case .integer(let range): #expect(row.contains("integer, \(range.lowerBound) to \(range.upperBound)"))
+        case .duration(let range): #expect(row.contains("time, \(range.lowerBound) to \(range.upperBound) s"))
         case .choice(let words): #expect(row.contains(words.map { "`\($0)`" }.joined(separator: ", ")))
         case .list: #expect(row.contains("| list of strings |"))
         case .text: #expect(row.contains("| string |"))

@@ -78,6 +78,10 @@ struct IntrospectRouteTests {
             #expect(answer.text == "{\"active\":false}", "\(body.prefix(40))")
             #expect(answer["cache-control"] == "no-store")
         }
+        let metrics = service.registry.render()
+        #expect(metrics.contains(#"limited_login_verifications_total{result="accepted"} 0"#))
+        #expect(metrics.contains(#"limited_login_verifications_total{result="expired"} 1"#))
+        #expect(metrics.contains(#"limited_login_verifications_total{result="nonce_mismatch"} 1"#))
         let bound = try service.answer(
             "POST",
             "/introspect",
@@ -92,7 +96,7 @@ struct IntrospectRouteTests {
         arguments: [
             "", "token=", "tok=x", "token=a&token=b", "token=%zz", "token=a&nonce=1&subject=2", "token=a&nonce=",
             "token=a&app_id=", "token=a&token_type_hint=a&token_type_hint=b",
-            "token=a" + String(repeating: "&x=1", count: 64),
+            "token=a" + String(repeating: "&x=1", count: 1_024),
         ]
     )
     func malformed(body: String) async throws {

@@ -54,7 +54,11 @@ struct MalformedConfigurationTests {
         .variable("JWKS_URLS", "https://user@example.com/"), .variable("JWKS_URLS", "example.com"),
         .variable("JWKS_URLS", "https://example.com:99999/"), .variable("JWKS_FILE", ""),
         .variable("CA_FILE", ""), .variable("JWKS_TTL_SECONDS", "0"), .variable("JWKS_TTL_SECONDS", "-1"),
-        .variable("JWKS_TTL_SECONDS", "+5"), .variable("JWKS_TTL_SECONDS", "1h"),
+        .variable("JWKS_TTL_SECONDS", "+5"), .variable("JWKS_TTL_SECONDS", "1w"),
+        .variable("JWKS_TTL_SECONDS", "h"), .variable("JWKS_TTL_SECONDS", "1.5h"),
+        .variable("JWKS_TTL_SECONDS", "1 h"), .variable("JWKS_TTL_SECONDS", "1H"),
+        .variable("JWKS_TTL_SECONDS", "1h30m"), .variable("JWKS_TTL_SECONDS", "8d"),
+        .variable("JWKS_TTL_SECONDS", "5ms"), .variable("JWKS_TTL_SECONDS", "999999999999d"),
         .variable("JWKS_TTL_SECONDS", " 60"), .variable("JWKS_TTL_SECONDS", "3600.0"),
         .variable("JWKS_TTL_SECONDS", "99999999999999999999"), .variable("JWKS_TTL_SECONDS", "604801"),
         .variable("JWKS_MINIMUM_TTL_SECONDS", "86401"), .variable("JWKS_MAXIMUM_TTL_SECONDS", "0"),
@@ -91,5 +95,9 @@ struct MalformedConfigurationTests {
         .member(#"{"listen": ""}"#, "listen"), .member(#"{"jwks_file": "a\u0000b"}"#, "jwks_file"),
         .member(#"{"binding": false}"#, "binding"), .member(#"{"log_level": ["info"]}"#, "log_level"),
         .member(#"{"app_ids": []}"#, "app id"), .member("{}", "app id"),
+        .member(#"{"jwks_ttl_seconds": "1 hour"}"#, "jwks_ttl_seconds"),
+        .member(#"{"jwks_ttl_seconds": true}"#, "jwks_ttl_seconds"),
+        .member(#"{"jwks_ttl_seconds": 1.5}"#, "jwks_ttl_seconds"),
+        .member(#"{"workers": "2m"}"#, "workers"),
     ]
 }

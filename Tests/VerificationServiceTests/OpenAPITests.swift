@@ -36,7 +36,9 @@ struct OpenAPITests {
         let documented = Set(item.keys).subtracting(["parameters"])
         let service = try await InProcessService(gatewayIsEnabled: true)
         var answered: Set<String> = []
-        for method in HTTPMethod.allCases where method != .unrecognized && method != .connect {
+        // OpenAPI 3.1 has no word for QUERY; CONNECT never gets as far as a path.
+        let methods = HTTPMethod.allCases.filter { ![.unrecognized, .connect, .query].contains($0) }
+        for method in methods {
             let name = "\(method.name)"
             // OPTIONS tells the methods of every path; only at /auth is it judged like any other.
             if method == .options, route != .auth { continue }

@@ -81,6 +81,9 @@ int platform_peer_address(int fd, struct platform_address *address);
 /* Waits for one descriptor; returns the poll events, 0 on time-out. */
 int platform_poll(int fd, int for_writing, int timeout_milliseconds);
 
+/* Sends one datagram to a unix socket: a path, or an abstract name where the first byte is '@'. */
+int platform_send_datagram(const char *name, size_t name_count, const void *bytes, size_t count);
+
 int platform_epoll_create(void);
 int platform_epoll_add(int epoll, int fd, uint32_t events, uint64_t tag);
 int platform_epoll_modify(int epoll, int fd, uint32_t events, uint64_t tag);

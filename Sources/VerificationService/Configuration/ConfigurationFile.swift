@@ -56,7 +56,9 @@ enum ConfigurationFile {
         _ origin: ConfigurationOrigin
     ) throws(ConfigurationError) -> ConfigurationValue {
         switch (key.kind, document.kind(node)) {
-        case (.integer, .number):
+        case (.duration, .string):
+            return .integer(try ConfigurationSetting.seconds(document.string(node, in: bytes.span), origin))
+        case (.integer, .number), (.duration, .number):
             guard let number = document.integer(node, in: bytes.span) else {
                 throw ConfigurationError(place: origin.description, reason: "a whole number is needed")
             }
@@ -75,6 +77,8 @@ enum ConfigurationFile {
             }
             return .list(values)
         case (.integer, _): throw ConfigurationError(place: origin.description, reason: "a whole number is needed")
+        case (.duration, _):
+            throw ConfigurationError(place: origin.description, reason: "a time is needed: 90, or \"90s\"")
         case (.list, _): throw ConfigurationError(place: origin.description, reason: "a list of strings is needed")
         default: throw ConfigurationError(place: origin.description, reason: "a string is needed")
         }

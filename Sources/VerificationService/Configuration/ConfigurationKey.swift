@@ -55,8 +55,20 @@ package enum ConfigurationKind: Sendable, Equatable {
     case text
     /// A whole number within a range.
     case integer(ClosedRange<Int>)
+    /// A time in whole seconds within a range; a number, or one with its unit: `90s`, `5m`, `1h`, `2d`.
+    case duration(ClosedRange<Int>)
     /// One of a few words.
     case choice([String])
+}
+
+extension ConfigurationKind {
+    /// The bounds of a number or a time; nil for other kinds.
+    var range: ClosedRange<Int>? {
+        switch self {
+        case .integer(let range), .duration(let range): range
+        case .list, .text, .choice: nil
+        }
+    }
 }
 
 extension ConfigurationKey {
@@ -66,12 +78,12 @@ extension ConfigurationKey {
         case .appIDs, .issuers, .jwksURLs: .list
         case .jwksFile, .caFile, .clientKeysFile, .listen, .adminListen: .text
         case .tlsCertificateFile, .tlsKeyFile, .tlsClientCAFile: .text
-        case .jwksTTLSeconds, .jwksMinimumTTLSeconds, .jwksMaximumTTLSeconds: .integer(1...604_800)
-        case .jwksMaxStaleSeconds: .integer(0...604_800)
+        case .jwksTTLSeconds, .jwksMinimumTTLSeconds, .jwksMaximumTTLSeconds: .duration(1...604_800)
+        case .jwksMaxStaleSeconds: .duration(0...604_800)
         case .workers: .integer(1...256)
-        case .clockSkewSeconds: .integer(0...300)
-        case .maxTokenAgeSeconds: .integer(1...31_536_000)
-        case .drainDelaySeconds: .integer(0...300)
+        case .clockSkewSeconds: .duration(0...300)
+        case .maxTokenAgeSeconds: .duration(1...31_536_000)
+        case .drainDelaySeconds: .duration(0...300)
         case .binding: .choice(["required", "optional"])
         case .tracking: .choice(["any", "limited"])
         case .gateway: .choice(["disabled", "enabled"])

@@ -48,6 +48,8 @@ package struct ConfigurationSetting: Sendable, Equatable {
                 throw ConfigurationError(place: origin.description, reason: "'\(text)' is not a whole number")
             }
             value = .integer(number)
+        case .duration:
+            value = .integer(try Self.seconds(text, origin))
         case .text, .choice:
             value = .text(text)
         }
@@ -59,6 +61,21 @@ package struct ConfigurationSetting: Sendable, Equatable {
             return nil
         }
         return Int(text)
+    }
+
+    /// Whole seconds, or a whole number with its unit.
+    static func seconds(_ text: String, _ origin: ConfigurationOrigin) throws(ConfigurationError) -> Int {
+        let units: [Character: Int] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
+        let unit = text.last.flatMap { units[$0] }
+        // Twelve digits of days are far below the greatest `Int`.
+        guard let number = decimal(unit == nil ? text : String(text.dropLast())) else {
+            throw ConfigurationError(
+                place: origin.description,
+                reason:
+                    "'\(text)' is no time: a whole number of seconds is needed, or one with its unit (90s, 5m, 1h, 2d)"
+            )
+        }
+        return number * (unit ?? 1)
     }
 
     private static func trimmed(_ part: Substring) -> String {

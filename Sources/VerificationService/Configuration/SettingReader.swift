@@ -33,7 +33,7 @@ struct SettingReader {
     }
 
     func integer(_ key: ConfigurationKey) throws(ConfigurationError) -> Int? {
-        guard let setting = settings[key], case .integer(let range) = key.kind else { return nil }
+        guard let setting = settings[key], let range = key.kind.range else { return nil }
         guard case .integer(let value) = setting.value else { throw failure(key, "a whole number is needed") }
         guard range.contains(value) else {
             throw failure(key, "\(value) is outside \(range.lowerBound) to \(range.upperBound)")

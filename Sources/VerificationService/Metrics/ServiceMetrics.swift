@@ -9,6 +9,8 @@ package final class ServiceMetrics: Sendable {
         "limited_login_client_requests_total": "Requests of each configured client.",
         "http_server_request_duration_seconds": "Time from a request's first byte to its encoded answer.",
         "http_server_connections": "Connections open now, by state.",
+        "http_server_connections_limit": "Connections that may be open at once.",
+        "http_server_workers": "Event loops that serve requests, each on a core of its own.",
         "http_server_connections_closed_total": "Connections closed, by cause.",
         "jwks_fetches_total": "Fetches of the JWK Set, by result.",
         "jwks_keys": "Keys in force.",

@@ -44,7 +44,7 @@ extension OpenAPIDocument {
 extension Route {
     fileprivate var queryParameters: [String] {
         switch self {
-        case .auth: ["Permissions", "AppID"]
+        case .auth: ["Permissions", "AppID", "OtherQuery"]
         case .livez, .readyz, .healthz: ["Verbose"]
         default: []
         }

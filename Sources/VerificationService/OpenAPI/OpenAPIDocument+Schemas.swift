@@ -38,7 +38,9 @@ extension OpenAPIDocument {
                 "properties": [
                     "status": ["type": "string", "enum": ["pass", "fail"]],
                     "draining": ["type": "boolean"],
-                    "keys": ["type": "object", "description": "The state of the key cache.", "additionalProperties": true],
+                    "keys": [
+                        "type": "object", "description": "The state of the key cache.", "additionalProperties": true,
+                    ],
                 ],
             ],
         ]
@@ -107,7 +109,9 @@ extension OpenAPIDocument {
             "type": "object", "description": "A refusal (RFC 9457).",
             "required": ["type", "title", "status", "detail", "code", "request_id"],
             "properties": [
-                "type": ["type": "string", "format": "uri", "description": "`urn:limited-login:problem:` and the code."],
+                "type": [
+                    "type": "string", "format": "uri", "description": "`urn:limited-login:problem:` and the code.",
+                ],
                 "title": text("What went wrong, the same for every occurrence."),
                 "status": ["type": "integer", "minimum": 400, "maximum": 599],
                 "detail": text("One sentence on this occurrence, with the way out."),

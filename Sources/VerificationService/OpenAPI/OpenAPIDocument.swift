@@ -1,3 +1,5 @@
+internal import LimitedLogin
+
 /// The OpenAPI 3.1 document of the service's listener, made from ``Route`` and ``ProblemCode``: what they say is what
 /// the document says, and a test compares both with the answers.
 package enum OpenAPIDocument {
@@ -61,15 +63,16 @@ package enum OpenAPIDocument {
         [
             "RequestID": [
                 "name": "X-Request-Id", "in": "header", "required": false,
-                "description": "The caller's name for the request; one that is malformed is replaced.",
-                "schema": ["type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$"],
+                "description":
+                    "The caller's name for the request; one that is not 1 to 128 of `[A-Za-z0-9._-]` is replaced.",
+                "schema": ["type": "string"],
                 "example": "checkout-7f3a",
             ],
             "Permissions": [
-                "name": "permissions", "in": "query", "required": false, "style": "form", "explode": false,
+                "name": "permissions", "in": "query", "required": false,
                 "description": "What the token must show, separated by commas.",
-                "schema": ["type": "array", "items": .reference("schemas/Permission"), "maxItems": 12],
-                "example": ["email"],
+                "schema": ["type": "string", "pattern": .string(permissionsPattern)],
+                "example": "email,user_birthday",
             ],
             "AppID": [
                 "name": "app_id", "in": "query", "required": false,
@@ -80,16 +83,26 @@ package enum OpenAPIDocument {
             "Path": [
                 "name": "path", "in": "path", "required": true,
                 "description": "What the gateway's client asked for; not looked at.",
-                "schema": ["type": "string", "minLength": 1, "pattern": "^[A-Za-z0-9._-]+$"],
+                "schema": ["type": "string"],
                 "example": "orders",
+            ],
+            "OtherQuery": [
+                "name": "query", "in": "query", "required": false, "style": "form", "explode": true,
+                "description": "What else the gateway's client asked with; not looked at.",
+                "schema": ["type": "object", "additionalProperties": true],
             ],
             "Verbose": [
                 "name": "verbose", "in": "query", "required": false, "allowEmptyValue": true,
-                "description": "Answers JSON with the state of the keys.",
-                "schema": ["type": "string", "enum": ["", "1", "true"]],
+                "description": "Empty, `1` or `true`: answers JSON with the state of the keys.",
+                "schema": ["type": "string"],
                 "example": "1",
             ],
         ]
+    }
+
+    private static var permissionsPattern: String {
+        let names = Permission.allCases.map(\.rawValue).joined(separator: "|")
+        return "^[ ,]*((\(names))([ ,]+|$))*$"
     }
 
     static var headers: OpenAPIValue {

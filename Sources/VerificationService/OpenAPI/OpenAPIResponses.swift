@@ -35,7 +35,8 @@ enum OpenAPIResponses {
         }
         if route != .openapi { headers.append("Cache-Control") }
         var members: [OpenAPIValue.Member] = [
-            .init(name: "description", value: .string(description(route))), .init(name: "headers", value: references(headers)),
+            .init(name: "description", value: .string(description(route))),
+            .init(name: "headers", value: references(headers)),
         ]
         if let content { members.append(.init(name: "content", value: content)) }
         return .object(members)

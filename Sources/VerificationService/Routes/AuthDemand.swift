@@ -4,7 +4,8 @@ internal import LimitedLogin
 /// What a gateway asks for beyond a good token: `?permissions=email,user_birthday` and `?app_id=…`.
 ///
 /// Both only narrow what is accepted. The first of each name counts, and others are passed over, because a gateway may
-/// append the query of its own client: what it writes itself comes first and cannot be undone.
+/// append the query of its own client: what it writes itself comes first and cannot be undone. Behind the parameter
+/// `original` nothing is looked at, so that a gateway can append there whatever its client asked for.
 struct AuthDemand {
     /// The one app the token must be for; empty for any configured one.
     let appID: [UInt8]
@@ -18,7 +19,7 @@ struct AuthDemand {
             permissions = []
             return
         }
-        guard let parameters = FormParameters(bytes, query) else {
+        guard let parameters = FormParameters(bytes, query, endingAt: "original") else {
             throw Problem(.insufficientScope, "The query is malformed, so what it demands cannot be shown.")
         }
         let appID = parameters.first("app_id")

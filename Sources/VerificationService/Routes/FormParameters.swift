@@ -2,13 +2,14 @@ internal import HTTP1
 
 /// Reads `application/x-www-form-urlencoded` text (RFC 6749 appendix B): a request's query, or a form's body.
 struct FormParameters {
-    /// Greatest number of parameters: a form has few, and a gateway may append a query of somebody else's.
-    static let countLimit = 64
+    /// Greatest number of parameters: a form has few, a query perhaps somebody else's many.
+    static let countLimit = 1_024
 
     private var parameters: [(name: [UInt8], value: [UInt8])] = []
 
+    /// - Parameter last: the name of a parameter that ends the reading: it and what follows it are left alone.
     /// - Returns: nil where the text has a broken escape or more than ``countLimit`` parameters.
-    init?(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+    init?(_ bytes: Span<UInt8>, _ range: Range<Int>, endingAt last: StaticString? = nil) {
         var start = range.lowerBound
         while start < range.upperBound {
             var end = start
@@ -16,6 +17,7 @@ struct FormParameters {
             if end > start {
                 var equals = start
                 while equals < end, bytes[equals] != UInt8(ascii: "=") { equals += 1 }
+                if let last, bytes.equal(start..<equals, last) { return }
                 guard parameters.count < Self.countLimit, let name = Self.decode(bytes, start..<equals),
                     let value = Self.decode(bytes, min(equals + 1, end)..<end)
                 else { return nil }

@@ -10,6 +10,8 @@ final class IntrospectEndpoint {
     static let bodyLimit = 16_384
 
     private let judge: UnboundJudge
+    /// Why the token of the last answer is not active; nil where it is.
+    private(set) var refusal: ProblemCode?
 
     init(judge: UnboundJudge) { self.judge = judge }
 
@@ -36,6 +38,7 @@ final class IntrospectEndpoint {
     ) throws(Problem) -> MonotonicInstant? {
         let request = try IntrospectRequest(body)
         let claims: VerifiedClaims?
+        var refused: ProblemCode?
         do throws(Problem) {
             let outcome = try judge.judge(
                 request.token.span,
@@ -53,7 +56,9 @@ final class IntrospectEndpoint {
             // outage is no fault of the token.
             guard error.code.isTokenFault else { throw error }
             claims = nil
+            refused = error.code
         }
+        refusal = refused
         response.addField("Content-Type: application/json")
         response.addField("Cache-Control: no-store")
         IntrospectAnswer.write(claims, payload: judge.payload, to: &response.body)

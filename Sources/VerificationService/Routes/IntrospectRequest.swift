@@ -10,7 +10,7 @@ struct IntrospectRequest {
 
     init(_ body: Span<UInt8>) throws(Problem) {
         guard let form = FormParameters(body, 0..<body.count) else {
-            throw Problem(.invalidRequest, "The form has a broken escape or more than 64 parameters.")
+            throw Problem(.invalidRequest, "The form has a broken escape or too many parameters.")
         }
         // RFC 6749 section 3.1: no parameter more than once.
         for name in ["token", "token_type_hint", "nonce", "raw_nonce", "subject", "app_id"] as [StaticString]

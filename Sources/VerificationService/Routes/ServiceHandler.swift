@@ -79,6 +79,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             response.addField("X-Request-Id", requestID)
         } catch {
             ProblemAnswer.write(error, requestID: requestID, to: &response)
+            if core.logger.logLevel <= .debug { log("request refused", error, head, bytes) }
         }
         return .respond
     }
@@ -97,12 +98,19 @@ package final class ServiceHandler: HTTPRequestHandler {
                 return .park(until: moment)
             }
             response.addField("X-Request-Id", requestID)
-            core.metrics.countAccepted()
+            // Introspection answers 200 for any token.
+            if route == .introspect, let refusal = introspectEndpoint.refusal {
+                core.metrics.countRefused(refusal)
+                if core.logger.logLevel <= .debug { log("verification refused", nil, head, bytes) }
+            } else {
+                core.metrics.countAccepted()
+                if core.logger.logLevel <= .debug { log("verification accepted", nil, head, bytes) }
+            }
         } catch {
             response.reset()
             ProblemAnswer.write(error, requestID: requestID, to: &response)
             core.metrics.countRefused(error.code)
-            log(error, context)
+            if core.logger.logLevel <= .debug { log("verification refused", error, head, bytes) }
         }
         return .respond
     }
@@ -244,17 +252,25 @@ package final class ServiceHandler: HTTPRequestHandler {
         }
     }
 
-    /// Refusals are told to the caller; the log has them at debug level, so that a flood of bad tokens cannot fill it.
-    private func log(_ problem: Problem, _ context: RequestContext) {
-        guard core.logger.logLevel <= .debug else { return }
-        core.logger.debug(
-            "verification refused",
-            metadata: [
-                "request_id": "\(String(decoding: requestID, as: UTF8.self))",
-                "code": "\(problem.code.text)",
-                "claim": "\(problem.claim ?? "-")",
-            ]
-        )
+    /// Verdicts are told to the caller; the log has them at debug level, so that a flood of bad tokens cannot fill it.
+    /// Nothing of a token or of the person it is about is among the facts.
+    private func log(
+        _ message: Logger.Message,
+        _ problem: Problem?,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>
+    ) {
+        var facts: Logger.Metadata = ["request_id": "\(String(decoding: requestID, as: UTF8.self))"]
+        if let problem {
+            facts["code"] = "\(problem.code.text)"
+            if let claim = problem.claim { facts["claim"] = "\(claim)" }
+        }
+        if let traceID = TraceParent.traceID(head, bytes: bytes) {
+            var text: [UInt8] = []
+            text.append(bytes, traceID)
+            facts["trace_id"] = "\(String(decoding: text, as: UTF8.self))"
+        }
+        core.logger.debug(message, metadata: facts)
     }
 
     private static func isVerbose(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> Bool {

@@ -1,0 +1,130 @@
+public import JOSE
+
+/// Decides about id tokens with keys that somebody else keeps: the door for an app's own server.
+///
+/// ```swift
+/// let verified = try await verifier.verify(token, nonce: nonce)
+/// ```
+///
+/// It puts a ``TokenVerifier`` and a provider of keys together and adds no check and no leniency of its own. A server
+/// that judges many tokens a second on each thread keeps its own ``VerificationKeys`` and ``VerificationWorkspace``
+/// instead; this one makes the key ready for every token.
+public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
+    /// Judges what the keys were found for.
+    public let verifier: TokenVerifier
+    /// Gives the keys of the policy's issuers, and no others.
+    public let keys: Keys
+    private let clock: @Sendable () -> Double
+
+    /// A verifier of one policy.
+    /// - Parameters:
+    ///   - policy: what is accepted.
+    ///   - keys: the keys of the policy's issuers: a `JWKSetCache` of the `KeySets` library, or a `JSONWebKeySet`.
+    ///   - clock: the present in seconds since 1970, from a clock that is kept right. What is no such time (negative, or
+    ///     not a number) lets no token pass: ``TokenRejection/keysUnavailable``.
+    public init(policy: VerificationPolicy, keys: Keys, clock: @escaping @Sendable () -> Double) {
+        verifier = TokenVerifier(policy: policy)
+        self.keys = keys
+        self.clock = clock
+    }
+
+    /// Verifies the token of a login that was begun with `nonce`.
+    /// - Parameters:
+    ///   - token: the id token as the app sent it.
+    ///   - nonce: the nonce your server gave to the app. Forget it once a token with it was accepted.
+    ///   - appID: the one app the token must be for, one of the policy's; nil for any of them.
+    /// - Throws: the one reason it was refused for; ``TokenRejection/keysUnavailable`` is nobody's fault, and a reason to
+    ///   try again rather than to end a session.
+    public func verify(
+        _ token: String,
+        nonce: String,
+        appID: String? = nil
+    ) async throws(TokenRejection) -> VerifiedToken {
+        guard let nonce = Nonce(nonce) else { throw .invalidNonce }
+        return try await verify(token, expecting: TokenExpectation(binding: .nonce(nonce), appID: appID))
+    }
+
+    /// Verifies the token of a login whose client gave Facebook the SHA-256 of `rawNonce`.
+    /// - Parameters:
+    ///   - token: the id token as the app sent it.
+    ///   - rawNonce: the nonce itself; the token's is the lower-case hexadecimal of its SHA-256.
+    ///   - appID: the one app the token must be for, one of the policy's; nil for any of them.
+    /// - Throws: as ``verify(_:nonce:appID:)``.
+    public func verify(
+        _ token: String,
+        rawNonce: String,
+        appID: String? = nil
+    ) async throws(TokenRejection) -> VerifiedToken {
+        guard let nonce = Nonce(rawNonce) else { throw .invalidNonce }
+        return try await verify(token, expecting: TokenExpectation(binding: .rawNonce(nonce), appID: appID))
+    }
+
+    /// Verifies a refreshed token of a session that already exists. It may prolong that session, never start one.
+    /// - Parameters:
+    ///   - token: the id token as the app sent it.
+    ///   - subject: the session's user, ``Profile/userID`` of the login that began it.
+    ///   - appID: the one app the token must be for, one of the policy's; nil for any of them.
+    /// - Throws: as ``verify(_:nonce:appID:)``.
+    public func verify(
+        _ token: String,
+        subject: String,
+        appID: String? = nil
+    ) async throws(TokenRejection) -> VerifiedToken {
+        try await verify(token, expecting: TokenExpectation(binding: .subject(subject), appID: appID))
+    }
+
+    /// Verifies a token.
+    /// - Parameters:
+    ///   - token: the id token as the app sent it.
+    ///   - expectation: the login it should belong to.
+    /// - Throws: as ``verify(_:nonce:appID:)``.
+    public func verify(
+        _ token: String,
+        expecting expectation: TokenExpectation
+    ) async throws(TokenRejection) -> VerifiedToken {
+        // No verdict without a time; a wrong clock is nobody's fault but this machine's.
+        guard let now = NumericDate(secondsSince1970: clock()) else { throw .keysUnavailable }
+        let keyID = try keyID(of: token, expectation, now)
+        guard keyID.utf8.count <= JSONWebKey.Limits.keyIDByteCount else {
+            // No set holds a longer one, so asking for it would be in vain.
+            throw .unknownKey(keyID: String(decoding: keyID.utf8.prefix(64).map(Self.visible), as: UTF8.self))
+        }
+        let keySet: JSONWebKeySet
+        do {
+            keySet = try await keys.keySet(containing: keyID)
+        } catch {
+            throw .keysUnavailable
+        }
+        return try verifier.verify(token, expecting: expectation, keys: keySet, now: later(than: now))
+    }
+
+    /// The time after a wait for keys: a token may have expired meanwhile.
+    private func later(than now: NumericDate) -> NumericDate {
+        max(now, NumericDate(secondsSince1970: clock()) ?? now)
+    }
+
+    private static func visible(_ byte: UInt8) -> UInt8 { (0x20...0x7E).contains(byte) ? byte : UInt8(ascii: "?") }
+
+    /// The key ID of a token that is worth looking for keys; whatever else is wrong before the key is looked up is told
+    /// at once.
+    private func keyID(
+        of token: String,
+        _ expectation: TokenExpectation,
+        _ now: NumericDate
+    ) throws(TokenRejection) -> String {
+        let workspace = VerificationWorkspace()
+        do throws(TokenRejection) {
+            // Without a key nothing can be accepted: the verdict ends where the key would be found.
+            _ = try verifier.verify(
+                token,
+                expecting: expectation,
+                keys: VerificationKeys(JSONWebKeySet(keys: [])),
+                now: now,
+                workspace: workspace
+            )
+        } catch {
+            guard error == .keysUnavailable else { throw error }
+        }
+        return String(decoding: workspace.keyID, as: UTF8.self)
+    }
+}

@@ -1,0 +1,71 @@
+internal import LimitedLogin
+internal import VerificationService
+
+/// What to do about a token that Facebook signed but whose claims are refused.
+struct ClaimCure {
+    let cure: Cure
+
+    func sentence(for rejection: TokenRejection) -> String {
+        switch rejection {
+        case .missingClaim(.nonce):
+            "The login was begun without a nonce: pass one to LoginConfiguration, or judge by --subject."
+        case .missingClaim(let claim), .malformedClaim(let claim, _):
+            "No token of Facebook's lacks a sound \(claim.rawValue), so find out which issuer made this one; for a test "
+                + "issuer, mend its claim \(claim.rawValue)."
+        case .invalidIssuer(let issuer): issuerSentence(issuer)
+        case .invalidAudience(let fault): audience(fault)
+        case .expired(let moment, _):
+            "It expired \(LocalTime.describe(moment, now: cure.now)): have the app log in again for a new one, or judge "
+                + "this one as of its own time with --at \(max(0, moment.wholeSeconds - 1))."
+        case .notYetValid(let claim, let moment, _):
+            "Its \(claim.rawValue) is \(LocalTime.describe(moment, now: cure.now)): set this machine's clock right (is "
+                + "NTP running?), or allow for it with --clock-skew-seconds."
+        case .tooOld(let issuedAt, let maximum, _):
+            "It was issued \(LocalTime.describe(issuedAt, now: cure.now)): have the app log in again, or raise "
+                + "LIMITED_LOGIN_MAX_TOKEN_AGE_SECONDS above \(maximum)."
+        case .nonceMismatch(let fault): nonce(fault)
+        case .subjectMismatch:
+            "The token is another person's than --subject says: end that session and begin one with a new login."
+        case .trackingNotAllowed:
+            "Have the app log in with LoginConfiguration(tracking: .limited), or set LIMITED_LOGIN_TRACKING to any."
+        default: ""
+        }
+    }
+
+    private func issuerSentence(_ issuer: String) -> String {
+        let text = issuer.prefix(80).debugDescription
+        if issuer.hasSuffix("/"), cure.configuration.issuers.contains(String(issuer.dropLast())) {
+            return
+                "\(text) has a slash at its end that the configured issuer has not: Facebook sends none, so look who "
+                + "issued it."
+        }
+        return "Issued by \(text), you trust \(cure.configuration.issuers.joined(separator: ", ")): is "
+            + "LIMITED_LOGIN_ISSUERS right, and is it a token of Facebook's?"
+    }
+
+    private func audience(_ fault: TokenRejection.AudienceFault) -> String {
+        switch fault {
+        case .otherApp(let app):
+            "Issued for app \(app.prefix(80).debugDescription), you configured "
+                + "\(cure.configuration.appIDs.prefix(5).joined(separator: ", ")): is LIMITED_LOGIN_APP_IDS right, and "
+                + "FacebookAppID in the app's Info.plist?"
+        case .severalAudiences:
+            "Facebook issues a token for one app, so find out who made one for several."
+        case .otherAuthorizedParty(let app):
+            "It was given to \(app.prefix(80).debugDescription) to use, so have your own app log in."
+        }
+    }
+
+    private func nonce(_ fault: TokenRejection.NonceFault) -> String {
+        switch fault {
+        case .empty: "The login was begun without a nonce: pass one to LoginConfiguration(tracking:nonce:)."
+        case .hashed: "The app hashes its nonce: give the same value after --raw-nonce (in requests, as raw_nonce)."
+        case .notHashed: "The app does not hash its nonce: give the same value after --nonce (in requests, as nonce)."
+        case .different where cure.binding == .rawNonce:
+            "Give the raw nonce of the very login that this token came from, or --nonce if the app does not hash."
+        case .different:
+            "Give the nonce of the very login that this token came from; if the SDK refreshed it since (18.1 does), judge "
+                + "by --subject."
+        }
+    }
+}

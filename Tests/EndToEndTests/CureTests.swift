@@ -1,0 +1,233 @@
+import Foundation
+import JOSE
+import StandInIssuer
+import TestSupport
+import Testing
+
+@Suite("verify tells what to do about a bad token")
+struct CureTests {
+    /// One bad token, the flags it is judged with, and the sentence to expect: the code, and words of the cure.
+    struct Case: CustomTestStringConvertible, Sendable {
+        let name: String
+        let code: String
+        let cure: String
+        var flags = ["--nonce", "n-1"]
+        let token: @Sendable () throws -> String
+
+        var testDescription: String { name }
+    }
+
+    private static let now = Int64(Date().timeIntervalSince1970)
+
+    /// A token signed by the published key, with these members in place of the usual ones; nil leaves one out.
+    private static func token(_ changes: [(String, String?)] = [], header: String? = nil) throws -> String {
+        var members = [
+            ("iss", "\"https://www.facebook.com\""), ("aud", "\"\(RunningService.appID)\""), ("sub", "\"1234\""),
+            ("iat", "\(now)"), ("exp", "\(now + 3600)"), ("jti", "\"j-1\""), ("nonce", "\"n-1\""),
+        ]
+        for (name, value) in changes {
+            members.removeAll { $0.0 == name }
+            if let value { members.append((name, value)) }
+        }
+        let payload = "{" + members.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}"
+        let key = StandInKeys.current
+        return try key.mint(header: header.map { Array($0.utf8) } ?? key.header, payload: Array(payload.utf8))
+    }
+
+    private static func header(_ members: String) -> String {
+        "{\"kid\":\"\(StandInKeys.current.keyID)\"\(members.isEmpty ? "" : ",")\(members)}"
+    }
+
+    static let malformed: [Case] = [
+        Case(name: "nothing", code: "malformed_token", cure: "AuthenticationToken.current.tokenString") { " " },
+        Case(name: "a whole header field", code: "malformed_token", cure: "begins with eyJ") {
+            "Bearer \(try token())"
+        },
+        Case(name: "quotation marks", code: "malformed_token", cure: "quotation marks") { "\"\(try token())\"" },
+        Case(name: "a printed optional", code: "malformed_token", cure: "unwrap") { "Optional(\(try token()))" },
+        Case(name: "a wrapped token", code: "malformed_token", cure: "Join the lines") {
+            let whole = try token()
+            return "\(whole.prefix(100))\n\(whole.dropFirst(100))"
+        },
+        Case(name: "percent-encoding", code: "malformed_token", cure: "Undo the percent-encoding") {
+            try token().replacing(".", with: "%2E")
+        },
+        Case(name: "plain base64", code: "malformed_token", cure: "plain base64") { "\(try token())==" },
+        Case(name: "a middle cut out", code: "malformed_token", cure: "cut out its middle") {
+            "\(try token().prefix(40))...\(try token().suffix(40))"
+        },
+        Case(name: "the first two parts", code: "malformed_token", cure: "ends too early") {
+            try token().split(separator: ".").prefix(2).joined(separator: ".")
+        },
+        Case(name: "no signature", code: "malformed_token", cure: "up to its last character") {
+            try token().split(separator: ".").prefix(2).joined(separator: ".") + "."
+        },
+        Case(name: "four parts", code: "malformed_token", cure: "two tokens pasted") { "\(try token()).x" },
+        Case(name: "the JSON around it", code: "malformed_token", cure: "not the JSON around it") {
+            "{\"id_token\":\"\(try token())\"}"
+        },
+        Case(name: "far too long", code: "malformed_token", cure: "about 1,000 characters") {
+            "\(try token())\(String(repeating: "a", count: 9_000))"
+        },
+        Case(name: "a damaged header", code: "malformed_token", cure: "unchanged") { "x\(try token())" },
+        Case(name: "an access token", code: "not_an_id_token", cure: "not AccessToken.current.tokenString") {
+            "EAABwzLixnjYBO0123456789abcdefghijklmnopqrstuvwxyz"
+        },
+        Case(name: "an encrypted token", code: "not_an_id_token", cure: "neither encrypts") {
+            "eyJh.eyJh.eyJh.eyJh.eyJh"
+        },
+        Case(name: "a token of OAuth", code: "not_an_id_token", cure: "another kind of token") {
+            try token(header: header(#""alg":"RS256","typ":"at+jwt""#))
+        },
+        Case(name: "alg none", code: "unsupported_algorithm", cure: "nobody signed") {
+            try token(header: header(#""alg":"none""#))
+        },
+        Case(name: "a shared secret", code: "unsupported_algorithm", cure: "shared secret") {
+            try token(header: header(#""alg":"HS256""#))
+        },
+        Case(
+            name: "another algorithm",
+            code: "unsupported_algorithm",
+            cure: "unproven, that \"https://appleid.apple.com\""
+        ) {
+            try token([("iss", "\"https://appleid.apple.com\"")], header: header(#""alg":"ES256""#))
+        },
+        Case(name: "crit", code: "unsupported_critical_header", cure: "demand no extension") {
+            try token(header: header(#""alg":"RS256","crit":["exp"]"#))
+        },
+        Case(name: "no key id", code: "missing_key_id", cure: "find out who made this one") {
+            try token(header: #"{"alg":"RS256"}"#)
+        },
+    ]
+
+    static let claims: [Case] = [
+        Case(name: "a key nobody publishes", code: "unknown_key", cure: "limited-login keys") {
+            try token(header: #"{"alg":"RS256","kid":"other"}"#)
+        },
+        Case(name: "Google's token", code: "unknown_key", cure: "LIMITED_LOGIN_JWKS_URLS") {
+            try token([("iss", "\"https://accounts.google.com\"")], header: #"{"alg":"RS256","kid":"google"}"#)
+        },
+        Case(name: "one changed character", code: "invalid_signature", cure: "was changed") {
+            let other = try token([("sub", "\"4321\"")]).split(separator: ".")
+            let parts = try token().split(separator: ".")
+            return "\(parts[0]).\(other[1]).\(parts[2])"
+        },
+        Case(name: "another issuer", code: "invalid_issuer", cure: "LIMITED_LOGIN_ISSUERS") {
+            try token([("iss", "\"https://example.com\"")])
+        },
+        Case(name: "a slash too many", code: "invalid_issuer", cure: "a slash at its end") {
+            try token([("iss", "\"https://www.facebook.com/\"")])
+        },
+        Case(
+            name: "another app",
+            code: "invalid_audience",
+            cure: "Issued for app \"987\", you configured 123456789012345: is LIMITED_LOGIN_APP_IDS right"
+        ) { try token([("aud", "\"987\"")]) },
+        Case(name: "several apps", code: "invalid_audience", cure: "for several") {
+            try token([("aud", "[\"\(RunningService.appID)\",\"987\"]")])
+        },
+        Case(name: "expired", code: "expired", cure: "2 hours ago") {
+            try token([("iat", "\(now - 10_900)"), ("exp", "\(now - 7_300)")])
+        },
+        Case(name: "from the future", code: "not_yet_valid", cure: "clock right") {
+            try token([("iat", "\(now + 4_000)"), ("exp", "\(now + 7_600)")])
+        },
+        Case(
+            name: "too old",
+            code: "too_old",
+            cure: "LIMITED_LOGIN_MAX_TOKEN_AGE_SECONDS above 300",
+            flags: ["--nonce", "n-1", "--max-token-age-seconds", "300"]
+        ) { try token([("iat", "\(now - 1_000)")]) },
+        Case(name: "no expiry", code: "missing_claim", cure: "mend its claim exp") { try token([("exp", nil)]) },
+        Case(name: "an expiry in words", code: "malformed_claim", cure: "sound exp") {
+            try token([("exp", "\"soon\"")])
+        },
+        Case(name: "no nonce", code: "missing_claim", cure: "LoginConfiguration") { try token([("nonce", nil)]) },
+        Case(name: "an empty nonce", code: "nonce_mismatch", cure: "LoginConfiguration(tracking:nonce:)") {
+            try token([("nonce", "\"\"")])
+        },
+        Case(name: "another login", code: "nonce_mismatch", cure: "the very login", flags: ["--nonce", "n-2"]) {
+            try token()
+        },
+        Case(name: "a hashed nonce", code: "nonce_mismatch", cure: "--raw-nonce", flags: ["--nonce", "secret"]) {
+            try token([("nonce", "\"2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\"")])
+        },
+        Case(name: "a nonce not hashed", code: "nonce_mismatch", cure: "--nonce", flags: ["--raw-nonce", "n-1"]) {
+            try token()
+        },
+        Case(
+            name: "a nonce of two words",
+            code: "invalid_nonce",
+            cure: "without white space",
+            flags: ["--nonce", "a b"]
+        ) {
+            try token()
+        },
+        Case(name: "another person", code: "subject_mismatch", cure: "new login", flags: ["--subject", "99"]) {
+            try token()
+        },
+        Case(
+            name: "not limited",
+            code: "tracking_not_allowed",
+            cure: "LoginConfiguration(tracking: .limited)",
+            flags: ["--nonce", "n-1", "--tracking", "limited"]
+        ) { try token([("at_hash", "\"abc\"")]) },
+    ]
+
+    /// The published keys as a file.
+    private static let keys: String = {
+        let file = FileManager.default.temporaryDirectory.appending(path: "cure-keys-\(UUID().uuidString).json")
+        try? Data(TokenMinter.jsonWebKeySet([StandInKeys.current])).write(to: file)
+        return file.path
+    }()
+
+    private static func verify(_ token: String, _ flags: [String]) throws -> FinishedRun {
+        try FinishedRun(
+            ["verify", "-", "--jwks", keys] + flags,
+            environment: ["LIMITED_LOGIN_APP_IDS": RunningService.appID, "TZ": "UTC"],
+            input: token
+        )
+    }
+
+    @Test("Each bad token has its code and one sentence that names the cure", arguments: malformed + claims)
+    func cure(_ bad: Case) throws {
+        let token = try bad.token()
+        let run = try Self.verify(token, bad.flags)
+        #expect(run.exitCode == 1, "\(run.output)\(run.errors)")
+        let lines = run.output.split(separator: "\n")
+        #expect(lines.contains { $0.hasPrefix("refused: \(bad.code)") }, "\(run.output)")
+        let cures = lines.filter { $0.hasPrefix("what to do: ") }
+        #expect(cures.count == 1)
+        let cure = try #require(cures.first).dropFirst("what to do: ".count)
+        #expect(cure.contains(bad.cure), "\(cure)")
+        // One sentence: it ends in a full stop or question mark, and none stands before another sentence.
+        #expect(cure.hasSuffix(".") || cure.hasSuffix("?"))
+        #expect(!cure.dropLast().contains(". "), "\(cure)")
+        let json = try Self.verify(token, bad.flags + ["--json"])
+        let object = try #require(try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])
+        #expect(object["cure"] as? String == String(cure))
+        #expect(object["code"] as? String == bad.code)
+    }
+
+    @Test("There are at least twenty, with twenty different cures, and every code of a refused token is among them")
+    func variety() throws {
+        let cases = Self.malformed + Self.claims
+        #expect(cases.count >= 40)
+        #expect(Set(cases.map(\.cure)).count >= 20)
+        #expect(Set(cases.map(\.code)).count >= 17)
+    }
+
+    @Test("A hostile claim cannot speak to the terminal")
+    func hostileClaims() throws {
+        let token = try Self.token([("aud", #""\u001b[2J\u009b\n987""#)])
+        let run = try Self.verify(token, ["--unbound"])
+        #expect(run.exitCode == 1)
+        #expect(
+            !run.output.unicodeScalars.contains { ($0.value < 0x20 && $0 != "\n") || (0x7f...0x9f).contains($0.value) }
+        )
+        let good = try Self.token([("name", #""\u001b[31mJane\u0007""#)])
+        let accepted = try Self.verify(good, ["--unbound"])
+        #expect(accepted.exitCode == 0)
+        #expect(!accepted.output.contains("\u{1b}"))
+    }
+}

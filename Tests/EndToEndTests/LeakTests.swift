@@ -1,0 +1,205 @@
+import Foundation
+import JOSE
+import Networking
+import OpenSSL
+import StandInIssuer
+import TestSupport
+import Testing
+
+/// The secrets of one login, each recognisable wherever it turns up.
+private struct MarkedLogin {
+    let number: Int
+    let token: String
+    let nonce: String
+    /// What must be nowhere.
+    let secrets: [String]
+    /// Stands in the token where its issuer, its app and its key are named. A refusal tells the caller which it was;
+    /// the log and the metrics do not.
+    let technical = UUID().uuidString.replacing("-", with: "").lowercased()
+
+    enum Fault: CaseIterable {
+        case none, expired, early, audience, issuer, nonce, noSubject, unknownKey, signature, payload, header, notJSON
+    }
+
+    init(_ number: Int, _ fault: Fault) throws {
+        self.number = number
+        // Random, so that no part of it stands anywhere by chance.
+        let mark = UUID().uuidString.replacing("-", with: "").lowercased()
+        nonce = "nonce-\(mark)"
+        let now = WallClock.unixSeconds()
+        var claims = MintedClaims(
+            audience: RunningService.appID,
+            subject: "7\(number)\(mark)",
+            nonce: nonce,
+            issuedAt: now
+        )
+        claims.name = "Name \(mark)"
+        claims.givenName = "Given \(mark)"
+        claims.email = "\(mark)@mail.example"
+        claims.picture = "https://picture.example/\(mark)"
+        claims.hometown = (id: "1", name: "Town \(mark)")
+        claims.friendIDs = ["8\(number)"]
+        switch fault {
+        case .expired: (claims.issuedAt, claims.expiresAt) = (now - 9_000, now - 8_000)
+        case .early: claims.issuedAt = now + 9_000
+        case .audience: claims.audience = "aud-\(technical)"
+        case .issuer: claims.issuer = "https://\(technical).example"
+        case .nonce: claims.nonce = "other-\(mark)"
+        case .noSubject: claims.subject = nil
+        default: break
+        }
+        let unknown = TokenMinter(key: StandInKeys.previous.key, keyID: "kid-\(technical)")
+        var minted = try (fault == .unknownKey ? unknown : StandInKeys.current).mint(claims)
+        switch fault {
+        case .signature: minted = String(minted.dropLast(8)) + "AAAAAAAA"
+        case .payload: minted = minted.replacing(".", with: ".!", maxReplacements: 1)
+        case .header: minted = "x" + minted
+        case .notJSON:
+            minted = try StandInKeys.current.mint(header: StandInKeys.current.header, payload: Array(mark.utf8))
+        default: break
+        }
+        token = minted
+        secrets = [mark] + Self.encoded(mark) + minted.split(separator: ".").dropFirst().map(String.init)
+    }
+
+    /// The mark inside base64url, wherever it begins in a group of three bytes.
+    private static func encoded(_ mark: String) -> [String] {
+        (0..<3).map { offset in
+            let whole = Data(mark.utf8.dropFirst(offset)).base64EncodedString()
+            // The last group depends on what follows the mark.
+            return String(whole.prefix(mark.utf8.count / 3 * 4 - 8))
+        }
+    }
+
+    var body: String { #"{"id_token":"\#(token)","nonce":"\#(nonce)"}"# }
+}
+
+@Suite("Nothing leaks")
+struct LeakTests {
+    /// Requests that carry a login's secrets, each into another place.
+    private static func requests(_ login: MarkedLogin) -> [String] {
+        let (token, nonce, body) = (login.token, login.nonce, login.body)
+        let json = "Host: a\r\nContent-Type: application/json\r\nConnection: close\r\n"
+        let form = json.replacing("application/json", with: "application/x-www-form-urlencoded")
+        func post(_ body: String, _ fields: String = json, path: String = "/verify") -> String {
+            "POST \(path) HTTP/1.1\r\n\(fields)Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
+        }
+        func get(_ target: String, _ fields: String = "", method: String = "GET") -> String {
+            "\(method) \(target) HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\(fields)\r\n"
+        }
+        let bearer = "Authorization: Bearer \(token)\r\n"
+        return [
+            post(body),
+            post(#"{"id_token":"\#(token)","raw_nonce":"\#(nonce)"}"#),
+            post(#"{"id_token":"\#(token)","subject":"\#(nonce)"}"#),
+            post(#"{"id_token":"\#(token)"}"#),
+            post(#"{"id_token":"\#(token)","nonce":"\#(nonce)","subject":"\#(nonce)"}"#),
+            post(#"{"id_token":"\#(token)","nonce":"\#(nonce) "}"#),
+            post(#"{"id_token":"\#(token)","nonce":"\#(nonce)","app_id":"\#(nonce)"}"#),
+            post(#"{"id_token":"\#(token)","nonce":"\#(nonce)","permissions":["\#(nonce)"]}"#),
+            post(#"{"id_token":"\#(token)","nonce":"\#(nonce)","\#(nonce)":1}"#),
+            post(#"{"id_token":"\#(token)","id_token":"\#(token)","nonce":"\#(nonce)"}"#),
+            post(#"{"id_token":"\#(token)","nonce":"\#(nonce)""#),
+            post("\(token) \(nonce)"),
+            post(body, json.replacing("application/json", with: "text/\(nonce)")),
+            post(body, json + "Content-Encoding: \(nonce)\r\n"),
+            post(body, json + bearer + "Cookie: session=\(nonce)\r\n"),
+            post(body, json + "X-Api-Key: \(nonce)\r\n"),
+            post(body, json + bearer + "X-Api-Key: \(nonce)\r\n"),
+            post(body, json + "X-Request-Id: \(nonce)!\r\ntraceparent: \(nonce)\r\nUser-Agent: \(nonce)\r\n"),
+            post(body, json + "Expect: \(nonce)\r\n"),
+            post(body, json, path: "/introspect"),
+            post("token=\(token)", json, path: "/introspect"),
+            post("token=\(token)&nonce=\(nonce)", form, path: "/introspect"),
+            get("/auth", bearer), get("/auth", bearer + "X-Nonce: \(nonce)\r\n", method: "POST"),
+            post(body, json, path: "/livez"), post(body, json, path: "/\(nonce)"), post(body, json, path: "/metrics"),
+            "POST /verify HTTP/1.1\r\n\(json)Transfer-Encoding: chunked\r\n\r\n\(nonce)\r\n\(body)",
+            "POST /verify HTTP/1.1\r\n\(json)Content-Length: \(nonce)\r\n\r\n\(body)",
+            "POST /verify HTTP/1.1\r\n\(json)Content-Length: 99999\r\n\r\n\(body)",
+            "POST /verify HTTP/1.1\r\n\(json)\(nonce)\r\n\r\n\(body)",
+            "POST /verify HTTP/9.9\r\n\(json)\r\n\(body)", "\(token)\r\n\r\n",
+            "\(nonce) /verify HTTP/1.1\r\n\(json)\r\n",
+            get("/verify?id_token=\(token)&nonce=\(nonce)"), get("/auth?nonce=\(nonce)", bearer),
+            get("/auth/\(nonce)", bearer), get("/livez?\(nonce)", bearer), get("/readyz?verbose=\(nonce)", bearer),
+            get("/healthz", "Cookie: \(nonce)\r\n"), get("/metrics?\(nonce)", bearer), get("/openapi.json?\(nonce)"),
+            get("/\(token)"), get("/verify", bearer, method: nonce.uppercased().replacing("-", with: "")),
+            get("http://\(nonce).example/livez"), get("*", bearer, method: "OPTIONS"),
+            get("/verify", method: "CONNECT"),
+            get("/livez", "X-Long: \(String(repeating: nonce, count: 1_000))\r\n"),
+            get("/\(String(repeating: nonce, count: 300))"),
+        ]
+    }
+
+    private final class File {
+        let path = FileManager.default.temporaryDirectory.appending(path: "leak-\(UUID().uuidString)").path
+
+        init(_ text: String) throws { try Data(text.utf8).write(to: URL(filePath: path)) }
+
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+    }
+
+    /// What a good token says is the answer to it, and nobody else's. Without a login to be tied to it is good with
+    /// whatever nonce.
+    private static func isOwnAnswer(_ fault: MarkedLogin.Fault, _ request: String, _ answer: String) -> Bool {
+        guard answer.hasPrefix("HTTP/1.1 200 OK") else { return false }
+        let isUnbound = ["POST /introspect", "GET /auth", "POST /auth"].contains { request.hasPrefix($0) }
+        return fault == .none && request.hasPrefix("POST /verify") || isUnbound && (fault == .none || fault == .nonce)
+    }
+
+    /// What was found of `secrets` in a text.
+    private func findings(_ secrets: Set<String>, in text: String) -> [String] {
+        secrets.filter { text.range(of: $0, options: .caseInsensitive) != nil }
+    }
+
+    @Test("Of marked tokens, nonces, people and keys nothing is in the logs, the metrics or the answers")
+    func marks() throws {
+        let set = TokenMinter.jsonWebKeySet([StandInKeys.current])
+        let issuer = try ScriptedIssuer(.plain) { _, peer in
+            try peer.answer(fields: ["Content-Type: application/json", "Cache-Control: max-age=600"], set)
+        }
+        defer { issuer.stop() }
+        let made = try FinishedRun(["client-key", "new", "backend"]).output.split(separator: "\n").map(String.init)
+        let key = String(try #require(made.first).dropFirst("key:  ".count))
+        let clients = try File(String(try #require(made.last).dropFirst("line: ".count)) + "\n")
+        var sent = 0
+        for clientFile in [nil, clients.path] {
+            var environment = ["LIMITED_LOGIN_LOG_LEVEL": "trace", "LIMITED_LOGIN_GATEWAY": "enabled"]
+            environment["LIMITED_LOGIN_CLIENT_KEYS_FILE"] = clientFile
+            let service = try RunningService(jwksURL: issuer.url, environment: environment)
+            #expect(try service.waitUntilReady())
+            var secrets: Set<String> = clientFile == nil ? [] : [key]
+            var accepted = 0
+            for (number, fault) in MarkedLogin.Fault.allCases.enumerated() {
+                let login = try MarkedLogin(number, fault)
+                secrets.formUnion(login.secrets + [login.technical])
+                for (place, plain) in Self.requests(login).enumerated() {
+                    let isKnown = clientFile != nil && place % 2 == 0
+                    let request = isKnown ? plain.replacing("Host: a", with: "Host: a\r\nX-Api-Key: \(key)") : plain
+                    for address in [service.address, service.adminAddress] {
+                        let client = try BlockingClient(address)
+                        client.send(request)
+                        client.shutdownWrite()
+                        let answer = String(decoding: client.read().bytes, as: UTF8.self)
+                        sent += 1
+                        if Self.isOwnAnswer(fault, plain, answer), address == service.address {
+                            accepted += 1
+                            continue
+                        }
+                        let found = findings(Set(login.secrets + [key]), in: answer)
+                        #expect(found == [], "\(fault), request \(place): \(plain.prefix(60)) … \(answer)")
+                    }
+                }
+            }
+            #expect(accepted > 0)
+            let metrics = try service.get("/metrics", admin: true).text
+            #expect(metrics.contains("limited_login_verifications_total"))
+            #expect(findings(secrets, in: metrics) == [])
+            service.process.terminate()
+            #expect(service.process.waitForExit() == 0)
+            let log = service.process.errorText + service.process.outputText
+            #expect(log.contains("verification refused") && log.contains("verification accepted"))
+            #expect(findings(secrets, in: log) == [], "\(log.suffix(2_000))")
+        }
+        #expect(sent >= 200)
+    }
+}

@@ -1,0 +1,94 @@
+import Foundation
+import Networking
+import TestSupport
+import Testing
+
+/// A service manager's socket.
+private final class NotifySocket {
+    private let descriptor: Int32
+    private let path: String?
+
+    /// - Parameter name: a path, or an abstract name after `@`.
+    init(_ name: String) throws {
+        path = name.hasPrefix("/") ? name : nil
+        descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let bytes = Array(name.utf8)
+        // `sun_path` has room for 108 bytes, and the names here are shorter.
+        try #require(bytes.count < 108)
+        unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
+        if path == nil { address.sun_path.0 = 0 }
+        let length = socklen_t(2 + bytes.count + (path == nil ? 0 : 1))
+        let bound = unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe bind(descriptor, $0, length) }
+        }
+        try #require(bound == 0)
+        var limit = timeval(tv_sec: 20, tv_usec: 0)
+        let size = socklen_t(MemoryLayout<timeval>.size)
+        _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, size)
+    }
+
+    deinit {
+        _ = close(descriptor)
+        if let path { try? FileManager.default.removeItem(atPath: path) }
+    }
+
+    /// The next message's lines; empty where none comes in time.
+    func next() -> [String] {
+        var bytes = [UInt8](repeating: 0, count: 4_096)
+        let count = unsafe bytes.withUnsafeMutableBytes { unsafe recv(descriptor, $0.baseAddress, $0.count, 0) }
+        return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+}
+
+@Suite("serve under a service manager")
+struct ServiceManagerTests {
+    private static func makeName(_ isAbstract: Bool) -> String {
+        let name = "limited-login-notify-\(UUID().uuidString)"
+        return isAbstract ? "@\(name)" : FileManager.default.temporaryDirectory.appending(path: name).path
+    }
+
+    @Test("It tells when it is ready, reloads and stops", arguments: [false, true])
+    func states(isAbstract: Bool) throws {
+        let name = Self.makeName(isAbstract)
+        let manager = try NotifySocket(name)
+        let service = try RunningService(jwksURL: "http://127.0.0.1:1/", environment: ["NOTIFY_SOCKET": name])
+        #expect(manager.next() == ["READY=1", "STATUS=Listening on \(service.address)"])
+        service.process.signal(SIGHUP)
+        let reloading = manager.next()
+        #expect(reloading.first == "RELOADING=1")
+        let time = try #require(reloading.dropFirst().first)
+        #expect(UInt64(time.dropFirst("MONOTONIC_USEC=".count)) ?? 0 > 0, "\(time)")
+        #expect(manager.next() == ["READY=1", "STATUS=Configuration reloaded"])
+        service.process.terminate()
+        #expect(manager.next().first == "STOPPING=1")
+        #expect(service.process.waitForExit() == 0)
+    }
+
+    @Test("Where nobody listens it serves all the same", arguments: ["/nonexistent/notify", "@nobody", "", "relative"])
+    func nobody(_ name: String) throws {
+        let service = try RunningService(jwksURL: "http://127.0.0.1:1/", environment: ["NOTIFY_SOCKET": name])
+        #expect(try service.get("/livez").status == 200)
+        #expect(service.process.errorText.contains("cannot be told") == (name.first == "/" || name.first == "@"))
+        service.process.terminate()
+        #expect(service.process.waitForExit() == 0)
+    }
+
+    @Test("The log lines of a request carry its trace id, and only a valid one")
+    func traceID() throws {
+        let service = try RunningService(
+            jwksURL: "http://127.0.0.1:1/",
+            environment: ["LIMITED_LOGIN_LOG_LEVEL": "debug"]
+        )
+        let good = "4bf92f3577b34da6a3ce929d0e0e4736"
+        let request = RunningService.request(#"{"id_token":"a.b.c","nonce":"n"}"#)
+        for field in ["00-\(good)-00f067aa0ba902b7-01", "00-\(good.uppercased())-00f067aa0ba902b7-01"] {
+            let traced = request.replacing("Host: test", with: "Host: test\r\ntraceparent: \(field)")
+            #expect(try service.exchange(traced).status >= 400)
+        }
+        #expect(service.process.waitForErrors(2, of: "verification refused"))
+        #expect(service.process.errorText.contains("\"trace_id\":\"\(good)\""))
+        #expect(!service.process.errorText.contains(good.uppercased()))
+    }
+}

@@ -1,0 +1,143 @@
+import Foundation
+import Networking
+import StandInIssuer
+import TestSupport
+import Testing
+
+@Suite("The command line at a terminal")
+struct TerminalTests {
+    private static let app = ["LIMITED_LOGIN_APP_IDS": RunningService.appID, "TERM": "xterm", "TZ": "UTC"]
+
+    @Test("Times are told in local and relative form")
+    func times() throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.kill() }
+        let token = try issuer.token(#"{"nonce":"n-1","iat":1700000000}"#)
+        let flags = ["verify", token, "--unbound", "--jwks", issuer.jwksURL]
+        let run = try FinishedRun(flags + ["--at", "1700000100"], environment: Self.app)
+        #expect(
+            run.output.contains("issued_at: 1700000000, 100 seconds ago (2023-11-14 22:13:20 +0000)"),
+            "\(run.output)"
+        )
+        #expect(
+            run.output.contains("expires_at: 1700003600, in 58 minutes (2023-11-14 23:13:20 +0000)"),
+            "\(run.output)"
+        )
+        let abroad = try FinishedRun(
+            flags + ["--at", "1700000100"],
+            environment: Self.app.merging(["TZ": "XYZ-5:30"]) { _, new in new }
+        )
+        #expect(abroad.output.contains("(2023-11-15 03:43:20 +0530)"), "\(abroad.output)")
+    }
+
+    @Test("Colours come on a terminal alone, and can be forced or forbidden")
+    func colours() throws {
+        let arguments = ["verify", "x", "--unbound", "--jwks", "/nonexistent"]
+        let keys = try TestKeyFile()
+        let judged = ["verify", "x", "--unbound", "--jwks", keys.path]
+        #expect(try FinishedRun(arguments, environment: Self.app).exitCode == 3)
+        let piped = try FinishedRun(judged, environment: Self.app)
+        #expect(!piped.output.contains("\u{1b}["))
+        let forced = try FinishedRun(judged + ["--color", "always"], environment: Self.app)
+        #expect(forced.output.contains("\u{1b}[31mREFUSED\u{1b}[0m"))
+        guard FileManager.default.isExecutableFile(atPath: "/usr/bin/script") else { return }
+        let line = ([ServiceProcess.executable] + judged).map { "'\($0)'" }.joined(separator: " ")
+        for (variables, isColoured) in [
+            (["NO_COLOR": ""], true), (["NO_COLOR": "1"], false), (["TERM": "dumb"], false),
+        ] {
+            let run = try FinishedRun(
+                ["-qec", line, "/dev/null"],
+                environment: Self.app.merging(variables) { _, new in new },
+                program: "/usr/bin/script",
+                input: "\n"
+            )
+            #expect(run.output.contains("\u{1b}[31mREFUSED") == isColoured, "\(variables): \(run.output)")
+        }
+    }
+
+    @Test("The token comes from a file; a missing file, or two tokens, are usage mistakes")
+    func tokenFile() throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.kill() }
+        let file = FileManager.default.temporaryDirectory.appending(path: "token-\(UUID().uuidString)")
+        try Data("  \(try issuer.token())\n".utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let flags = ["verify", "--nonce", "n-1", "--jwks", issuer.jwksURL]
+        let good = try FinishedRun(flags + ["--token-file", file.path], environment: Self.app)
+        #expect(good.exitCode == 0, "\(good.output)\(good.errors)")
+        let missing = try FinishedRun(flags + ["--token-file", "/nonexistent"], environment: Self.app)
+        #expect(missing.exitCode == 2)
+        #expect(missing.errors.contains("/nonexistent"))
+        #expect(try FinishedRun(flags + ["x", "--token-file", file.path], environment: Self.app).exitCode == 2)
+        #expect(try FinishedRun(flags, environment: Self.app).exitCode == 2)
+    }
+
+    @Test("A fetch that takes longer than a moment says what it waits for")
+    func progress() throws {
+        // The system accepts for it, so the connection stands; nobody ever answers.
+        let listener = try SilentListener()
+        let url = "http://\(listener.address)/keys"
+        for command in [["verify", "x", "--unbound"], ["keys"]] {
+            let process = try ServiceProcess(command + ["--jwks-urls", url], environment: Self.app)
+            defer { process.kill() }
+            #expect(process.waitForError("fetching the issuer's keys from \(url)"))
+        }
+    }
+
+    @Test("The manual page has every command and every option")
+    func manual() throws {
+        let page = try ProjectFiles.text("config/man/limited-login.1")
+        let dump = try FinishedRun(["--experimental-dump-help"])
+        let tool = try #require(try JSONSerialization.jsonObject(with: Data(dump.output.utf8)) as? [String: Any])
+        let root = try #require(tool["command"] as? [String: Any])
+        var options = 0
+        for command in try #require(root["subcommands"] as? [[String: Any]]) {
+            let name = try #require(command["commandName"] as? String)
+            guard name != "help" else { continue }
+            #expect(page.contains(".SS \"\(name.replacing("-", with: "\\-"))\""), "\(name)")
+            for argument in command["arguments"] as? [[String: Any]] ?? [] {
+                guard let long = (argument["preferredName"] as? [String: String])?["name"], long != "help",
+                    long != "version"
+                else { continue }
+                options += 1
+                #expect(page.contains("\\fB\\-\\-\(long.replacing("-", with: "\\-"))\\fR"), "\(name) --\(long)")
+            }
+        }
+        #expect(options > 50)
+    }
+
+    @Test("Completions are made for each shell, and bash understands them", arguments: ["bash", "zsh", "fish"])
+    func completions(shell: String) throws {
+        let run = try FinishedRun(["--generate-completion-script", shell])
+        #expect(run.exitCode == 0)
+        #expect(run.output.contains("limited-login"))
+        #expect(run.output.contains("token-file"))
+        guard shell == "bash" else { return }
+        #expect(try FinishedRun(["-n"], program: "/bin/bash", input: run.output).exitCode == 0)
+    }
+}
+
+/// Listens, so that connections stand, and never answers.
+private final class SilentListener {
+    let address: SocketAddress
+    private let socket: Socket
+
+    init() throws {
+        let socket = try Socket.listener(on: .loopback(port: 0), backlog: 8, sharesPort: false)
+        address = try socket.localAddress()
+        self.socket = socket
+    }
+}
+
+/// A file with the stand-in's published keys.
+private final class TestKeyFile {
+    let path: String
+
+    init() throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "keys-\(UUID().uuidString).json")
+        try Data(TokenMinter.jsonWebKeySet([StandInKeys.current])).write(to: file)
+        path = file.path
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+}

@@ -1,0 +1,28 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "limited-login-examples",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        .package(name: "limited-login", path: "../../.."),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1"),
+    ],
+    targets: [
+        .executableTarget(
+            name: "server",
+            dependencies: [
+                .product(name: "LimitedLogin", package: "limited-login"),
+                .product(name: "KeySets", package: "limited-login"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+            ]
+        ),
+        .executableTarget(
+            name: "getting-started",
+            dependencies: [
+                .product(name: "LimitedLogin", package: "limited-login"),
+                .product(name: "KeySets", package: "limited-login"),
+            ]
+        ),
+    ]
+)

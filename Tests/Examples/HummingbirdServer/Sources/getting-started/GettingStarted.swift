@@ -1,0 +1,46 @@
+import Foundation
+import KeySets
+import LimitedLogin
+
+@main
+struct GettingStarted {
+    static func main() async throws {
+        let arguments = CommandLine.arguments
+        guard arguments.count == 5 else { exit(64) }
+        let (appID, url, token, nonce) = (arguments[1], arguments[2], arguments[3], arguments[4])
+        let keys = try makeKeys(url: url)
+        let verifier = try makeVerifier(appID: appID, keys: keys)
+        try await logIn(token, nonce, with: verifier)
+    }
+}
+
+// snippet: keys
+func makeKeys(url: String) throws -> JWKSetCache {
+    let source = try HTTPSJWKSetSource(url: url)
+    let keys = try JWKSetCache(sources: [source])
+    keys.start()
+    return keys
+}
+// end
+
+// snippet: verifier
+func makeVerifier(appID: String, keys: JWKSetCache) throws -> LoginVerifier<JWKSetCache> {
+    let policy = try VerificationPolicy(appIDs: [appID])
+    return LoginVerifier(policy: policy, keys: keys) { Date().timeIntervalSince1970 }
+}
+// end
+
+// snippet: verify
+func logIn(_ token: String, _ nonce: String, with verifier: LoginVerifier<JWKSetCache>) async throws {
+    do {
+        let verified = try await verifier.verify(token, nonce: nonce)
+        print("welcome,", verified.profile.name ?? verified.profile.userID)
+    } catch .keysUnavailable {
+        print("try again: nobody can tell whether the token is good")
+        exit(3)
+    } catch {
+        print("refused: \(error.code.rawValue): \(error.detail)")
+        exit(1)
+    }
+}
+// end

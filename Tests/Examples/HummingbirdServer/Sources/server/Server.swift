@@ -1,0 +1,36 @@
+import Foundation
+import Hummingbird
+import KeySets
+import LimitedLogin
+
+/// A login server on Hummingbird, built on the two library products alone.
+///
+///     APP_ID=123456789012345 JWKS_URL=https://… PORT=8080 swift run server
+@main
+struct Server {
+    static func main() async throws {
+        let environment = ProcessInfo.processInfo.environment
+        let application = try application(
+            appID: environment["APP_ID"] ?? "",
+            jwksURL: environment["JWKS_URL"] ?? "https://limited.facebook.com/.well-known/oauth/openid/jwks/",
+            port: environment["PORT"].flatMap { Int($0) } ?? 8080
+        )
+        try await application.runService()
+    }
+
+    static func application(appID: String, jwksURL: String, port: Int) throws -> some ApplicationProtocol {
+        let keys = try JWKSetCache(sources: [try HTTPSJWKSetSource(url: jwksURL)])
+        keys.start()
+        let verifier = LoginVerifier(policy: try VerificationPolicy(appIDs: [appID]), keys: keys) {
+            Date().timeIntervalSince1970
+        }
+        let login = LoginController(verifier: verifier, nonces: NonceStore())
+        let router = Router()
+        router.post("login/begin") { _, _ in await login.begin() }
+        router.post("login", use: login.finish)
+        return Application(
+            router: router,
+            configuration: .init(address: .hostname("127.0.0.1", port: port), serverName: "example")
+        )
+    }
+}

@@ -1,0 +1,66 @@
+import Foundation
+
+#if canImport(FBSDKLoginKit)
+import FBSDKLoginKit
+#endif
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// The app's side of a login that a server verifies: a nonce from the server, a Limited Login with it, and the token
+/// back to the server.
+@MainActor
+final class ServerLogin {
+    enum Failure: Error {
+        case cancelled
+        /// The login went through, but the SDK has no id token; try again.
+        case noToken
+        case refused(status: Int)
+    }
+
+    private let server: URL
+    private let manager = LoginManager()
+
+    init(server: URL) { self.server = server }
+
+    func logIn() async throws -> Data {
+        // The server makes the nonce and keeps it: a token with another one is not this login's.
+        let nonce = try JSONDecoder().decode([String: String].self, from: await post("login/begin", [:]))["nonce"] ?? ""
+        // Tracking is .limited whatever the person said to App Tracking Transparency.
+        guard
+            let configuration = LoginConfiguration(
+                permissions: ["public_profile", "email"],
+                tracking: .limited,
+                nonce: nonce
+            )
+        else { throw Failure.noToken }
+        try await facebookLogin(configuration)
+        // The id token: not AccessToken.current, which in Limited Login is nil or good for nothing.
+        guard let token = AuthenticationToken.current?.tokenString else { throw Failure.noToken }
+        return try await post("login", ["id_token": token, "nonce": nonce])
+    }
+
+    private func facebookLogin(_ configuration: LoginConfiguration) async throws {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            manager.logIn(viewController: nil, configuration: configuration) { result in
+                switch result {
+                case .success: continuation.resume()
+                case .cancelled: continuation.resume(throwing: Failure.cancelled)
+                case .failed(let error): continuation.resume(throwing: error)
+                }
+            }
+        }
+    }
+
+    private func post(_ path: String, _ body: [String: String]) async throws -> Data {
+        var request = URLRequest(url: server.appendingPathComponent(path))
+        request.httpMethod = "POST"
+        request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+        request.httpBody = try JSONEncoder().encode(body)
+        let (data, response) = try await URLSession.shared.data(for: request)
+        let status = (response as? HTTPURLResponse)?.statusCode ?? 0
+        guard status == 200 else { throw Failure.refused(status: status) }
+        return data
+    }
+}

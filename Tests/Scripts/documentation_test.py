@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Builds the documentation of the library products and judges it.
+
+  1. every public symbol of LimitedLogin, KeySets and JOSE has a documentation comment;
+  2. docc builds each product's documentation without a warning;
+  3. the code in GettingStarted.md is the code of the package in Tests/Examples, which other tests compile and run;
+  4. the version in the changelog is the program's.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PRODUCTS = ["LimitedLogin", "KeySets"]
+MODULES = [*PRODUCTS, "JOSE"]
+SNIPPETS = ROOT / "Tests/Examples/HummingbirdServer/Sources/getting-started/GettingStarted.swift"
+CATALOG = ROOT / "Sources/LimitedLogin/LimitedLogin.docc"
+
+
+def symbol_graphs(folder):
+    """Has the compiler write the public symbols of each module."""
+    command = ["swift", "build", "--show-bin-path"]
+    modules = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+    target = subprocess.run(["swiftc", "-print-target-info"], check=True, capture_output=True, text=True).stdout
+    triple = json.loads(target)["target"]["triple"]
+    for product in PRODUCTS:
+        subprocess.run(["swift", "build", "--target", product], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    for module in MODULES:
+        place = pathlib.Path(folder) / module
+        place.mkdir()
+        command = [
+            "swift-symbolgraph-extract", "-module-name", module, "-target", triple, "-I", f"{modules}/Modules",
+            "-I", str(ROOT / "Sources/COpenSSL"), "-I", str(ROOT / "Sources/CPlatform/include"),
+            "-output-dir", str(place), "-minimum-access-level", "public", "-skip-synthesized-members",
+        ]
+        subprocess.run(command, cwd=ROOT, check=True)
+
+
+def undocumented(folder):
+    """Public symbols without a comment; what the compiler makes, and what a protocol's comment explains, aside."""
+    found, count = [], 0
+    for file in sorted(pathlib.Path(folder).glob("*/*.symbols.json")):
+        graph = json.loads(file.read_text())
+        inherits = {
+            relation["source"] for relation in graph["relationships"]
+            if relation["kind"] in ("overrides", "optionalRequirementOf") or "sourceOrigin" in relation
+        }
+        for symbol in graph["symbols"]:
+            if symbol["accessLevel"] not in ("public", "open") or "location" not in symbol:
+                continue
+            count += 1
+            if "docComment" not in symbol and symbol["identifier"]["precise"] not in inherits:
+                found.append(f"{file.parent.name}: {'.'.join(symbol['pathComponents'])}")
+    return found, count
+
+
+def build(product, folder):
+    """docc's complaints about one product."""
+    command = [
+        "docc", "convert", str(ROOT / f"Sources/{product}/{product}.docc"),
+        "--additional-symbol-graph-dir", f"{folder}/{product}", "--output-path", f"{folder}/{product}.doccarchive",
+        "--fallback-display-name", product, "--fallback-bundle-identifier", f"limited-login.{product}",
+        "--warnings-as-errors",
+    ]
+    run = subprocess.run(command, capture_output=True, text=True)
+    return [] if run.returncode == 0 and "warning" not in run.stderr else [run.stdout + run.stderr]
+
+
+def snippets():
+    source = re.findall(r"// snippet: \S+\n(.*?)\n// end", SNIPPETS.read_text(), re.S)
+    page = re.findall(r"```swift\n(.*?)\n```", (CATALOG / "GettingStarted.md").read_text(), re.S)
+    return [] if page == source else ["GettingStarted.md differs from its compiled source"]
+
+
+def version():
+    text = (ROOT / "Sources/limited-login/BuildInformation.swift").read_text()
+    number = re.search(r'version = "([^"]+)"', text).group(1)
+    newest = re.search(r"^### (\S+)$", (CATALOG / "Changelog.md").read_text(), re.M).group(1)
+    return [] if newest == number else [f"the changelog's newest version is {newest}, the program's {number}"]
+
+
+def main():
+    faults = snippets() + version()
+    with tempfile.TemporaryDirectory() as folder:
+        symbol_graphs(folder)
+        missing, count = undocumented(folder)
+        faults += [f"no documentation: {name}" for name in missing]
+        for product in PRODUCTS:
+            faults += build(product, folder)
+    print("\n".join(faults) or f"documentation: {count} public symbols, each documented; {' and '.join(PRODUCTS)} built")
+    return 1 if faults or not count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Runs the examples against the real service and the stand-in issuer.
+
+usage: examples_test.py [NAME...]     (default: all; names: curl, python, node, go, swift, ios, getting-started, server)
+
+Each client in Tests/Examples/ verifies a good token and tells an expired one and an outage apart. `server` is the login
+server on Hummingbird: it lets one login in, and refuses six kinds of bad tokens. What is not installed is SKIPPED.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+import live
+from gateways_test import free_port
+
+EXAMPLES = live.ROOT / "Tests" / "Examples"
+PACKAGE = EXAMPLES / "HummingbirdServer"
+
+
+class Failure(Exception):
+    pass
+
+
+def expect(holds, what):
+    if not holds:
+        raise Failure(what)
+
+
+def client(command, service, down, issuer):
+    """A client prints the user on success; exit code 0 accepted, 1 refused with the code, 3 an outage."""
+    def run(address, token, nonce="n-1"):
+        variables = {"VERIFY_URL": f"http://{address}", "VERIFY_KEY": live.Service.key}
+        return subprocess.run([*command, token, nonce], capture_output=True, text=True, timeout=120,
+                              env=os.environ | variables)
+
+    good = run(service.address, issuer.token(name="Jane Doe"))
+    expect(good.returncode == 0 and live.SUBJECT in good.stdout and "Jane Doe" in good.stdout, f"good: {good}")
+    for token, code, nonce in [(issuer.expired(), "expired", "n-1"), (issuer.foreign(), "invalid_audience", "n-1"),
+                               (issuer.token(), "nonce_mismatch", "n-2")]:
+        bad = run(service.address, token, nonce)
+        expect(bad.returncode == 1 and code in bad.stdout + bad.stderr, f"{code}: {bad}")
+    outage = run(down.address, issuer.token())
+    expect(outage.returncode == 3, f"outage: {outage}")
+
+
+def tool(name):
+    return [name] if shutil.which(name) else None
+
+
+def built(arguments, output):
+    """A program that has to be compiled first."""
+    run = subprocess.run(arguments, capture_output=True, text=True)
+    expect(run.returncode == 0, run.stdout + run.stderr)
+    return [str(output)]
+
+
+def clients(scratch):
+    """How each client is called; None where what it needs is not installed."""
+    def go():
+        return tool("go") and built(["go", "build", "-o", f"{scratch}/go", str(EXAMPLES / "verify.go")], f"{scratch}/go")
+
+    def swift():
+        return built(["swiftc", "-parse-as-library", "-swift-version", "6", "-warnings-as-errors",
+                      "-module-cache-path", f"{scratch}/cache", "-o", f"{scratch}/swift", str(EXAMPLES / "verify.swift")],
+                     f"{scratch}/swift")
+
+    return {
+        "curl": lambda: tool("curl") and [str(EXAMPLES / "verify.sh")],
+        "python": lambda: [sys.executable, str(EXAMPLES / "verify.py")],
+        "node": lambda: tool("node") and ["node", str(EXAMPLES / "verify.mjs")],
+        "go": go,
+        "swift": swift,
+    }
+
+
+def ios():
+    """The sketch of the app's side is typechecked against the part of Facebook's SDK that it uses."""
+    files = sorted(str(file) for file in (EXAMPLES / "iOS").glob("*.swift"))
+    run = subprocess.run(["swiftc", "-typecheck", "-swift-version", "6", "-warnings-as-errors", *files],
+                         capture_output=True, text=True)
+    expect(run.returncode == 0, run.stdout + run.stderr)
+
+
+def build_package():
+    run = subprocess.run(["swift", "build"], cwd=PACKAGE, capture_output=True, text=True)
+    if run.returncode != 0 and "error: " in run.stdout + run.stderr and "fetch" in run.stdout + run.stderr:
+        return None
+    expect(run.returncode == 0, (run.stdout + run.stderr)[-3000:])
+    folder = subprocess.run(["swift", "build", "--show-bin-path"], cwd=PACKAGE, capture_output=True, text=True)
+    return pathlib.Path(folder.stdout.strip())
+
+
+def getting_started(program, issuer):
+    def run(token, url=issuer.jwks_url):
+        command = [str(program), live.APP_ID, url, token, "n-1"]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+    good = run(issuer.token(name="Jane Doe"))
+    expect(good.returncode == 0 and "welcome, Jane Doe" in good.stdout, f"{good}")
+    bad = run(issuer.expired())
+    expect(bad.returncode == 1 and "expired" in bad.stdout, f"{bad}")
+    outage = run(issuer.token(), f"http://127.0.0.1:{free_port()}/")
+    expect(outage.returncode == 3, f"{outage}")
+
+
+class LoginServer(live.Process):
+    def __init__(self, program, jwks_url):
+        self.port = free_port()
+        super().__init__([str(program)], {"APP_ID": live.APP_ID, "JWKS_URL": jwks_url, "PORT": str(self.port)})
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError):
+                self.post("login/begin", {})
+                return
+            time.sleep(0.1)
+        raise Failure(self.output())
+
+    def post(self, path, body):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/{path}", json.dumps(body).encode(),
+                                         {"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def nonce(self):
+        return self.post("login/begin", {})[1]["nonce"]
+
+
+def server(program, issuer, stranger):
+    now = int(time.time())
+
+    def tampered(nonce):
+        header, payload, signature = issuer.token(nonce=nonce).split(".")
+        other = issuer.token(nonce=nonce, sub="1").split(".")[1]
+        return ".".join([header, other if other != payload else payload[::-1], signature])
+
+    bad = {
+        "expired": lambda nonce: issuer.token(nonce=nonce, iat=now - 7200, exp=now - 3600),
+        "invalid_audience": lambda nonce: issuer.token(nonce=nonce, aud="987654321098765"),
+        "invalid_issuer": lambda nonce: issuer.token(nonce=nonce, iss="https://accounts.google.com"),
+        "nonce_mismatch": lambda nonce: issuer.token(nonce="another"),
+        "invalid_signature": tampered,
+        "unknown_key": lambda nonce: stranger.token(nonce=nonce),
+        "malformed_token": lambda nonce: "x.y",
+        "not_an_id_token": lambda nonce: "EAABwzLixnjYBO0123456789abcdef",
+    }
+    with LoginServer(program, issuer.jwks_url) as running:
+        nonce = running.nonce()
+        token = issuer.token(nonce=nonce, name="Jane Doe", email="jane@example.com")
+        status, person = running.post("login", {"id_token": token, "nonce": nonce})
+        expect(status == 200 and person == {"id": live.SUBJECT, "name": "Jane Doe", "email": "jane@example.com"},
+               f"good: {status} {person}")
+        status, answer = running.post("login", {"id_token": token, "nonce": nonce})
+        expect(status == 401 and "finished already" in answer, f"used twice: {status} {answer}")
+        for code, mint in bad.items():
+            nonce = running.nonce()
+            status, answer = running.post("login", {"id_token": mint(nonce), "nonce": nonce})
+            expect(status == 401 and code in answer, f"{code}: {status} {answer}")
+    with LoginServer(program, f"http://127.0.0.1:{free_port()}/") as blind:
+        nonce = blind.nonce()
+        status, answer = blind.post("login", {"id_token": issuer.token(nonce=nonce), "nonce": nonce})
+        expect(status == 503, f"outage: {status} {answer}")
+    return len(bad)
+
+
+def main():
+    chosen = sys.argv[1:]
+    failed = False
+    program = live.build()
+    with live.Issuer(program) as issuer, live.Issuer(program) as stranger, \
+            live.Service(program, issuer.jwks_url) as service, \
+            live.Service(program, f"http://127.0.0.1:{free_port()}/") as down, \
+            tempfile.TemporaryDirectory() as scratch:
+        service.wait_until_ready()
+        steps = {}
+        for name, command in clients(scratch).items():
+            def run(command=command):
+                call = command()
+                return "SKIPPED: not installed" if call is None else client(call, service, down, issuer)
+            steps[name] = run
+        steps["ios"] = ios
+
+        def packaged(name, judge):
+            def run():
+                folder = build_package()
+                return "SKIPPED: its packages are not to be had" if folder is None else judge(folder / name)
+            return run
+
+        steps["getting-started"] = packaged("getting-started", lambda place: getting_started(place, issuer))
+        steps["server"] = packaged("server", lambda place: server(place, issuer, stranger))
+        for name, step in steps.items():
+            if chosen and name not in chosen:
+                continue
+            try:
+                print(f"{name}: {step() or 'ok'}", flush=True)
+            except (Failure, subprocess.SubprocessError, OSError) as error:
+                failed = True
+                print(f"{name}: FAILED: {error}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

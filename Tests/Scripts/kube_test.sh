@@ -1,0 +1,119 @@
+#!/bin/bash
+# kube_test.sh: what config/kubernetes describes, judged strictly offline and really run: rendered, validated
+# against the API's own schemas, and played by podman with the image that was built.
+#
+# CONTAINER_SCRIPTS  folder with common.sh (default ../shared/container)
+# IMAGE_TEST_TAG     the image (default limited-login:ci), which must be there
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+scripts=${CONTAINER_SCRIPTS:-$root/../shared/container}
+tag=${IMAGE_TEST_TAG:-limited-login:ci}
+validator=${LINT_VENV:-$HOME/.cache/ct-lint}/bin/kubernetes-validate
+work=$(mktemp -d)
+manifest=$work/played.yaml
+
+fail() { echo "kubernetes: FAILED: $*" >&2; exit 1; }
+passed() { echo "kubernetes: ok: $*"; }
+finish() {
+  local status=$?
+  if [ "$status" != 0 ] && [ -n "${container:-}" ]; then podman logs "$container" >&2 || true; fi
+  if [ -f "$manifest" ]; then podman play kube --down "$manifest" >/dev/null 2>&1 || true; fi
+  rm -rf "$work"
+}
+trap finish EXIT
+
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+status_of() { curl --silent --max-time 5 --output /dev/null --write-out '%{http_code}' "$1" || true; }
+# within SECONDS COMMAND...: until it succeeds; false when the time is up.
+within() {
+  local deadline=$((SECONDS + $1)); shift
+  until "$@" >/dev/null 2>&1; do
+    [ "$SECONDS" -lt "$deadline" ] || return 1
+    sleep 0.1
+  done
+}
+answers() { [ "$(status_of "$1")" = "$2" ]; }
+
+validate() {
+  local overlay version
+  if [ ! -x "$validator" ]; then
+    echo 'kubernetes: SKIPPED: validation (kubernetes-validate is not installed)'
+    return
+  fi
+  for overlay in "$root"/config/kubernetes/overlays/*; do
+    kubectl kustomize "$overlay" >"$work/rendered.yaml"
+    for version in 1.28 1.33; do
+      "$validator" -k "$version" --strict "$work/rendered.yaml" >"$work/validation" 2>&1 ||
+        { cat "$work/validation" >&2; fail "$overlay is not valid for Kubernetes $version"; }
+    done
+    passed "overlay ${overlay##*/}: $(grep -c '^kind:' "$work/rendered.yaml") documents are valid, strictly, for Kubernetes 1.28 and 1.33"
+  done
+  # A validator that lets everything pass would let this pass too.
+  sed 's/readOnlyRootFilesystem/readOnlyRootFileSystem/' "$work/rendered.yaml" >"$work/wrong.yaml"
+  ! "$validator" -k 1.33 --strict "$work/wrong.yaml" >/dev/null 2>&1 || fail 'the validator does not see an unknown field'
+}
+
+# The overlay as it stands, with what podman needs: the local image, one replica on ports of the host, and no probe by
+# HTTP (podman would run curl within the image).
+render_for_podman() {
+  mkdir "$work/overlay"
+  ln -s "$root/config/kubernetes" "$work/kubernetes"
+  cat >"$work/overlay/kustomization.yaml" <<EOF
+resources:
+  - ../kubernetes/overlays/example
+images:
+  - name: registry.example/limited-login
+    newName: localhost/${tag%%:*}
+    newTag: "${tag##*:}"
+patches:
+  - target:
+      kind: Deployment
+    patch: |
+      - {op: replace, path: /spec/replicas, value: 1}
+      - {op: add, path: /spec/template/spec/containers/0/imagePullPolicy, value: Never}
+      - {op: remove, path: /spec/template/spec/containers/0/startupProbe}
+      - {op: remove, path: /spec/template/spec/containers/0/livenessProbe}
+      - {op: add, path: /spec/template/spec/containers/0/ports/0/hostPort, value: $port}
+      - {op: add, path: /spec/template/spec/containers/0/ports/1/hostPort, value: $admin_port}
+EOF
+  # A kustomization may not lie above its base, so the whole is rendered from a copy.
+  rm "$work/kubernetes"
+  cp -R "$root/config/kubernetes" "$work/kubernetes"
+  kubectl kustomize "$work/overlay" >"$manifest"
+}
+
+play() {
+  port=$(free_port) admin_port=$(free_port)
+  render_for_podman
+  podman play kube "$manifest" >"$work/play" 2>&1 || { cat "$work/play" >&2; fail 'podman cannot play the manifests'; }
+  container=$(podman ps --format '{{.Names}}' | grep -m 1 limited-login.*-limited-login) || fail 'there is no container'
+  within 15 answers "http://127.0.0.1:$admin_port/livez" 200 || fail 'it does not live'
+  passed "podman plays the Deployment: $container lives"
+  # No network leads to Facebook from here: alive and not ready is right.
+  within 5 answers "http://127.0.0.1:$port/readyz" 503 || fail '/readyz does not answer 503 without keys'
+  passed 'alive, and not ready without keys'
+  local pid seen
+  pid=$(podman inspect "$container" --format '{{.State.Pid}}')
+  seen=$(awk '/^(Uid|Gid|CapEff|CapBnd|NoNewPrivs):/ { printf "%s%s ", $1, $2 }' "/proc/$pid/status")
+  [ "$seen" = 'Uid:65532 Gid:65532 NoNewPrivs:1 CapEff:0000000000000000 CapBnd:0000000000000000 ' ] ||
+    [ "$seen" = 'Uid:65532 Gid:65532 CapEff:0000000000000000 CapBnd:0000000000000000 NoNewPrivs:1 ' ] || fail "confinement: $seen"
+  [ "$(podman inspect "$container" --format '{{.HostConfig.ReadonlyRootfs}}')" = true ] || fail 'the root can be written'
+  [ "$(podman inspect "$container" --format '{{.HostConfig.Memory}}')" = $((64 * 1024 * 1024)) ] || fail 'no memory limit'
+  passed "the security context and the memory limit apply: $seen"
+  # podman itself would run the probe by a shell, which the image has not.
+  podman exec "$container" /limited-login healthcheck >/dev/null || fail 'the health check within the container fails'
+  passed 'the health check within the container passes'
+  # 137 would be a kill: the drain delay of five seconds has to fit into the time podman gives.
+  podman stop --time 20 "$container" >/dev/null 2>&1
+  [ "$(podman inspect "$container" --format '{{.State.ExitCode}}')" = 0 ] || fail 'it does not stop in order'
+  passed 'SIGTERM: drained and stopped with exit code 0'
+}
+
+command -v kubectl >/dev/null || { echo 'kubernetes: SKIPPED: kubectl (for kustomize) is not installed'; exit 0; }
+validate
+command -v podman >/dev/null || { echo 'kubernetes: SKIPPED: podman is not installed'; exit 0; }
+# shellcheck source=/dev/null
+. "$scripts/common.sh"
+podman image exists "$tag" || fail "there is no image $tag"
+play

@@ -1,0 +1,83 @@
+"""Two replicas behind HAProxy are replaced one after the other, twice, under load: no request fails."""
+
+from .world import (Folder, Issuer, Program, Service, Wrk, check, free_port, installed, program_path, verify_body,
+                    wait_until_ready)
+
+ROUNDS = 2
+# The load is ended when the work is done.
+SECONDS = 120
+# Longer than HAProxy needs to see that readiness fails.
+DRAIN_SECONDS = 1
+
+
+def configuration(port, replicas):
+    servers = "\n".join(f"    server {name} 127.0.0.1:{service} check port {admin} inter 200ms fall 1 rise 1"
+                        for name, service, admin in replicas)
+    # No retries: what a replica fails is a failure here.
+    return f"""
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 30s
+    timeout server 30s
+    retries 0
+listen service
+    bind 127.0.0.1:{port}
+    balance roundrobin
+    option httpchk GET /readyz
+{servers}
+"""
+
+
+def main():
+    drive(Service)
+
+
+def drive(replica_kind):
+    if not installed("wrk", "haproxy"):
+        return
+    with Folder() as folder, Issuer(folder) as issuer:
+        bodies = [verify_body(issuer.token(sub=str(number))) for number in range(50)]
+        ports = [(name, free_port(), free_port()) for name in ("a", "b")]
+
+        def start(name, port, admin_port, number=0):
+            return replica_kind(folder, issuer, name=f"{name}{number}", port=port, admin_port=admin_port, workers=1,
+                                drain_delay_seconds=DRAIN_SECONDS)
+
+        replicas = {replica[0]: start(*replica) for replica in ports}
+        try:
+            port = free_port()
+            command = [program_path("haproxy"), "-db", "-f", folder.write("haproxy.cfg", configuration(port, ports))]
+            with Program(folder, "haproxy", command):
+                check(wait_until_ready(port, "/livez"), "HAProxy reaches the replicas")
+                load = Wrk(folder, f"http://127.0.0.1:{port}", bodies, SECONDS)
+                replicas["a"].waits_for('limited_login_verifications_total{result="accepted"}', 1)
+                replaced = replace(replicas, ports, start, ROUNDS)
+                check(load.is_running(), f"{replaced} replicas were replaced while the load lasted")
+                load.stop()
+                count, failed, broken, slow = load.result()
+                check(count > 1000 and failed == 0 and broken == 0,
+                      f"{count} requests meanwhile, {failed} not 200, {broken} broken, p99 {slow} µs")
+        finally:
+            for service in replicas.values():
+                service.__exit__()
+
+
+def replace(replicas, ports, start, rounds):
+    """Stops each replica in turn and starts another in its place; the next only goes when that one is ready."""
+    replaced = 0
+    for number in range(1, rounds + 1):
+        for name, port, admin_port in ports:
+            old = replicas[name]
+            served = old.metric('limited_login_verifications_total{result="accepted"}')
+            old.process.terminate()
+            code = old.process.wait(30)
+            check(code == 0 and '"requests_cut_off":"0"' in old.text(),
+                  f"replica {name} stops with exit code {code} after {served:.0f} verdicts, no request cut off")
+            old.remove()
+            replicas[name] = start(name, port, admin_port, number)
+            replaced += 1
+            # The balancer has found the new one when it serves.
+            check(replicas[name].waits_for('limited_login_verifications_total{result="accepted"}', 1),
+                  f"replica {name} is replaced and serves")
+    return replaced

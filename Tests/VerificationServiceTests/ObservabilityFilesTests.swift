@@ -1,0 +1,34 @@
+import TestSupport
+import Testing
+
+@testable import VerificationService
+
+@Suite("Dashboard and alerts: they name metrics that exist")
+struct ObservabilityFilesTests {
+    /// Words of PromQL that look like a metric's name: what has none of these beginnings is no metric of ours.
+    private static let beginnings = ["limited_login_", "http_server_", "jwks_", "process_"]
+
+    /// The metrics an expression names, histograms by their family.
+    private static func metrics(in text: String) -> Set<String> {
+        let words = text.split { !($0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_")) }.map(String.init)
+        var names: Set<String> = []
+        for word in words where beginnings.contains(where: { word.hasPrefix($0) }) {
+            let suffix = ["_bucket", "_sum", "_count"].first { word.hasSuffix($0) } ?? ""
+            names.insert(String(word.dropLast(suffix.count)))
+        }
+        return names
+    }
+
+    @Test("Each metric named is one the service has", arguments: ["dashboard.json", "rules.yaml", "rules_test.yaml"])
+    func known(_ file: String) throws {
+        let named = Self.metrics(in: try ProjectFiles.text("config/prometheus/\(file)"))
+        #expect(named.count > 5)
+        #expect(named.subtracting(ServiceMetrics.help.keys) == [])
+    }
+
+    @Test("The dashboard shows every metric")
+    func complete() throws {
+        let named = Self.metrics(in: try ProjectFiles.text("config/prometheus/dashboard.json"))
+        #expect(Set(ServiceMetrics.help.keys).subtracting(named) == [])
+    }
+}

@@ -16,7 +16,10 @@ struct CommandLineTests {
             (["LIMITED_LOGIN_APP_IDS": "1", "LIMITED_LOGIN_WORKERS": "0"], [], "LIMITED_LOGIN_WORKERS"),
             (["LIMITED_LOGIN_APP_IDS": "1"], ["--config", "/nonexistent.json"], "/nonexistent.json"),
             (["LIMITED_LOGIN_APP_IDS": "1"], ["--listen", "nowhere"], "--listen"),
-            (["LIMITED_LOGIN_APP_IDS": "1"], ["--listen", "192.0.2.1:80", "--admin-listen", "127.0.0.1:0"], "192.0.2.1:80"),
+            (
+                ["LIMITED_LOGIN_APP_IDS": "1"], ["--listen", "192.0.2.1:80", "--admin-listen", "127.0.0.1:0"],
+                "192.0.2.1:80"
+            ),
         ] as [([String: String], [String], String)]
     )
     func configuration(environment: [String: String], arguments: [String], names: String) throws {

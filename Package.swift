@@ -71,6 +71,7 @@ let package = Package(
             name: "http11-probe-server",
             dependencies: ["Networking", "TestSupport"],
             path: "Tests/Http11ProbeServer",
+            exclude: ["README.md"],
             swiftSettings: strict
         ),
         .testTarget(name: "OpenSSLTests", dependencies: ["OpenSSL", "TestSupport"], swiftSettings: strict),

@@ -46,7 +46,7 @@ extension Worker {
     }
 
     /// Keeps to the limit: the oldest idle connection goes, else one too slow with its request, else the new one is
-    /// kept on reserve for one answer (503, or a health check's), and beyond the reserve closed.
+    /// kept on reserve for one answer (503, or a health check's), and beyond the reserve told 503 and closed.
     private func admit(_ descriptor: Int32) {
         now = MonotonicClock.now()
         counters.accepted += 1
@@ -56,11 +56,19 @@ extension Worker {
         } else if open <= limits.connections + limits.reservedConnections {
             add(descriptor, isOverLimit: true)
         } else {
+            // There is no room to wait for anything, so its request is not read, nor a TLS handshake made: what the
+            // socket takes at once is sent.
+            if tls.currentContext() == nil { _ = system.send(descriptor, Self.fullAnswer) }
             system.close(descriptor)
             shared.openConnections.wrappingSubtract(1, ordering: .relaxed)
             handle.counters.didClose(.limit)
         }
     }
+
+    /// RFC 9110 §15.6.4.
+    private static let fullAnswer = Array(
+        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".utf8
+    )
 
     private func evictOne() -> Bool {
         for list in [ConnectionTable.List.idle, .reading, .handshaking] {

@@ -4,16 +4,20 @@ internal import VerificationService
 
 /// Re-reads the configuration at each SIGHUP: a good one takes effect with the next request, a bad one is refused with
 /// its reason and the old one stays.
-struct Reload {
+struct Reload: Sendable {
     let application: Application
     let logLevel: LogLevelSwitch
     /// Loads the configuration anew, as the start did.
     let load: @Sendable () throws(ConfigurationError) -> LoadedConfiguration
 
-    /// Called before the service says that it is ready, so that no signal after that is lost.
-    func start() { ProcessSignals.shared.onReload { reload() } }
+    /// Takes SIGHUP from now on. Called before anybody is told that the service is ready: the signal would end it.
+    func begin() {
+        ProcessSignals.shared.onReload { reload() }
+    }
 
     private func reload() {
+        // Who stops has nothing more to serve by it, and must not say again that it is ready.
+        if application.core.isDraining { return }
         application.notify(.reloading, "Reading the configuration again")
         let isReloaded = takeConfiguration()
         application.notify(

@@ -8,7 +8,7 @@ internal import VerificationService
 /// `serve`: runs the service until SIGTERM or SIGINT.
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Runs the service: /verify, /introspect, /auth, /openapi.json, health and metrics.",
+        abstract: "Runs the service: POST /verify, /livez, /readyz, /healthz.",
         discussion:
             "SIGTERM drains and stops with exit code 0; a second one ends at once. SIGHUP re-reads the configuration."
     )
@@ -29,7 +29,7 @@ struct Serve: AsyncParsableCommand {
             let reload = Reload(application: application, logLevel: level) {
                 () throws(ConfigurationError) in try options.load()
             }
-            reload.start()
+            reload.begin()
             try await Lifecycle.run([ServerService(application: application)])
         } catch let error as StartError {
             throw Exit.refusing(error.description)

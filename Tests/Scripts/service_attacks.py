@@ -226,14 +226,19 @@ def flood(binary, full):
     check(made <= 3, f"flood: {made} fetches for unknown key IDs ({fetches} before it)")
     grown = service.memory() - memory
     check(grown <= 512, f"flood: memory grew by {grown} KiB")
+    if full:
+        pick_up(service, issuer, rotated_at)
+    check(service.stop() == 0, "flood: the service ends with exit code 0")
+
+
+def pick_up(service, issuer, rotated_at):
+    """One refetch every 30 s is the budget: no flood can spend more, nor keep a new key out for longer."""
     numbers = random.Random(1)
     while ask(service.port, post_verify(issuer.rotated_token))[0] != 200 and time.monotonic() < rotated_at + 60:
         ask(service.port, post_verify(unknown(issuer.token, numbers)))
         time.sleep(0.1)
     picked_up = time.monotonic() - rotated_at
-    # One refetch every 30 s is the budget, and no flood can spend more, nor keep a new key out for longer.
     check(picked_up <= 31, f"flood: a rotation in its middle was picked up after {picked_up:.1f} s")
-    check(service.stop() == 0, "flood: the service ends with exit code 0")
 
 
 def loader(port, request, keeps, out):
@@ -294,12 +299,13 @@ def slow(binary, full):
              "ranges": ["-R", "-a", "10", "-b", "3000", "-u", url + "/livez"]}
     for name, mode in modes.items():
         before = service.descriptors()
-        seconds = 10 if full else 6
+        seconds = 10 if full else 5
         _, out = run_known(service.port, post_verify(issuer.token), seconds)
-        # One of them alone does not open connections as fast as this server closes them.
-        tools = [subprocess.Popen(["slowhttptest", *mode, "-c", str(connections // 4), "-r", "5000", "-l",
+        # One of them alone does not open so many connections as fast as this server closes them.
+        number = 4 if full else 1
+        tools = [subprocess.Popen(["slowhttptest", *mode, "-c", str(connections // number), "-r", "5000", "-l",
                                    str(seconds - 2), "-p", "3"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                 for _ in range(4)]
+                 for _ in range(number)]
         busy, memory, broken = 0, 0, None
         while any(tool.poll() is None for tool in tools):
             held, used = service.descriptors() - before, service.memory()
@@ -308,7 +314,8 @@ def slow(binary, full):
             busy, memory = max(busy, held), max(memory, used)
             time.sleep(0.1)
         p50, p99, count, wrong = out.get(timeout=60)
-        check(wrong == 0 and p99 < WORST_P99_MS,
+        # The short run is made beside other work and with a debug build.
+        check(wrong == 0 and p99 < (WORST_P99_MS if full else 5 * WORST_P99_MS),
               f"{name}: {count} tokens of others accepted, {wrong} not, p50 {p50:.2f} ms, p99 {p99:.2f} ms")
         check(broken is None, f"{name}: at most {busy} connections and {memory} KiB; over the bound at {broken}")
         check(service.settle(before + 2), f"{name}: every connection is closed")
@@ -332,7 +339,7 @@ def churn(binary, full):
     resetter(service.port, request, 2_000)
     service.settle(0)
     before, memory = service.descriptors(), service.memory()
-    count, began, marks = 1_000_000 if full else 50_000, time.monotonic(), []
+    count, began, marks = 1_000_000 if full else 20_000, time.monotonic(), []
     for _ in range(10):
         clients = [multiprocessing.Process(target=resetter, args=(service.port, request, count // 20)) for _ in range(2)]
         for process in clients:

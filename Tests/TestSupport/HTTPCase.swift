@@ -43,8 +43,13 @@ package enum HTTPCases {
 
     /// The cases of one source, repeats left out.
     package static func load(_ source: String) throws -> [HTTPCase] {
+        try loadWithRepeats(source).filter { $0.sameBytesAs == nil }
+    }
+
+    /// The cases of one source, also those whose bytes another source has too.
+    package static func loadWithRepeats(_ source: String) throws -> [HTTPCase] {
         guard let data = FileManager.default.contents(atPath: folder + "/" + source + ".json") else { return [] }
-        return try JSONDecoder().decode([HTTPCase].self, from: data).filter { $0.sameBytesAs == nil }
+        return try JSONDecoder().decode([HTTPCase].self, from: data)
     }
 
     /// Every case, repeats left out.

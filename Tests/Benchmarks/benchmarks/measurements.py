@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import resource
 import signal
 import socket
 import statistics
@@ -196,33 +197,51 @@ class Bench:
             program.stop()
 
     def curves(self):
-        """How the cost grows with apps, the token's size and connections."""
-        curves = {"apps": {}, "token bytes": {}, "connections": {}}
-        for count in (1, 100, 10_000):
-            apps = ",".join([APP] + [str(5_000_000_000_000_000 + index) for index in range(count - 1)])
-            if len(apps) > 120_000:
-                config = WORK / "apps.json"
-                config.write_text(json.dumps({"app_ids": apps.split(",")}))
-                program = self.start_with(config)
-            else:
-                program = self.start(apps=apps)
+        """How the cost grows with the number of apps, keys, connections and workers, and with the token's size."""
+        curves = {"apps": {}, "keys": {}, "token bytes": {}, "connections": {}, "workers": {}}
+        requests = peers.requests_for(None, self.tokens.tokens[:5000])
+
+        def measured(curve, size, program, requests=requests):
             try:
-                curves["apps"][count] = self.cost(program, peers.requests_for(None, self.tokens.tokens[:5000]))
+                curves[curve][size] = self.cost(program, requests)
             finally:
                 program.stop()
+
+        for count in (1, 100, 10_000, 100_000):
+            config = WORK / "apps.json"
+            others = [str(5_000_000_000_000_000 + index) for index in range(count - 1)]
+            config.write_text(json.dumps({"app_ids": others + [APP]}))
+            measured("apps", count, self.start_with(config))
+        for count in (2, 8, 64):
+            url = self.tokens.serve_keys(count - len(self.tokens.data["jwks"]["keys"]))
+            measured("keys", count, self.start(keys_url=url))
+        special = self.tokens.data["special"]
+        nonce = self.tokens.tokens[2]["nonce"]
+        for token in [special["small"]] + list(special["sizes"].values()):
+            measured("token bytes", len(token), self.start(), [post_verify({"id_token": token, "nonce": nonce})])
+        for count in range(1, len(os.sched_getaffinity(0)) + 1):
+            measured("workers", count, self.start(workers=count, cpus=None))
+        curves["connections"] = self.connection_curve()
+        return curves
+
+    def connection_curve(self):
+        """All connections in turn, at a third of what the service can do: with every one of thousands busy it would
+        rightly refuse some for overload. Ends earlier where fewer descriptors may be open."""
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        curve = {}
         program = self.start()
         try:
-            special = self.tokens.data["special"]
-            nonce = self.tokens.tokens[2]["nonce"]
-            for token in [special["small"]] + list(special["sizes"].values()):
-                curves["token bytes"][len(token)] = self.cost(program, [post_verify({"id_token": token, "nonce": nonce})])
-            for connections in (1, 10, 100, 1000):
+            rate = self.load(program, self.good, seconds=3)["per_second"] / 3
+            for count in (1, 10, 100, 1000, 9_900):
+                if count + 100 > most:
+                    break
                 bare = self.bare()
-                result = self.load(program, self.good, connections=connections, seconds=3)
-                curves["connections"][connections] = {"cpu_us": result["cpu_us"], "ratio": result["cpu_us"] / bare}
+                result = self.load(program, self.good, connections=count, rate=rate, seconds=5)
+                curve[count] = {"cpu_us": result["cpu_us"], "ratio": result["cpu_us"] / bare}
         finally:
             program.stop()
-        return curves
+        return curve
 
     def start_with(self, config):
         port = free_port()

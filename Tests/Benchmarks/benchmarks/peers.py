@@ -92,7 +92,22 @@ def golang(tokens):
     return f"Go {output('go', 'version').split()[2][2:]} + golang-jwt", program, None
 
 
-PEERS = {"HAProxy": haproxy, "Envoy": envoy, "Go + golang-jwt": golang}
+def hummingbird(tokens):
+    """The framework and the JOSE library most Swift servers use; the claims answered. Built once, which takes minutes."""
+    package = HERE / "Peers" / "hummingbird-jwt-kit"
+    output("swift", "build", "-c", "release", "--package-path", package, seconds=1800)
+    binary = package / ".build" / "release" / "hummingbird-jwt-kit"
+    if not binary.exists():
+        return None
+    pins = {pin["identity"]: pin["state"].get("version") for pin in
+            json.loads((package / "Package.resolved").read_text())["pins"]}
+    (WORK / "peer-jwks.json").write_text(json.dumps(tokens.data["jwks"]))
+    port = free_port()
+    program = Program("hummingbird", [binary, port, WORK / "peer-jwks.json", APP], port, "0")
+    return f"Hummingbird {pins['hummingbird']} + jwt-kit {pins['jwt-kit']}", program, None
+
+
+PEERS = {"HAProxy": haproxy, "Envoy": envoy, "Go + golang-jwt": golang, "Hummingbird + jwt-kit": hummingbird}
 
 
 def requests_for(style, tokens):

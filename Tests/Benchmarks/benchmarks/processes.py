@@ -93,10 +93,10 @@ class Program:
                 self.process.wait()
 
 
-def output(*arguments):
+def output(*arguments, seconds=600):
     """What a program prints, or an empty text where it is not there."""
     try:
-        done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=600)
-    except OSError:
+        done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=seconds)
+    except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout + done.stderr

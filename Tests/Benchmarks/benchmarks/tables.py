@@ -42,7 +42,25 @@ def render(results):
     ]))
     parts.append(table(["outcome", "CPU per request", "of the bare verify"], [
         [name, f"{cost['cpu_us']:.1f} µs", f"{cost['ratio']:.2f} ×"] for name, cost in results["rejections"].items()]))
-    for name, curve in results.get("curves", {}).items():
-        parts.append(table([name, *(f"{int(size):,}" for size in curve)],
-                           [["CPU per request", *(f"{cost['cpu_us']:.1f} µs" for cost in curve.values())]]))
     return "\n\n".join(parts)
+
+
+def render_curves(results):
+    """How the cost grows, a table for each curve."""
+    parts = []
+    for name, curve in results["curves"].items():
+        parts.append(table([name, *(f"{int(size):,}" for size in curve)], [
+            ["CPU per request", *(f"{cost['cpu_us']:.1f} µs" for cost in curve.values())],
+            ["of the bare verify", *(f"{cost['ratio']:.2f} ×" for cost in curve.values())],
+        ]))
+    return "\n\n".join(parts)
+
+
+def replace_between_marks(file, text):
+    """Puts the text between the marks of a Markdown file."""
+    begin, end = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
+    before, _, rest = file.read_text().partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise SystemExit(f"{file} has no place for what was measured")
+    file.write_text(f"{before}{begin}{text}\n{end}{after}")

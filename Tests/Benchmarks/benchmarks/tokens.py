@@ -5,6 +5,7 @@ import hashlib
 import http.client
 import http.server
 import json
+import random
 import struct
 import subprocess
 import threading
@@ -111,10 +112,12 @@ class Tokens:
         (WORK / "digest").write_bytes(hashlib.sha256(signing_input.encode()).digest())
         (WORK / "signature").write_bytes(decoded(signature))
 
-    def serve_keys(self):
-        """A loopback server for the JWK Set; returns its URL."""
-        body = json.dumps(self.data["jwks"]).encode()
-        (WORK / "jwks.json").write_bytes(body)
+    def serve_keys(self, others=0):
+        """A loopback server for the JWK Set, with keys before it that signed nothing; returns its URL."""
+        keys = [other_key(index) for index in range(others)] + self.data["jwks"]["keys"]
+        body = json.dumps({"keys": keys}).encode()
+        if others == 0:
+            (WORK / "jwks.json").write_bytes(body)
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
@@ -130,6 +133,18 @@ class Tokens:
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         return f"http://127.0.0.1:{server.server_port}/.well-known/oauth/openid/jwks/"
+
+
+def other_key(index):
+    """A key that is well-formed and that nobody has the private half of."""
+    small = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107,
+             109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167)
+    source = random.Random(index)
+    modulus = source.getrandbits(2048) | 1 << 2047 | 1
+    while any(modulus % prime == 0 for prime in small):
+        modulus += 2
+    text = base64.urlsafe_b64encode(modulus.to_bytes(256, "big")).decode().rstrip("=")
+    return {"kid": f"other-{index:064x}", "kty": "RSA", "alg": "RS256", "use": "sig", "n": text, "e": "AQAB"}
 
 
 def post_verify(body):

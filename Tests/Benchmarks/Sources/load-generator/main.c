@@ -195,7 +195,8 @@ int main(int count, char **arguments) {
     int poll = epoll_create1(EPOLL_CLOEXEC);
     struct connection *connections = calloc(connection_count, sizeof *connections);
     struct connection **idle = calloc(connection_count, sizeof *idle);
-    size_t idle_count = 0;
+    /* A ring: the connection that has been idle longest is next, so that all of them are used. */
+    size_t idle_count = 0, idle_first = 0;
     for (size_t index = 0; index < connection_count; index++) {
         connections[index].buffer = malloc(RESPONSE_BYTES);
         open_connection(&connections[index], poll, port);
@@ -204,7 +205,7 @@ int main(int count, char **arguments) {
     uint64_t interval = rate > 0 ? (uint64_t)(1e9 / rate) : 0, due = start;
     double processor = 0;
     for (size_t index = 0; index < connection_count; index++) {
-        if (interval) idle[idle_count++] = &connections[index];
+        if (interval) idle[idle_count++ % connection_count] = &connections[index];
         else send_request(&connections[index], now());
     }
     for (;;) {
@@ -216,7 +217,9 @@ int main(int count, char **arguments) {
         }
         if (moment >= end) break;
         while (interval && due <= moment && idle_count > 0) {
-            send_request(idle[--idle_count], due);
+            send_request(idle[idle_first], due);
+            idle_first = (idle_first + 1) % connection_count;
+            idle_count--;
             due += interval;
         }
         struct epoll_event events[EVENTS];
@@ -228,7 +231,7 @@ int main(int count, char **arguments) {
             bool was_busy = connection->busy;
             if (!receive(connection, poll, port) || (interval && !was_busy)) continue;
             connection->busy = false;
-            if (interval) idle[idle_count++] = connection;
+            if (interval) idle[(idle_first + idle_count++) % connection_count] = connection;
             else send_request(connection, now());
         }
     }

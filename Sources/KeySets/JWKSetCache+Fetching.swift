@@ -8,6 +8,7 @@ extension JWKSetCache {
         events(.fetchStarted(reason: reason))
         announcePhase(at: clock())
         let began = clock()
+        let number = storage.withLock { $0.machine.fetchNumber }
         let result = askSources(for: reason)
         let now = clock()
         switch result {
@@ -15,7 +16,7 @@ extension JWKSetCache {
         case .failure(let failure): reject(failure, at: now)
         }
         announcePhase(at: now)
-        notifyWaiters()
+        notifyWaiters(through: number)
         arm()
     }
 
@@ -42,15 +43,16 @@ extension JWKSetCache {
         }
     }
 
-    /// Tells everyone who waits for a fetch that one has ended.
-    func notifyWaiters() {
+    /// Tells everyone who waits for this fetch, or an earlier one, that it has ended. The next may have begun already:
+    /// who waits for that one waits on.
+    func notifyWaiters(through fetch: UInt64) {
         let (handlers, waiters) = storage.withLock { storage in
-            let waiters = Array(storage.waiters.values)
-            storage.waiters.removeAll()
-            return (storage.updateHandlers, waiters)
+            let waiters = storage.waiters.filter { $0.value.fetch <= fetch }
+            for number in waiters.keys { storage.waiters[number] = nil }
+            return (storage.updateHandlers, waiters.values)
         }
         for handler in handlers { handler() }
-        for waiter in waiters { waiter() }
+        for waiter in waiters { waiter.resume() }
     }
 
     func announcePhase(at now: MonotonicInstant) {

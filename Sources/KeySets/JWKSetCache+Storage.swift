@@ -16,11 +16,18 @@ extension JWKSetCache {
         /// The number of the alarm that is set; earlier ones are void.
         var alarm: UInt64 = 0
         var updateHandlers: [@Sendable () -> Void] = []
-        var waiters: [UInt64: @Sendable () -> Void] = [:]
+        var waiters: [UInt64: Waiter] = [:]
         var nextWaiter: UInt64 = 0
 
         init(machine: JWKSetCacheState) {
             self.machine = machine
         }
+    }
+
+    /// Somebody who waits for the end of a fetch.
+    struct Waiter: Sendable {
+        /// The number of the fetch that was under way when the waiting began.
+        let fetch: UInt64
+        let resume: @Sendable () -> Void
     }
 }

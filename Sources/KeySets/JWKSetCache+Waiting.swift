@@ -57,7 +57,9 @@ extension JWKSetCache {
             let number: UInt64? = storage.withLock { storage in
                 guard case .underWay = storage.machine.fetch, !storage.machine.isStopped else { return nil }
                 storage.nextWaiter += 1
-                storage.waiters[storage.nextWaiter] = { continuation.resume() }
+                storage.waiters[storage.nextWaiter] = Waiter(fetch: storage.machine.fetchNumber) {
+                    continuation.resume()
+                }
                 return storage.nextWaiter
             }
             guard let number else { return continuation.resume() }
@@ -66,7 +68,7 @@ extension JWKSetCache {
             let delay = Int(clamping: deadline.nanoseconds(since: clock()))
             DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(delay)) {
                 let waiter = self.storage.withLock { $0.waiters.removeValue(forKey: number) }
-                waiter?()
+                waiter?.resume()
             }
         }
     }

@@ -87,7 +87,7 @@ public final class JWKSetCache: Sendable {
     public func stop() {
         storage.withLock { $0.machine.stop() }
         for source in sources { source.cancel() }
-        notifyWaiters()
+        notifyWaiters(through: .max)
     }
 
     /// Fetches now, whatever the times and budgets say, unless a fetch is under way. Does not wait.

@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import JOSE
 import Networking
 import Synchronization
@@ -38,6 +39,35 @@ struct JWKSetCacheWaitingTests {
         fixture.cache.stop()
         #expect(updates.value == 3)
         #expect(source.isCancelled)
+    }
+
+    @Test("Who waits for a fetch is not sent off by the end of the one before it")
+    func endOfTheOneBefore() async throws {
+        let shared = Locked<JWKSetCache?>(nil)
+        let waiting = Locked<[Int]>([])
+        let source = StubSource { number, _ throws(JWKSetSourceError) in
+            waiting.withLock { $0.append(shared.value?.waiterCount ?? 0) }
+            return .fetched(JWKSetDocument(bytes: TestKeySet.json(number == 1 ? ["a"] : ["b"])))
+        }
+        let refreshed = Locked<Task<[String], Never>?>(nil)
+        let cache = try JWKSetCache(sources: [source]) { event in
+            // The first fetch has ended, those who wait for it are not told yet: now the second begins.
+            guard case .fetchSucceeded = event, refreshed.value == nil, let cache = shared.value else { return }
+            refreshed.withLock { task in
+                task = Task {
+                    _ = await cache.refresh()
+                    return cache.snapshot.keySet.keys.map(\.keyID)
+                }
+            }
+            while cache.waiterCount == 0 { sched_yield() }
+        }
+        shared.withLock { $0 = cache }
+        cache.refreshNow()
+        while refreshed.value == nil { await Task.yield() }
+        #expect(await refreshed.value?.value == ["b"])
+        #expect(waiting.value == [0, 1])
+        shared.withLock { $0 = nil }
+        cache.stop()
     }
 
     @Test("A snapshot that has changed since it was looked at is looked at again before anything is decided")
@@ -176,4 +206,12 @@ final class SharedCounter: Sendable {
     func increment() {
         count.add(1, ordering: .acquiringAndReleasing)
     }
+}
+
+extension JWKSetCache {
+    fileprivate var waiterCount: Int { storage.withLock { $0.waiters.count } }
+}
+
+extension Locked {
+    fileprivate var value: Value { withLock { $0 } }
 }

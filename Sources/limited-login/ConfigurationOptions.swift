@@ -28,6 +28,12 @@ struct ConfigurationOptions: ParsableArguments, Sendable {
     @Option(help: .key(.tlsKeyFile)) var tlsKeyFile: String?
     @Option(help: .key(.tlsClientCAFile)) var tlsClientCaFile: String?
     @Option(help: .key(.gateway)) var gateway: String?
+    @Option(help: .key(.nonceSecretFile)) var nonceSecretFile: String?
+    @Option(help: .key(.nonceTTLSeconds)) var nonceTtlSeconds: String?
+    @Option(help: .key(.replay)) var replay: String?
+    @Option(help: .key(.replayStore)) var replayStore: String?
+    @Option(help: .key(.replayStorePasswordFile)) var replayStorePasswordFile: String?
+    @Option(help: .key(.replayStoreCapacity)) var replayStoreCapacity: String?
     @Option(help: .key(.drainDelaySeconds)) var drainDelaySeconds: String?
     @Option(help: .key(.logLevel)) var logLevel: String?
     @Option(help: .key(.logFormat)) var logFormat: String?
@@ -42,7 +48,9 @@ struct ConfigurationOptions: ParsableArguments, Sendable {
             .maxTokenAgeSeconds: maxTokenAgeSeconds, .binding: binding, .tracking: tracking,
             .clientKeysFile: clientKeysFile, .tlsCertificateFile: tlsCertificateFile, .tlsKeyFile: tlsKeyFile,
             .tlsClientCAFile: tlsClientCaFile, .gateway: gateway, .drainDelaySeconds: drainDelaySeconds,
-            .logLevel: logLevel, .logFormat: logFormat,
+            .nonceSecretFile: nonceSecretFile, .nonceTTLSeconds: nonceTtlSeconds, .replay: replay,
+            .replayStore: replayStore, .replayStorePasswordFile: replayStorePasswordFile,
+            .replayStoreCapacity: replayStoreCapacity, .logLevel: logLevel, .logFormat: logFormat,
         ]
         return all.compactMapValues { $0 }
     }

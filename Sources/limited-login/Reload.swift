@@ -65,6 +65,9 @@ struct Reload: Sendable {
             (.listen, old.listen == new.listen), (.adminListen, old.adminListen == new.adminListen),
             (.workers, old.workers == new.workers), (.logFormat, old.logFormat == new.logFormat),
             (.tlsCertificateFile, (old.tls == nil) == (new.tls == nil)),
+            (.replayStore, old.replayStore == new.replayStore),
+            (.replayStorePasswordFile, old.replayStorePasswordFile == new.replayStorePasswordFile),
+            (.replayStoreCapacity, old.replayStoreCapacity == new.replayStoreCapacity),
             (.drainDelaySeconds, old.drainDelaySeconds == new.drainDelaySeconds),
         ]
         return fixed.first { !$0.1 }?.0

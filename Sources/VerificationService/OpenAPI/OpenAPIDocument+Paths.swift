@@ -2,7 +2,7 @@ internal import HTTP1
 
 extension OpenAPIDocument {
     /// The routes of the service's own listener.
-    static let documented: [Route] = [.verify, .introspect, .auth, .openapi, .livez, .readyz, .healthz]
+    static let documented: [Route] = [.verify, .nonces, .introspect, .auth, .openapi, .livez, .readyz, .healthz]
 
     static var paths: OpenAPIValue {
         var members: [OpenAPIValue.Member] = []
@@ -54,6 +54,7 @@ extension Route {
         switch self {
         case .verify: "verify"
         case .introspect: "introspect"
+        case .nonces: "issueNonce"
         case .openapi: method + "OpenAPI"
         default: method + "\(path)".dropFirst().prefix(1).uppercased() + "\(path)".dropFirst(2)
         }
@@ -61,7 +62,7 @@ extension Route {
 
     fileprivate var tag: String {
         switch self {
-        case .verify, .introspect: "tokens"
+        case .verify, .introspect, .nonces: "tokens"
         case .auth: "gateways"
         default: "service"
         }
@@ -71,6 +72,7 @@ extension Route {
         switch self {
         case .verify: "Judges an id token and returns the Profile."
         case .introspect: "OAuth 2.0 Token Introspection (RFC 7662)."
+        case .nonces: "Issues a nonce for one login, which `issued_nonce` of `/verify` recognises and uses up."
         case .auth: "Tells a gateway whether a request comes with a good token; the head alone decides."
         case .openapi: "This document."
         case .livez: "Whether the process serves."
@@ -83,7 +85,7 @@ extension Route {
     fileprivate var security: OpenAPIValue {
         switch self {
         // Without configured callers anybody may ask.
-        case .verify: [[:], ["clientKey": []], ["clientKeyField": []], ["clientBasic": []]]
+        case .verify, .nonces: [[:], ["clientKey": []], ["clientKeyField": []], ["clientBasic": []]]
         case .introspect: [["clientKey": []], ["clientKeyField": []], ["clientBasic": []]]
         case .auth: [["idToken": []]]
         default: []
@@ -98,6 +100,16 @@ extension Route {
                 "content": [
                     "application/json": [
                         "schema": .reference("schemas/VerifyRequest"), "examples": OpenAPIExamples.verifyRequests,
+                    ]
+                ],
+            ]
+        case .nonces:
+            return [
+                "required": false,
+                "description": "May be empty where one app is configured. Strict JSON: no unknown member, none twice.",
+                "content": [
+                    "application/json": [
+                        "schema": .reference("schemas/NonceRequest"), "examples": OpenAPIExamples.nonceRequests,
                     ]
                 ],
             ]

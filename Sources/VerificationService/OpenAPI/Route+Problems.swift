@@ -5,7 +5,7 @@ extension Route {
     /// The methods that do something at the path, `OPTIONS` aside, which everywhere but at `/auth` tells the methods.
     var methods: [HTTPMethod] {
         switch self {
-        case .verify, .introspect: [.post]
+        case .verify, .introspect, .nonces: [.post]
         case .auth: [.get, .head, .post, .put, .delete, .options, .trace, .patch]
         case .openapi, .livez, .readyz, .healthz, .metrics: [.get, .head]
         case .unmatched: []
@@ -17,8 +17,13 @@ extension Route {
         switch self {
         case .verify:
             [.invalidRequest, .invalidNonce, .invalidPermission, .unknownApp] + ProblemCode.ofTokens
-                + [.unauthorizedClient, .unsupportedMediaType, .keysUnavailable]
+                + [.unauthorizedClient, .unsupportedMediaType, .keysUnavailable, .replayStoreUnavailable]
         case .introspect: [.invalidRequest, .unauthorizedClient, .unsupportedMediaType, .keysUnavailable]
+        case .nonces:
+            [
+                .invalidRequest, .unknownApp, .unauthorizedClient, .notFound, .unsupportedMediaType,
+                .replayStoreUnavailable,
+            ]
         case .auth: [.missingToken] + ProblemCode.ofTokens + [.insufficientScope, .notFound, .keysUnavailable]
         case .readyz: [.keysUnavailable, .draining]
         case .openapi, .livez, .healthz, .metrics: []

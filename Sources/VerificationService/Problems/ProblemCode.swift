@@ -22,6 +22,7 @@ package enum ProblemCode: Sendable, Hashable {
     case internalError
     case notImplemented
     case keysUnavailable
+    case replayStoreUnavailable
     case overloaded
     case draining
     case httpVersionNotSupported
@@ -45,8 +46,9 @@ package enum ProblemCode: Sendable, Hashable {
             .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .missingToken,
             .insufficientScope, .notFound, .methodNotAllowed, .requestTimeout, .bodyTooLarge, .uriTooLong,
             .unsupportedMediaType, .expectationFailed,
-            .misdirectedRequest, .headersTooLarge, .internalError, .notImplemented, .keysUnavailable, .overloaded,
-            .draining, .httpVersionNotSupported,
+            .misdirectedRequest, .headersTooLarge, .internalError, .notImplemented, .keysUnavailable,
+            .replayStoreUnavailable,
+            .overloaded, .draining, .httpVersionNotSupported,
         ]
 
     /// The code as clients compare it.
@@ -72,6 +74,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .internalError: "internal_error"
         case .notImplemented: "not_implemented"
         case .keysUnavailable: "keys_unavailable"
+        case .replayStoreUnavailable: "replay_store_unavailable"
         case .overloaded: "overloaded"
         case .draining: "draining"
         case .httpVersionNotSupported: "http_version_not_supported"
@@ -95,7 +98,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .headersTooLarge: 431
         case .internalError: 500
         case .notImplemented: 501
-        case .keysUnavailable, .overloaded, .draining: 503
+        case .keysUnavailable, .replayStoreUnavailable, .overloaded, .draining: 503
         case .httpVersionNotSupported: 505
         }
     }
@@ -104,7 +107,7 @@ package enum ProblemCode: Sendable, Hashable {
     var retryAfterSeconds: Int? {
         switch self {
         case .keysUnavailable: 2
-        case .overloaded, .draining: 1
+        case .replayStoreUnavailable, .overloaded, .draining: 1
         default: nil
         }
     }
@@ -132,6 +135,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .internalError: "The service failed"
         case .notImplemented: "The method or transfer coding is not implemented"
         case .keysUnavailable: "The issuer's keys are not available"
+        case .replayStoreUnavailable: "The memory of what was used is not available"
         case .overloaded: "The service is overloaded"
         case .draining: "The service is stopping"
         case .httpVersionNotSupported: "The HTTP version is not supported"

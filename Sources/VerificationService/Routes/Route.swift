@@ -4,6 +4,7 @@ package import HTTP1
 package enum Route: Int, CaseIterable, Sendable {
     case verify
     case introspect
+    case nonces
     /// `/auth` and every path below it.
     case auth
     /// The description of the API.
@@ -20,6 +21,7 @@ package enum Route: Int, CaseIterable, Sendable {
         switch self {
         case .verify: "/verify"
         case .introspect: "/introspect"
+        case .nonces: "/nonces"
         case .auth: "/auth"
         case .openapi: "/openapi.json"
         case .livez: "/livez"
@@ -33,7 +35,7 @@ package enum Route: Int, CaseIterable, Sendable {
     /// The `Allow` field of the path (RFC 9110 section 10.2.1).
     package var allow: StaticString {
         switch self {
-        case .verify, .introspect: "Allow: POST, OPTIONS"
+        case .verify, .introspect, .nonces: "Allow: POST, OPTIONS"
         default: "Allow: GET, HEAD, OPTIONS"
         }
     }
@@ -43,7 +45,7 @@ package enum Route: Int, CaseIterable, Sendable {
         switch (self, method) {
         case (_, .options): true
         case (.auth, _): true
-        case (.verify, _), (.introspect, _): method == .post
+        case (.verify, _), (.introspect, _), (.nonces, _): method == .post
         default: method == .get || method == .head
         }
     }
@@ -60,6 +62,8 @@ package enum Route: Int, CaseIterable, Sendable {
             self = .auth
         } else if listener == .service, bytes.equal(path, Route.introspect.path) {
             self = .introspect
+        } else if listener == .service, bytes.equal(path, Route.nonces.path) {
+            self = .nonces
         } else if bytes.equal(path, Route.livez.path) {
             self = .livez
         } else if bytes.equal(path, Route.readyz.path) {

@@ -9,10 +9,22 @@ package final class RuntimeSettings: Sendable {
     package let clients: ClientKeys?
     /// Whether the routes for gateways answer.
     package let gatewayIsEnabled: Bool
+    /// The life of the nonces issued, in seconds.
+    package let nonceLifetimeSeconds: Int
+    /// Whether a token is accepted once.
+    package let rejectsReplays: Bool
     /// Judges by the same policy the tokens whose callers cannot know the login: at `/auth` and `/introspect`.
     package let unboundVerifier: TokenVerifier
 
-    package init(verifier: TokenVerifier, clients: ClientKeys?, gatewayIsEnabled: Bool = false) {
+    package init(
+        verifier: TokenVerifier,
+        clients: ClientKeys?,
+        gatewayIsEnabled: Bool = false,
+        nonceLifetimeSeconds: Int = NonceIssuer.defaultLifetimeSeconds,
+        rejectsReplays: Bool = false
+    ) {
+        self.nonceLifetimeSeconds = nonceLifetimeSeconds
+        self.rejectsReplays = rejectsReplays
         self.verifier = verifier
         self.clients = clients
         self.gatewayIsEnabled = gatewayIsEnabled

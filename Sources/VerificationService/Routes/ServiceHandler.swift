@@ -14,6 +14,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     private let verifyEndpoint: VerifyEndpoint
     private let authEndpoint: AuthEndpoint
     private let introspectEndpoint: IntrospectEndpoint
+    private let noncesEndpoint: NoncesEndpoint
     private let health: HealthEndpoint
     private var requestID: [UInt8] = []
     /// The connection and the place on it of the request that `requestID` names.
@@ -33,9 +34,14 @@ package final class ServiceHandler: HTTPRequestHandler {
         let judge = UnboundJudge(cache: core.cache, workerKeys: workerKeys)
         authEndpoint = AuthEndpoint(judge: judge)
         introspectEndpoint = IntrospectEndpoint(judge: judge)
+        noncesEndpoint = NoncesEndpoint(core: core, workerSettings: workerSettings)
         health = HealthEndpoint(core: core)
         durations = RequestDurations(metrics: core.metrics)
     }
+
+    package func attach(_ waker: RequestWaker) { verifyEndpoint.firstUse.jobs.attach(waker) }
+
+    package func didAbandon(_ request: ParkedRequest) { verifyEndpoint.firstUse.jobs.abandon(request) }
 
     package func receiveHead(
         _ head: borrowing RequestHead,
@@ -65,6 +71,12 @@ package final class ServiceHandler: HTTPRequestHandler {
                 try requireCaller(head, bytes, &response, isNeeded: true)
                 try IntrospectEndpoint.requireForm(head, bytes: bytes, response: &response)
                 return .readBody(atMost: IntrospectEndpoint.bodyLimit)
+            case .nonces:
+                workerSettings.refresh()
+                _ = try NoncesEndpoint.requireIssuer(workerSettings.settings)
+                try requireCaller(head, bytes, &response)
+                try NoncesEndpoint.requireJSON(head, bytes: bytes, response: &response)
+                return .readBody(atMost: NonceRequest.bodyLimit)
             case .openapi:
                 response.addField("Content-Type: application/json")
                 response.body.append(contentsOf: OpenAPIDocument.bytes)
@@ -98,6 +110,7 @@ package final class ServiceHandler: HTTPRequestHandler {
                 return .park(until: moment)
             }
             response.addField("X-Request-Id", requestID)
+            if route == .nonces { return .respond }
             // Introspection answers 200 for any token.
             if route == .introspect, let refusal = introspectEndpoint.refusal {
                 core.metrics.countRefused(refusal)
@@ -109,7 +122,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         } catch {
             response.reset()
             ProblemAnswer.write(error, requestID: requestID, to: &response)
-            core.metrics.countRefused(error.code)
+            if route != .nonces { core.metrics.countRefused(error.code) }
             if core.logger.logLevel <= .debug { log("verification refused", error, head, bytes) }
         }
         return .respond
@@ -128,7 +141,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     ) throws(Problem) -> MonotonicInstant? {
         switch route {
         case .auth:
-            try authEndpoint.answer(
+            return try authEndpoint.answer(
                 head,
                 bytes,
                 workerSettings.settings.unboundVerifier,
@@ -137,14 +150,17 @@ package final class ServiceHandler: HTTPRequestHandler {
                 response: &response
             )
         case .introspect:
-            try introspectEndpoint.answer(
+            return try introspectEndpoint.answer(
                 body,
                 workerSettings.settings.unboundVerifier,
                 visit: visit,
                 context: context,
                 response: &response
             )
-        default: try verifyEndpoint.answer(body, visit: visit, context: context, response: &response)
+        case .nonces:
+            try noncesEndpoint.answer(body, response: &response)
+            return nil
+        default: return try verifyEndpoint.answer(body, visit: visit, context: context, response: &response)
         }
     }
 

@@ -1,6 +1,8 @@
 internal import ArgumentParser
+internal import LimitedLogin
 internal import Logging
 internal import Networking
+internal import OpenSSL
 internal import StandInIssuer
 internal import VerificationService
 
@@ -42,7 +44,13 @@ struct Demo: AsyncParsableCommand {
             let demonstration = try Demonstration(issuer: issuer, now: WallClock.unixSeconds())
             try issuer.start()
             let configuration = try serviceConfiguration(issuer: issuer.address ?? issuerAddress)
-            let application = try Application(configuration, logger: LoggingSetup.bootstrap(configuration).logger)
+            // A secret of this run alone: its nonces are nobody's afterwards.
+            let secret = try NonceSecret(bytes: RandomBytes.make(count: NonceSecret.leastByteCount))
+            let application = try Application(
+                configuration,
+                logger: LoggingSetup.bootstrap(configuration).logger,
+                nonces: NonceIssuer(secret: secret)
+            )
             let service = ServerService(application: application) {
                 Self.print(demonstration, application, issuer)
             }
@@ -84,6 +92,12 @@ struct Demo: AsyncParsableCommand {
             )
         }
         lines += [
+            "",
+            "# a nonce of the service, a login with it, and its token judged twice: accepted, then 401 nonce_used",
+            "nonce=$(curl -sS -X POST http://\(service)/nonces | cut -d'\"' -f4)",
+            "token=$(curl -sS \(issuerBase)/tokens -d \"{\\\"nonce\\\":\\\"$nonce\\\"}\" | cut -d'\"' -f4)",
+            "for time in first second; do curl -sS -w '\\n%{http_code}\\n' -H 'Content-Type: application/json' "
+                + "http://\(service)/verify -d \"{\\\"id_token\\\":\\\"$token\\\",\\\"issued_nonce\\\":true}\"; done",
             "",
             "# mint a token of your own, rotate the issuer's keys, look at the keys",
             "curl -sS -X POST \(issuerBase)/tokens -d '{\"nonce\":\"abc\",\"email\":\"a@example.com\"}'",

@@ -134,6 +134,18 @@ def check_demo() -> str:
     return f"{len(outcomes)} requests answered as promised"
 
 
+def check_nonces() -> str:
+    with running("nonces") as nonces:
+        if nonces.process.wait(START_SECONDS) not in (0, -signal.SIGTERM):
+            raise Failure(f"exit code {nonces.process.returncode}:\n{nonces.output()[-2000:]}")
+        nonces.reader.join(STOP_SECONDS)
+        accepted = nonces.output().count('{"authentication_token"')
+        used = nonces.output().count('"code":"nonce_used"')
+        if (accepted, used) != (1, 1):
+            raise Failure(f"{accepted} accepted, {used} refused as used:\n{nonces.output()[-2000:]}")
+    return "a nonce of the service is accepted once"
+
+
 def check_example() -> str:
     with running("example") as example:
         if example.process.wait(START_SECONDS) not in (0, -signal.SIGTERM):
@@ -167,7 +179,9 @@ def check_tls() -> str:
     return "a caller with a certificate is served, one without is not"
 
 
-CHECKS = {"demo": check_demo, "example": check_example, "serve": check_serve, "tls": check_tls}
+CHECKS = {
+    "demo": check_demo, "example": check_example, "nonces": check_nonces, "serve": check_serve, "tls": check_tls,
+}
 
 
 def unknown_commands(readme: str) -> list[str]:

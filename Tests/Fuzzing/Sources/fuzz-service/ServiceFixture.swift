@@ -59,7 +59,8 @@ final class ServiceFixture {
         driver.advance(by: .seconds(30))
         guard driver.closed != nil else { fatalError("a connection outlives every deadline") }
         // Answers to HEAD look like others cut short.
-        let asksForHeads = request.split(separator: UInt8(ascii: " ")).contains { $0.suffix(4) == Array("HEAD".utf8)[...] }
+        let words = request.split(separator: UInt8(ascii: " "))
+        let asksForHeads = words.contains { $0.suffix(4) == Array("HEAD".utf8)[...] }
         if !asksForHeads { check(driver, knowsToken: input.contains(Self.tokenMark)) }
     }
 

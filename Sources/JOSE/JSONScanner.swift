@@ -53,19 +53,24 @@ enum JSONScanner {
 
     /// Skips bytes that stand for themselves; may stop early, never late.
     ///
-    /// Most strings are short, so the first bytes are looked at eight at a time, and those of a long one 32 at a time.
+    /// Most strings are short, so the first bytes are looked at sixteen at a time, and those of a long one 32 at a time.
     @inline(__always)
     private static func skipPlain(_ bytes: Span<UInt8>, from start: Int) -> Int {
         // Both are from 0 to `bytes.count`, so no difference or sum below overflows.
         let count = bytes.count
         var offset = start
-        while count &- offset >= 8 {
-            let marks = bytes.word(at: offset).specialBytes
-            // The lowest mark is exact; the bytes below it are plain.
-            if marks != 0 { return offset &+ marks.trailingZeroBitCount / 8 }
-            offset &+= 8
+        while count &- offset >= 16 {
+            let marks = bytes.vector16(at: offset).specialBytes
+            if marks[0] != 0 { return offset &+ marks[0].trailingZeroBitCount / 8 }
+            if marks[1] != 0 { return offset &+ 8 &+ marks[1].trailingZeroBitCount / 8 }
+            offset &+= 16
             guard offset &- start == 16 else { continue }
             while count &- offset >= 32, !bytes.hasSpecialBytes(in32At: offset) { offset &+= 32 }
+        }
+        if count &- offset >= 8 {
+            let marks = bytes.word(at: offset).specialBytes
+            // The lowest mark is exact; the bytes below it are plain.
+            return offset &+ (marks == 0 ? 8 : marks.trailingZeroBitCount / 8)
         }
         return offset
     }

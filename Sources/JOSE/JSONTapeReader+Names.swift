@@ -1,23 +1,24 @@
 extension JSONTapeReader {
-    /// Whether the name at `node`, the newest of `frame`, was there before; notes it in the filter.
+    /// Whether the newest name of `frame`, the last node on the tape, was there before; notes it in the filter.
     ///
     /// Names are compared after escape decoding: `"\u0061lg"` repeats `"alg"`.
     @inline(__always)
     static func isRepeated(
-        _ node: Int,
+        _ name: Range<Int>,
+        isEscaped: Bool,
         in frame: inout JSONFrame,
         _ bytes: Span<UInt8>,
         _ tape: borrowing Tape
     ) -> Bool {
         let mayRepeat: Bool
-        if tape[node].isEscaped {
+        if isEscaped {
             frame.hasEscapedName = true
             mayRepeat = true
         } else {
             // While no name is escaped, a clear bit proves the name new and spares the search.
-            mayRepeat = frame.nameFilter.insert(hash(bytes, tape[node].range)) || frame.hasEscapedName
+            mayRepeat = frame.nameFilter.insert(hash(bytes, name)) || frame.hasEscapedName
         }
-        return mayRepeat && isAmong(node, from: frame.node + 1, bytes, tape)
+        return mayRepeat && isAmong(tape.count - 1, from: frame.node + 1, bytes, tape)
     }
 
     /// Whether the name at `node` equals one of those before it, of which the first stands at `first`.

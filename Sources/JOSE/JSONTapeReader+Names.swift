@@ -45,20 +45,9 @@ extension JSONTapeReader {
             mix ^= bytes.word(at: range.lowerBound)
             mix = mix &* 0x9E37_79B9_7F4A_7C15 ^ bytes.word(at: range.upperBound - 8)
         } else {
-            mix ^= shortWord(bytes, range) << 3
+            mix ^= bytes.shortWord(range) << 3
         }
         return mix &* 0x9E37_79B9_7F4A_7C15
-    }
-
-    /// Fewer than eight bytes as one word, the first lowest and zeros above them: the same value wherever they stand.
-    @inline(__always)
-    private static func shortWord(_ bytes: Span<UInt8>, _ range: Range<Int>) -> UInt64 {
-        if bytes.count - range.lowerBound >= 8 {
-            return bytes.word(at: range.lowerBound) & (1 << UInt64(8 * range.count) - 1)
-        }
-        var word: UInt64 = 0
-        for (position, offset) in range.enumerated() { word |= UInt64(bytes[offset]) << UInt64(8 * position) }
-        return word
     }
 
     private static func names(

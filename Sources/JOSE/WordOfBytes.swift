@@ -85,6 +85,15 @@ extension Span<UInt8> {
         unsafe UInt64(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 
+    /// Fewer than eight bytes as one word, the first lowest and zeros above them: the same value wherever they stand.
+    @inline(__always)
+    func shortWord(_ range: Range<Int>) -> UInt64 {
+        if count - range.lowerBound >= 8 { return word(at: range.lowerBound) & (1 << UInt64(8 * range.count) - 1) }
+        var word: UInt64 = 0
+        for (position, offset) in range.enumerated() { word |= UInt64(self[offset]) << UInt64(8 * position) }
+        return word
+    }
+
     /// The sixteen bytes from `offset` on, the first one lowest.
     @inline(__always)
     func word16(at offset: Int) -> UInt128 {

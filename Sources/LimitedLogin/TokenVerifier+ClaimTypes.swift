@@ -10,8 +10,8 @@ extension TokenVerifier {
         _ buffers: inout TokenBuffers
     ) throws(TokenRejection) -> Int {
         guard let node else { throw .missingClaim(claim) }
-        guard buffers.payloadDocument.isString(node) else { throw .malformedClaim(claim, .wrongType) }
-        guard !buffers.payloadDocument.range(node).isEmpty else { throw .malformedClaim(claim, .empty) }
+        guard let range = buffers.payloadDocument.stringRange(node) else { throw .malformedClaim(claim, .wrongType) }
+        guard !range.isEmpty else { throw .malformedClaim(claim, .empty) }
         return node
     }
 
@@ -22,7 +22,7 @@ extension TokenVerifier {
         _ buffers: inout TokenBuffers
     ) throws(TokenRejection) -> NumericDate {
         guard let node else { throw .missingClaim(claim) }
-        guard buffers.payloadDocument.kind(node) == .number else { throw .malformedClaim(claim, .wrongType) }
+        guard buffers.payloadDocument.isNumber(node) else { throw .malformedClaim(claim, .wrongType) }
         guard let date = NumericDate(node, in: buffers) else { throw .malformedClaim(claim, .outOfRange) }
         return date
     }

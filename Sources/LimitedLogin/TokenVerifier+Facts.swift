@@ -13,26 +13,26 @@ extension TokenVerifier {
         var claims = VerifiedClaims(issuedAt: times.issuedAt, expiresAt: times.expiresAt)
         claims.tracking = tracking
         // All of these were found to be strings above.
-        claims.issuer = buffers.text(payload.issuer) ?? 0..<0
+        claims.issuer = buffers.text(payload[.issuer]) ?? 0..<0
         claims.audience = buffers.text(try? audienceNode(payload, &buffers)) ?? 0..<0
-        claims.subject = buffers.text(payload.subject) ?? 0..<0
-        claims.tokenID = buffers.text(payload.tokenID) ?? 0..<0
-        claims.nonce = buffers.text(payload.nonce)
+        claims.subject = buffers.text(payload[.subject]) ?? 0..<0
+        claims.tokenID = buffers.text(payload[.tokenID]) ?? 0..<0
+        claims.nonce = buffers.text(payload[.nonce])
         if let keyID = header.keyID { claims.keyID = buffers.headerDocument.range(keyID) }
 
-        claims.name = buffers.text(payload.name)
-        claims.firstName = buffers.text(payload.givenName)
-        claims.middleName = buffers.text(payload.middleName)
-        claims.lastName = buffers.text(payload.familyName)
-        claims.imageURL = buffers.text(payload.picture)
-        claims.email = buffers.text(payload.email)
-        claims.linkURL = buffers.text(payload.userLink)
-        claims.gender = buffers.text(payload.userGender)
-        claims.birthday = buffers.birthday(payload.userBirthday)
-        claims.ageRange = buffers.ageRange(payload.userAgeRange)
-        claims.hometown = buffers.place(payload.userHometown)
-        claims.location = buffers.place(payload.userLocation)
-        if let friends = payload.userFriends, buffers.isArrayOfStrings(friends) {
+        claims.name = buffers.text(payload[.name])
+        claims.firstName = buffers.text(payload[.givenName])
+        claims.middleName = buffers.text(payload[.middleName])
+        claims.lastName = buffers.text(payload[.familyName])
+        claims.imageURL = buffers.text(payload[.picture])
+        claims.email = buffers.text(payload[.email])
+        claims.linkURL = buffers.text(payload[.userLink])
+        claims.gender = buffers.text(payload[.userGender])
+        claims.birthday = buffers.birthday(payload[.userBirthday])
+        claims.ageRange = buffers.ageRange(payload[.userAgeRange])
+        claims.hometown = buffers.place(payload[.userHometown])
+        claims.location = buffers.place(payload[.userLocation])
+        if let friends = payload[.userFriends], buffers.isArrayOfStrings(friends) {
             claims.friendsNode = friends
             claims.friendIDs = buffers.payloadDocument.range(friends)
         }
@@ -66,20 +66,20 @@ extension TokenVerifier {
 extension TokenBuffers {
     /// The text of a string; nil for what is no string.
     fileprivate func text(_ node: Int?) -> Range<Int>? {
-        guard let node, payloadDocument.isString(node) else { return nil }
-        return payloadDocument.range(node)
+        guard let node else { return nil }
+        return payloadDocument.stringRange(node)
     }
 
     fileprivate mutating func birthday(_ node: Int?) -> Birthday? {
-        guard let node, payloadDocument.isString(node) else { return nil }
-        guard payloadDocument.isEscaped(node) else { return Birthday(payload.span, payloadDocument.range(node)) }
+        guard let node, let range = payloadDocument.stringRange(node) else { return nil }
+        guard payloadDocument.isEscaped(node) else { return Birthday(payload.span, range) }
         decodeToScratch(node)
         return Birthday(scratch.span, 0..<scratch.count)
     }
 
     /// `{"min": number, "max": number}`; a member of the wrong type drops the whole.
     fileprivate func ageRange(_ node: Int?) -> AgeRange? {
-        guard let node, payloadDocument.kind(node) == .object else { return nil }
+        guard let node, payloadDocument.isObject(node) else { return nil }
         var minimum: Int?
         var maximum: Int?
         if let bound = member("min", of: node) {
@@ -95,7 +95,7 @@ extension TokenBuffers {
 
     /// `{"id": string, "name": string}`; a place without both is none.
     fileprivate func place(_ node: Int?) -> VerifiedClaims.Place? {
-        guard let node, payloadDocument.kind(node) == .object,
+        guard let node, payloadDocument.isObject(node),
             let id = text(member("id", of: node)),
             let name = text(member("name", of: node))
         else { return nil }

@@ -76,6 +76,22 @@ struct JSONStringReader {
 
 /// The text of a JSON string, apart from any document.
 package enum JSONText {
+    /// Whether every byte stands for itself in a JSON string: ASCII without control characters, `"` and `\`.
+    package static func isPlain(_ bytes: Span<UInt8>) -> Bool {
+        var offset = 0
+        while bytes.count - offset >= 16 {
+            let marks = bytes.vector16(at: offset).specialBytes
+            if marks[0] | marks[1] != 0 { return false }
+            offset += 16
+        }
+        while offset < bytes.count {
+            let byte = bytes[offset]
+            if byte < 0x20 || byte >= 0x80 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return false }
+            offset += 1
+        }
+        return true
+    }
+
     /// The value of a string the parser accepted, given what stands between its quotes.
     package static func value(_ bytes: Span<UInt8>, _ range: Range<Int>) -> String {
         var value: [UInt8] = []

@@ -110,17 +110,20 @@ package enum VerifyAnswer {
         bytes.append(",\"birthday\":\"")
         switch birthday {
         case .date(let year, let month, let day):
-            digits(year, 4, &bytes)
+            twoDigits(year / 100, &bytes)
+            twoDigits(year, &bytes)
             bytes.append(UInt8(ascii: "-"))
-            digits(month, 2, &bytes)
+            twoDigits(month, &bytes)
             bytes.append(UInt8(ascii: "-"))
-            digits(day, 2, &bytes)
+            twoDigits(day, &bytes)
         case .dayOfYear(let month, let day):
             bytes.append("0000-")
-            digits(month, 2, &bytes)
+            twoDigits(month, &bytes)
             bytes.append(UInt8(ascii: "-"))
-            digits(day, 2, &bytes)
-        case .year(let year): digits(year, 4, &bytes)
+            twoDigits(day, &bytes)
+        case .year(let year):
+            twoDigits(year / 100, &bytes)
+            twoDigits(year, &bytes)
         }
         bytes.append(UInt8(ascii: "\""))
     }
@@ -152,6 +155,8 @@ package enum VerifyAnswer {
         bytes.append("\"}")
     }
 
+    /// In place at each of its calls: a few stores write the constant then, where a call would copy it.
+    @inline(__always)
     private static func text(
         _ opening: StaticString,
         _ range: Range<Int>?,
@@ -174,13 +179,10 @@ package enum VerifyAnswer {
         }
     }
 
-    private static func digits(_ value: Int, _ count: Int, _ bytes: inout OutputSpan<UInt8>) {
-        var divisor = 1
-        for _ in 1..<count { divisor *= 10 }
-        while divisor > 0 {
-            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / divisor % 10))
-            divisor /= 10
-        }
+    /// The last two digits of a number that is not negative.
+    private static func twoDigits(_ value: Int, _ bytes: inout OutputSpan<UInt8>) {
+        bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / 10 % 10))
+        bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10))
     }
 
     private static func writePermissions(_ permissions: PermissionSet, _ bytes: inout OutputSpan<UInt8>) {

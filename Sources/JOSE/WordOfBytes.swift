@@ -48,6 +48,15 @@ extension SIMD16<UInt8> {
     }
 }
 
+extension SIMD2<UInt64> {
+    /// The number of bytes before the first mark, at most sixteen.
+    @inline(__always)
+    var unmarkedCount: Int {
+        if self[0] != 0 { return UInt64(littleEndian: self[0]).trailingZeroBitCount / 8 }
+        return 8 + UInt64(littleEndian: self[1]).trailingZeroBitCount / 8
+    }
+}
+
 extension Span<UInt8> {
     /// Whether one of the 32 bytes from `offset` on is among `specialBytes`.
     @inline(__always)

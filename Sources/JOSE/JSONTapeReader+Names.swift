@@ -57,12 +57,7 @@ extension JSONTapeReader {
     ) -> Bool {
         let (leftRange, rightRange) = (left.range, right.range)
         if !left.isEscaped && !right.isEscaped {
-            guard leftRange.count == rightRange.count else { return false }
-            for distance in 0..<leftRange.count
-            where bytes[leftRange.lowerBound + distance] != bytes[rightRange.lowerBound + distance] {
-                return false
-            }
-            return true
+            return bytes.areEqual(leftRange, to: bytes.extracting(rightRange))
         }
         var leftReader = JSONStringReader(leftRange)
         var rightReader = JSONStringReader(rightRange)

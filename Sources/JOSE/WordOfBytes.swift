@@ -128,7 +128,11 @@ extension Span<UInt8> {
     func firstOffset(of byte: UInt8, from start: Int) -> Int {
         var offset = start
         let sought = SIMD32<UInt8>(repeating: byte)
-        while count - offset >= 32, !(vector(at: offset) .== sought).isAnySet { offset += 32 }
+        while count - offset >= 64 {
+            let isFound = (vector(at: offset) .== sought) .| (vector(at: offset + 32) .== sought)
+            if isFound.isAnySet { break }
+            offset += 64
+        }
         while count - offset >= 8 {
             let marks = word(at: offset).bytesEqual(to: byte)
             if marks != 0 { return offset + marks.trailingZeroBitCount / 8 }

@@ -57,11 +57,9 @@ extension TokenBuffers {
     mutating func isShortASCII(_ node: Int) -> Bool {
         if payloadDocument.isEscaped(node) {
             decodeToScratch(node)
-            return scratch.count <= VerificationLimits.subjectByteCount && scratch.allSatisfy { $0 < 0x80 }
+            return scratch.count <= VerificationLimits.subjectByteCount && scratch.span.isASCII(0..<scratch.count)
         }
         let range = payloadDocument.range(node)
-        guard range.count <= VerificationLimits.subjectByteCount else { return false }
-        for offset in range where payload[offset] >= 0x80 { return false }
-        return true
+        return range.count <= VerificationLimits.subjectByteCount && payload.span.isASCII(range)
     }
 }

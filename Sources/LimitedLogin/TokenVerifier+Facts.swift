@@ -80,13 +80,14 @@ extension TokenBuffers {
     /// `{"min": number, "max": number}`; a member of the wrong type drops the whole.
     fileprivate func ageRange(_ node: Int?) -> AgeRange? {
         guard let node, payloadDocument.isObject(node) else { return nil }
+        let bounds = members(Self.bounds, of: node)
         var minimum: Int?
         var maximum: Int?
-        if let bound = member("min", of: node) {
+        if let bound = bounds.first {
             guard let value = payloadDocument.integer(bound, in: payload.span) else { return nil }
             minimum = Int(value)
         }
-        if let bound = member("max", of: node) {
+        if let bound = bounds.second {
             guard let value = payloadDocument.integer(bound, in: payload.span) else { return nil }
             maximum = Int(value)
         }
@@ -95,11 +96,22 @@ extension TokenBuffers {
 
     /// `{"id": string, "name": string}`; a place without both is none.
     fileprivate func place(_ node: Int?) -> VerifiedClaims.Place? {
-        guard let node, payloadDocument.isObject(node),
-            let id = text(member("id", of: node)),
-            let name = text(member("name", of: node))
-        else { return nil }
+        guard let node, payloadDocument.isObject(node) else { return nil }
+        let parts = members(Self.placeParts, of: node)
+        guard let id = text(parts.first), let name = text(parts.second) else { return nil }
         return VerifiedClaims.Place(id: id, name: name)
+    }
+
+    private static let bounds = JSONNameTable(["min", "max"])
+    private static let placeParts = JSONNameTable(["id", "name"])
+
+    /// The values of an object's members with the two names of the table.
+    private func members(_ names: JSONNameTable, of node: Int) -> (first: Int?, second: Int?) {
+        // Zero is the root's node, so none of a member's value.
+        var nodes = InlineArray<2, UInt32>(repeating: 0)
+        var span = nodes.mutableSpan
+        payloadDocument.findMembers(of: node, named: names, in: payload.span, nodes: &span)
+        return (nodes[0] == 0 ? nil : Int(nodes[0]), nodes[1] == 0 ? nil : Int(nodes[1]))
     }
 
     fileprivate func isArrayOfStrings(_ node: Int) -> Bool {

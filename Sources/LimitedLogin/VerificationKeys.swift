@@ -32,7 +32,7 @@ public final class VerificationKeys {
     ///
     /// The ID is never more than the name looked up here: no path, query or address is made from it.
     func key(withID keyID: [UInt8]) -> RSAPublicKey? {
-        for entry in entries where entry.keyID == keyID { return entry.key }
+        for entry in entries where keyID.span.areEqual(0..<keyID.count, to: entry.keyID.span) { return entry.key }
         return nil
     }
 }

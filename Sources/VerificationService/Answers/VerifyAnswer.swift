@@ -185,32 +185,35 @@ package enum VerifyAnswer {
         bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10))
     }
 
+    /// In the order of `Permission`.
     private static func writePermissions(_ permissions: PermissionSet, _ bytes: inout OutputSpan<UInt8>) {
         bytes.append(UInt8(ascii: "["))
-        var isFirst = true
-        for permission in Permission.allCases where permissions.contains(PermissionSet(permission)) {
-            if !isFirst { bytes.append(UInt8(ascii: ",")) }
-            isFirst = false
-            bytes.append(quoted(permission))
-        }
+        let start = bytes.count
+        name(.publicProfile, "\"public_profile\",", permissions, &bytes)
+        name(.email, "\"email\",", permissions, &bytes)
+        name(.gamingProfile, "\"gaming_profile\",", permissions, &bytes)
+        name(.gamingUserPicture, "\"gaming_user_picture\",", permissions, &bytes)
+        name(.userAgeRange, "\"user_age_range\",", permissions, &bytes)
+        name(.userBirthday, "\"user_birthday\",", permissions, &bytes)
+        name(.userFriends, "\"user_friends\",", permissions, &bytes)
+        name(.userGender, "\"user_gender\",", permissions, &bytes)
+        name(.userHometown, "\"user_hometown\",", permissions, &bytes)
+        name(.userLink, "\"user_link\",", permissions, &bytes)
+        name(.userLocation, "\"user_location\",", permissions, &bytes)
+        name(.userMessengerContact, "\"user_messenger_contact\",", permissions, &bytes)
+        // The comma behind the last.
+        if bytes.count > start { _ = bytes.removeLast() }
         bytes.append(UInt8(ascii: "]"))
     }
 
-    /// The permission's name with its quotes, as a constant that needs no string.
-    private static func quoted(_ permission: Permission) -> StaticString {
-        switch permission {
-        case .publicProfile: "\"public_profile\""
-        case .email: "\"email\""
-        case .gamingProfile: "\"gaming_profile\""
-        case .gamingUserPicture: "\"gaming_user_picture\""
-        case .userAgeRange: "\"user_age_range\""
-        case .userBirthday: "\"user_birthday\""
-        case .userFriends: "\"user_friends\""
-        case .userGender: "\"user_gender\""
-        case .userHometown: "\"user_hometown\""
-        case .userLink: "\"user_link\""
-        case .userLocation: "\"user_location\""
-        case .userMessengerContact: "\"user_messenger_contact\""
-        }
+    /// In place at each of its calls, as above.
+    @inline(__always)
+    private static func name(
+        _ permission: Permission,
+        _ text: StaticString,
+        _ permissions: PermissionSet,
+        _ bytes: inout OutputSpan<UInt8>
+    ) {
+        if permissions.contains(PermissionSet(permission)) { bytes.append(text) }
     }
 }

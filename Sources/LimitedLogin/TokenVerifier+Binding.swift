@@ -10,7 +10,7 @@ extension TokenVerifier {
         _ buffers: inout TokenBuffers
     ) throws(TokenRejection) {
         // Whatever the binding, a nonce that is there is a string (OpenID Connect Core section 2).
-        if let nonce = payload.nonce, !buffers.payloadDocument.isString(nonce) {
+        if let nonce = payload[.nonce], !buffers.payloadDocument.isString(nonce) {
             throw .malformedClaim(.nonce, .wrongType)
         }
         switch binding {
@@ -26,7 +26,7 @@ extension TokenVerifier {
         _ expected: Span<UInt8>,
         _ buffers: inout TokenBuffers
     ) throws(TokenRejection) {
-        guard let nonce = payload.nonce else { throw .missingClaim(.nonce) }
+        guard let nonce = payload[.nonce] else { throw .missingClaim(.nonce) }
         if isEqual(nonce, expected, &buffers) { return }
         let isHashed = buffers.sha256?.digest(of: expected).map { digest in
             isEqual(nonce, digest.hexadecimalBytes.span, &buffers)
@@ -39,7 +39,7 @@ extension TokenVerifier {
         _ raw: Span<UInt8>,
         _ buffers: inout TokenBuffers
     ) throws(TokenRejection) {
-        guard let nonce = payload.nonce else { throw .missingClaim(.nonce) }
+        guard let nonce = payload[.nonce] else { throw .missingClaim(.nonce) }
         guard let digest = buffers.sha256?.digest(of: raw) else { throw .keysUnavailable }
         let expected = digest.hexadecimalBytes
         if isEqual(nonce, expected.span, &buffers) { return }
@@ -52,7 +52,7 @@ extension TokenVerifier {
         _ expected: Span<UInt8>,
         _ buffers: inout TokenBuffers
     ) throws(TokenRejection) {
-        guard let subject = payload.subject, isEqual(subject, expected, &buffers) else { throw .subjectMismatch }
+        guard let subject = payload[.subject], isEqual(subject, expected, &buffers) else { throw .subjectMismatch }
     }
 
     /// Whether a payload's string has exactly this value, compared in constant time: the nonce is a secret

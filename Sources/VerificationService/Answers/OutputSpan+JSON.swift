@@ -1,3 +1,5 @@
+internal import JOSE
+
 /// Writing JSON (RFC 8259) into memory that was reserved for all of it: a constant costs a few stores.
 ///
 /// What does not fit stops the process before a byte is written outside, as every append to an `OutputSpan` does;
@@ -32,6 +34,11 @@ extension OutputSpan where Element == UInt8 {
     /// Appends UTF-8 text as a JSON string with its quotes; control characters, `"` and `\` are escaped (section 7).
     mutating func appendString(_ text: Span<UInt8>) {
         append(UInt8(ascii: "\""))
+        if JSONText.isPlain(text) {
+            append(text, 0..<text.count)
+            append(UInt8(ascii: "\""))
+            return
+        }
         for index in text.indices {
             let byte = text[index]
             if byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {

@@ -111,8 +111,8 @@ let package = Package(
         .testTarget(
             name: "VerificationServiceTests",
             dependencies: [
-                "VerificationService", "LimitedLogin", "KeySets", "ReplayStores", "HTTP1", "Networking", "JOSE", "StandInIssuer",
-                "TestSupport",
+                "VerificationService", "LimitedLogin", "KeySets", "ReplayStores", "HTTP1", "Networking", "JOSE",
+                "StandInIssuer", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict

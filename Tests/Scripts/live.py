@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import secrets
 import subprocess
 import tempfile
 import threading
@@ -108,7 +109,7 @@ class Issuer(Process):
 
 
 class Service(Process):
-    """`limited-login serve` on free ports, gateway routes and one caller, `backend`, with its key."""
+    """`limited-login serve` on free ports, gateway routes, nonces and one caller, `backend`, with its key."""
 
     key = "a-key-for-these-tests"
 
@@ -116,11 +117,13 @@ class Service(Process):
         self.folder = tempfile.TemporaryDirectory(prefix="limited-login-")
         clients = pathlib.Path(self.folder.name) / "clients"
         clients.write_text(f"backend {hashlib.sha256(self.key.encode()).hexdigest()}\n")
+        nonce_secret = pathlib.Path(self.folder.name) / "nonce-secret"
+        nonce_secret.write_text(secrets.token_hex(32) + "\n")
         environment = {
             "LIMITED_LOGIN_APP_IDS": APP_ID, "LIMITED_LOGIN_JWKS_URLS": jwks_url,
             "LIMITED_LOGIN_LISTEN": "127.0.0.1:0", "LIMITED_LOGIN_ADMIN_LISTEN": "127.0.0.1:0",
             "LIMITED_LOGIN_LOG_FORMAT": "json", "LIMITED_LOGIN_GATEWAY": "enabled",
-            "LIMITED_LOGIN_CLIENT_KEYS_FILE": str(clients),
+            "LIMITED_LOGIN_CLIENT_KEYS_FILE": str(clients), "LIMITED_LOGIN_NONCE_SECRET_FILE": str(nonce_secret),
         }
         environment |= {f"LIMITED_LOGIN_{name.upper()}": value for name, value in settings.items()}
         super().__init__([program, "serve"], {name: value for name, value in environment.items() if value is not None})

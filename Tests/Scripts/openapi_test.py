@@ -121,8 +121,8 @@ USE = """
 import sys
 from limited_login_client import AuthenticatedClient
 from limited_login_client.api.service import get_livez
-from limited_login_client.api.tokens import introspect, verify
-from limited_login_client.models import IntrospectRequest, Problem, VerifyByNonce
+from limited_login_client.api.tokens import introspect, issue_nonce, verify
+from limited_login_client.models import IntrospectRequest, NonceRequest, Problem, VerifyByNonce
 
 url, key, good, expired = sys.argv[1:]
 client = AuthenticatedClient(base_url=url, token=key)
@@ -132,10 +132,12 @@ assert accepted.authentication_token.expires_at > accepted.authentication_token.
 refused = verify.sync_detailed(client=client, body=VerifyByNonce(id_token=expired, nonce="n-1"))
 assert refused.status_code == 401 and isinstance(refused.parsed, Problem), refused
 assert refused.parsed.code == "expired", refused.parsed
+issued = issue_nonce.sync(client=client, body=NonceRequest(expires_in=60))
+assert len(issued.nonce) == 60 and issued.expires_at - issued.issued_at == 60, issued
 assert introspect.sync(client=client, body=IntrospectRequest(token=good)).active is True
 assert introspect.sync(client=client, body=IntrospectRequest(token=expired)).active is False
 assert get_livez.sync_detailed(client=client).status_code == 200
-print("accepts, refuses, introspects")
+print("accepts, refuses, issues a nonce, introspects")
 """
 
 

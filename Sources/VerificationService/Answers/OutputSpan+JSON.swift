@@ -50,12 +50,23 @@ extension OutputSpan where Element == UInt8 {
         append(UInt8(ascii: "\""))
     }
 
-    /// Appends `\u00` and two hexadecimal digits: an escape for every byte below 0x80.
+    /// Appends the short escape where the byte has one, else `\u00` and two hexadecimal digits.
     private mutating func appendEscape(of byte: UInt8) {
-        append("\\u00")
-        for value in [byte >> 4, byte & 0x0F] {
-            append(value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10)
+        switch byte {
+        case UInt8(ascii: "\""): append("\\\"")
+        case UInt8(ascii: "\\"): append("\\\\")
+        case 0x0A: append("\\n")
+        case 0x0D: append("\\r")
+        case 0x09: append("\\t")
+        default:
+            append("\\u00")
+            append(Self.hexadecimal(byte >> 4))
+            append(Self.hexadecimal(byte & 0x0F))
         }
+    }
+
+    private static func hexadecimal(_ digit: UInt8) -> UInt8 {
+        digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
     }
 
     /// Appends a whole number in decimal.

@@ -81,7 +81,10 @@ struct NonceLifeTests {
     func oneReplica() throws {
         let replicas = try Replicas(1)
         for _ in 0..<5 {
-            #expect(try Self.race(replicas, replicas.use(replicas.nonce())) == ["": 1, "nonce_used": 199])
+            let outcomes = try Self.race(replicas, replicas.use(replicas.nonce()))
+            #expect(outcomes[""] == 1)
+            // A slow machine sheds load; who was shed was not told yes.
+            #expect(outcomes["nonce_used", default: 0] + outcomes["overloaded", default: 0] == 199)
         }
     }
 
@@ -94,7 +97,9 @@ struct NonceLifeTests {
         let replicas = try Replicas(2, environment: ["LIMITED_LOGIN_REPLAY_STORE": "redis://127.0.0.1:\(redis.port)"])
         for round in 0..<5 {
             let request = try replicas.use(replicas.nonce(round % 2))
-            #expect(try Self.race(replicas, request) == ["": 1, "nonce_used": 199])
+            let outcomes = try Self.race(replicas, request)
+            #expect(outcomes[""] == 1)
+            #expect(outcomes["nonce_used", default: 0] + outcomes["overloaded", default: 0] == 199)
         }
         #expect(
             try replicas.services[0].get("/readyz?verbose").text.contains(

@@ -17,11 +17,19 @@ struct AnswerEnding: Sendable, CustomTestStringConvertible {
 
     static let all = [
         AnswerEnding("a length", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", isKept: true),
-        AnswerEnding("chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", isKept: true),
+        AnswerEnding(
+            "chunks",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+            isKept: true
+        ),
         AnswerEnding("no content", "HTTP/1.1 204 No Content\r\n\r\n", isKept: true),
         AnswerEnding("an interim answer before", "HTTP/1.1 103 E\r\n\r\nHTTP/1.1 204 N\r\n\r\n", isKept: true),
         AnswerEnding("an error with its length", "HTTP/1.1 400 Bad\r\nContent-Length: 2\r\n\r\nno", isKept: true),
-        AnswerEnding("an error in chunks", "HTTP/1.1 500 X\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", isKept: true),
+        AnswerEnding(
+            "an error in chunks",
+            "HTTP/1.1 500 X\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            isKept: true
+        ),
         AnswerEnding("keep-alive said aloud", "HTTP/1.1 204 N\r\nConnection: keep-alive\r\n\r\n", isKept: true),
         AnswerEnding("close", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"),
         AnswerEnding("close among others", "HTTP/1.1 204 N\r\nConnection: keep-alive, CLOSE\r\n\r\n"),
@@ -188,7 +196,10 @@ struct HTTPSClientSendTests {
         #expect(second.requests.last?.value(of: "connection") == "close")
     }
 
-    @Test("An error's body beyond the limit is cut off, however it is framed", arguments: ["Content-Length: 1073741824", ""])
+    @Test(
+        "An error's body beyond the limit is cut off, however it is framed",
+        arguments: ["Content-Length: 1073741824", ""]
+    )
     func hugeError(_ field: String) throws {
         let issuer = try ScriptedIssuer { _, peer in
             let piece = [UInt8](repeating: 0x78, count: 65_536)

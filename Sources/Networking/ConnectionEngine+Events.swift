@@ -100,6 +100,17 @@ extension ConnectionEngine {
         return visit(connection, .woken, now)
     }
 
+    /// The connection ends while its request is parked.
+    func abandonParked(_ connection: Connection) {
+        handler.didAbandon(
+            ParkedRequest(
+                connectionID: connection.id,
+                requestsBefore: connection.requestsServed,
+                slot: connection.slot
+            )
+        )
+    }
+
     /// The connection's ``Connection/deadline`` has come.
     package func deadlinePassed(_ connection: Connection, now: MonotonicInstant) -> Step {
         if connection.isWriting, now >= connection.writeDeadline { return .close(.writeStalled) }

@@ -73,7 +73,8 @@ package final class ConnectionEngine {
             connectionID: connection.id,
             requestsBefore: connection.requestsServed,
             isDraining: isDraining,
-            descriptor: connection.descriptor
+            descriptor: connection.descriptor,
+            slot: connection.slot
         )
     }
 

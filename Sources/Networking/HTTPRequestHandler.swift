@@ -4,6 +4,9 @@ package import HTTP1
 ///
 /// Every span is valid during the call alone: what must outlive it is copied.
 package protocol HTTPRequestHandler: AnyObject {
+    /// Called once, before any request: with this the handler's background work wakes a request it parked.
+    func attach(_ waker: RequestWaker)
+
     /// The head is complete and valid, the body not yet read.
     ///
     /// Answer at once where the head decides (404, 405, 413, 415, 401 …), or ask for the body. A request without a
@@ -44,11 +47,16 @@ package protocol HTTPRequestHandler: AnyObject {
     ///   - status: The status sent.
     ///   - context: That of the request's last call, `now` the present moment.
     func didRespond(status: UInt16, context: RequestContext)
+
+    /// The connection of a parked request is gone: nobody waits for its answer any more.
+    func didAbandon(_ request: ParkedRequest)
 }
 
 extension HTTPRequestHandler {
     package func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool { false }
     package func didRespond(status: UInt16, context: RequestContext) {}
+    package func attach(_ waker: RequestWaker) {}
+    package func didAbandon(_ request: ParkedRequest) {}
 }
 
 /// What to do after a request head.
@@ -66,8 +74,8 @@ package enum HeadDecision: Equatable, Sendable {
 package enum RequestDecision: Equatable, Sendable {
     /// `response` is the answer.
     case respond
-    /// The answer waits for something: call again when ``HTTPServer/wakeParked()`` is called, and at this moment at the
-    /// latest. On a visit that is ``RequestVisit/expired`` parking again is an error answered 503.
+    /// The answer waits for something: call again when ``HTTPServer/wakeParked()`` or ``RequestWaker/wake(_:)`` is
+    /// called, and at this moment at the latest. On a visit that is ``RequestVisit/expired`` parking again is an error answered 503.
     case park(until: MonotonicInstant)
 }
 
@@ -95,6 +103,8 @@ package struct RequestContext: Sendable {
     /// True once stopping has begun.
     package let isDraining: Bool
     let descriptor: Int32
+    /// The connection's place in its worker's table.
+    let slot: Int
 
     package init(
         firstByteAt: MonotonicInstant,
@@ -103,7 +113,8 @@ package struct RequestContext: Sendable {
         connectionID: UInt64,
         requestsBefore: Int,
         isDraining: Bool,
-        descriptor: Int32
+        descriptor: Int32,
+        slot: Int = -1
     ) {
         self.firstByteAt = firstByteAt
         self.now = now
@@ -112,6 +123,12 @@ package struct RequestContext: Sendable {
         self.requestsBefore = requestsBefore
         self.isDraining = isDraining
         self.descriptor = descriptor
+        self.slot = slot
+    }
+
+    /// The name of this request: what wakes it once it is parked.
+    package var request: ParkedRequest {
+        ParkedRequest(connectionID: connectionID, requestsBefore: requestsBefore, slot: slot)
     }
 
     /// The client's address; asks the system, so it costs a call. Nil where the client is gone or there is no socket.

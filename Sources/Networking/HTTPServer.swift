@@ -143,8 +143,7 @@ package final class HTTPServer: Sendable {
     /// Makes every worker visit its parked requests; may be called on any thread.
     package func wakeParked() {
         for handle in state.withLock({ $0.handles }) {
-            // One signal does for all calls until the worker looks.
-            if !handle.mustWakeParked.exchange(true, ordering: .acquiringAndReleasing) { handle.signal() }
+            handle.wakeParked()
         }
     }
 

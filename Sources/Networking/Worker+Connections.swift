@@ -194,6 +194,7 @@ extension Worker {
     /// Closes the socket (which takes it out of the epoll set) and forgets the connection.
     func close(_ connection: Connection, _ cause: ConnectionCloseCause) {
         guard connection.slot >= 0 else { return }
+        if connection.phase == .parked { engine.abandonParked(connection) }
         wheel.remove(connection.slot)
         engine.releaseBuffer(of: connection)
         table.remove(connection)

@@ -7,7 +7,9 @@ extension Worker {
     /// Reads what other threads ask for, and moves stopping forward.
     /// - Returns: False once the worker is done.
     func takeCommands() -> Bool {
-        if handle.mustWakeParked.exchange(false, ordering: .acquiringAndReleasing) { wakeParked() }
+        let commands = handle.takeCommands()
+        if commands.contains(.wakeParked) { wakeParked() }
+        if commands.contains(.wakeRequests) { wakeRequests() }
         if shared.isStoppingNow.load(ordering: .acquiring) { return false }
         if !isDraining {
             guard shared.isDraining.load(ordering: .acquiring) else { return true }
@@ -27,6 +29,16 @@ extension Worker {
     private func wakeParked() {
         now = MonotonicClock.now()
         for connection in table.all(in: .parked) where connection.slot >= 0 {
+            settle(connection, engine.wake(connection, now: now))
+        }
+    }
+
+    private func wakeRequests() {
+        now = MonotonicClock.now()
+        for request in handle.takeRequestsToWake() {
+            guard let connection = table.connection(at: request.slot), connection.id == request.connectionID,
+                connection.requestsServed == request.requestsBefore
+            else { continue }
             settle(connection, engine.wake(connection, now: now))
         }
     }

@@ -58,6 +58,7 @@ final class Worker {
         self.system = system
         self.tls = WorkerTLS(tls)
         engine = ConnectionEngine(limits: limits, worker: index, handler: handler)
+        handler.attach(RequestWaker(handle))
         now = MonotonicClock.now()
         drainedAt = now
         wheel = TimerWheel(now: now)

@@ -18,18 +18,57 @@ final class WorkerShared: Sendable {
     let isStoppingNow = Atomic<Bool>(false)
 }
 
+/// What other threads ask of a worker.
+struct WorkerCommand: OptionSet {
+    let rawValue: UInt8
+
+    static let wakeParked = WorkerCommand(rawValue: 1)
+    static let wakeRequests = WorkerCommand(rawValue: 2)
+}
+
 /// One worker as other threads see it.
 final class WorkerHandle: Sendable {
     /// An event descriptor that wakes the worker; it lives as long as this value.
     let wakeDescriptor: Int32
-    /// Set where the worker must visit its parked requests.
-    let mustWakeParked = Atomic<Bool>(false)
+    /// What the worker must do besides serving, as bits of ``WorkerCommand``; nearly always 0.
+    private let commands = Atomic<UInt8>(0)
+    /// The parked requests to be visited again by themselves.
+    private let requestsToWake = Locked<[ParkedRequest]>([])
     let counters = WorkerCounters()
     private let system: SystemCalls
 
     init(wakeDescriptor: Int32, system: SystemCalls) {
         self.wakeDescriptor = wakeDescriptor
         self.system = system
+    }
+
+    /// Has the worker visit all its parked requests.
+    func wakeParked() { give(.wakeParked) }
+
+    /// Has the worker visit this request again, if it is still parked then.
+    func wake(_ request: ParkedRequest) {
+        requestsToWake.withLock { $0.append(request) }
+        give(.wakeRequests)
+    }
+
+    /// One signal does for all commands of a kind until the worker looks.
+    private func give(_ command: WorkerCommand) {
+        let old = commands.bitwiseOr(command.rawValue, ordering: .acquiringAndReleasing).oldValue
+        if old & command.rawValue == 0 { signal() }
+    }
+
+    /// What was asked for since the last look; costs one look at memory where that is nothing.
+    func takeCommands() -> WorkerCommand {
+        guard commands.load(ordering: .relaxed) != 0 else { return [] }
+        return WorkerCommand(rawValue: commands.exchange(0, ordering: .acquiringAndReleasing))
+    }
+
+    /// The requests to be visited again, in the order they were named.
+    func takeRequestsToWake() -> [ParkedRequest] {
+        requestsToWake.withLock { requests in
+            defer { requests = [] }
+            return requests
+        }
     }
 
     /// Makes the worker's wait end at once.

@@ -33,6 +33,7 @@ let package = Package(
         .target(name: "HTTP1", swiftSettings: strict),
         .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL"], swiftSettings: strict),
         .target(name: "KeySets", dependencies: ["JOSE", "OpenSSL", "Networking"], swiftSettings: strict),
+        .target(name: "Graph", dependencies: ["JOSE", "OpenSSL", "Networking"], swiftSettings: strict),
         .target(
             name: "StandInIssuer",
             dependencies: ["JOSE", "OpenSSL", "HTTP1", "Networking"],
@@ -41,7 +42,7 @@ let package = Package(
         .target(
             name: "VerificationService",
             dependencies: [
-                "LimitedLogin", "KeySets", "HTTP1", "Networking", "JOSE", "OpenSSL",
+                "LimitedLogin", "KeySets", "Graph", "HTTP1", "Networking", "JOSE", "OpenSSL",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
@@ -51,7 +52,7 @@ let package = Package(
         .executableTarget(
             name: "limited-login",
             dependencies: [
-                "OpenSSL", "LimitedLogin", "KeySets", "HTTP1", "Networking", "JOSE", "VerificationService",
+                "OpenSSL", "LimitedLogin", "KeySets", "Graph", "HTTP1", "Networking", "JOSE", "VerificationService",
                 "StandInIssuer",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -97,9 +98,14 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "GraphTests",
+            dependencies: ["Graph", "OpenSSL", "Networking", "TestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "VerificationServiceTests",
             dependencies: [
-                "VerificationService", "LimitedLogin", "KeySets", "HTTP1", "Networking", "JOSE", "StandInIssuer",
+                "VerificationService", "LimitedLogin", "KeySets", "Graph", "HTTP1", "Networking", "JOSE", "StandInIssuer",
                 "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -144,6 +144,7 @@ final class ClientStream: @unchecked Sendable {
         switch error {
         case let error as HTTPSClientError: error
         case TLSError.truncated: .connectionClosed
+        case TLSError.system(let errno): .connectionFailed(reason: SocketError.sentence(for: errno))
         case let error as TLSError: .tls(reason: error.description)
         case let error as SocketError: .connectionFailed(reason: SocketError.sentence(for: error.errorNumber))
         default: .connectionFailed(reason: "for an unknown reason")

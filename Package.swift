@@ -105,7 +105,8 @@ let package = Package(
         .testTarget(
             name: "VerificationServiceTests",
             dependencies: [
-                "VerificationService", "LimitedLogin", "KeySets", "Graph", "HTTP1", "Networking", "JOSE", "StandInIssuer",
+                "VerificationService", "LimitedLogin", "KeySets", "Graph", "HTTP1", "Networking", "JOSE",
+                "StandInIssuer",
                 "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],

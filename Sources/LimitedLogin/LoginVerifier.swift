@@ -20,10 +20,16 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
     /// - Parameters:
     ///   - policy: what is accepted.
     ///   - keys: the keys of the policy's issuers: a `JWKSetCache` of the `KeySets` library, or a `JSONWebKeySet`.
+    ///   - nonces: issued the nonces of logins bound by ``TokenBinding/issuedNonce``; nil where none are.
     ///   - clock: the present in seconds since 1970, from a clock that is kept right. What is no such time (negative, or
     ///     not a number) lets no token pass: ``TokenRejection/keysUnavailable``.
-    public init(policy: VerificationPolicy, keys: Keys, clock: @escaping @Sendable () -> Double) {
-        verifier = TokenVerifier(policy: policy)
+    public init(
+        policy: VerificationPolicy,
+        keys: Keys,
+        nonces: NonceIssuer? = nil,
+        clock: @escaping @Sendable () -> Double
+    ) {
+        verifier = TokenVerifier(policy: policy, nonces: nonces)
         self.keys = keys
         self.clock = clock
     }

@@ -18,6 +18,11 @@ public struct NumericDate: Comparable, Hashable, Sendable {
         self.secondsSince1970 = Double(secondsSince1970)
     }
 
+    /// A moment in milliseconds, of which the lowest 48 bits count: up to the year 10889, and so always in range.
+    init(milliseconds: UInt64) {
+        secondsSince1970 = Double(milliseconds & 0xFFFF_FFFF_FFFF) / 1_000
+    }
+
     /// The whole seconds, rounded down.
     public var wholeSeconds: Int64 {
         // In range: the value is from 0 to 2⁵³.

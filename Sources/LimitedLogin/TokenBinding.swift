@@ -5,6 +5,9 @@ public enum TokenBinding: Equatable, Sendable {
     /// The `nonce` claim is the lower-case hexadecimal SHA-256 of this nonce: the scheme of clients that hand
     /// Facebook the hash and keep the nonce to themselves.
     case rawNonce(Nonce)
+    /// The `nonce` claim is one that the verifier's own ``NonceIssuer`` issued for this app, and its time is not over:
+    /// the proof of a login that began lately, once the nonce is kept from being used twice.
+    case issuedNonce
     /// The `sub` claim is exactly this user: a refresh of a session that already exists.
     ///
     /// SDK 18.1 and later refreshes tokens in the background with nonces the backend never saw. Such a binding
@@ -21,6 +24,7 @@ public enum TokenBinding: Equatable, Sendable {
 package enum BindingKind: Equatable, Sendable {
     case nonce
     case rawNonce
+    case issuedNonce
     case subject
     case unbound
 }

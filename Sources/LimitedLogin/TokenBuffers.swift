@@ -13,6 +13,8 @@ struct TokenBuffers: ~Copyable {
     var keyID: [UInt8] = []
     /// Room for one string that is spelt with escapes.
     var scratch: [UInt8] = []
+    /// The nonce of the token judged last, where it was to be an issued one and is.
+    var recognizedNonce: RecognizedNonce?
     var headerDocument = JSONDocument(limits: VerificationLimits.header)
     var payloadDocument = JSONDocument(limits: VerificationLimits.payload)
     /// Nil only if OpenSSL has no SHA-256 or no memory; then nothing can be verified.

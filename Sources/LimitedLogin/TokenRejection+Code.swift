@@ -37,6 +37,14 @@ extension TokenRejection {
         case tooOld = "too_old"
         /// The token belongs to another login.
         case nonceMismatch = "nonce_mismatch"
+        /// The token's nonce was not issued here for this app.
+        case nonceNotIssued = "nonce_not_issued"
+        /// The token's nonce was issued too long ago.
+        case nonceExpired = "nonce_expired"
+        /// The token's nonce was used before.
+        case nonceUsed = "nonce_used"
+        /// The token was accepted before.
+        case tokenReplayed = "token_replayed"
         /// The token belongs to another person.
         case subjectMismatch = "subject_mismatch"
         /// The login was not a Limited Login.
@@ -48,7 +56,7 @@ extension TokenRejection {
     /// The stable code.
     public var code: Code {
         switch self {
-        case .bindingRequired, .invalidSubject: .invalidRequest
+        case .bindingRequired, .invalidSubject, .noNonceIssuer: .invalidRequest
         case .invalidNonce: .invalidNonce
         case .unknownApp: .unknownApp
         case .malformedToken: .malformedToken
@@ -67,6 +75,10 @@ extension TokenRejection {
         case .notYetValid: .notYetValid
         case .tooOld: .tooOld
         case .nonceMismatch: .nonceMismatch
+        case .nonceNotIssued: .nonceNotIssued
+        case .nonceExpired: .nonceExpired
+        case .nonceUsed: .nonceUsed
+        case .tokenReplayed: .tokenReplayed
         case .subjectMismatch: .subjectMismatch
         case .trackingNotAllowed: .trackingNotAllowed
         }
@@ -83,7 +95,8 @@ extension TokenRejection {
         case .invalidAudience: .audience
         case .expired: .expiration
         case .tooOld: .issuedAt
-        case .nonceMismatch: .nonce
+        case .nonceMismatch, .nonceNotIssued, .nonceExpired, .nonceUsed: .nonce
+        case .tokenReplayed: .tokenID
         case .subjectMismatch: .subject
         case .trackingNotAllowed: .accessTokenHash
         default: nil
@@ -93,7 +106,7 @@ extension TokenRejection {
     /// The check that refused the token; the checks before it passed.
     public var check: VerificationCheck {
         switch self {
-        case .bindingRequired, .invalidNonce, .invalidSubject, .unknownApp: .expectation
+        case .bindingRequired, .invalidNonce, .invalidSubject, .noNonceIssuer, .unknownApp: .expectation
         case .malformedToken(let fault): fault.check
         case .notAnIDToken(.accessToken): .serialization
         case .notAnIDToken(.encrypted), .notAnIDToken(.nested), .notAnIDToken(.type): .type
@@ -106,7 +119,10 @@ extension TokenRejection {
         case .invalidIssuer: .issuer
         case .invalidAudience: .audience
         case .expired, .notYetValid, .tooOld: .times
-        case .nonceMismatch, .subjectMismatch: .binding
+        case .nonceMismatch, .nonceNotIssued, .nonceExpired, .subjectMismatch: .binding
+        // Known only after every check was passed; these are the ones they speak of.
+        case .nonceUsed: .binding
+        case .tokenReplayed: .identity
         case .trackingNotAllowed: .tracking
         }
     }

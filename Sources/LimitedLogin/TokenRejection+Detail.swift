@@ -3,9 +3,10 @@ extension TokenRejection: CustomStringConvertible {
     public var detail: String {
         switch self {
         case .bindingRequired:
-            "Give exactly one of nonce, raw_nonce or subject: without it the token proves nothing about this login."
+            "Give exactly one of nonce, raw_nonce, issued_nonce or subject: without it the token proves nothing about this login."
         case .invalidNonce: "The nonce given is empty or holds white space, so no login can have used it."
         case .invalidSubject: "The subject given is empty."
+        case .noNonceIssuer: "No nonces are issued here, so the token's cannot be one of them."
         case .unknownApp: "The app ID given is not one of the configured apps."
         case .malformedToken(let fault): fault.detail
         case .notAnIDToken(let kind): kind.detail
@@ -39,6 +40,11 @@ extension TokenRejection: CustomStringConvertible {
         case .tooOld(let date, let maximum, let now):
             "The token was issued \(Self.seconds(from: date, to: now)) ago; at most \(maximum) s are allowed."
         case .nonceMismatch(let fault): fault.detail
+        case .nonceNotIssued:
+            "The token's nonce was not issued here for this app: it belongs to a login begun elsewhere."
+        case .nonceExpired(let expiry): expiry.detail
+        case .nonceUsed: "The token's nonce was used before: every login needs a nonce of its own."
+        case .tokenReplayed(let evidence): evidence.detail
         case .subjectMismatch: "The token belongs to another person than the subject given."
         case .trackingNotAllowed:
             "The token came with an access token, so this was not a Limited Login; only that is allowed here."
@@ -125,6 +131,30 @@ extension TokenRejection.NonceFault {
             "The token's nonce is the SHA-256 of the nonce given: the client hashes it, so give it as raw_nonce."
         case .notHashed:
             "The token's nonce is the raw nonce itself, not its SHA-256: the client does not hash it, so give it as nonce."
+        }
+    }
+}
+
+extension TokenRejection.NonceExpiry {
+    fileprivate var detail: String {
+        switch self {
+        case .over(let date, let now):
+            "The token's nonce expired \(max(0, now.wholeSeconds - date.wholeSeconds)) s ago: begin the login anew, with a "
+                + "new nonce."
+        case .beyondMemory:
+            "The token's nonce was issued before the present memory of used nonces began (the service or its store was "
+                + "restarted), so it may have been used: begin the login anew, with a new nonce."
+        }
+    }
+}
+
+extension TokenRejection.ReplayEvidence {
+    fileprivate var detail: String {
+        switch self {
+        case .remembered: "The token was accepted before, and each is accepted once: have the app log in again."
+        case .beyondMemory:
+            "The token was issued before the present memory of accepted tokens began (the service or its store was "
+                + "restarted), so it may have been accepted before: have the app log in again."
         }
     }
 }

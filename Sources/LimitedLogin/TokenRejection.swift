@@ -8,6 +8,8 @@ public enum TokenRejection: Error, Equatable, Sendable {
     case invalidNonce
     /// The caller's subject is empty.
     case invalidSubject
+    /// The caller asks for a nonce that was issued here, and the verifier has no ``NonceIssuer``.
+    case noNonceIssuer
     /// The caller's app is not one of the policy's.
     case unknownApp
     /// These bytes are no token.
@@ -42,6 +44,14 @@ public enum TokenRejection: Error, Equatable, Sendable {
     case tooOld(issuedAt: NumericDate, maximumAgeSeconds: Int, now: NumericDate)
     /// The token belongs to another login.
     case nonceMismatch(NonceFault)
+    /// The token's nonce was not issued here, or for another app.
+    case nonceNotIssued
+    /// The token's nonce was issued here, but too long ago.
+    case nonceExpired(NonceExpiry)
+    /// The token's nonce was used before. Told by whoever remembers used nonces; a ``TokenVerifier`` does not.
+    case nonceUsed
+    /// The token was accepted before. Told by whoever remembers tokens; a ``TokenVerifier`` does not.
+    case tokenReplayed(ReplayEvidence)
     /// The token belongs to another person.
     case subjectMismatch
     /// The login was not a Limited Login, and the policy allows no other.
@@ -117,6 +127,22 @@ public enum TokenRejection: Error, Equatable, Sendable {
         case severalAudiences
         /// `azp` names another app than `aud`.
         case otherAuthorizedParty(String)
+    }
+
+    /// Why an issued nonce is no longer good.
+    public enum NonceExpiry: Equatable, Sendable {
+        /// Its time is over.
+        case over(at: NumericDate, now: NumericDate)
+        /// It is older than the memory of used nonces, so that nobody can know that it was not used.
+        case beyondMemory
+    }
+
+    /// How it is known that a token was accepted before.
+    public enum ReplayEvidence: Equatable, Sendable {
+        /// It is remembered.
+        case remembered
+        /// It is older than the memory of accepted tokens, so that nobody can know that it was not.
+        case beyondMemory
     }
 
     /// How a nonce differs.

@@ -7,6 +7,7 @@ extension TokenVerifier {
         _ payload: PayloadClaims,
         _ binding: BindingKind,
         _ value: Span<UInt8>,
+        _ now: NumericDate,
         _ buffers: inout TokenBuffers
     ) throws(TokenRejection) {
         // Whatever the binding, a nonce that is there is a string (OpenID Connect Core section 2).
@@ -16,6 +17,7 @@ extension TokenVerifier {
         switch binding {
         case .nonce: try checkNonce(payload, value, &buffers)
         case .rawNonce: try checkRawNonce(payload, value, &buffers)
+        case .issuedNonce: try checkIssuedNonce(payload, now, &buffers)
         case .subject: try checkSubject(payload, value, &buffers)
         case .unbound: return
         }
@@ -45,6 +47,22 @@ extension TokenVerifier {
         if isEqual(nonce, expected.span, &buffers) { return }
         let isRaw = isEqual(nonce, raw, &buffers)
         throw .nonceMismatch(nonceFault(nonce, isRaw ? .notHashed : .different, &buffers))
+    }
+
+    /// The tag says who issued the nonce and for which app; the audience was checked before.
+    private func checkIssuedNonce(
+        _ payload: PayloadClaims,
+        _ now: NumericDate,
+        _ buffers: inout TokenBuffers
+    ) throws(TokenRejection) {
+        guard let nonces else { throw .noNonceIssuer }
+        guard let node = payload.nonce else { throw .missingClaim(.nonce) }
+        let appID = Array(buffers.payloadString(try audienceNode(payload, &buffers)).utf8)
+        buffers.decodeToScratch(node)
+        guard !buffers.scratch.isEmpty else { throw .nonceMismatch(.empty) }
+        guard let nonce = nonces.recognize(buffers.scratch.span, appID: appID.span) else { throw .nonceNotIssued }
+        guard now < nonce.expiresAt else { throw .nonceExpired(.over(at: nonce.expiresAt, now: now)) }
+        buffers.recognizedNonce = nonce
     }
 
     private func checkSubject(

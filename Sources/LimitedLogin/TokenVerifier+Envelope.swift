@@ -9,6 +9,7 @@ extension TokenVerifier {
     ) throws(TokenRejection) {
         switch binding {
         case .nonce, .rawNonce: guard Nonce.isValid(value) else { throw .invalidNonce }
+        case .issuedNonce: guard nonces != nil else { throw .noNonceIssuer }
         case .subject: guard !value.isEmpty else { throw .invalidSubject }
         case .unbound: guard policy.binding == .optional else { throw .bindingRequired }
         }

@@ -2,7 +2,12 @@ extension TokenVerifier {
     /// The same verifier, but one that also judges a token by itself: for callers that cannot know the login, such as
     /// gateways and OAuth introspection clients. Every other check stays.
     package func acceptingUnbound() -> TokenVerifier {
-        TokenVerifier(policy: VerificationPolicy(policy, binding: .optional), apps: apps, issuers: issuers)
+        TokenVerifier(
+            policy: VerificationPolicy(policy, binding: .optional),
+            apps: apps,
+            issuers: issuers,
+            nonces: nonces
+        )
     }
 }
 

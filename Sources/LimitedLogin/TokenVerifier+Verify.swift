@@ -53,6 +53,7 @@ extension TokenVerifier {
         switch binding {
         case .nonce(let nonce): (.nonce, nonce.value)
         case .rawNonce(let nonce): (.rawNonce, nonce.value)
+        case .issuedNonce: (.issuedNonce, "")
         case .subject(let subject): (.subject, subject)
         case .unbound: (.unbound, "")
         }

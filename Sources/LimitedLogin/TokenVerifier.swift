@@ -11,28 +11,40 @@ public struct TokenVerifier: Sendable {
         let policy: VerificationPolicy
         let apps: ByteStringSet
         let issuers: ByteStringSet
+        let nonces: NonceIssuer?
 
-        init(_ policy: VerificationPolicy, apps: ByteStringSet, issuers: ByteStringSet) {
+        init(_ policy: VerificationPolicy, apps: ByteStringSet, issuers: ByteStringSet, nonces: NonceIssuer?) {
             self.policy = policy
             self.apps = apps
             self.issuers = issuers
+            self.nonces = nonces
         }
     }
 
     private let storage: Storage
     /// What is accepted.
     public var policy: VerificationPolicy { storage.policy }
+    /// Recognises the nonces of ``TokenBinding/issuedNonce``; nil where none are issued.
+    package var nonces: NonceIssuer? { storage.nonces }
     var apps: ByteStringSet { storage.apps }
     var issuers: ByteStringSet { storage.issuers }
 
     /// A verifier for one policy.
-    public init(policy: VerificationPolicy) {
-        self.init(policy: policy, apps: ByteStringSet(policy.appIDs), issuers: ByteStringSet(policy.issuers))
+    /// - Parameters:
+    ///   - policy: what is accepted.
+    ///   - nonces: issued the nonces of logins bound by ``TokenBinding/issuedNonce``; nil where none are.
+    public init(policy: VerificationPolicy, nonces: NonceIssuer? = nil) {
+        self.init(
+            policy: policy,
+            apps: ByteStringSet(policy.appIDs),
+            issuers: ByteStringSet(policy.issuers),
+            nonces: nonces
+        )
     }
 
     /// A verifier for one policy whose sets are made already.
-    init(policy: VerificationPolicy, apps: ByteStringSet, issuers: ByteStringSet) {
-        storage = Storage(policy, apps: apps, issuers: issuers)
+    init(policy: VerificationPolicy, apps: ByteStringSet, issuers: ByteStringSet, nonces: NonceIssuer?) {
+        storage = Storage(policy, apps: apps, issuers: issuers, nonces: nonces)
     }
 
     /// Judges a token given as bytes; allocates nothing when it is good.
@@ -111,7 +123,7 @@ public struct TokenVerifier: Sendable {
         // `sub` and `jti` are there and not empty (OpenID Connect Core section 2, RFC 7519 section 4.1.7).
         try checkIdentity(payload, &buffers)
         // The token belongs to this login: `nonce` (step 11) or `sub` (section 12.2) as expected.
-        try checkBinding(payload, binding, value, &buffers)
+        try checkBinding(payload, binding, value, now, &buffers)
         // `at_hash` shows that an access token came with it (OpenID Connect Core section 3.2.2.9).
         let tracking = try checkTracking(payload, &buffers)
         // Everything is checked; what remains is to tell what the token says.

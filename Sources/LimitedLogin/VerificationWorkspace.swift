@@ -16,6 +16,9 @@ public final class VerificationWorkspace {
     /// The decoded JSON payload of the token judged last: what the ranges of its `VerifiedClaims` point into.
     package var payload: [UInt8] { buffers.payload }
 
+    /// The nonce of the token accepted last, where the binding was ``BindingKind/issuedNonce``; else of one before.
+    package var recognizedNonce: RecognizedNonce? { buffers.recognizedNonce }
+
     /// The key ID of the token judged last, escapes decoded. Empty when its header was not read that far, and
     /// when the ID is so long that no published key could have it, so that a refetch would be in vain.
     package var keyID: [UInt8] { buffers.keyID }

@@ -24,6 +24,15 @@ struct ClaimCure {
             "It was issued \(LocalTime.describe(issuedAt, now: cure.now)): have the app log in again, or raise "
                 + "LIMITED_LOGIN_MAX_TOKEN_AGE_SECONDS above \(maximum)."
         case .nonceMismatch(let fault): nonce(fault)
+        case .nonceNotIssued:
+            "Have the app log in with a nonce of POST /nonces for this very app id, issued with the secret that "
+                + "LIMITED_LOGIN_NONCE_SECRET_FILE holds."
+        case .nonceExpired(.over(let moment, _)):
+            "Its nonce was good until \(LocalTime.describe(moment, now: cure.now)): ask for a new one when the person taps "
+                + "the button, not before, or raise LIMITED_LOGIN_NONCE_TTL_SECONDS."
+        case .nonceExpired(.beyondMemory), .nonceUsed:
+            "Begin the login anew with a new nonce of POST /nonces."
+        case .tokenReplayed: "Have the app log in again for a token of its own."
         case .subjectMismatch:
             "The token is another person's than --subject says: end that session and begin one with a new login."
         case .trackingNotAllowed:

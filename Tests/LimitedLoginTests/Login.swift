@@ -41,7 +41,8 @@ struct Login {
         maximumAge: Int? = nil,
         binding: VerificationPolicy.Binding = .required,
         tracking: VerificationPolicy.Tracking = .any,
-        skew: Int = 60
+        skew: Int = 60,
+        nonces: NonceIssuer? = nil
     ) throws -> TokenVerifier {
         TokenVerifier(
             policy: try VerificationPolicy(
@@ -50,7 +51,8 @@ struct Login {
                 maximumTokenAgeSeconds: maximumAge,
                 binding: binding,
                 tracking: tracking
-            )
+            ),
+            nonces: nonces
         )
     }
 

@@ -27,7 +27,9 @@ struct RejectionTests {
         .invalidAudience(.otherAuthorizedParty("9")),
         .expired(at: date, now: date), .notYetValid(.issuedAt, at: date, now: date),
         .tooOld(issuedAt: date, maximumAgeSeconds: 5, now: date), .nonceMismatch(.empty), .nonceMismatch(.different),
-        .nonceMismatch(.hashed), .nonceMismatch(.notHashed), .subjectMismatch, .trackingNotAllowed,
+        .nonceMismatch(.hashed), .nonceMismatch(.notHashed), .noNonceIssuer, .nonceNotIssued,
+        .nonceExpired(.over(at: date, now: date)), .nonceExpired(.beyondMemory), .nonceUsed,
+        .tokenReplayed(.remembered), .tokenReplayed(.beyondMemory), .subjectMismatch, .trackingNotAllowed,
     ]
 
     @Test("Every refusal has a code, a check and a sentence of its own")
@@ -50,8 +52,8 @@ struct RejectionTests {
                 "unsupported_algorithm", "unsupported_critical_header", "missing_key_id", "unknown_key",
                 "invalid_signature", "missing_claim", "malformed_claim", "invalid_issuer", "invalid_audience",
                 "expired",
-                "not_yet_valid", "too_old", "nonce_mismatch", "subject_mismatch", "tracking_not_allowed",
-                "keys_unavailable",
+                "not_yet_valid", "too_old", "nonce_mismatch", "nonce_not_issued", "nonce_expired", "nonce_used",
+                "token_replayed", "subject_mismatch", "tracking_not_allowed", "keys_unavailable",
             ]
         )
     }

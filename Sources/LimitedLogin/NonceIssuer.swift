@@ -1,0 +1,123 @@
+internal import JOSE
+internal import OpenSSL
+
+/// Issues nonces for login attempts, and recognises them again without having stored them.
+///
+/// A nonce is a version, the times of issue and expiry, 128 random bits, and a tag: HMAC-SHA256 of all that and the app
+/// ID under a secret, cut to 128 bits. Any server with the same secret recognises it; nobody else can make one, make one
+/// last longer, or use one for another app. Neither the app ID nor anything about a person can be read from it.
+///
+/// Recognising a nonce does not say that it was never used: that needs a memory. Keep the nonce until
+/// ``IssuedNonce/expiresAt``, and refuse it the second time.
+public struct NonceIssuer: Sendable {
+    /// Greatest life of a nonce in seconds: a day. A login takes minutes.
+    public static let greatestLifetimeSeconds = 86_400
+    /// Usual life of a nonce in seconds: ten minutes.
+    public static let defaultLifetimeSeconds = 600
+    /// Random bytes of a nonce: 16, so that 2⁶⁴ nonces are issued before two are likely the same.
+    static let randomByteCount = 16
+
+    private let secret: NonceSecret
+    private let former: NonceSecret?
+
+    /// An issuer of nonces.
+    /// - Parameters:
+    ///   - secret: issues nonces, and recognises those it issued.
+    ///   - former: only recognises nonces: the secret before, or the next one, while servers change from one to the
+    ///     other.
+    public init(secret: NonceSecret, former: NonceSecret? = nil) {
+        self.secret = secret
+        self.former = former
+    }
+
+    /// Issues a nonce for one login.
+    /// - Parameters:
+    ///   - appID: the app that logs in; the nonce is good for its tokens alone.
+    ///   - lifetimeSeconds: 1 to 86400.
+    ///   - now: the present.
+    /// - Returns: nil where the life or the time is out of range, or there is no randomness.
+    public func issue(
+        appID: String,
+        lifetimeSeconds: Int = defaultLifetimeSeconds,
+        now: NumericDate
+    ) -> IssuedNonce? {
+        guard let random = try? RandomBytes.make(count: Self.randomByteCount) else { return nil }
+        // In range: a date is 0 to 2⁵³ seconds, and beyond 2⁴⁸ milliseconds the next step refuses it.
+        let milliseconds = UInt64(now.secondsSince1970 * 1_000)
+        return issue(appID: appID, lifetimeSeconds: lifetimeSeconds, now: milliseconds, randomBytes: random)
+    }
+
+    /// Issues a nonce from random bytes that are given.
+    /// - Parameters:
+    ///   - now: the present in milliseconds since 1970.
+    ///   - date: when the nonce says it was issued; ``now`` unless the memory of used nonces vouches only for later ones.
+    ///   - randomBytes: sixteen.
+    package func issue(
+        appID: String,
+        lifetimeSeconds: Int,
+        now: UInt64,
+        dated date: UInt64? = nil,
+        randomBytes: [UInt8]
+    ) -> IssuedNonce? {
+        guard (1...Self.greatestLifetimeSeconds).contains(lifetimeSeconds), now < NonceFormat.milliseconds - 86_400_000,
+            (date ?? now) < NonceFormat.milliseconds, randomBytes.count == Self.randomByteCount
+        else { return nil }
+        // No overflow: both summands are below 2⁴⁸.
+        let expiry = now + UInt64(lifetimeSeconds) * 1_000
+        var bytes = NonceFormat.body(issuedAt: date ?? now, expiresAt: expiry, random: randomBytes)
+        guard let tag = Self.tag(bytes.span, Array(appID.utf8).span, secret) else { return nil }
+        for index in 0..<NonceFormat.tagByteCount { bytes.append(tag.bytes[index]) }
+        let text = String(decoding: Base64URL.encode(bytes), as: UTF8.self)
+        guard let nonce = Nonce(text) else { return nil }
+        return IssuedNonce(
+            nonce: nonce,
+            appID: appID,
+            issuedAt: NumericDate(milliseconds: now),
+            expiresAt: NumericDate(milliseconds: expiry)
+        )
+    }
+
+    /// The facts of a nonce that this issuer (or one with the same secret) issued for the app; nil for any other text.
+    /// Whether its time is over is for the caller to see.
+    public func recognize(_ nonce: String, appID: String) -> IssuedNonce? {
+        guard let nonce = Nonce(nonce),
+            let facts = recognize(nonce.value.utf8.span, appID: Array(appID.utf8).span)
+        else { return nil }
+        return IssuedNonce(nonce: nonce, appID: appID, issuedAt: facts.issuedAt, expiresAt: facts.expiresAt)
+    }
+
+    /// As above, for bytes.
+    package func recognize(_ nonce: Span<UInt8>, appID: Span<UInt8>) -> RecognizedNonce? {
+        guard nonce.count == NonceFormat.textByteCount else { return nil }
+        var bytes: [UInt8] = []
+        guard Base64URL.decode(nonce, 0..<nonce.count, into: &bytes), bytes.count == NonceFormat.byteCount,
+            bytes[0] == NonceFormat.version
+        else { return nil }
+        let body = bytes.span.extracting(0..<NonceFormat.bodyByteCount)
+        let tag = bytes.span.extracting(NonceFormat.bodyByteCount..<NonceFormat.byteCount)
+        // Both secrets are always tried, so that the time does not tell which of them it was.
+        var isOurs = Self.isTag(tag, of: body, appID, secret)
+        if let former { isOurs = Self.isTag(tag, of: body, appID, former) || isOurs }
+        guard isOurs else { return nil }
+        return RecognizedNonce(
+            issuedAtMilliseconds: NonceFormat.milliseconds(in: body, at: NonceFormat.issueOffset),
+            expiresAtMilliseconds: NonceFormat.milliseconds(in: body, at: NonceFormat.expiryOffset),
+            identity: bytes
+        )
+    }
+
+    private static func isTag(
+        _ tag: Span<UInt8>,
+        of body: Span<UInt8>,
+        _ appID: Span<UInt8>,
+        _ secret: NonceSecret
+    ) -> Bool {
+        guard let expected = self.tag(body, appID, secret) else { return false }
+        return ConstantTime.areEqual(tag, expected.bytes.span.extracting(0..<NonceFormat.tagByteCount))
+    }
+
+    private static func tag(_ body: Span<UInt8>, _ appID: Span<UInt8>, _ secret: NonceSecret) -> SHA256Digest? {
+        let message = NonceFormat.message(body, appID)
+        return try? HMACSHA256.authenticationCode(for: message.span, key: secret.bytes.span)
+    }
+}

@@ -1,0 +1,171 @@
+import LimitedLogin
+import StandInIssuer
+import TestSupport
+import Testing
+
+@Suite("Nonces that are issued and recognised")
+struct IssuedNonceTests {
+    private static let milliseconds = UInt64(Login.now) * 1_000
+
+    private static func secret(_ seed: UInt8) throws -> NonceSecret {
+        try NonceSecret(bytes: (0..<32).map { $0 &* 7 &+ seed })
+    }
+
+    private static func issuer(_ seed: UInt8 = 1, former: UInt8? = nil) throws -> NonceIssuer {
+        NonceIssuer(secret: try secret(seed), former: try former.map { try secret($0) })
+    }
+
+    private static func nonce(
+        _ issuer: NonceIssuer,
+        appID: String = Login.appID,
+        lifetime: Int = 600,
+        at now: UInt64 = milliseconds - 5_000
+    ) throws -> String {
+        let random = [UInt8](0..<16)
+        let issued = issuer.issue(appID: appID, lifetimeSeconds: lifetime, now: now, randomBytes: random)
+        return try #require(issued).nonce.value
+    }
+
+    private static func rejection(_ nonce: String, _ issuer: NonceIssuer?, at now: Int64 = Login.now) throws
+        -> TokenRejection?
+    {
+        var claims = Login.claims
+        claims.nonce = nonce
+        return try Login.rejection(
+            of: StandInKeys.current.mint(claims),
+            with: Login.verifier(nonces: issuer),
+            binding: .issuedNonce,
+            at: now
+        )
+    }
+
+    @Test("A nonce is sixty digits that fit a URL and tell nothing of the app, and it has its times")
+    func shape() throws {
+        let issuer = try Self.issuer()
+        let now = try #require(NumericDate(secondsSince1970: 1_700_000_000.25))
+        let first = try #require(issuer.issue(appID: "1234567890123456", now: now))
+        let second = try #require(issuer.issue(appID: "1234567890123456", now: now))
+        #expect(first.nonce != second.nonce)
+        #expect(first.nonce.value.utf8.count == 60)
+        #expect(first.nonce.value.utf8.allSatisfy { Array("-_".utf8).contains($0) || Self.isAlphanumeric($0) })
+        #expect(first.issuedAt == now)
+        #expect(first.expiresAt.secondsSince1970 == 1_700_000_600.25)
+        #expect(issuer.recognize(first.nonce.value, appID: "1234567890123456") == first)
+    }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+    }
+
+    @Test("The bytes of a nonce are fixed: what another replica issued yesterday is recognised today")
+    func knownAnswer() throws {
+        let issuer = try Self.issuer()
+        let nonce = try Self.nonce(issuer, at: 1_700_000_000_123)
+        #expect(nonce == "AQGLz-VoewGLz-6QOwABAgMEBQYHCAkKCwwNDg-FkKNf2eaRfRIVxhUvZIeQ")
+    }
+
+    @Test("A token with a nonce of ours for this app is accepted until the nonce expires")
+    func accepted() throws {
+        let issuer = try Self.issuer()
+        let nonce = try Self.nonce(issuer, lifetime: 60)
+        #expect(try Self.rejection(nonce, issuer) == nil)
+        #expect(try Self.rejection(nonce, issuer, at: Login.now + 54) == nil)
+        let rejection = try Self.rejection(nonce, issuer, at: Login.now + 55)
+        #expect(rejection?.code == .nonceExpired)
+        #expect(rejection?.claim == "nonce")
+        #expect(rejection?.check == .binding)
+    }
+
+    @Test("Another app's nonce, another secret's, and text that is none of ours are not issued here")
+    func foreign() throws {
+        let issuer = try Self.issuer()
+        for nonce in [
+            try Self.nonce(issuer, appID: "77777"), try Self.nonce(Self.issuer(2)), "x", Login.nonce,
+            String(repeating: "A", count: 60), try Self.nonce(issuer) + "A", String(try Self.nonce(issuer).dropLast()),
+            try Self.nonce(issuer).lowercased(), try Self.nonce(issuer) + "=",
+        ] {
+            #expect(try Self.rejection(nonce, issuer) == .nonceNotIssued, "\(nonce)")
+        }
+        #expect(try Self.rejection("", issuer) == .nonceMismatch(.empty))
+        #expect(try Self.rejection(Self.nonce(issuer), nil) == .noNonceIssuer)
+    }
+
+    @Test("One bit changed anywhere, and the nonce is not ours: its times cannot be lengthened")
+    func everyBit() throws {
+        let issuer = try Self.issuer()
+        let nonce = Array(try Self.nonce(issuer).utf8)
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+        for index in nonce.indices {
+            let value = try #require(alphabet.firstIndex(of: nonce[index]))
+            for bit in 0..<6 {
+                var other = nonce
+                other[index] = alphabet[value ^ (1 << bit)]
+                #expect(issuer.recognize(String(decoding: other, as: UTF8.self), appID: Login.appID) == nil)
+            }
+        }
+        #expect(issuer.recognize(String(decoding: nonce, as: UTF8.self), appID: Login.appID) != nil)
+    }
+
+    @Test("The secret before recognises, and the new one issues")
+    func rotation() throws {
+        let old = try Self.issuer(1)
+        let both = try Self.issuer(2, former: 1)
+        let new = try Self.issuer(2)
+        #expect(try Self.rejection(Self.nonce(old), both) == nil)
+        #expect(try Self.rejection(Self.nonce(both), both) == nil)
+        #expect(try Self.rejection(Self.nonce(both), new) == nil)
+        #expect(try Self.rejection(Self.nonce(both), old) == .nonceNotIssued)
+        #expect(try Self.rejection(Self.nonce(old), new) == .nonceNotIssued)
+    }
+
+    @Test("A nonce spelt with JSON escapes is the same nonce; one missing from the token is a missing claim")
+    func spelling() throws {
+        let issuer = try Self.issuer()
+        let nonce = try Self.nonce(issuer)
+        let first = try #require(nonce.utf8.first)
+        let escaped = "\\u00" + String(first, radix: 16) + nonce.dropFirst()
+        let verifier = try Login.verifier(nonces: issuer)
+        func rejection(_ json: String?) throws -> TokenRejection? {
+            try Login.rejection(of: Login.token("nonce", json), with: verifier, binding: .issuedNonce)
+        }
+        #expect(try rejection("\"\(escaped)\"") == nil)
+        #expect(try rejection(nil) == .missingClaim(.nonce))
+        #expect(try rejection("5") == .malformedClaim(.nonce, .wrongType))
+    }
+
+    @Test("A life or a time out of range issues nothing")
+    func bounds() throws {
+        let issuer = try Self.issuer()
+        let random = [UInt8](0..<16)
+        for lifetime in [0, -1, 86_401, .max, .min] {
+            #expect(issuer.issue(appID: "1", lifetimeSeconds: lifetime, now: 5, randomBytes: random) == nil)
+        }
+        for now: UInt64 in [.max, 1 << 48, (1 << 48) - 86_400_000] {
+            #expect(issuer.issue(appID: "1", lifetimeSeconds: 1, now: now, randomBytes: random) == nil)
+        }
+        #expect(issuer.issue(appID: "1", lifetimeSeconds: 1, now: 5, randomBytes: [1]) == nil)
+        let greatest = try #require(NumericDate(secondsSince1970: NumericDate.greatestSeconds))
+        #expect(issuer.issue(appID: "1", now: greatest) == nil)
+    }
+
+    @Test(
+        "What is no secret is refused, and no message quotes it",
+        arguments: [
+            ("", NonceSecretError.tooShort), ("00", .tooShort), (String(repeating: "0f", count: 31), .tooShort),
+            (String(repeating: "01020304", count: 8), .notRandom), (String(repeating: "0", count: 64), .notRandom),
+            (String(repeating: "0123456789abcdef", count: 17), .tooLong), ("0123456789abcde", .notHexadecimal),
+            (" 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", .notHexadecimal),
+            ("zz23456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", .notHexadecimal),
+        ]
+    )
+    func secrets(text: String, error: NonceSecretError) {
+        #expect(throws: error) { try NonceSecret(hexadecimal: text) }
+    }
+
+    @Test("A secret does not show itself")
+    func silentSecret() throws {
+        let secret = try NonceSecret(hexadecimal: String(repeating: "0123456789abcdef", count: 4))
+        #expect("\(secret)" == "a secret of 32 bytes")
+        #expect(String(reflecting: secret) == "a secret of 32 bytes")
+    }
+}

@@ -66,6 +66,9 @@ package final class GraphClient: Sendable {
     /// Ends the calls under way and every later one at once, from any thread.
     package func cancel() { client.cancel() }
 
+    /// Connections kept open now.
+    package var keptConnectionCount: Int { client.keptConnectionCount }
+
     /// Closes the connections that were kept longer than they may.
     package func closeIdleConnections() { client.closeIdleConnections() }
 

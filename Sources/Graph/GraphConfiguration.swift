@@ -17,7 +17,7 @@ package struct GraphConfiguration: Sendable, Equatable {
     }
 
     private let base: String
-    let version: String
+    package let version: String
     let uninstallURL: HTTPURL
 
     /// - Parameters:
@@ -44,6 +44,9 @@ package struct GraphConfiguration: Sendable, Equatable {
         while text.hasSuffix("/") { text.removeLast() }
         return text
     }
+
+    /// Whether both are at the same place.
+    package func hasSameURL(as other: GraphConfiguration) -> Bool { base == other.base }
 
     /// Whether a text is such as `v26.0`.
     package static func isVersion(_ text: String) -> Bool {

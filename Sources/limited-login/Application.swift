@@ -1,3 +1,4 @@
+internal import Graph
 internal import KeySets
 internal import LimitedLogin
 internal import Logging
@@ -24,12 +25,17 @@ struct Application {
         let cache = try KeyCacheFactory.make(configuration) { event in keyEvents.record(event) }
         let process = ProcessMetrics(factory: registry)
         tls = try Self.tlsContext(configuration).map { TLSContextPublisher($0) }
+        let metrics = ServiceMetrics(factory: registry)
+        let graph = try GraphClientFactory.make(configuration).map { client in
+            GraphWorkers(client: client, metrics: metrics.graph())
+        }
         let core = ServiceCore(
             settings: try Self.settings(configuration),
             cache: cache,
-            metrics: ServiceMetrics(factory: registry),
+            metrics: metrics,
             logger: logger,
             identifiers: RequestIdentifier(process: UInt32.random(in: .min ... .max)),
+            graph: graph,
             exposition: {
                 process.update()
                 return registry.render()
@@ -76,10 +82,19 @@ struct Application {
                 throw StartError(error.description)
             }
         }
+        var appSecrets: AppSecrets?
+        if let file = configuration.appSecretsFile {
+            do throws(ConfigurationError) {
+                appSecrets = try AppSecrets(path: file, appIDs: configuration.appIDs)
+            } catch {
+                throw StartError(error.description)
+            }
+        }
         return RuntimeSettings(
             verifier: TokenVerifier(policy: try policy(configuration)),
             clients: clients,
-            gatewayIsEnabled: configuration.gatewayIsEnabled
+            gatewayIsEnabled: configuration.gatewayIsEnabled,
+            appSecrets: appSecrets
         )
     }
 

@@ -28,6 +28,10 @@ struct ConfigurationOptions: ParsableArguments, Sendable {
     @Option(help: .key(.tlsKeyFile)) var tlsKeyFile: String?
     @Option(help: .key(.tlsClientCAFile)) var tlsClientCaFile: String?
     @Option(help: .key(.gateway)) var gateway: String?
+    @Option(help: .key(.appSecretsFile)) var appSecretsFile: String?
+    @Option(help: .key(.graphURL)) var graphUrl: String?
+    @Option(help: .key(.graphVersion)) var graphVersion: String?
+    @Option(help: .key(.uninstallURL)) var uninstallUrl: String?
     @Option(help: .key(.drainDelaySeconds)) var drainDelaySeconds: String?
     @Option(help: .key(.logLevel)) var logLevel: String?
     @Option(help: .key(.logFormat)) var logFormat: String?
@@ -41,8 +45,9 @@ struct ConfigurationOptions: ParsableArguments, Sendable {
             .listen: listen, .adminListen: adminListen, .workers: workers, .clockSkewSeconds: clockSkewSeconds,
             .maxTokenAgeSeconds: maxTokenAgeSeconds, .binding: binding, .tracking: tracking,
             .clientKeysFile: clientKeysFile, .tlsCertificateFile: tlsCertificateFile, .tlsKeyFile: tlsKeyFile,
-            .tlsClientCAFile: tlsClientCaFile, .gateway: gateway, .drainDelaySeconds: drainDelaySeconds,
-            .logLevel: logLevel, .logFormat: logFormat,
+            .tlsClientCAFile: tlsClientCaFile, .appSecretsFile: appSecretsFile, .graphURL: graphUrl,
+            .graphVersion: graphVersion, .uninstallURL: uninstallUrl, .gateway: gateway,
+            .drainDelaySeconds: drainDelaySeconds, .logLevel: logLevel, .logFormat: logFormat,
         ]
         return all.compactMapValues { $0 }
     }

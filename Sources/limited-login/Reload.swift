@@ -1,3 +1,4 @@
+internal import Graph
 internal import Logging
 internal import Networking
 internal import VerificationService
@@ -65,6 +66,9 @@ struct Reload: Sendable {
             (.listen, old.listen == new.listen), (.adminListen, old.adminListen == new.adminListen),
             (.workers, old.workers == new.workers), (.logFormat, old.logFormat == new.logFormat),
             (.tlsCertificateFile, (old.tls == nil) == (new.tls == nil)),
+            (.appSecretsFile, (old.appSecretsFile == nil) == (new.appSecretsFile == nil)),
+            (.graphURL, old.graph.hasSameURL(as: new.graph)), (.graphVersion, old.graph.version == new.graph.version),
+            (.uninstallURL, old.graph == new.graph),
             (.drainDelaySeconds, old.drainDelaySeconds == new.drainDelaySeconds),
         ]
         return fixed.first { !$0.1 }?.0

@@ -31,6 +31,7 @@ struct ServerService: Service {
         let cut = await application.server.stop(drainDelay: .seconds(delay), grace: Self.grace)
         await application.administration.stop(drainDelay: .zero, grace: .seconds(1))
         application.cache.stop()
+        application.core.graph?.stop()
         logger.notice("stopped", metadata: ["requests_cut_off": "\(cut)"])
     }
 }

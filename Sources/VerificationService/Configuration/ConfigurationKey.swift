@@ -1,3 +1,5 @@
+internal import Graph
+
 /// Every setting of the service, and the one source of truth about each: the file's member name is the raw value,
 /// the environment variable and the flag are derived from it, and `config/README.md` is compared with this table by
 /// a test.
@@ -23,6 +25,10 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case tlsKeyFile = "tls_key_file"
     case tlsClientCAFile = "tls_client_ca_file"
     case gateway = "gateway"
+    case appSecretsFile = "app_secrets_file"
+    case graphURL = "graph_url"
+    case graphVersion = "graph_version"
+    case uninstallURL = "uninstall_url"
     case drainDelaySeconds = "drain_delay_seconds"
     case logLevel = "log_level"
     case logFormat = "log_format"
@@ -78,6 +84,7 @@ extension ConfigurationKey {
         case .appIDs, .issuers, .jwksURLs: .list
         case .jwksFile, .caFile, .clientKeysFile, .listen, .adminListen: .text
         case .tlsCertificateFile, .tlsKeyFile, .tlsClientCAFile: .text
+        case .appSecretsFile, .graphURL, .graphVersion, .uninstallURL: .text
         case .jwksTTLSeconds, .jwksMinimumTTLSeconds, .jwksMaximumTTLSeconds: .duration(1...604_800)
         case .jwksMaxStaleSeconds: .duration(0...604_800)
         case .workers: .integer(1...256)
@@ -118,6 +125,10 @@ extension ConfigurationKey {
         case .tlsKeyFile: "none"
         case .tlsClientCAFile: "none: no client certificate is asked for"
         case .gateway: "disabled"
+        case .appSecretsFile: "none: the routes for permissions are 404"
+        case .graphURL: GraphConfiguration.standardURL
+        case .graphVersion: GraphConfiguration.standardVersion
+        case .uninstallURL: GraphConfiguration.standardUninstallURL
         case .drainDelaySeconds: "0"
         case .logLevel: "info"
         case .logFormat: "text on a terminal, else json"
@@ -149,6 +160,10 @@ extension ConfigurationKey {
         case .tlsKeyFile: "The private key (PEM) of the certificate."
         case .tlsClientCAFile: "Authorities (PEM) of the callers' certificates; without one, no handshake."
         case .gateway: "Whether /auth answers gateways; the bearer tokens it judges are tied to no login."
+        case .appSecretsFile: "A file of the apps' ids and secrets, with which Graph is asked for permissions."
+        case .graphURL: "Where Facebook's Graph API is; https, or http on a loopback address."
+        case .graphVersion: "The version of the Graph API, such as v26.0."
+        case .uninstallURL: "Where Limited Login uninstalls an app; https, or http on a loopback address."
         case .drainDelaySeconds: "How long the listeners stay open after SIGTERM, while readiness already fails."
         case .logLevel: "The least severity that is logged."
         case .logFormat: "Whether log lines are JSON objects or text."

@@ -1,3 +1,4 @@
+package import Graph
 package import Networking
 
 /// Everything the service is told from outside, judged and typed.
@@ -42,6 +43,10 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var tls: TLSFiles?
     /// Whether the routes for gateways answer.
     package var gatewayIsEnabled: Bool
+    /// The file of the apps' secrets; nil where nothing is asked of Graph.
+    package var appSecretsFile: String?
+    /// Where Graph is.
+    package var graph: GraphConfiguration
     /// How long the listeners stay open after SIGTERM, in seconds.
     package var drainDelaySeconds: Int
     /// The least severity that is logged, by its swift-log name.
@@ -83,6 +88,8 @@ extension ServiceConfiguration {
         clientKeysFile = try reader.text(.clientKeysFile)
         tls = try reader.tlsFiles()
         gatewayIsEnabled = try reader.choice(.gateway) == "enabled"
+        appSecretsFile = try reader.text(.appSecretsFile)
+        graph = try reader.graph()
         drainDelaySeconds = try reader.integer(.drainDelaySeconds) ?? 0
         logLevel = try reader.choice(.logLevel) ?? "info"
         logFormat = try reader.choice(.logFormat)

@@ -7,6 +7,8 @@ package final class ServiceMetrics: Sendable {
     package static let help: [String: String] = [
         "limited_login_verifications_total": "Verdicts on id tokens, by result: accepted, or the code of the refusal.",
         "limited_login_client_requests_total": "Requests of each configured client.",
+        "limited_login_graph_requests_total": "Calls of Graph, by operation and result: ok, or the code of the error.",
+        "limited_login_graph_request_duration_seconds": "Time a call of Graph took, tries and pauses included.",
         "http_server_request_duration_seconds": "Time from a request's first byte to its encoded answer.",
         "http_server_connections": "Connections open now, by state.",
         "http_server_connections_limit": "Connections that may be open at once.",
@@ -35,6 +37,8 @@ package final class ServiceMetrics: Sendable {
         accepted = Counter(label: name, dimensions: [("result", "accepted")], factory: factory)
         var refused: [ProblemCode: Counter] = [:]
         for code in ProblemCode.all {
+            // Graph's errors are no verdicts.
+            if case .graph = code { continue }
             refused[code] = Counter(label: name, dimensions: [("result", code.text)], factory: factory)
         }
         self.refused = refused
@@ -49,6 +53,9 @@ package final class ServiceMetrics: Sendable {
         Counter(label: "limited_login_client_requests_total", dimensions: [("client", client)], factory: factory)
             .increment()
     }
+
+    /// Those of the calls of Graph; asked for where there are such calls.
+    package func graph() -> GraphMetrics { GraphMetrics(factory: factory) }
 
     /// The durations of one kind of request; kept by the worker, so that the labels are joined once.
     package func duration(of route: Route, method: HTTPMethod, status: UInt16) -> Timer {

@@ -6,6 +6,12 @@ package enum Route: Int, CaseIterable, Sendable {
     case introspect
     /// `/auth` and every path below it.
     case auth
+    /// What a person has granted, and the whole login to be revoked.
+    case userPermissions
+    /// One permission to be revoked.
+    case userPermission
+    /// Limited Login's own way of uninstalling the app.
+    case uninstall
     /// The description of the API.
     case openapi
     case livez
@@ -21,6 +27,9 @@ package enum Route: Int, CaseIterable, Sendable {
         case .verify: "/verify"
         case .introspect: "/introspect"
         case .auth: "/auth"
+        case .userPermissions: "/users/{user_id}/permissions"
+        case .userPermission: "/users/{user_id}/permissions/{permission}"
+        case .uninstall: "/uninstall"
         case .openapi: "/openapi.json"
         case .livez: "/livez"
         case .readyz: "/readyz"
@@ -33,7 +42,9 @@ package enum Route: Int, CaseIterable, Sendable {
     /// The `Allow` field of the path (RFC 9110 section 10.2.1).
     package var allow: StaticString {
         switch self {
-        case .verify, .introspect: "Allow: POST, OPTIONS"
+        case .verify, .introspect, .uninstall: "Allow: POST, OPTIONS"
+        case .userPermissions: "Allow: GET, DELETE, OPTIONS"
+        case .userPermission: "Allow: DELETE, OPTIONS"
         default: "Allow: GET, HEAD, OPTIONS"
         }
     }
@@ -43,13 +54,18 @@ package enum Route: Int, CaseIterable, Sendable {
         switch (self, method) {
         case (_, .options): true
         case (.auth, _): true
-        case (.verify, _), (.introspect, _): method == .post
+        case (.verify, _), (.introspect, _), (.uninstall, _): method == .post
+        case (.userPermissions, _): method == .get || method == .delete
+        case (.userPermission, _): method == .delete
         default: method == .get || method == .head
         }
     }
 
     /// Whether the route says how the service itself is, so that it is answered when other requests are refused.
     package var isHealth: Bool { self == .livez || self == .readyz || self == .healthz }
+
+    /// Whether the route asks Graph.
+    package var needsGraph: Bool { self == .userPermissions || self == .userPermission || self == .uninstall }
 
     /// The route of a request's path, compared byte for byte.
     package init(_ head: borrowing RequestHead, bytes: Span<UInt8>, listener: ListenerRole) {
@@ -70,6 +86,10 @@ package enum Route: Int, CaseIterable, Sendable {
             self = .metrics
         } else if listener == .service, bytes.equal(path, Route.openapi.path) {
             self = .openapi
+        } else if listener == .service, bytes.equal(path, Route.uninstall.path) {
+            self = .uninstall
+        } else if listener == .service, let parts = UserPath(bytes, path) {
+            self = parts.permission == nil ? .userPermissions : .userPermission
         } else {
             self = .unmatched
         }

@@ -9,13 +9,21 @@ package final class RuntimeSettings: Sendable {
     package let clients: ClientKeys?
     /// Whether the routes for gateways answer.
     package let gatewayIsEnabled: Bool
+    /// What the service proves itself with to Graph; nil where the routes for permissions are disabled.
+    package let appSecrets: AppSecrets?
     /// Judges by the same policy the tokens whose callers cannot know the login: at `/auth` and `/introspect`.
     package let unboundVerifier: TokenVerifier
 
-    package init(verifier: TokenVerifier, clients: ClientKeys?, gatewayIsEnabled: Bool = false) {
+    package init(
+        verifier: TokenVerifier,
+        clients: ClientKeys?,
+        gatewayIsEnabled: Bool = false,
+        appSecrets: AppSecrets? = nil
+    ) {
         self.verifier = verifier
         self.clients = clients
         self.gatewayIsEnabled = gatewayIsEnabled
+        self.appSecrets = appSecrets
         unboundVerifier = verifier.acceptingUnbound()
     }
 }

@@ -34,6 +34,12 @@ let package = Package(
         .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL"], swiftSettings: strict),
         .target(name: "KeySets", dependencies: ["JOSE", "OpenSSL", "Networking"], swiftSettings: strict),
         .target(name: "Graph", dependencies: ["JOSE", "OpenSSL", "Networking"], swiftSettings: strict),
+        .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
+        .target(
+            name: "ReplayStores",
+            dependencies: ["CHiredis", "OpenSSL", "HTTP1", "Networking"],
+            swiftSettings: strict
+        ),
         .target(
             name: "StandInIssuer",
             dependencies: ["JOSE", "OpenSSL", "HTTP1", "Networking"],
@@ -42,7 +48,7 @@ let package = Package(
         .target(
             name: "VerificationService",
             dependencies: [
-                "LimitedLogin", "KeySets", "Graph", "HTTP1", "Networking", "JOSE", "OpenSSL",
+                "LimitedLogin", "KeySets", "Graph", "ReplayStores", "HTTP1", "Networking", "JOSE", "OpenSSL",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
@@ -52,7 +58,8 @@ let package = Package(
         .executableTarget(
             name: "limited-login",
             dependencies: [
-                "OpenSSL", "LimitedLogin", "KeySets", "Graph", "HTTP1", "Networking", "JOSE", "VerificationService",
+                "OpenSSL", "LimitedLogin", "KeySets", "Graph", "ReplayStores", "HTTP1", "Networking", "JOSE",
+                "VerificationService",
                 "StandInIssuer",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -103,9 +110,14 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "ReplayStoresTests",
+            dependencies: ["ReplayStores", "CHiredis", "OpenSSL", "Networking", "TestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "VerificationServiceTests",
             dependencies: [
-                "VerificationService", "LimitedLogin", "KeySets", "Graph", "HTTP1", "Networking", "JOSE",
+                "VerificationService", "LimitedLogin", "KeySets", "Graph", "ReplayStores", "HTTP1", "Networking", "JOSE",
                 "StandInIssuer",
                 "TestSupport",
                 .product(name: "Logging", package: "swift-log"),

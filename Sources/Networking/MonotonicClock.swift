@@ -56,6 +56,11 @@ package enum WallClock {
     package static func unixSeconds() -> Int64 {
         platform_unix_seconds()
     }
+
+    /// Whole milliseconds since 1970-01-01T00:00:00Z; 0 before.
+    package static func unixMilliseconds() -> UInt64 {
+        UInt64(clamping: platform_unix_nanoseconds() / 1_000_000)
+    }
 }
 
 extension Duration {

@@ -20,7 +20,9 @@ internal import COpenSSL
     let pointer: OpaquePointer
 
     /// A client: the peer's certificate and host name are always verified, TLS 1.2 or newer.
-    package convenience init(clientTrusting trust: Trust) throws(TLSError) {
+    ///
+    /// - Parameter speaksHTTP: whether ALPN offers `http/1.1`; where not, the protocol has no name to offer.
+    package convenience init(clientTrusting trust: Trust, speaksHTTP: Bool = true) throws(TLSError) {
         try self.init(role: .client)
         let loaded =
             switch trust {
@@ -29,7 +31,7 @@ internal import COpenSSL
             }
         guard loaded == 1 else { throw .failure(of: "the trusted authorities", in: trust.fileName) }
         unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
-        try offerHTTP1()
+        if speaksHTTP { try offerHTTP1() }
     }
 
     /// A server: certificate chain and key from PEM files; with `clientAuthoritiesFile`, only clients with a

@@ -1,0 +1,73 @@
+internal import Networking
+
+/// Remembers what was used in this process's own memory: for one replica.
+///
+/// It knows nothing of the time before it was made. Bounded: when it is full it says so, and nothing is accepted until
+/// entries expire. The one lock is held for a look-up and an insertion, and only by requests that ask.
+package final class MemoryReplayStore: Sendable {
+    /// The width of a bucket of entries that are forgotten together, in milliseconds: 8 s, so that a day's nonces lie in
+    /// ten thousand buckets.
+    private static let bucketWidth: UInt64 = 8_192
+
+    private struct State {
+        var known: Set<ReplayKey> = []
+        /// The entries by the end of the bucket in which they must no longer be remembered.
+        var buckets: [UInt64: [ReplayKey]] = [:]
+        /// The end of the first bucket, where there is one.
+        var firstBucket = UInt64.max
+        /// Everything that had to be kept until before this moment may be forgotten.
+        var forgottenUntil: UInt64 = 0
+    }
+
+    /// Most entries.
+    package let capacity: Int
+    /// What came to be from this moment on is known, in milliseconds since 1970.
+    package let vouchesSince: UInt64
+    private let state = Locked(State())
+
+    /// - Parameter now: the present in milliseconds since 1970: what came to be before may have been used.
+    package init(capacity: Int = ReplayLimits.defaultCapacity, now: UInt64) {
+        self.capacity = capacity
+        vouchesSince = now &+ ReplayLimits.clockMargin
+    }
+
+    /// Entries remembered now.
+    package var count: Int { state.withLock { $0.known.count } }
+
+    /// Remembers the entries of a question, unless one cannot be accepted; at once.
+    package func remember(_ question: ReplayQuestion, now: UInt64) -> ReplayVerdict {
+        state.withLock { state in
+            forget(&state, before: now)
+            let entries = question.entries
+            let answers = entries.map { answer($0, state) }
+            let verdict = question.verdict(of: answers)
+            guard verdict == .accepted else { return verdict }
+            guard state.known.count + entries.count <= capacity else { return .unavailable }
+            for entry in entries { insert(entry, &state) }
+            return .accepted
+        }
+    }
+
+    private func answer(_ entry: ReplayEntry, _ state: State) -> ReplayAnswer {
+        if state.known.contains(entry.key) { return .seen }
+        // The clock may have been set back over what was forgotten meanwhile.
+        if entry.bornAt < vouchesSince || entry.keepUntil <= state.forgottenUntil { return .beyondMemory }
+        return .first
+    }
+
+    private func insert(_ entry: ReplayEntry, _ state: inout State) {
+        let end = (entry.keepUntil / Self.bucketWidth + 1) &* Self.bucketWidth
+        state.known.insert(entry.key)
+        state.buckets[end, default: []].append(entry.key)
+        state.firstBucket = min(state.firstBucket, end)
+    }
+
+    private func forget(_ state: inout State, before now: UInt64) {
+        while state.firstBucket <= now {
+            state.forgottenUntil = max(state.forgottenUntil, state.firstBucket)
+            for key in state.buckets.removeValue(forKey: state.firstBucket) ?? [] { state.known.remove(key) }
+            // A handful of buckets: the lives of nonces and tokens are short.
+            state.firstBucket = state.buckets.keys.min() ?? .max
+        }
+    }
+}

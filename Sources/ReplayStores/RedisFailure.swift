@@ -1,0 +1,73 @@
+internal import Networking
+
+/// Why the store cannot be used. The description says what to do; it quotes nothing that is secret.
+package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
+    /// No connection, or it broke; the reason in the network's words.
+    case connection(String)
+    /// An answer did not come in time.
+    case timedOut
+    /// What came is not the Redis protocol.
+    case malformedAnswer
+    /// Credentials are missing or wrong.
+    case unauthenticated
+    /// The user may not run what is needed.
+    case notPermitted
+    /// The server is a replica, which cannot remember.
+    case readOnly
+    /// The server has no memory left.
+    case outOfMemory
+    /// The server forgets entries when its memory is full.
+    case evicting(policy: String)
+    /// The server is reading its data.
+    case loading
+    /// The server cannot write to its disk, and refuses writes therefore.
+    case cannotPersist
+    /// The server is part of a cluster or a sentinel.
+    case unsupportedMode(String)
+    /// Its data were replaced while we were connected.
+    case memoryLost
+    /// Another refusal, by its code.
+    case refused(code: String)
+
+    /// A refusal of the server, by the first word of its error.
+    init(code: String) {
+        self =
+            switch code {
+            case "NOAUTH", "WRONGPASS": .unauthenticated
+            case "NOPERM": .notPermitted
+            case "READONLY", "NOREPLICAS": .readOnly
+            case "OOM": .outOfMemory
+            case "LOADING", "MASTERDOWN", "BUSY", "TRYAGAIN": .loading
+            case "MISCONF": .cannotPersist
+            case "MOVED", "ASK", "CROSSSLOT", "CLUSTERDOWN": .unsupportedMode("cluster")
+            default: .refused(code: code)
+            }
+    }
+
+    init(_ error: HTTPSClientError) {
+        switch error {
+        case .timedOut: self = .timedOut
+        default: self = .connection(error.description)
+        }
+    }
+
+    package var description: String {
+        switch self {
+        case .connection(let reason): reason
+        case .timedOut: "the server does not answer in time"
+        case .malformedAnswer: "what answers does not speak the Redis protocol, or speaks it through TLS"
+        case .unauthenticated:
+            "the password or user is refused: check LIMITED_LOGIN_REPLAY_STORE_PASSWORD_FILE and the user in the URL"
+        case .notPermitted: "the user may not run all of INFO, TIME, GET and SET: grant them"
+        case .readOnly: "the server is a read-only replica: name the primary"
+        case .outOfMemory: "the server has no memory left: raise its maxmemory"
+        case .evicting(let policy):
+            "the server forgets keys when its memory is full (maxmemory-policy \(policy)): set noeviction"
+        case .loading: "the server is busy or still reading its data"
+        case .cannotPersist: "the server refuses writes because it cannot save to its disk"
+        case .unsupportedMode(let mode): "the server runs in \(mode) mode: name a single primary"
+        case .memoryLost: "the server's data were replaced"
+        case .refused(let code): "the server refuses with \(code)"
+        }
+    }
+}

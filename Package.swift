@@ -117,7 +117,8 @@ let package = Package(
         .testTarget(
             name: "VerificationServiceTests",
             dependencies: [
-                "VerificationService", "LimitedLogin", "KeySets", "Graph", "ReplayStores", "HTTP1", "Networking", "JOSE",
+                "VerificationService", "LimitedLogin", "KeySets", "Graph", "ReplayStores", "HTTP1", "Networking",
+                "JOSE",
                 "StandInIssuer",
                 "TestSupport",
                 .product(name: "Logging", package: "swift-log"),

@@ -8,7 +8,10 @@ internal import VerificationService
 struct Demo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Runs a stand-in issuer and the service in one process and prints ready-made curl lines.",
-        discussion: "It needs no network and no Facebook app. Stop it with Control-C."
+        discussion: """
+            It needs no network and no Facebook app; the stand-in plays Graph too. Callers have the key 'demo', which is no \
+            secret. Stop it with Control-C.
+            """
     )
 
     @Option(help: "Address and port of the service, HOST:PORT. Port 0 takes a free one.")
@@ -36,13 +39,16 @@ struct Demo: AsyncParsableCommand {
             throw Exit.refusing("--issuer-listen: no address")
         }
         do {
-            let issuer = try StandInIssuer(
-                configuration: StandInIssuer.Configuration(address: issuerAddress, audience: Demonstration.appID)
-            )
+            let files = try DemonstrationFiles(appID: Demonstration.appID)
+            defer { files.remove() }
+            var setUp = StandInIssuer.Configuration(address: issuerAddress, audience: Demonstration.appID)
+            setUp.appSecret = files.appSecret
+            let issuer = try StandInIssuer(configuration: setUp)
             let demonstration = try Demonstration(issuer: issuer, now: WallClock.unixSeconds())
             try issuer.start()
-            let configuration = try serviceConfiguration(issuer: issuer.address ?? issuerAddress)
+            let configuration = try serviceConfiguration(files, issuer: issuer.address ?? issuerAddress)
             let application = try Application(configuration, logger: LoggingSetup.bootstrap(configuration).logger)
+            files.remove()
             let service = ServerService(application: application) {
                 Self.print(demonstration, application, issuer)
             }
@@ -52,11 +58,18 @@ struct Demo: AsyncParsableCommand {
         }
     }
 
-    private func serviceConfiguration(issuer: SocketAddress) throws(ConfigurationError) -> ServiceConfiguration {
+    private func serviceConfiguration(
+        _ files: DemonstrationFiles,
+        issuer: SocketAddress
+    ) throws(ConfigurationError) -> ServiceConfiguration {
         try ConfigurationLoader.load(
             flags: [
                 .appIDs: Demonstration.appID,
                 .jwksURLs: "http://\(issuer)/.well-known/oauth/openid/jwks/",
+                .clientKeysFile: files.clientKeys,
+                .appSecretsFile: files.appSecrets,
+                .graphURL: "http://\(issuer)",
+                .uninstallURL: "http://\(issuer)/platform/uninstall/",
                 .listen: listen,
                 .adminListen: adminListen,
                 .logLevel: "warning",
@@ -80,7 +93,7 @@ struct Demo: AsyncParsableCommand {
             lines.append("# \(request.title) -> \(request.outcome)")
             lines.append(
                 "curl -sS -w '\\n%{http_code}\\n' -H 'Content-Type: application/json' "
-                    + "http://\(service)/verify -d '\(request.body)'"
+                    + "-H 'X-Api-Key: \(DemonstrationFiles.clientKey)' http://\(service)/verify -d '\(request.body)'"
             )
         }
         lines += [
@@ -89,9 +102,9 @@ struct Demo: AsyncParsableCommand {
             "curl -sS -X POST \(issuerBase)/tokens -d '{\"nonce\":\"abc\",\"email\":\"a@example.com\"}'",
             "curl -sS -X POST \(issuerBase)/rotate",
             "curl -sS 'http://\(service)/readyz?verbose'",
-            "",
-            "Control-C stops it.",
         ]
+        lines += Demonstration.life(service: "http://\(service)", issuer: issuerBase)
+        lines += ["", "Control-C stops it."]
         StandardOutput.write(lines.joined(separator: "\n"))
     }
 }

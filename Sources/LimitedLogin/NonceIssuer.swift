@@ -15,7 +15,7 @@ public struct NonceIssuer: Sendable {
     /// Usual life of a nonce in seconds: ten minutes.
     public static let defaultLifetimeSeconds = 600
     /// Random bytes of a nonce: 16, so that 2⁶⁴ nonces are issued before two are likely the same.
-    static let randomByteCount = 16
+    package static let randomByteCount = 16
 
     private let secret: NonceSecret
     private let former: NonceSecret?

@@ -5,6 +5,7 @@ internal import Logging
 internal import Metrics
 internal import Networking
 internal import OpenSSL
+internal import ReplayStores
 internal import VerificationService
 
 /// Everything of one running service, wired together; `serve` and `demo` both start here.
@@ -14,6 +15,8 @@ struct Application {
     let server: HTTPServer
     let administration: HTTPServer
     let configuration: ServiceConfiguration
+    /// Where it is remembered what was used.
+    let replayStore: ReplayStore
     /// The TLS settings of the service's listener; nil where it speaks plain HTTP.
     let tls: TLSContextPublisher?
 
@@ -29,9 +32,12 @@ struct Application {
         let graph = try GraphClientFactory.make(configuration).map { client in
             GraphWorkers(client: client, metrics: metrics.graph())
         }
+        let storeEvents = ReplayStoreEvents(logger: logger, factory: registry)
+        replayStore = try ReplayStoreFactory.make(configuration) { event in storeEvents.record(event) }
         let core = ServiceCore(
             settings: try Self.settings(configuration),
             cache: cache,
+            replayStore: replayStore,
             metrics: metrics,
             logger: logger,
             identifiers: RequestIdentifier(process: UInt32.random(in: .min ... .max)),
@@ -55,7 +61,7 @@ struct Application {
         ) { _ in ServiceHandler(core: core, listener: .administration) }
         let server = server
         cache.onUpdate { server.wakeParked() }
-        process.observe(server: server, cache: cache, tls: tls)
+        process.observe(server: server, cache: cache, replayStore: replayStore, tls: tls)
     }
 
     /// Reads the files of the service's listener; nil where it speaks plain HTTP.
@@ -91,11 +97,23 @@ struct Application {
             }
         }
         return RuntimeSettings(
-            verifier: TokenVerifier(policy: try policy(configuration)),
+            verifier: TokenVerifier(policy: try policy(configuration), nonces: try nonceIssuer(configuration)),
             clients: clients,
             gatewayIsEnabled: configuration.gatewayIsEnabled,
+            nonceLifetimeSeconds: configuration.nonceTTLSeconds,
+            rejectsReplays: configuration.replaysAreRejected,
             appSecrets: appSecrets
         )
+    }
+
+    /// Issues and recognises nonces; nil where no secret is configured.
+    static func nonceIssuer(_ configuration: ServiceConfiguration) throws(StartError) -> NonceIssuer? {
+        guard let file = configuration.nonceSecretFile else { return nil }
+        do throws(ConfigurationError) {
+            return try NonceSecretsFile.issuer(path: file)
+        } catch {
+            throw StartError(error.description)
+        }
     }
 
     /// What the verifier is told; every value was bounded by the configuration already.

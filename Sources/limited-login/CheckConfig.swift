@@ -23,6 +23,7 @@ struct CheckConfig: ParsableCommand {
             _ = try KeyCacheFactory.make(loaded.configuration) { _ in }
             _ = try Application.settings(loaded.configuration)
             _ = try Application.tlsContext(loaded.configuration)
+            _ = try ReplayStoreFactory.make(loaded.configuration) { _ in }
         } catch {
             throw Exit.refusing(error.description)
         }
@@ -30,7 +31,7 @@ struct CheckConfig: ParsableCommand {
         for key in ConfigurationKey.allCases {
             let setting = loaded.settings[key]
             let padding = String(repeating: " ", count: width - key.rawValue.count)
-            let value = setting.map { Self.text($0.value) } ?? key.defaultText
+            let value = setting.map { key.shown(Self.text($0.value)) } ?? key.defaultText
             let origin = setting?.origin.description ?? "default"
             StandardOutput.write("\(key.rawValue)\(padding) = \(value)  (\(origin))")
         }

@@ -28,6 +28,12 @@ struct ConfigurationOptions: ParsableArguments, Sendable {
     @Option(help: .key(.tlsKeyFile)) var tlsKeyFile: String?
     @Option(help: .key(.tlsClientCAFile)) var tlsClientCaFile: String?
     @Option(help: .key(.gateway)) var gateway: String?
+    @Option(help: .key(.nonceSecretFile)) var nonceSecretFile: String?
+    @Option(help: .key(.nonceTTLSeconds)) var nonceTtlSeconds: String?
+    @Option(help: .key(.replay)) var replay: String?
+    @Option(help: .key(.replayStore)) var replayStore: String?
+    @Option(help: .key(.replayStorePasswordFile)) var replayStorePasswordFile: String?
+    @Option(help: .key(.replayStoreCapacity)) var replayStoreCapacity: String?
     @Option(help: .key(.appSecretsFile)) var appSecretsFile: String?
     @Option(help: .key(.graphURL)) var graphUrl: String?
     @Option(help: .key(.graphVersion)) var graphVersion: String?
@@ -45,9 +51,11 @@ struct ConfigurationOptions: ParsableArguments, Sendable {
             .listen: listen, .adminListen: adminListen, .workers: workers, .clockSkewSeconds: clockSkewSeconds,
             .maxTokenAgeSeconds: maxTokenAgeSeconds, .binding: binding, .tracking: tracking,
             .clientKeysFile: clientKeysFile, .tlsCertificateFile: tlsCertificateFile, .tlsKeyFile: tlsKeyFile,
-            .tlsClientCAFile: tlsClientCaFile, .appSecretsFile: appSecretsFile, .graphURL: graphUrl,
-            .graphVersion: graphVersion, .uninstallURL: uninstallUrl, .gateway: gateway,
-            .drainDelaySeconds: drainDelaySeconds, .logLevel: logLevel, .logFormat: logFormat,
+            .tlsClientCAFile: tlsClientCaFile, .gateway: gateway, .drainDelaySeconds: drainDelaySeconds,
+            .nonceSecretFile: nonceSecretFile, .nonceTTLSeconds: nonceTtlSeconds, .replay: replay,
+            .replayStore: replayStore, .replayStorePasswordFile: replayStorePasswordFile,
+            .replayStoreCapacity: replayStoreCapacity, .appSecretsFile: appSecretsFile, .graphURL: graphUrl,
+            .graphVersion: graphVersion, .uninstallURL: uninstallUrl, .logLevel: logLevel, .logFormat: logFormat,
         ]
         return all.compactMapValues { $0 }
     }

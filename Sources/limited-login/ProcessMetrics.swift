@@ -3,6 +3,7 @@ internal import KeySets
 internal import Metrics
 internal import Networking
 internal import OpenSSL
+internal import ReplayStores
 internal import Synchronization
 internal import VerificationService
 
@@ -11,6 +12,7 @@ final class ProcessMetrics: Sendable {
     private struct Observed {
         var server: HTTPServer?
         var cache: JWKSetCache?
+        var replayStore: ReplayStore?
         var tls: TLSContextPublisher?
     }
 
@@ -25,8 +27,8 @@ final class ProcessMetrics: Sendable {
     }
 
     /// Tells whose counters to read; called once, when both are there.
-    func observe(server: HTTPServer, cache: JWKSetCache, tls: TLSContextPublisher?) {
-        observed.withLock { $0 = Observed(server: server, cache: cache, tls: tls) }
+    func observe(server: HTTPServer, cache: JWKSetCache, replayStore: ReplayStore, tls: TLSContextPublisher?) {
+        observed.withLock { $0 = Observed(server: server, cache: cache, replayStore: replayStore, tls: tls) }
     }
 
     /// Reads everything anew.
@@ -48,6 +50,13 @@ final class ProcessMetrics: Sendable {
             for cause in ConnectionCloseCause.allCases {
                 let labels = [("cause", "\(cause.label)")]
                 gauge("http_server_connections_closed_total", labels, Double(counters.closed(cause)))
+            }
+        }
+        if let store = observed.replayStore {
+            gauge("limited_login_replay_store_up", [], store.isUp ? 1 : 0)
+            if case .memory(let memory) = store {
+                gauge("limited_login_replay_store_entries", [], Double(memory.count))
+                gauge("limited_login_replay_store_capacity", [], Double(memory.capacity))
             }
         }
         if let expiry = observed.tls?.context.certificateExpiry {

@@ -3,6 +3,7 @@ internal import KeySets
 internal import Logging
 internal import Networking
 internal import OpenSSL
+internal import ReplayStores
 internal import VerificationService
 
 /// `serve`: runs the service until SIGTERM or SIGINT.
@@ -38,9 +39,10 @@ struct Serve: AsyncParsableCommand {
 }
 
 extension Application {
-    /// Binds both listeners, then starts the key cache.
+    /// Binds both listeners, then starts the key cache. The store of what was used connects meanwhile.
     func start() throws(StartError) {
         do throws(SocketError) {
+            if case .redis(let store) = replayStore { try store.start() }
             try administration.start()
             try server.start()
         } catch {

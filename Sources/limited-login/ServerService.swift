@@ -1,6 +1,7 @@
 internal import KeySets
 internal import Logging
 internal import Networking
+internal import ReplayStores
 internal import ServiceLifecycle
 internal import VerificationService
 
@@ -31,6 +32,7 @@ struct ServerService: Service {
         let cut = await application.server.stop(drainDelay: .seconds(delay), grace: Self.grace)
         await application.administration.stop(drainDelay: .zero, grace: .seconds(1))
         application.cache.stop()
+        if case .redis(let store) = application.replayStore { store.stop() }
         application.core.graph?.stop()
         logger.notice("stopped", metadata: ["requests_cut_off": "\(cut)"])
     }

@@ -118,6 +118,7 @@ struct ConfigurationLoaderTests {
             needed[.tlsCertificateFile] = "/tmp/certificate.pem"
             needed[.tlsKeyFile] = "/tmp/key.pem"
         }
+        if key == .replayStorePasswordFile { needed[.replayStore] = "redis://cache.example" }
         needed[key] = nil
         return Dictionary(uniqueKeysWithValues: needed.map { ($0.key.environmentName, $0.value) })
     }
@@ -139,6 +140,10 @@ struct ConfigurationLoaderTests {
         case .binding: ("optional", #""optional""#)
         case .tracking: ("limited", #""limited""#)
         case .gateway: ("enabled", #""enabled""#)
+        case .nonceSecretFile, .replayStorePasswordFile: ("/tmp/secret", #""/tmp/secret""#)
+        case .replay: ("reject", #""reject""#)
+        case .replayStore: ("rediss://u:p@cache.example:7000/2", #""rediss://u:p@cache.example:7000/2""#)
+        case .replayStoreCapacity: ("2000", "2000")
         case .logLevel: ("debug", #""debug""#)
         case .logFormat: ("json", #""json""#)
         case .jwksMinimumTTLSeconds: ("1", "1")

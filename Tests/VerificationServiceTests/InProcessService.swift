@@ -5,6 +5,7 @@ import KeySets
 import LimitedLogin
 import Logging
 import Networking
+import ReplayStores
 import StandInIssuer
 import Synchronization
 import TestSupport
@@ -52,7 +53,11 @@ final class InProcessService {
         policy: VerificationPolicy? = nil,
         clients: ClientKeys? = nil,
         listener: ListenerRole = .service,
-        gatewayIsEnabled: Bool = false
+        gatewayIsEnabled: Bool = false,
+        nonces: NonceIssuer? = nil,
+        nonceLifetimeSeconds: Int = 600,
+        rejectsReplays: Bool = false,
+        replayStore: ReplayStore? = nil
     ) async throws {
         source = ScriptedSource(minters)
         cache = try JWKSetCache(sources: [source])
@@ -60,11 +65,18 @@ final class InProcessService {
         let registry = registry
         core = ServiceCore(
             settings: RuntimeSettings(
-                verifier: TokenVerifier(policy: try policy ?? VerificationPolicy(appIDs: [Self.appID, "42"])),
+                verifier: TokenVerifier(
+                    policy: try policy ?? VerificationPolicy(appIDs: [Self.appID, "42"]),
+                    nonces: nonces
+                ),
                 clients: clients,
-                gatewayIsEnabled: gatewayIsEnabled
+                gatewayIsEnabled: gatewayIsEnabled,
+                nonceLifetimeSeconds: nonceLifetimeSeconds,
+                rejectsReplays: rejectsReplays
             ),
             cache: cache,
+            // As if the process had run for a minute.
+            replayStore: replayStore ?? .memory(MemoryReplayStore(now: WallClock.unixMilliseconds() - 60_000)),
             metrics: ServiceMetrics(factory: registry),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             identifiers: RequestIdentifier(process: 0xabc),

@@ -1,15 +1,40 @@
 package import KeySets
+package import ReplayStores
 
 /// The answer to `/readyz?verbose`: what a person asks when the keys are in doubt.
 package enum HealthReport {
     /// Writes the state of the keys and of the service as one JSON object.
-    package static func write(_ status: JWKSetCacheStatus, isDraining: Bool, to bytes: inout [UInt8]) {
+    package static func write(
+        _ status: JWKSetCacheStatus,
+        _ store: ReplayStore,
+        isDraining: Bool,
+        to bytes: inout [UInt8]
+    ) {
         JSONWriter.raw("{", to: &bytes)
         JSONWriter.member("status", status.isUsable && !isDraining ? "pass" : "fail", to: &bytes)
         JSONWriter.raw(isDraining ? ",\"draining\":true" : ",\"draining\":false", to: &bytes)
         JSONWriter.raw(",\"keys\":", to: &bytes)
         writeKeys(status, to: &bytes)
+        JSONWriter.raw(",\"replay_store\":", to: &bytes)
+        write(store, to: &bytes)
         JSONWriter.raw("}\n", to: &bytes)
+    }
+
+    /// Tokens bound otherwise are judged without the store, so that its state is told and fails nothing.
+    private static func write(_ store: ReplayStore, to bytes: inout [UInt8]) {
+        JSONWriter.raw("{", to: &bytes)
+        JSONWriter.member("state", store.isUp ? "up" : "down", to: &bytes)
+        JSONWriter.raw(",", to: &bytes)
+        switch store {
+        case .memory(let memory):
+            JSONWriter.member("kind", "memory", to: &bytes)
+            JSONWriter.raw(",\"entries\":", to: &bytes)
+            JSONWriter.integer(memory.count, to: &bytes)
+            JSONWriter.raw(",\"capacity\":", to: &bytes)
+            JSONWriter.integer(memory.capacity, to: &bytes)
+        case .redis: JSONWriter.member("kind", "redis", to: &bytes)
+        }
+        JSONWriter.raw("}", to: &bytes)
     }
 
     /// Writes the state of the key cache alone, as `limited-login keys --json` prints it.

@@ -1,4 +1,5 @@
 internal import Graph
+internal import ReplayStores
 
 /// Every setting of the service, and the one source of truth about each: the file's member name is the raw value,
 /// the environment variable and the flag are derived from it, and `config/README.md` is compared with this table by
@@ -25,6 +26,12 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case tlsKeyFile = "tls_key_file"
     case tlsClientCAFile = "tls_client_ca_file"
     case gateway = "gateway"
+    case nonceSecretFile = "nonce_secret_file"
+    case nonceTTLSeconds = "nonce_ttl_seconds"
+    case replay = "replay"
+    case replayStore = "replay_store"
+    case replayStorePasswordFile = "replay_store_password_file"
+    case replayStoreCapacity = "replay_store_capacity"
     case appSecretsFile = "app_secrets_file"
     case graphURL = "graph_url"
     case graphVersion = "graph_version"
@@ -45,6 +52,16 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
 
     /// The long flag without its dashes, such as `app-ids`.
     package var flagName: String { String(rawValue.map { $0 == "_" ? "-" : $0 }) }
+
+    /// The value as it may be shown: what is secret in it is left out.
+    package func shown(_ value: String) -> String {
+        guard self == .replayStore, let url = try? ReplayStoreURL(parsing: value) else { return value }
+        switch (url.user.isEmpty, url.password == nil) {
+        case (true, true): return url.shown
+        case (false, true): return "\(url.shown) with a user"
+        case (_, false): return "\(url.shown) with a password"
+        }
+    }
 
     /// The key of an environment variable's name.
     package init?(environmentName: String) {
@@ -84,6 +101,10 @@ extension ConfigurationKey {
         case .appIDs, .issuers, .jwksURLs: .list
         case .jwksFile, .caFile, .clientKeysFile, .listen, .adminListen: .text
         case .tlsCertificateFile, .tlsKeyFile, .tlsClientCAFile: .text
+        case .nonceSecretFile, .replayStore, .replayStorePasswordFile: .text
+        case .nonceTTLSeconds: .duration(1...86_400)
+        case .replay: .choice(["accept", "reject"])
+        case .replayStoreCapacity: .integer(1_000...10_000_000)
         case .appSecretsFile, .graphURL, .graphVersion, .uninstallURL: .text
         case .jwksTTLSeconds, .jwksMinimumTTLSeconds, .jwksMaximumTTLSeconds: .duration(1...604_800)
         case .jwksMaxStaleSeconds: .duration(0...604_800)
@@ -125,6 +146,12 @@ extension ConfigurationKey {
         case .tlsKeyFile: "none"
         case .tlsClientCAFile: "none: no client certificate is asked for"
         case .gateway: "disabled"
+        case .nonceSecretFile: "none: no nonces are issued"
+        case .nonceTTLSeconds: "600"
+        case .replay: "accept"
+        case .replayStore: "memory"
+        case .replayStorePasswordFile: "none"
+        case .replayStoreCapacity: "100000"
         case .appSecretsFile: "none: the routes for permissions are 404"
         case .graphURL: GraphConfiguration.standardURL
         case .graphVersion: GraphConfiguration.standardVersion
@@ -160,6 +187,12 @@ extension ConfigurationKey {
         case .tlsKeyFile: "The private key (PEM) of the certificate."
         case .tlsClientCAFile: "Authorities (PEM) of the callers' certificates; without one, no handshake."
         case .gateway: "Whether /auth answers gateways; the bearer tokens it judges are tied to no login."
+        case .nonceSecretFile: "A file of one or two secrets: the first issues nonces, both recognise them."
+        case .nonceTTLSeconds: "How long an issued nonce is good."
+        case .replay: "Whether POST /verify accepts a token (its claim jti) again, or only once."
+        case .replayStore: "Where used nonces and tokens are remembered: memory, or redis:// or rediss:// for replicas."
+        case .replayStorePasswordFile: "A file with the password of the Redis server, instead of one in its URL."
+        case .replayStoreCapacity: "How many used nonces and tokens are remembered in memory; beyond that, 503."
         case .appSecretsFile: "A file of the apps' ids and secrets, with which Graph is asked for permissions."
         case .graphURL: "Where Facebook's Graph API is; https, or http on a loopback address."
         case .graphVersion: "The version of the Graph API, such as v26.0."

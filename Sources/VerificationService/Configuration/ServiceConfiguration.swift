@@ -1,5 +1,6 @@
 package import Graph
 package import Networking
+package import ReplayStores
 
 /// Everything the service is told from outside, judged and typed.
 ///
@@ -43,6 +44,18 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var tls: TLSFiles?
     /// Whether the routes for gateways answer.
     package var gatewayIsEnabled: Bool
+    /// The file of the secrets under which nonces are issued; nil where none are.
+    package var nonceSecretFile: String?
+    /// The life of an issued nonce, in seconds.
+    package var nonceTTLSeconds: Int
+    /// Whether a token is accepted once.
+    package var replaysAreRejected: Bool
+    /// The server that remembers what was used; nil where this process does.
+    package var replayStore: ReplayStoreURL?
+    /// The file of that server's password.
+    package var replayStorePasswordFile: String?
+    /// How much this process remembers.
+    package var replayStoreCapacity: Int
     /// The file of the apps' secrets; nil where nothing is asked of Graph.
     package var appSecretsFile: String?
     /// Where Graph is.
@@ -88,6 +101,12 @@ extension ServiceConfiguration {
         clientKeysFile = try reader.text(.clientKeysFile)
         tls = try reader.tlsFiles()
         gatewayIsEnabled = try reader.choice(.gateway) == "enabled"
+        nonceSecretFile = try reader.text(.nonceSecretFile)
+        nonceTTLSeconds = try reader.integer(.nonceTTLSeconds) ?? 600
+        replaysAreRejected = try reader.choice(.replay) == "reject"
+        replayStore = try reader.replayStore()
+        replayStorePasswordFile = try reader.text(.replayStorePasswordFile)
+        replayStoreCapacity = try reader.integer(.replayStoreCapacity) ?? ReplayLimits.defaultCapacity
         appSecretsFile = try reader.text(.appSecretsFile)
         graph = try reader.graph()
         drainDelaySeconds = try reader.integer(.drainDelaySeconds) ?? 0
@@ -104,10 +123,28 @@ extension ServiceConfiguration {
                     + "(\(jwksMaximumTTLSeconds) s)"
             )
         }
+        try requireConsistentStore(reader)
         guard listen.port == 0 || listen != adminListen else {
             throw ConfigurationError(
                 place: reader.place(.adminListen),
                 reason: "the administrative listener has the service's own address \(listen)"
+            )
+        }
+    }
+
+    private func requireConsistentStore(_ reader: SettingReader) throws(ConfigurationError) {
+        guard replayStorePasswordFile != nil else { return }
+        guard let replayStore else {
+            throw ConfigurationError(
+                place: reader.place(.replayStorePasswordFile),
+                reason:
+                    "the store in memory has no password; set \(ConfigurationKey.replayStore.rawValue) to a redis:// URL"
+            )
+        }
+        guard replayStore.password == nil else {
+            throw ConfigurationError(
+                place: reader.place(.replayStorePasswordFile),
+                reason: "the URL in \(ConfigurationKey.replayStore.rawValue) has a password already"
             )
         }
     }

@@ -1,5 +1,6 @@
 internal import KeySets
 internal import Networking
+internal import ReplayStores
 
 /// Typed, bounded access to the settings of a start; each refusal names the place of the value.
 struct SettingReader {
@@ -67,6 +68,16 @@ struct SettingReader {
             }
         }
         return values
+    }
+
+    /// Nil for the store in memory. No message repeats the value: it may hold a password.
+    func replayStore() throws(ConfigurationError) -> ReplayStoreURL? {
+        guard let value = try text(.replayStore), value != "memory" else { return nil }
+        do throws(ReplayStoreURL.ParsingError) {
+            return try ReplayStoreURL(parsing: value)
+        } catch {
+            throw failure(.replayStore, "the value cannot be used: \(error)")
+        }
     }
 
     func appIDs(_ values: [String]) throws(ConfigurationError) -> [String] {

@@ -1,5 +1,6 @@
 package import CoreMetrics
 package import HTTP1
+package import ReplayStores
 
 /// The service's own metrics, made once; their label values are closed sets of this code, never words from outside.
 package final class ServiceMetrics: Sendable {
@@ -7,6 +8,13 @@ package final class ServiceMetrics: Sendable {
     package static let help: [String: String] = [
         "limited_login_verifications_total": "Verdicts on id tokens, by result: accepted, or the code of the refusal.",
         "limited_login_client_requests_total": "Requests of each configured client.",
+        "limited_login_nonces_issued_total": "Nonces issued.",
+        "limited_login_replay_store_answers_total":
+            "What the memory of used nonces and tokens answered: first, seen, beyond_memory or unavailable.",
+        "limited_login_replay_store_answer_duration_seconds": "Time from a question to the store's answer.",
+        "limited_login_replay_store_up": "1 while the store answers, else 0.",
+        "limited_login_replay_store_entries": "Entries in the store in this process's memory.",
+        "limited_login_replay_store_capacity": "Entries that fit into the store in this process's memory.",
         "limited_login_graph_requests_total": "Calls of Graph, by operation and result: ok, or the code of the error.",
         "limited_login_graph_request_duration_seconds": "Time a call of Graph took, tries and pauses included.",
         "http_server_request_duration_seconds": "Time from a request's first byte to its encoded answer.",
@@ -29,6 +37,8 @@ package final class ServiceMetrics: Sendable {
 
     private let accepted: Counter
     private let refused: [ProblemCode: Counter]
+    private let issuedNonces: Counter
+    private let replayAnswers: [ReplayAnswer: Counter]
     private let factory: any MetricsFactory
 
     package init(factory: any MetricsFactory) {
@@ -42,11 +52,26 @@ package final class ServiceMetrics: Sendable {
             refused[code] = Counter(label: name, dimensions: [("result", code.text)], factory: factory)
         }
         self.refused = refused
+        issuedNonces = Counter(label: "limited_login_nonces_issued_total", factory: factory)
+        var answers: [ReplayAnswer: Counter] = [:]
+        for answer in ReplayAnswer.allCases {
+            answers[answer] = Counter(
+                label: "limited_login_replay_store_answers_total",
+                dimensions: [("result", answer.rawValue)],
+                factory: factory
+            )
+        }
+        replayAnswers = answers
     }
 
     package func countAccepted() { accepted.increment() }
 
     package func countRefused(_ code: ProblemCode) { refused[code]?.increment() }
+
+    package func countIssuedNonce() { issuedNonces.increment() }
+
+    /// Counts what a store said about one question.
+    package func countReplayAnswer(_ verdict: ReplayVerdict) { replayAnswers[verdict.answer]?.increment() }
 
     /// Counts a request of a configured client; the names come from the operator's file, so they are bounded.
     package func countRequest(client: String) {
@@ -68,5 +93,17 @@ package final class ServiceMetrics: Sendable {
             ],
             factory: factory
         )
+    }
+}
+
+extension ReplayVerdict {
+    /// The answer that decided.
+    fileprivate var answer: ReplayAnswer {
+        switch self {
+        case .accepted: .first
+        case .nonceUsed, .tokenReplayed: .seen
+        case .nonceBeyondMemory, .tokenBeyondMemory: .beyondMemory
+        case .unavailable: .unavailable
+        }
     }
 }

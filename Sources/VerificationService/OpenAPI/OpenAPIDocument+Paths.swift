@@ -3,7 +3,8 @@ internal import HTTP1
 extension OpenAPIDocument {
     /// The routes of the service's own listener.
     static let documented: [Route] = [
-        .verify, .introspect, .auth, .userPermissions, .userPermission, .uninstall, .openapi, .livez, .readyz, .healthz,
+        .verify, .nonces, .introspect, .auth, .userPermissions, .userPermission, .uninstall, .openapi, .livez, .readyz,
+        .healthz,
     ]
 
     static var paths: OpenAPIValue {
@@ -61,6 +62,7 @@ extension Route {
         switch self {
         case .verify: "verify"
         case .introspect: "introspect"
+        case .nonces: "issueNonce"
         case .openapi: method + "OpenAPI"
         case .userPermissions: method == "get" ? "listPermissions" : "revokeLogin"
         case .userPermission: "revokePermission"
@@ -71,7 +73,7 @@ extension Route {
 
     fileprivate var tag: String {
         switch self {
-        case .verify, .introspect: "tokens"
+        case .verify, .introspect, .nonces: "tokens"
         case .userPermissions, .userPermission, .uninstall: "permissions"
         case .auth: "gateways"
         default: "service"
@@ -88,6 +90,7 @@ extension Route {
         case .uninstall: "Uninstalls the app for the person of an id token, by Limited Login's own endpoint."
         case .verify: "Judges an id token and returns the Profile."
         case .introspect: "OAuth 2.0 Token Introspection (RFC 7662)."
+        case .nonces: "Issues a nonce for one login, which `issued_nonce` of `/verify` recognises and uses up."
         case .auth: "Tells a gateway whether a request comes with a good token; the head alone decides."
         case .openapi: "This document."
         case .livez: "Whether the process serves."
@@ -100,7 +103,7 @@ extension Route {
     fileprivate var security: OpenAPIValue {
         switch self {
         // Without configured callers anybody may ask.
-        case .verify: [[:], ["clientKey": []], ["clientKeyField": []], ["clientBasic": []]]
+        case .verify, .nonces: [[:], ["clientKey": []], ["clientKeyField": []], ["clientBasic": []]]
         case .introspect, .userPermissions, .userPermission, .uninstall:
             [["clientKey": []], ["clientKeyField": []], ["clientBasic": []]]
         case .auth: [["idToken": []]]
@@ -116,6 +119,16 @@ extension Route {
                 "content": [
                     "application/json": [
                         "schema": .reference("schemas/VerifyRequest"), "examples": OpenAPIExamples.verifyRequests,
+                    ]
+                ],
+            ]
+        case .nonces:
+            return [
+                "required": false,
+                "description": "May be empty where one app is configured. Strict JSON: no unknown member, none twice.",
+                "content": [
+                    "application/json": [
+                        "schema": .reference("schemas/NonceRequest"), "examples": OpenAPIExamples.nonceRequests,
                     ]
                 ],
             ]

@@ -11,7 +11,7 @@ extension OpenAPIDocument {
                 "description": "A token with exactly one thing that ties it to a login.",
                 "oneOf": [
                     .reference("schemas/VerifyByNonce"), .reference("schemas/VerifyByRawNonce"),
-                    .reference("schemas/VerifyBySubject"),
+                    .reference("schemas/VerifyByIssuedNonce"), .reference("schemas/VerifyBySubject"),
                 ],
             ],
             "VerifyByNonce": verifyRequest("nonce", "The nonce given to the app; the claim equals it.", nonce),
@@ -20,12 +20,19 @@ extension OpenAPIDocument {
                 "The nonce whose lower-case hexadecimal SHA-256 was given to Facebook.",
                 nonce
             ),
+            "VerifyByIssuedNonce": verifyRequest(
+                "issued_nonce",
+                "The claim nonce is one that `POST /nonces` issued for the token's app; it is used up.",
+                ["type": "boolean", "const": true]
+            ),
             "VerifyBySubject": verifyRequest(
                 "subject",
                 "The person of an existing session; the claim sub equals it.",
                 ["type": "string", "minLength": 1, "maxLength": 255]
             ),
             "VerifyAnswer": verifyAnswer,
+            "NonceRequest": nonceRequest,
+            "NonceAnswer": nonceAnswer,
             "AuthenticationToken": authenticationToken,
             "Profile": profile,
             "Place": object(["id", "name"], ["id": text("Its Facebook id."), "name": text("Its name.")]),
@@ -42,6 +49,10 @@ extension OpenAPIDocument {
                     "draining": ["type": "boolean"],
                     "keys": [
                         "type": "object", "description": "The state of the key cache.", "additionalProperties": true,
+                    ],
+                    "replay_store": [
+                        "type": "object", "description": "The state of the memory of used nonces and tokens.",
+                        "additionalProperties": true,
                     ],
                 ],
             ],
@@ -93,6 +104,36 @@ extension OpenAPIDocument {
                     ]
                 ),
             ])
+        )
+    }
+
+    private static var nonceRequest: OpenAPIValue {
+        object(
+            [],
+            [
+                "app_id": [
+                    "type": "string", "minLength": 1, "maxLength": 128,
+                    "description": "The app that logs in; may be left out where one is configured.",
+                ],
+                "expires_in": [
+                    "type": "integer", "minimum": 1, "maximum": 86_400,
+                    "description": "A life shorter than the configured one, in seconds.",
+                ],
+            ]
+        )
+    }
+
+    private static var nonceAnswer: OpenAPIValue {
+        object(
+            ["nonce", "app_id", "issued_at", "expires_at"],
+            [
+                "nonce": [
+                    "type": "string", "pattern": "^[A-Za-z0-9_-]{60}$", "description": "What the app logs in with.",
+                ],
+                "app_id": text("The app whose login it is for."),
+                "issued_at": count("When it was issued, in seconds since 1970."),
+                "expires_at": count("From when on it is refused, in seconds since 1970."),
+            ]
         )
     }
 

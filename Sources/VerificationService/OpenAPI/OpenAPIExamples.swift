@@ -13,6 +13,10 @@ enum OpenAPIExamples {
                 "summary": "A client that hands Facebook the nonce's SHA-256",
                 "value": ["id_token": .string(token), "raw_nonce": "n-0S6_WzA2Mj"],
             ],
+            "issued_nonce": [
+                "summary": "A login that your backend began with a nonce of POST /nonces",
+                "value": ["id_token": .string(token), "issued_nonce": true],
+            ],
             "subject": [
                 "summary": "A refresh of a session that already exists",
                 "value": ["id_token": .string(token), "subject": "2954873201847263"],
@@ -37,6 +41,23 @@ enum OpenAPIExamples {
             ],
             "missing_permissions": [],
             "claims": ["iss": "https://www.facebook.com", "aud": "123456789012345", "sub": "2954873201847263"],
+        ]
+    }
+
+    static var nonceRequests: OpenAPIValue {
+        [
+            "plain": ["summary": "Where one app is configured", "value": [:]],
+            "app": [
+                "summary": "One of several apps, for two minutes",
+                "value": ["app_id": "123456789012345", "expires_in": 120],
+            ],
+        ]
+    }
+
+    static var nonceAnswer: OpenAPIValue {
+        [
+            "nonce": "AQGLz-VoewGLz-6QOwABAgMEBQYHCAkKCwwNDg-FkKNf2eaRfRIVxhUvZIeQ", "app_id": "123456789012345",
+            "issued_at": 1_700_000_000, "expires_at": 1_700_000_600,
         ]
     }
 

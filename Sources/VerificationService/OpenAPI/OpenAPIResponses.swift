@@ -29,6 +29,8 @@ enum OpenAPIResponses {
         switch route {
         case .verify:
             content = json("VerifyAnswer", ["profile": ["value": OpenAPIExamples.verifyAnswer]])
+        case .nonces:
+            content = json("NonceAnswer", ["nonce": ["value": OpenAPIExamples.nonceAnswer]])
         case .introspect:
             content = json(
                 "IntrospectAnswer",
@@ -59,6 +61,7 @@ enum OpenAPIResponses {
     private static func description(_ route: Route) -> String {
         switch route {
         case .verify: "The token is accepted."
+        case .nonces: "The nonce, and until when it is good."
         case .introspect: "Whether the token is active; of one that is not, nothing more is told."
         case .auth: "The token is good; what it says is in the fields."
         case .userPermissions: "The person's permissions."

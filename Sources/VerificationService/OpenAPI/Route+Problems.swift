@@ -6,7 +6,7 @@ extension Route {
     /// The methods that do something at the path, `OPTIONS` aside, which everywhere but at `/auth` tells the methods.
     var methods: [HTTPMethod] {
         switch self {
-        case .verify, .introspect, .uninstall: [.post]
+        case .verify, .introspect, .nonces, .uninstall: [.post]
         case .userPermissions: [.get, .delete]
         case .userPermission: [.delete]
         case .auth: [.get, .head, .post, .put, .delete, .options, .trace, .patch]
@@ -20,8 +20,13 @@ extension Route {
         switch self {
         case .verify:
             [.invalidRequest, .invalidNonce, .invalidPermission, .unknownApp] + ProblemCode.ofTokens
-                + [.unauthorizedClient, .unsupportedMediaType, .keysUnavailable]
+                + [.unauthorizedClient, .unsupportedMediaType, .keysUnavailable, .replayStoreUnavailable]
         case .introspect: [.invalidRequest, .unauthorizedClient, .unsupportedMediaType, .keysUnavailable]
+        case .nonces:
+            [
+                .invalidRequest, .unknownApp, .unauthorizedClient, .notFound, .unsupportedMediaType,
+                .replayStoreUnavailable,
+            ]
         case .auth: [.missingToken] + ProblemCode.ofTokens + [.insufficientScope, .notFound, .keysUnavailable]
         case .userPermissions, .userPermission:
             [.invalidRequest, .unknownApp, .unauthorizedClient, .notFound] + ProblemCode.ofGraph

@@ -24,6 +24,7 @@ package enum ProblemCode: Sendable, Hashable {
     case internalError
     case notImplemented
     case keysUnavailable
+    case replayStoreUnavailable
     case overloaded
     case draining
     case httpVersionNotSupported
@@ -47,8 +48,9 @@ package enum ProblemCode: Sendable, Hashable {
             .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .missingToken,
             .insufficientScope, .notFound, .methodNotAllowed, .requestTimeout, .bodyTooLarge, .uriTooLong,
             .unsupportedMediaType, .expectationFailed,
-            .misdirectedRequest, .headersTooLarge, .internalError, .notImplemented, .keysUnavailable, .overloaded,
-            .draining, .httpVersionNotSupported,
+            .misdirectedRequest, .headersTooLarge, .internalError, .notImplemented, .keysUnavailable,
+            .replayStoreUnavailable,
+            .overloaded, .draining, .httpVersionNotSupported,
         ] + GraphError.allCases.map { .graph($0) }
 
     /// The code as clients compare it.
@@ -75,6 +77,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .internalError: "internal_error"
         case .notImplemented: "not_implemented"
         case .keysUnavailable: "keys_unavailable"
+        case .replayStoreUnavailable: "replay_store_unavailable"
         case .overloaded: "overloaded"
         case .draining: "draining"
         case .httpVersionNotSupported: "http_version_not_supported"
@@ -99,7 +102,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .headersTooLarge: 431
         case .internalError: 500
         case .notImplemented: 501
-        case .keysUnavailable, .overloaded, .draining: 503
+        case .keysUnavailable, .replayStoreUnavailable, .overloaded, .draining: 503
         case .httpVersionNotSupported: 505
         }
     }
@@ -109,7 +112,7 @@ package enum ProblemCode: Sendable, Hashable {
         switch self {
         case .keysUnavailable: 2
         case .graph(let error): error.retryAfterSeconds
-        case .overloaded, .draining: 1
+        case .replayStoreUnavailable, .overloaded, .draining: 1
         default: nil
         }
     }
@@ -138,6 +141,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .internalError: "The service failed"
         case .notImplemented: "The method or transfer coding is not implemented"
         case .keysUnavailable: "The issuer's keys are not available"
+        case .replayStoreUnavailable: "The memory of what was used is not available"
         case .overloaded: "The service is overloaded"
         case .draining: "The service is stopping"
         case .httpVersionNotSupported: "The HTTP version is not supported"

@@ -28,7 +28,7 @@ struct HealthEndpoint {
             return
         }
         response.addField("Content-Type: application/json")
-        HealthReport.write(core.cache.status, isDraining: core.isDraining, to: &response.body)
+        HealthReport.write(core.cache.status, core.replayStore, isDraining: core.isDraining, to: &response.body)
     }
 
     /// A problem brings its own fields.

@@ -4,6 +4,7 @@ package import HTTP1
 package enum Route: Int, CaseIterable, Sendable {
     case verify
     case introspect
+    case nonces
     /// `/auth` and every path below it.
     case auth
     /// What a person has granted, and the whole login to be revoked.
@@ -26,6 +27,7 @@ package enum Route: Int, CaseIterable, Sendable {
         switch self {
         case .verify: "/verify"
         case .introspect: "/introspect"
+        case .nonces: "/nonces"
         case .auth: "/auth"
         case .userPermissions: "/users/{user_id}/permissions"
         case .userPermission: "/users/{user_id}/permissions/{permission}"
@@ -42,7 +44,7 @@ package enum Route: Int, CaseIterable, Sendable {
     /// The `Allow` field of the path (RFC 9110 section 10.2.1).
     package var allow: StaticString {
         switch self {
-        case .verify, .introspect, .uninstall: "Allow: POST, OPTIONS"
+        case .verify, .introspect, .nonces, .uninstall: "Allow: POST, OPTIONS"
         case .userPermissions: "Allow: GET, DELETE, OPTIONS"
         case .userPermission: "Allow: DELETE, OPTIONS"
         default: "Allow: GET, HEAD, OPTIONS"
@@ -54,7 +56,7 @@ package enum Route: Int, CaseIterable, Sendable {
         switch (self, method) {
         case (_, .options): true
         case (.auth, _): true
-        case (.verify, _), (.introspect, _), (.uninstall, _): method == .post
+        case (.verify, _), (.introspect, _), (.nonces, _), (.uninstall, _): method == .post
         case (.userPermissions, _): method == .get || method == .delete
         case (.userPermission, _): method == .delete
         default: method == .get || method == .head
@@ -63,6 +65,9 @@ package enum Route: Int, CaseIterable, Sendable {
 
     /// Whether the route says how the service itself is, so that it is answered when other requests are refused.
     package var isHealth: Bool { self == .livez || self == .readyz || self == .healthz }
+
+    /// Whether the answer is the verdict on a token.
+    package var isVerdict: Bool { self == .verify || self == .introspect || self == .auth }
 
     /// Whether the route asks Graph.
     package var needsGraph: Bool { self == .userPermissions || self == .userPermission || self == .uninstall }
@@ -76,6 +81,8 @@ package enum Route: Int, CaseIterable, Sendable {
             self = .auth
         } else if listener == .service, bytes.equal(path, Route.introspect.path) {
             self = .introspect
+        } else if listener == .service, bytes.equal(path, Route.nonces.path) {
+            self = .nonces
         } else if bytes.equal(path, Route.livez.path) {
             self = .livez
         } else if bytes.equal(path, Route.readyz.path) {

@@ -9,6 +9,10 @@ package final class RuntimeSettings: Sendable {
     package let clients: ClientKeys?
     /// Whether the routes for gateways answer.
     package let gatewayIsEnabled: Bool
+    /// The life of the nonces issued, in seconds.
+    package let nonceLifetimeSeconds: Int
+    /// Whether a token is accepted once.
+    package let rejectsReplays: Bool
     /// What the service proves itself with to Graph; nil where the routes for permissions are disabled.
     package let appSecrets: AppSecrets?
     /// Judges by the same policy the tokens whose callers cannot know the login: at `/auth` and `/introspect`.
@@ -18,8 +22,12 @@ package final class RuntimeSettings: Sendable {
         verifier: TokenVerifier,
         clients: ClientKeys?,
         gatewayIsEnabled: Bool = false,
+        nonceLifetimeSeconds: Int = NonceIssuer.defaultLifetimeSeconds,
+        rejectsReplays: Bool = false,
         appSecrets: AppSecrets? = nil
     ) {
+        self.nonceLifetimeSeconds = nonceLifetimeSeconds
+        self.rejectsReplays = rejectsReplays
         self.verifier = verifier
         self.clients = clients
         self.gatewayIsEnabled = gatewayIsEnabled

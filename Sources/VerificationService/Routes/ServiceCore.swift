@@ -1,5 +1,7 @@
 package import KeySets
 package import Logging
+internal import Networking
+package import ReplayStores
 internal import Synchronization
 
 /// What all workers share: the policy, the keys, the metrics and whether the service is stopping. Immutable but for
@@ -7,6 +9,8 @@ internal import Synchronization
 package final class ServiceCore: Sendable {
     package let settings: SettingsPublisher
     package let cache: JWKSetCache
+    /// Where it is remembered what was used.
+    package let replayStore: ReplayStore
     package let metrics: ServiceMetrics
     package let logger: Logger
     package let identifiers: RequestIdentifier
@@ -19,6 +23,7 @@ package final class ServiceCore: Sendable {
     package init(
         settings: RuntimeSettings,
         cache: JWKSetCache,
+        replayStore: ReplayStore = .memory(MemoryReplayStore(now: WallClock.unixMilliseconds())),
         metrics: ServiceMetrics,
         logger: Logger,
         identifiers: RequestIdentifier,
@@ -27,6 +32,7 @@ package final class ServiceCore: Sendable {
     ) {
         self.settings = SettingsPublisher(settings)
         self.cache = cache
+        self.replayStore = replayStore
         self.metrics = metrics
         self.logger = logger
         self.identifiers = identifiers

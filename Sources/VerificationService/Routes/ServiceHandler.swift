@@ -14,6 +14,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     private let verifyEndpoint: VerifyEndpoint
     private let authEndpoint: AuthEndpoint
     private let introspectEndpoint: IntrospectEndpoint
+    private let noncesEndpoint: NoncesEndpoint
     private let graphEndpoint: GraphEndpoint
     private let health: HealthEndpoint
     private var requestID: [UInt8] = []
@@ -34,14 +35,21 @@ package final class ServiceHandler: HTTPRequestHandler {
         let judge = UnboundJudge(cache: core.cache, workerKeys: workerKeys)
         authEndpoint = AuthEndpoint(judge: judge)
         introspectEndpoint = IntrospectEndpoint(judge: judge)
+        noncesEndpoint = NoncesEndpoint(core: core, workerSettings: workerSettings)
         graphEndpoint = GraphEndpoint(workers: core.graph, judge: judge)
         health = HealthEndpoint(core: core)
         durations = RequestDurations(metrics: core.metrics)
     }
 
-    package func attach(_ waker: RequestWaker) { graphEndpoint.attach(waker) }
+    package func attach(_ waker: RequestWaker) {
+        verifyEndpoint.firstUse.jobs.attach(waker)
+        graphEndpoint.attach(waker)
+    }
 
-    package func didAbandon(_ request: ParkedRequest) { graphEndpoint.abandon(request) }
+    package func didAbandon(_ request: ParkedRequest) {
+        verifyEndpoint.firstUse.jobs.abandon(request)
+        graphEndpoint.abandon(request)
+    }
 
     package func receiveHead(
         _ head: borrowing RequestHead,
@@ -71,6 +79,12 @@ package final class ServiceHandler: HTTPRequestHandler {
                 try requireCaller(head, bytes, &response, isNeeded: true)
                 try IntrospectEndpoint.requireForm(head, bytes: bytes, response: &response)
                 return .readBody(atMost: IntrospectEndpoint.bodyLimit)
+            case .nonces:
+                workerSettings.refresh()
+                _ = try NoncesEndpoint.requireIssuer(workerSettings.settings)
+                try requireCaller(head, bytes, &response)
+                try NoncesEndpoint.requireJSON(head, bytes: bytes, response: &response)
+                return .readBody(atMost: NonceRequest.bodyLimit)
             case .userPermissions, .userPermission:
                 try requireGraph(head, bytes, &response)
                 return .readBody(atMost: 0)
@@ -111,6 +125,7 @@ package final class ServiceHandler: HTTPRequestHandler {
                 return .park(until: moment)
             }
             response.addField("X-Request-Id", requestID)
+            if route == .nonces { return .respond }
             if route.needsGraph {
                 if core.logger.logLevel <= .debug { log("Graph did as asked", nil, head, bytes) }
             } else if route == .introspect, let refusal = introspectEndpoint.refusal {
@@ -124,11 +139,11 @@ package final class ServiceHandler: HTTPRequestHandler {
         } catch {
             response.reset()
             ProblemAnswer.write(error, requestID: requestID, to: &response)
-            if !route.needsGraph || route == .uninstall && error.code.isVerdict {
+            if route.isVerdict || route == .uninstall && error.code.isVerdict {
                 core.metrics.countRefused(error.code)
             }
             if core.logger.logLevel <= .debug {
-                log(route.needsGraph ? "request refused" : "verification refused", error, head, bytes)
+                log(route.isVerdict ? "verification refused" : "request refused", error, head, bytes)
             }
         }
         return .respond
@@ -147,7 +162,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     ) throws(Problem) -> MonotonicInstant? {
         switch route {
         case .auth:
-            try authEndpoint.answer(
+            return try authEndpoint.answer(
                 head,
                 bytes,
                 workerSettings.settings.unboundVerifier,
@@ -156,15 +171,18 @@ package final class ServiceHandler: HTTPRequestHandler {
                 response: &response
             )
         case .introspect:
-            try introspectEndpoint.answer(
+            return try introspectEndpoint.answer(
                 body,
                 workerSettings.settings.unboundVerifier,
                 visit: visit,
                 context: context,
                 response: &response
             )
+        case .nonces:
+            try noncesEndpoint.answer(body, response: &response)
+            return nil
         case .userPermissions, .userPermission, .uninstall:
-            try graphEndpoint.answer(
+            return try graphEndpoint.answer(
                 route,
                 head,
                 bytes,
@@ -174,7 +192,7 @@ package final class ServiceHandler: HTTPRequestHandler {
                 context: context,
                 response: &response
             )
-        default: try verifyEndpoint.answer(body, visit: visit, context: context, response: &response)
+        default: return try verifyEndpoint.answer(body, visit: visit, context: context, response: &response)
         }
     }
 

@@ -2,6 +2,7 @@ internal import HTTP1
 internal import KeySets
 internal import LimitedLogin
 internal import Networking
+internal import ReplayStores
 
 /// `POST /verify`: reads the request, has the token judged, answers from the verified bytes.
 final class VerifyEndpoint {
@@ -13,10 +14,13 @@ final class VerifyEndpoint {
     private let workerSettings: WorkerSettings
     private let workspace = VerificationWorkspace()
     private var request = VerifyRequestReader()
+    /// Uses up nonces and tokens.
+    let firstUse: FirstUse
 
     init(core: ServiceCore, workerSettings: WorkerSettings, workerKeys: WorkerKeys) {
         self.workerSettings = workerSettings
         self.workerKeys = workerKeys
+        firstUse = FirstUse(core: core)
         keyWait = KeyWait(cache: core.cache, workerKeys: workerKeys)
     }
 
@@ -38,7 +42,7 @@ final class VerifyEndpoint {
         }
     }
 
-    /// Answers one request, or says until when it must wait for keys.
+    /// Answers one request, or says until when it must wait for keys, or for the store of what was used.
     ///
     /// - Returns: nil when `response` is the answer; else the moment until which to park the request.
     func answer(
@@ -47,6 +51,16 @@ final class VerifyEndpoint {
         context: RequestContext,
         response: inout HTTPResponse
     ) throws(Problem) -> MonotonicInstant? {
+        if visit != .first {
+            switch try firstUse.revisit(context, visit) {
+            case .none: break
+            case .wait(let moment): return moment
+            case .accepted(let answer):
+                Self.addFields(to: &response)
+                response.body += answer
+                return nil
+            }
+        }
         try request.read(body)
         // A second and third look are for a key set that is published between the look and the question to the cache.
         for _ in 0..<3 {
@@ -56,6 +70,7 @@ final class VerifyEndpoint {
             case .answered: return nil
             case .wait(.until(let moment)): return moment
             case .wait(.lookAgain): continue
+            case .waitForStore(let moment): return moment
             }
         }
         throw KeyWait.restless
@@ -64,6 +79,12 @@ final class VerifyEndpoint {
     private enum Outcome {
         case answered
         case wait(KeyWait.Outcome)
+        case waitForStore(MonotonicInstant)
+    }
+
+    private static func addFields(to response: inout HTTPResponse) {
+        response.addField("Content-Type: application/json")
+        response.addField("Cache-Control: no-store")
     }
 
     private func judge(
@@ -72,9 +93,12 @@ final class VerifyEndpoint {
         _ response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
         guard workerKeys.isUsable(at: context.now) else { return .wait(try keyWait.forAnyKey(visit, context)) }
+        let settings = workerSettings.settings
+        if request.binding == .issuedNonce, settings.verifier.nonces == nil { throw Self.noIssuer }
         let now = try ServiceClock.now()
+        let claims: VerifiedClaims
         do throws(TokenRejection) {
-            let claims = try workerSettings.settings.verifier.judge(
+            claims = try settings.verifier.judge(
                 request.token.span,
                 binding: request.binding,
                 value: request.bindingValue.span,
@@ -83,19 +107,48 @@ final class VerifyEndpoint {
                 now: now,
                 workspace: workspace
             )
-            response.addField("Content-Type: application/json")
-            response.addField("Cache-Control: no-store")
-            VerifyAnswer.write(
-                claims,
-                payload: workspace.payload.span,
-                keyID: workspace.keyID.span,
-                asked: request.permissions,
-                to: &response.body
-            )
-            return .answered
         } catch {
             guard error.code == .unknownKey else { throw Problem(error) }
             return .wait(try keyWait.forKey(workspace.keyID.span, Problem(error), visit, context))
         }
+        Self.addFields(to: &response)
+        VerifyAnswer.write(
+            claims,
+            payload: workspace.payload.span,
+            keyID: workspace.keyID.span,
+            asked: request.permissions,
+            to: &response.body
+        )
+        guard request.binding == .issuedNonce || settings.rejectsReplays else { return .answered }
+        return try useUp(claims, settings, context, response.body)
+    }
+
+    /// The very last step: nothing is used up by a token that is refused for anything else.
+    private func useUp(
+        _ claims: VerifiedClaims,
+        _ settings: RuntimeSettings,
+        _ context: RequestContext,
+        _ answer: [UInt8]
+    ) throws(Problem) -> Outcome {
+        let question = ReplayQuestion(
+            claims,
+            workspace.payload.span,
+            nonce: request.binding == .issuedNonce ? workspace.recognizedNonce : nil,
+            usesToken: settings.rejectsReplays,
+            skewSeconds: settings.verifier.policy.clockSkewSeconds
+        )
+        // An issued nonce that is not among what is used up would be good for ever.
+        guard let question, request.binding != .issuedNonce || question.nonce != nil else { throw FirstUse.unavailable }
+        switch try firstUse.use(question, answer: answer, context: context) {
+        case .accepted: return .answered
+        case .wait(let moment): return .waitForStore(moment)
+        }
+    }
+
+    private static var noIssuer: Problem {
+        Problem(
+            .invalidRequest,
+            "No nonces are issued here, so none can be recognised: set nonce_secret_file (LIMITED_LOGIN_NONCE_SECRET_FILE)."
+        )
     }
 }

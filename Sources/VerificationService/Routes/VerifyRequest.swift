@@ -64,6 +64,8 @@ package struct VerifyRequestReader: ~Copyable {
             try readBinding(.nonce, "nonce", value, in: body)
         } else if document.string(name, equals: "raw_nonce", in: body) {
             try readBinding(.rawNonce, "raw_nonce", value, in: body)
+        } else if document.string(name, equals: "issued_nonce", in: body) {
+            try readIssuedNonce(value)
         } else if document.string(name, equals: "subject", in: body) {
             try readBinding(.subject, "subject", value, in: body)
         } else if document.string(name, equals: "app_id", in: body) {
@@ -75,7 +77,8 @@ package struct VerifyRequestReader: ~Copyable {
         } else {
             throw Problem(
                 .invalidRequest,
-                "The body has an unknown member; known are id_token, nonce, raw_nonce, subject, app_id and permissions."
+                "The body has an unknown member; known are id_token, nonce, raw_nonce, issued_nonce, subject, app_id and "
+                    + "permissions."
             )
         }
     }
@@ -92,9 +95,7 @@ package struct VerifyRequestReader: ~Copyable {
         _ value: Int,
         in body: Span<UInt8>
     ) throws(Problem) {
-        guard binding == .unbound else {
-            throw Problem(.invalidRequest, "Only one of nonce, raw_nonce and subject may be given.")
-        }
+        try requireOnlyBinding()
         guard document.isString(value) else {
             let code: ProblemCode = kind == .subject ? .invalidRequest : .invalidNonce
             throw Problem(code, "The member \(member) must be a string.")
@@ -104,6 +105,21 @@ package struct VerifyRequestReader: ~Copyable {
         guard !bindingValue.isEmpty else {
             let code: ProblemCode = kind == .subject ? .invalidRequest : .invalidNonce
             throw Problem(code, "The member \(member) is empty.")
+        }
+    }
+
+    /// A flag that is set or not there: what is false could be meant either way.
+    private mutating func readIssuedNonce(_ value: Int) throws(Problem) {
+        try requireOnlyBinding()
+        guard document.kind(value) == .true else {
+            throw Problem(.invalidRequest, "The member issued_nonce can only be true; leave it out otherwise.")
+        }
+        binding = .issuedNonce
+    }
+
+    private func requireOnlyBinding() throws(Problem) {
+        guard binding == .unbound else {
+            throw Problem(.invalidRequest, "Only one of nonce, raw_nonce, issued_nonce and subject may be given.")
         }
     }
 

@@ -14,7 +14,8 @@ struct Cure {
     /// The sentence for a refusal.
     func sentence(for rejection: TokenRejection) -> String {
         switch rejection {
-        case .bindingRequired: "Give one of --nonce, --raw-nonce and --subject, or --unbound to leave the login aside."
+        case .bindingRequired:
+            "Give one of --nonce, --raw-nonce, --issued-nonce and --subject, or --unbound to leave the login aside."
         case .invalidNonce: "Give the nonce exactly as your backend made it: not empty and without white space."
         case .noNonceIssuer: "Set LIMITED_LOGIN_NONCE_SECRET_FILE to the secret that the nonce was issued with."
         case .invalidSubject: "Give the user's id after --subject; it is the claim sub of an earlier token."

@@ -67,6 +67,7 @@ struct Demo: AsyncParsableCommand {
                 .appIDs: Demonstration.appID,
                 .jwksURLs: "http://\(issuer)/.well-known/oauth/openid/jwks/",
                 .clientKeysFile: files.clientKeys,
+                .nonceSecretFile: files.nonceSecret,
                 .appSecretsFile: files.appSecrets,
                 .graphURL: "http://\(issuer)",
                 .uninstallURL: "http://\(issuer)/platform/uninstall/",

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import LimitedLogin
 internal import OpenSSL
 
 /// The files that a demonstration's service is configured with: they are needed while it starts, and gone after.
@@ -9,6 +10,7 @@ struct DemonstrationFiles {
     let appSecret: String
     let clientKeys: String
     let appSecrets: String
+    let nonceSecret: String
     private let folder: URL
 
     init(appID: String) throws {
@@ -19,13 +21,19 @@ struct DemonstrationFiles {
             withIntermediateDirectories: false,
             attributes: [.posixPermissions: 0o700]
         )
-        appSecret = try RandomBytes.make(count: 16).map { String(Int($0) + 0x100, radix: 16).dropFirst() }.joined()
+        appSecret = try Self.hexadecimal(byteCount: 16)
         let digest = try SHA256.digest(of: Array(Self.clientKey.utf8).span).hexadecimal
         clientKeys = try Self.write("demo \(digest)\n", "client-keys", in: folder)
         appSecrets = try Self.write("\(appID) \(appSecret)\n", "app-secrets", in: folder)
+        let secret = try Self.hexadecimal(byteCount: NonceSecret.leastByteCount)
+        nonceSecret = try Self.write(secret + "\n", "nonce-secret", in: folder)
     }
 
     func remove() { try? FileManager.default.removeItem(at: folder) }
+
+    private static func hexadecimal(byteCount: Int) throws -> String {
+        try RandomBytes.make(count: byteCount).map { String(Int($0) + 0x100, radix: 16).dropFirst() }.joined()
+    }
 
     private static func write(_ text: String, _ name: String, in folder: URL) throws -> String {
         let file = folder.appending(path: name)

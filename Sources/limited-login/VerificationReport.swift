@@ -22,7 +22,10 @@ struct VerificationReport {
         configuration: ServiceConfiguration,
         now: Double?
     ) throws -> VerificationReport {
-        let verifier = TokenVerifier(policy: try Application.policy(configuration))
+        let verifier = TokenVerifier(
+            policy: try Application.policy(configuration),
+            nonces: try Application.nonceIssuer(configuration)
+        )
         let workspace = VerificationWorkspace()
         let anyApp: [UInt8] = []
         guard let moment = NumericDate(secondsSince1970: now ?? Double(WallClock.unixSeconds())) else {

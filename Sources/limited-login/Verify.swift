@@ -26,6 +26,9 @@ struct Verify: AsyncParsableCommand {
     @Option(help: "The nonce whose lower-case hexadecimal SHA-256 was given to the app.")
     var rawNonce: String?
 
+    @Flag(help: "The nonce is one that POST /nonces issued; whether it was used before is not known here.")
+    var issuedNonce = false
+
     @Option(help: "The user of an existing session; the claim sub must equal it.")
     var subject: String?
 
@@ -50,9 +53,9 @@ struct Verify: AsyncParsableCommand {
         guard (token == nil) != (tokenFile == nil) else {
             throw ValidationError("Give the token as the argument, as - for standard input, or with --token-file.")
         }
-        let bindings = [nonce, rawNonce, subject].compactMap { $0 }.count + (unbound ? 1 : 0)
+        let bindings = [nonce, rawNonce, subject].compactMap { $0 }.count + (unbound ? 1 : 0) + (issuedNonce ? 1 : 0)
         guard bindings == 1 else {
-            throw ValidationError("Give exactly one of --nonce, --raw-nonce, --subject and --unbound.")
+            throw ValidationError("Give exactly one of --nonce, --raw-nonce, --issued-nonce, --subject and --unbound.")
         }
         if let at, Moment.secondsSince1970(at) == nil {
             throw ValidationError("--at '\(at)' is no moment; use seconds since 1970 or 2024-01-31T12:00:00Z.")
@@ -85,6 +88,7 @@ struct Verify: AsyncParsableCommand {
     private var bindingKind: BindingKind {
         if nonce != nil { return .nonce }
         if rawNonce != nil { return .rawNonce }
+        if issuedNonce { return .issuedNonce }
         return subject == nil ? .unbound : .subject
     }
 }

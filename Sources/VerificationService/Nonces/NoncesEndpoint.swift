@@ -50,7 +50,9 @@ final class NoncesEndpoint {
                 randomBytes: random
             )
         else { throw Problem(.internalError, "No nonce could be made.") }
-        write(issued, to: &response)
+        response.addField("Content-Type: application/json")
+        response.addField("Cache-Control: no-store")
+        NonceAnswer.write(issued, to: &response.body)
         core.metrics.countIssuedNonce()
     }
 
@@ -74,19 +76,5 @@ final class NoncesEndpoint {
             throw Problem(.invalidRequest, "The member expires_in must be from 1 to \(configured) seconds.")
         }
         return seconds
-    }
-
-    private func write(_ issued: IssuedNonce, to response: inout HTTPResponse) {
-        response.addField("Content-Type: application/json")
-        response.addField("Cache-Control: no-store")
-        JSONWriter.raw("{", to: &response.body)
-        JSONWriter.member("nonce", issued.nonce.value, to: &response.body)
-        JSONWriter.raw(",", to: &response.body)
-        JSONWriter.member("app_id", issued.appID, to: &response.body)
-        JSONWriter.raw(",\"issued_at\":", to: &response.body)
-        JSONWriter.integer(Int(clamping: issued.issuedAt.wholeSeconds), to: &response.body)
-        JSONWriter.raw(",\"expires_at\":", to: &response.body)
-        JSONWriter.integer(Int(clamping: issued.expiresAt.wholeSeconds), to: &response.body)
-        JSONWriter.raw("}", to: &response.body)
     }
 }

@@ -1,0 +1,93 @@
+internal import ArgumentParser
+internal import LimitedLogin
+internal import Networking
+internal import OpenSSL
+internal import VerificationService
+
+/// `nonce`: issues nonces as the service does, and makes the secret it issues them with.
+struct NonceCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "nonce",
+        abstract: "Issues a nonce for a login, or makes the secret that nonces are issued with.",
+        subcommands: [New.self, Secret.self]
+    )
+
+    /// `nonce new`.
+    struct New: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Prints a nonce that the service with the same secret recognises.",
+            discussion: """
+                It needs nonce_secret_file. A service whose memory of used nonces began less than five seconds before, \
+                or begins later, refuses it.
+                """
+        )
+
+        @Option(name: .customLong("app-id"), help: "The app whose login it is for; may be left out where there is one.")
+        var app: String?
+
+        @Flag(help: "Print one JSON object, as POST /nonces answers it.")
+        var json = false
+
+        @OptionGroup var options: ConfigurationOptions
+
+        func run() throws {
+            let configuration: ServiceConfiguration
+            do throws(ConfigurationError) {
+                configuration = try options.load().configuration
+            } catch {
+                throw Exit.refusing("\(error)")
+            }
+            let issued = try issue(configuration)
+            guard json else {
+                StandardOutput.write(issued.nonce.value)
+                return
+            }
+            var bytes: [UInt8] = []
+            NonceAnswer.write(issued, to: &bytes)
+            StandardOutput.write(String(decoding: bytes, as: UTF8.self))
+        }
+
+        private func issue(_ configuration: ServiceConfiguration) throws -> IssuedNonce {
+            let issuer: NonceIssuer?
+            do throws(StartError) {
+                issuer = try Application.nonceIssuer(configuration)
+            } catch {
+                throw Exit.refusing(error.description)
+            }
+            guard let issuer else {
+                throw Exit.refusing(
+                    "nonce_secret_file: no secret is configured; 'limited-login nonce secret' makes one"
+                )
+            }
+            let apps = configuration.appIDs
+            guard let appID = app ?? (apps.count == 1 ? apps.first : nil) else {
+                throw ValidationError("Several apps are configured: say with --app-id whose login it is.")
+            }
+            guard apps.contains(appID) else { throw ValidationError("--app-id '\(appID)' is not among app_ids.") }
+            let seconds = Double(WallClock.unixMilliseconds()) / 1_000
+            guard let now = NumericDate(secondsSince1970: seconds),
+                let issued = issuer.issue(appID: appID, lifetimeSeconds: configuration.nonceTTLSeconds, now: now)
+            else { throw Exit.refusing("no nonce could be made") }
+            return issued
+        }
+    }
+
+    /// `nonce secret`.
+    struct Secret: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Prints a new secret: a line for the file that nonce_secret_file names.",
+            discussion: "For instance: (umask 077; limited-login nonce secret > nonce-secret)"
+        )
+
+        func run() throws {
+            guard let bytes = try? RandomBytes.make(count: NonceSecret.leastByteCount) else {
+                throw Exit.refusing("this machine has no randomness")
+            }
+            let digits = bytes.map { byte in
+                let text = String(byte, radix: 16)
+                return text.count == 1 ? "0" + text : text
+            }
+            StandardOutput.write(digits.joined())
+        }
+    }
+}

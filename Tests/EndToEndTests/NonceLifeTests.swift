@@ -1,0 +1,247 @@
+import Dispatch
+import Foundation
+import Networking
+import Synchronization
+import TestSupport
+import Testing
+
+/// The services of a test, which share a secret and perhaps a Redis server.
+///
+/// Nothing changes after `init`, and every request has a connection of its own; hence `@unchecked Sendable`.
+private final class Replicas: @unchecked Sendable {
+    let issuer: IssuerProcess
+    let services: [RunningService]
+    let secretFile = FileManager.default.temporaryDirectory.appending(path: "secret-\(UUID().uuidString)").path
+
+    init(_ count: Int, environment: [String: String] = [:]) throws {
+        let issuer = try IssuerProcess()
+        self.issuer = issuer
+        let secretFile = secretFile
+        try Self.writeSecrets(try (0..<1).map { _ in try Self.secret() }, to: secretFile)
+        services = try (0..<count).map { _ in
+            try RunningService(
+                jwksURL: issuer.jwksURL,
+                environment: environment.merging(["LIMITED_LOGIN_NONCE_SECRET_FILE": secretFile]) { $1 }
+            )
+        }
+        for service in services { #expect(try service.waitUntilReady()) }
+    }
+
+    deinit {
+        for service in services { service.process.kill() }
+        issuer.process.kill()
+        try? FileManager.default.removeItem(atPath: secretFile)
+    }
+
+    static func secret() throws -> String {
+        try FinishedRun(["nonce", "secret"]).output.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    static func writeSecrets(_ secrets: [String], to path: String) throws {
+        try Data((secrets.joined(separator: "\n") + "\n").utf8).write(to: URL(filePath: path), options: .atomic)
+    }
+
+    /// Asks a replica for a nonce until it gives one: its store may not be connected yet.
+    func nonce(_ index: Int = 0) throws -> String {
+        let request = "POST /nonces HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n"
+        let deadline = MonotonicClock.now() + .seconds(20)
+        while MonotonicClock.now() < deadline {
+            let answer = try services[index].exchange(request)
+            if answer.status == 503 { continue }
+            let start = try #require(answer.text.range(of: "\"nonce\":\"")).upperBound
+            return String(answer.text[start...].prefix { $0 != "\"" })
+        }
+        throw TestSupportError("no nonce is issued")
+    }
+
+    /// The text of a request that uses a nonce up.
+    func use(_ nonce: String) throws -> String {
+        let token = try issuer.token("{\"nonce\":\"\(nonce)\"}")
+        return RunningService.request("{\"id_token\":\"\(token)\",\"issued_nonce\":true}")
+    }
+}
+
+@Suite("Nonces from issue to use, in running services", .serialized)
+struct NonceLifeTests {
+    /// Sends the same request at once many times, in turn to each replica; the codes of the answers, 200 as "".
+    private static func race(_ replicas: Replicas, _ request: String, count: Int = 200) throws -> [String: Int] {
+        let clients = try (0..<count).map { index in
+            try BlockingClient(replicas.services[index % replicas.services.count].address)
+        }
+        for client in clients { client.send(request) }
+        var outcomes: [String: Int] = [:]
+        for client in clients {
+            let answer = try #require(client.readResponses(1).first)
+            outcomes[answer.status == 200 ? "" : answer.code ?? "?", default: 0] += 1
+        }
+        return outcomes
+    }
+
+    @Test("One replica: of two hundred attempts at once with one nonce exactly one is accepted")
+    func oneReplica() throws {
+        let replicas = try Replicas(1)
+        for _ in 0..<5 {
+            #expect(try Self.race(replicas, replicas.use(replicas.nonce())) == ["": 1, "nonce_used": 199])
+        }
+    }
+
+    @Test(
+        "Two replicas with one Redis: exactly one of two hundred, and a nonce of one is known to the other",
+        .enabled(if: RedisServer.isInstalled, "redis-server is not installed")
+    )
+    func twoReplicas() throws {
+        let redis = try RedisServer()
+        let replicas = try Replicas(2, environment: ["LIMITED_LOGIN_REPLAY_STORE": "redis://127.0.0.1:\(redis.port)"])
+        for round in 0..<5 {
+            let request = try replicas.use(replicas.nonce(round % 2))
+            #expect(try Self.race(replicas, request) == ["": 1, "nonce_used": 199])
+        }
+        #expect(
+            try replicas.services[0].get("/readyz?verbose").text.contains(
+                #""replay_store":{"state":"up","kind":"redis"}"#
+            )
+        )
+        #expect(
+            try replicas.services[0].get("/metrics", admin: true).text.contains("limited_login_replay_store_up 1\n")
+        )
+        for service in replicas.services {
+            service.process.terminate()
+            #expect(service.process.waitForExit() == 0)
+            #expect(service.process.errorText.components(separatedBy: "replay store up").count == 2)
+        }
+    }
+
+    @Test(
+        "Redis killed and back, hung and back: never a second yes, no answer takes a second, one log line each way",
+        .enabled(if: RedisServer.isInstalled, "redis-server is not installed")
+    )
+    func outages() throws {
+        let redis = try RedisServer()
+        let replicas = try Replicas(1, environment: ["LIMITED_LOGIN_REPLAY_STORE": "redis://127.0.0.1:\(redis.port)"])
+        let service = replicas.services[0]
+        let used = try replicas.use(replicas.nonce())
+        #expect(try service.exchange(used).status == 200)
+        let waiting = try replicas.use(replicas.nonce())
+
+        redis.suspend()
+        for _ in 0..<3 {
+            let start = MonotonicClock.now()
+            let answer = try service.exchange(waiting)
+            #expect(answer.status == 503)
+            #expect(answer.code == "replay_store_unavailable")
+            #expect(answer["retry-after"] == "1")
+            #expect(MonotonicClock.now().duration(since: start) < .seconds(1))
+        }
+        #expect(try service.verify(replicas.issuer.token()).status == 200)
+        #expect(try service.get("/readyz").status == 200)
+        redis.resume()
+        #expect(service.process.waitForErrors(2, of: "replay store up"))
+        #expect(try service.exchange(used).code == "nonce_used")
+
+        redis.kill()
+        #expect(service.process.waitForErrors(2, of: "replay store down"))
+        #expect(try service.exchange(used).code == "replay_store_unavailable")
+        try redis.start()
+        #expect(service.process.waitForErrors(3, of: "replay store up"))
+        let again = try service.exchange(used)
+        #expect(again.code == "nonce_expired")
+        #expect(again.text.contains("restarted"))
+        #expect(try service.exchange(replicas.use(replicas.nonce())).status == 200)
+        #expect(service.process.errorText.components(separatedBy: "replay store down").count == 3)
+    }
+
+    @Test("The secret is changed under load: no nonce that is good is refused, and a bad file changes nothing")
+    func rotation() throws {
+        let replicas = try Replicas(1)
+        let service = replicas.services[0]
+        let isOver = Atomic(false)
+        let accepted = Atomic(0)
+        let refused = Atomic(0)
+        let group = DispatchGroup()
+        for number in 0..<3 {
+            DispatchQueue(label: "rotation-\(number)").async(group: group) {
+                while !isOver.load(ordering: .relaxed) {
+                    guard let nonce = try? replicas.nonce(), let request = try? replicas.use(nonce),
+                        let answer = try? replicas.services[0].exchange(request)
+                    else { continue }
+                    if answer.status == 200 {
+                        accepted.wrappingAdd(1, ordering: .relaxed)
+                    } else {
+                        refused.wrappingAdd(1, ordering: .relaxed)
+                    }
+                }
+            }
+        }
+        func hup(_ secrets: [String], _ message: String, _ count: Int) throws {
+            let before = accepted.load(ordering: .relaxed)
+            try Replicas.writeSecrets(secrets, to: replicas.secretFile)
+            service.process.signal(SIGHUP)
+            #expect(service.process.waitForErrors(count, of: message), "\(service.process.errorText)")
+            // Nonces of before and after the change are under way now.
+            let deadline = MonotonicClock.now() + .seconds(30)
+            while accepted.load(ordering: .relaxed) < before + 20, MonotonicClock.now() < deadline { usleep(1_000) }
+        }
+        var current = try String(contentsOfFile: replicas.secretFile, encoding: .utf8)
+            .trimmingCharacters(in: .newlines)
+        for round in 0..<5 {
+            let next = try Replicas.secret()
+            try hup([current, next], "\"configuration reloaded\"", 3 * round + 1)
+            try hup([next, current], "\"configuration reloaded\"", 3 * round + 2)
+            try hup([String(next.dropLast())], "configuration not reloaded", round + 1)
+            try hup([next, current], "\"configuration reloaded\"", 3 * round + 3)
+            current = next
+        }
+        isOver.store(true, ordering: .relaxed)
+        group.wait()
+        #expect(refused.load(ordering: .relaxed) == 0)
+        #expect(accepted.load(ordering: .relaxed) > 200)
+        #expect(!service.process.errorText.contains(current))
+    }
+
+    @Test(
+        "nonce new makes what the service takes; verify --issued-nonce judges it, and cannot know whether it was used"
+    )
+    func commands() throws {
+        let replicas = try Replicas(1)
+        let service = replicas.services[0]
+        let options = ["--app-ids", RunningService.appID, "--nonce-secret-file", replicas.secretFile]
+        let deadline = MonotonicClock.now() + .seconds(30)
+        var answer: TestResponse?
+        // The memory of a service that has just started vouches for what is five seconds younger.
+        while answer?.status != 200, MonotonicClock.now() < deadline {
+            let made = try FinishedRun(["nonce", "new"] + options)
+            #expect(made.exitCode == 0)
+            let nonce = made.output.trimmingCharacters(in: .newlines)
+            #expect(nonce.utf8.count == 60)
+            let token = try replicas.issuer.token("{\"nonce\":\"\(nonce)\"}")
+            answer = try service.exchange(RunningService.request("{\"id_token\":\"\(token)\",\"issued_nonce\":true}"))
+            let judged = try FinishedRun(
+                ["verify", token, "--issued-nonce", "--jwks", replicas.issuer.jwksURL] + options
+            )
+            #expect(judged.exitCode == 0, "\(judged.output)\(judged.errors)")
+        }
+        #expect(answer?.status == 200)
+        let foreign = try FinishedRun(
+            ["verify", try replicas.issuer.token(), "--issued-nonce", "--jwks", replicas.issuer.jwksURL] + options
+        )
+        #expect(foreign.exitCode == 1)
+        #expect(foreign.output.contains("nonce_not_issued"))
+        let json = try FinishedRun(["nonce", "new", "--json"] + options).output
+        #expect(json.contains("\"app_id\":\"\(RunningService.appID)\""))
+        #expect(try FinishedRun(["nonce", "new", "--app-ids", "42"]).exitCode == 78)
+        #expect(try FinishedRun(["nonce", "new", "--app-id", "43"] + options).exitCode != 0)
+    }
+
+    @Test("A password in the URL is never shown")
+    func password() throws {
+        let shown = try FinishedRun([
+            "check-config", "--app-ids", "42", "--replay-store", "redis://user:hunter2@127.0.0.1:1/2",
+        ])
+        #expect(shown.exitCode == 0)
+        #expect(shown.output.contains("redis://127.0.0.1:1/2 with a password"))
+        #expect(!shown.output.contains("hunter2"))
+        let refused = try FinishedRun(["check-config", "--app-ids", "42", "--replay-store", "redis://:hunter2@:1/2"])
+        #expect(refused.exitCode == 78)
+        #expect(!refused.errors.contains("hunter2"))
+    }
+}

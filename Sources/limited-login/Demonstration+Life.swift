@@ -15,21 +15,21 @@ extension Demonstration {
             "token=$(curl -sS '\(issuer)/tokens?declined=user_friends' "
                 + "-d \"{\\\"nonce\\\":\\\"$nonce\\\",\\\"sub\\\":\\\"1000200030004000\\\",\\\"email\\\":\\\"jo@example.com\\\"}\" "
                 + "| cut -d'\"' -f4)",
-            "# the backend has the token judged, which uses the nonce up: the second time it is refused -> 200, 401",
+            "# the backend has the token judged, which uses the nonce up: the second time it is refused => 200, 401",
             "verify() { call \(service)/verify -H 'Content-Type: application/json' "
                 + "-d \"{\\\"id_token\\\":\\\"$token\\\",\\\"issued_nonce\\\":true}\"; }",
             "verify",
             "verify",
-            "# what has the person granted, what is worth asking for, and what not? -> 200",
+            "# what has the person granted, what is worth asking for, and what not? => 200",
             "user=1000200030004000",
             "call \"\(permissions)?permissions=email,user_friends,user_birthday\"",
-            "# take one permission back, and see it gone -> 204, 200",
+            "# take one permission back, and see it gone => 204, 200",
             "call -X DELETE \"\(permissions)/email\"",
             "call \"\(permissions)\"",
-            "# revoke the login -> 204, 200",
+            "# revoke the login => 204, 200",
             "call -X DELETE \"\(permissions)\"",
             "call \"\(permissions)\"",
-            "# or have Limited Login's own endpoint uninstall the app -> 204",
+            "# or have Limited Login's own endpoint uninstall the app => 204",
             "call \(service)/uninstall -H 'Content-Type: application/json' -d \"{\\\"id_token\\\":\\\"$token\\\"}\"",
         ]
     }

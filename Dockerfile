@@ -9,7 +9,7 @@ FROM swift:6.3.1-bookworm AS build
 # A pinned Debian version would be withdrawn with the next security fix, and the fix is what is wanted.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends ca-certificates libssl-dev \
+    && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends ca-certificates libhiredis-dev libssl-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
 

@@ -21,7 +21,9 @@ struct Application {
     let tls: TLSContextPublisher?
 
     /// Builds the service from its configuration; nothing is bound and nothing is fetched yet.
-    init(_ configuration: ServiceConfiguration, logger: Logger) throws(StartError) {
+    ///
+    /// - Parameter nonces: issues nonces in place of the configured secret.
+    init(_ configuration: ServiceConfiguration, logger: Logger, nonces: NonceIssuer? = nil) throws(StartError) {
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
         self.configuration = configuration
         let keyEvents = KeyEvents(logger: logger, factory: registry)
@@ -35,7 +37,7 @@ struct Application {
         let storeEvents = ReplayStoreEvents(logger: logger, factory: registry)
         replayStore = try ReplayStoreFactory.make(configuration) { event in storeEvents.record(event) }
         let core = ServiceCore(
-            settings: try Self.settings(configuration),
+            settings: try Self.settings(configuration, nonces: nonces),
             cache: cache,
             replayStore: replayStore,
             metrics: metrics,
@@ -78,8 +80,11 @@ struct Application {
         }
     }
 
-    /// What a reload can change: the policy and the clients.
-    static func settings(_ configuration: ServiceConfiguration) throws(StartError) -> RuntimeSettings {
+    /// What a reload can change: the policy, the clients and the nonces.
+    static func settings(
+        _ configuration: ServiceConfiguration,
+        nonces: NonceIssuer? = nil
+    ) throws(StartError) -> RuntimeSettings {
         var clients: ClientKeys?
         if let file = configuration.clientKeysFile {
             do throws(ConfigurationError) {
@@ -96,8 +101,13 @@ struct Application {
                 throw StartError(error.description)
             }
         }
+        // Not by `??`, whose closure throws untyped.
+        let issuer = nonces == nil ? try nonceIssuer(configuration) : nonces
         return RuntimeSettings(
-            verifier: TokenVerifier(policy: try policy(configuration), nonces: try nonceIssuer(configuration)),
+            verifier: TokenVerifier(
+                policy: try policy(configuration),
+                nonces: issuer
+            ),
             clients: clients,
             gatewayIsEnabled: configuration.gatewayIsEnabled,
             nonceLifetimeSeconds: configuration.nonceTTLSeconds,

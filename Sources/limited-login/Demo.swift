@@ -1,6 +1,8 @@
 internal import ArgumentParser
+internal import LimitedLogin
 internal import Logging
 internal import Networking
+internal import OpenSSL
 internal import StandInIssuer
 internal import VerificationService
 
@@ -47,7 +49,13 @@ struct Demo: AsyncParsableCommand {
             let demonstration = try Demonstration(issuer: issuer, now: WallClock.unixSeconds())
             try issuer.start()
             let configuration = try serviceConfiguration(files, issuer: issuer.address ?? issuerAddress)
-            let application = try Application(configuration, logger: LoggingSetup.bootstrap(configuration).logger)
+            // A secret of this run alone: its nonces are nobody's afterwards.
+            let secret = try NonceSecret(bytes: RandomBytes.make(count: NonceSecret.leastByteCount))
+            let application = try Application(
+                configuration,
+                logger: LoggingSetup.bootstrap(configuration).logger,
+                nonces: NonceIssuer(secret: secret)
+            )
             files.remove()
             let service = ServerService(application: application) {
                 Self.print(demonstration, application, issuer)
@@ -67,7 +75,6 @@ struct Demo: AsyncParsableCommand {
                 .appIDs: Demonstration.appID,
                 .jwksURLs: "http://\(issuer)/.well-known/oauth/openid/jwks/",
                 .clientKeysFile: files.clientKeys,
-                .nonceSecretFile: files.nonceSecret,
                 .appSecretsFile: files.appSecrets,
                 .graphURL: "http://\(issuer)",
                 .uninstallURL: "http://\(issuer)/platform/uninstall/",
@@ -83,6 +90,7 @@ struct Demo: AsyncParsableCommand {
 
     private static func print(_ demonstration: Demonstration, _ application: Application, _ issuer: StandInIssuer) {
         let service = application.server.localAddresses.first.map(\.description) ?? "?"
+        let key = DemonstrationFiles.clientKey
         let issuerBase = issuer.address.map { "http://\($0)" } ?? "?"
         var lines = [
             "limited-login demo: service on http://\(service), stand-in issuer on \(issuerBase)",
@@ -94,10 +102,16 @@ struct Demo: AsyncParsableCommand {
             lines.append("# \(request.title) -> \(request.outcome)")
             lines.append(
                 "curl -sS -w '\\n%{http_code}\\n' -H 'Content-Type: application/json' "
-                    + "-H 'X-Api-Key: \(DemonstrationFiles.clientKey)' http://\(service)/verify -d '\(request.body)'"
+                    + "-H 'X-Api-Key: \(key)' http://\(service)/verify -d '\(request.body)'"
             )
         }
         lines += [
+            "",
+            "# a nonce of the service, a login with it, and its token judged twice: accepted, then 401 nonce_used",
+            "nonce=$(curl -sS -X POST -H 'X-Api-Key: \(key)' http://\(service)/nonces | cut -d'\"' -f4)",
+            "token=$(curl -sS \(issuerBase)/tokens -d \"{\\\"nonce\\\":\\\"$nonce\\\"}\" | cut -d'\"' -f4)",
+            "for time in first second; do curl -sS -w '\\n%{http_code}\\n' -H 'Content-Type: application/json' "
+                + "-H 'X-Api-Key: \(key)' http://\(service)/verify -d \"{\\\"id_token\\\":\\\"$token\\\",\\\"issued_nonce\\\":true}\"; done",
             "",
             "# mint a token of your own, rotate the issuer's keys, look at the keys",
             "curl -sS -X POST \(issuerBase)/tokens -d '{\"nonce\":\"abc\",\"email\":\"a@example.com\"}'",

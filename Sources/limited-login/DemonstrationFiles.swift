@@ -1,5 +1,4 @@
 internal import FoundationEssentials
-internal import LimitedLogin
 internal import OpenSSL
 
 /// The files that a demonstration's service is configured with: they are needed while it starts, and gone after.
@@ -10,7 +9,6 @@ struct DemonstrationFiles {
     let appSecret: String
     let clientKeys: String
     let appSecrets: String
-    let nonceSecret: String
     private let folder: URL
 
     init(appID: String) throws {
@@ -25,8 +23,6 @@ struct DemonstrationFiles {
         let digest = try SHA256.digest(of: Array(Self.clientKey.utf8).span).hexadecimal
         clientKeys = try Self.write("demo \(digest)\n", "client-keys", in: folder)
         appSecrets = try Self.write("\(appID) \(appSecret)\n", "app-secrets", in: folder)
-        let secret = try Self.hexadecimal(byteCount: NonceSecret.leastByteCount)
-        nonceSecret = try Self.write(secret + "\n", "nonce-secret", in: folder)
     }
 
     func remove() { try? FileManager.default.removeItem(at: folder) }

@@ -39,10 +39,17 @@ let package = Package(
         .target(name: "HTTP1", swiftSettings: strict),
         .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL"], swiftSettings: strict),
         .target(name: "KeySets", dependencies: ["JOSE", "OpenSSL", "Networking"], swiftSettings: strict),
+        .systemLibrary(name: "CHiredis"),
+        .target(name: "Graph", dependencies: ["JOSE", "OpenSSL", "Networking"], swiftSettings: strict),
+        .target(
+            name: "ReplayStores",
+            dependencies: ["CHiredis", "OpenSSL", "HTTP1", "Networking"],
+            swiftSettings: strict
+        ),
         .target(
             name: "VerificationService",
             dependencies: [
-                "LimitedLogin", "KeySets", "HTTP1", "Networking", "JOSE", "OpenSSL",
+                "LimitedLogin", "KeySets", "Graph", "ReplayStores", "HTTP1", "Networking", "JOSE", "OpenSSL",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),

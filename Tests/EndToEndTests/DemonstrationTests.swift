@@ -41,6 +41,20 @@ struct DemonstrationTests {
         #expect(demo.waitForExit() == 0)
     }
 
+    @Test("The lines with a nonce of the service: accepted once, then used")
+    func nonceLines() throws {
+        let demo = try Self.demo()
+        defer { demo.kill() }
+        let lines = demo.outputText.split(separator: "\n").map(String.init)
+        let start = try #require(lines.firstIndex { $0.hasPrefix("nonce=") })
+        let run = try FinishedRun(["-c", lines[start..<start + 3].joined(separator: "\n")], program: "/bin/sh")
+        #expect(run.exitCode == 0, "\(run.errors)")
+        let answers = run.output.split(separator: "\n")
+        try #require(answers.count == 4, "\(run.output)")
+        #expect(answers[0].contains("authentication_token") && answers[1] == "200")
+        #expect(answers[2].contains("\"code\":\"nonce_used\"") && answers[3] == "401")
+    }
+
     @Test("The other lines of the demonstration work too")
     func otherLines() throws {
         let demo = try Self.demo()

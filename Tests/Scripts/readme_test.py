@@ -134,6 +134,18 @@ def check_demo() -> str:
     return f"{len(outcomes)} requests answered as promised"
 
 
+def check_nonces() -> str:
+    with running("nonces") as nonces:
+        if nonces.process.wait(START_SECONDS) not in (0, -signal.SIGTERM):
+            raise Failure(f"exit code {nonces.process.returncode}:\n{nonces.output()[-2000:]}")
+        nonces.reader.join(STOP_SECONDS)
+        accepted = nonces.output().count('{"authentication_token"')
+        used = nonces.output().count('"code":"nonce_used"')
+        if (accepted, used) != (1, 1):
+            raise Failure(f"{accepted} accepted, {used} refused as used:\n{nonces.output()[-2000:]}")
+    return "a nonce of the service is accepted once"
+
+
 def check_example() -> str:
     with running("example") as example:
         if example.process.wait(START_SECONDS) not in (0, -signal.SIGTERM):
@@ -187,7 +199,8 @@ def check_tls() -> str:
 
 
 CHECKS = {
-    "demo": check_demo, "example": check_example, "life": check_life, "serve": check_serve, "tls": check_tls,
+    "demo": check_demo, "example": check_example, "nonces": check_nonces, "life": check_life, "serve": check_serve,
+    "tls": check_tls,
 }
 
 

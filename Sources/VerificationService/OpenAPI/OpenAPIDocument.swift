@@ -11,7 +11,7 @@ package enum OpenAPIDocument {
     }()
 
     /// The version of the HTTP interface, by semantic versioning: it changes with what clients can see.
-    package static let version = "1.1.0"
+    package static let version = "1.0.0"
 
     static var document: OpenAPIValue {
         [

@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+"""Has one nonce used many times at once, over two replicas with one Redis and over one replica by itself, while the Redis
+server is killed, hung and emptied; and changes the secret under load.
+
+usage: replay_test.py [--binary FILE] [--rounds N] [NAME...]     (default: every test, 100 rounds of 200 attempts)
+  redis     two replicas, one Redis: of 200 attempts at once exactly 1 is accepted, N times in a row
+  memory    the same with one replica and its own memory
+  kills     Redis killed and brought back (empty, and with its data) again and again under load
+  hangs     Redis stopped and continued under load
+  rotation  the secret changed by SIGHUP under load, three steps for each change
+Exit code 1 where a bound is broken. Without redis-server the tests that need it are named and left out.
+"""
+
+import argparse
+import http.client
+import json
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import live
+
+ATTEMPTS = 200
+CONNECTIONS = 16
+failures = []
+
+
+def check(holds, sentence):
+    print(("ok      " if holds else "FAILED  ") + sentence, flush=True)
+    if not holds:
+        failures.append(sentence)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Redis:
+    """A real server with a folder of its own."""
+
+    def __init__(self, *options):
+        self.folder = tempfile.TemporaryDirectory()
+        self.port = free_port()
+        self.options = options
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.folder.name, "--save", "",
+             *self.options],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), 1) as client:
+                    client.sendall(b"PING\r\n")
+                    if client.recv(16).startswith(b"+PONG"):
+                        return
+            except OSError:
+                pass
+            time.sleep(0.005)
+        raise RuntimeError("redis-server does not answer")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.kill()
+        self.folder.cleanup()
+
+
+class Fleet:
+    """Replicas that share a secret, and an issuer."""
+
+    def __init__(self, binary, count, environment=None):
+        self.binary = binary
+        self.folder = tempfile.TemporaryDirectory()
+        self.secret_file = pathlib.Path(self.folder.name) / "secret"
+        self.secrets = [self.new_secret()]
+        self.write()
+        self.issuer = live.Process([binary, "issuer", "--listen", "127.0.0.1:0"])
+        self.issuer_port = int(self.issuer.find(r"stand-in issuer on http://127\.0\.0\.1:(\d+)"))
+        variables = {
+            "LIMITED_LOGIN_APP_IDS": live.APP_ID, "LIMITED_LOGIN_LISTEN": "127.0.0.1:0",
+            "LIMITED_LOGIN_ADMIN_LISTEN": "127.0.0.1:0", "LIMITED_LOGIN_LOG_FORMAT": "json",
+            "LIMITED_LOGIN_JWKS_URLS": f"http://127.0.0.1:{self.issuer_port}/.well-known/oauth/openid/jwks/",
+            "LIMITED_LOGIN_NONCE_SECRET_FILE": str(self.secret_file),
+        }
+        self.services = [live.Process([binary, "serve"], variables | (environment or {})) for _ in range(count)]
+        self.ports = [int(service.find(r'"address":"127\.0\.0\.1:(\d+)"')) for service in self.services]
+        for port in self.ports:
+            while request(port, "GET", "/readyz")[0] != 200:
+                time.sleep(0.01)
+
+    def new_secret(self):
+        return subprocess.run([self.binary, "nonce", "secret"], check=True, capture_output=True, text=True).stdout.strip()
+
+    def write(self):
+        new = self.secret_file.with_suffix(".new")
+        new.write_text("\n".join(self.secrets) + "\n")
+        new.rename(self.secret_file)
+
+    def nonce(self, replica=0):
+        while True:
+            status, answer = request(self.ports[replica % len(self.ports)], "POST", "/nonces", "{}")
+            if status == 200:
+                return answer["nonce"]
+            if status != 503:
+                raise RuntimeError(f"/nonces answers {status} {answer}")
+            time.sleep(0.01)
+
+    def use(self, nonce):
+        """The body of a request that uses the nonce up."""
+        token = request(self.issuer_port, "POST", "/tokens", json.dumps({"nonce": nonce}))[1]["id_token"]
+        return json.dumps({"id_token": token, "issued_nonce": True})
+
+    def stop(self):
+        for process in [*self.services, self.issuer]:
+            process.stop()
+        self.folder.cleanup()
+
+
+def request(port, method, path, body=None):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request(method, path, body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        text = answer.read()
+        try:
+            return answer.status, json.loads(text)
+        except ValueError:
+            return answer.status, {}
+    finally:
+        connection.close()
+
+
+def outcome(port, body):
+    status, answer = request(port, "POST", "/verify", body)
+    return "accepted" if status == 200 else answer.get("code", str(status))
+
+
+def race(fleet, body):
+    """Sends one request 200 times at once, in turn to each replica, each on a connection of its own."""
+    head = (
+        f"POST /verify HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        "Connection: close\r\n\r\n"
+    )
+    message = (head + body).encode()
+    clients = [
+        socket.create_connection(("127.0.0.1", fleet.ports[index % len(fleet.ports)]), 20) for index in range(ATTEMPTS)
+    ]
+    # All but the last byte first, so that the attempts really meet.
+    for client in clients:
+        client.sendall(message[:-1])
+    for client in clients:
+        client.sendall(message[-1:])
+    counts = {}
+    for client in clients:
+        text = b""
+        while chunk := client.recv(65_536):
+            text += chunk
+        client.close()
+        code = "accepted" if text.startswith(b"HTTP/1.1 200") else json.loads(text.split(b"\r\n\r\n", 1)[1])["code"]
+        counts[code] = counts.get(code, 0) + 1
+    return counts
+
+
+def rounds_of(fleet, rounds, what):
+    right = 0
+    for number in range(rounds):
+        counts = race(fleet, fleet.use(fleet.nonce(number)))
+        if counts == {"accepted": 1, "nonce_used": ATTEMPTS - 1}:
+            right += 1
+        else:
+            print(f"  round {number}: {counts}")
+    check(right == rounds, f"{what}: exactly 1 of {ATTEMPTS} accepted in {right} of {rounds} rounds")
+
+
+def redis(binary, rounds):
+    server = Redis()
+    fleet = Fleet(binary, 2, {"LIMITED_LOGIN_REPLAY_STORE": f"redis://127.0.0.1:{server.port}"})
+    try:
+        rounds_of(fleet, rounds, "two replicas, one Redis")
+    finally:
+        fleet.stop()
+        server.stop()
+
+
+def memory(binary, rounds):
+    fleet = Fleet(binary, 1)
+    try:
+        rounds_of(fleet, rounds, "one replica by itself")
+    finally:
+        fleet.stop()
+
+
+def disturbed(binary, what, options, disturb):
+    """Fights for the same nonces from many threads while the server is disturbed."""
+    server = Redis(*options)
+    fleet = Fleet(binary, 2, {"LIMITED_LOGIN_REPLAY_STORE": f"redis://127.0.0.1:{server.port}"})
+    bodies, accepted, codes = [], {}, {}
+    slowest = [0.0]
+    lock = threading.Lock()
+    over = threading.Event()
+
+    def issue():
+        while not over.is_set():
+            body = fleet.use(fleet.nonce(len(bodies)))
+            with lock:
+                bodies.append(body)
+
+    def attack(number):
+        while not over.is_set():
+            with lock:
+                # The newest, which others fight for, and old ones, which are used up.
+                picked = bodies[-1 - number % 4 :: -7][:4] if bodies else []
+            for body in picked:
+                began = time.monotonic()
+                code = outcome(fleet.ports[number % 2], body)
+                with lock:
+                    slowest[0] = max(slowest[0], time.monotonic() - began)
+                    codes[code] = codes.get(code, 0) + 1
+                    if code == "accepted":
+                        accepted[body] = accepted.get(body, 0) + 1
+
+    threads = [threading.Thread(target=issue)] + [threading.Thread(target=attack, args=(n,)) for n in range(CONNECTIONS)]
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in range(6):
+            time.sleep(1.5)
+            disturb(server)
+        time.sleep(2)
+        with lock:
+            before = len(accepted)
+        time.sleep(2)
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+        fleet.stop()
+        server.stop()
+    check(max(accepted.values()) == 1, f"{what}: {len(accepted)} nonces accepted, none of them twice ({codes})")
+    check(slowest[0] < 1.0, f"{what}: the slowest of {sum(codes.values())} answers took {slowest[0] * 1000:.0f} ms")
+    check(len(accepted) > before, f"{what}: {len(accepted) - before} nonces accepted in 2 s after the last of it")
+    surprises = codes.keys() - {"accepted", "nonce_used", "nonce_expired", "replay_store_unavailable"}
+    check(not surprises, f"{what}: no other answers {sorted(surprises)}")
+
+
+def kills(binary, _):
+    def disturb(server):
+        server.kill()
+        time.sleep(0.5)
+        server.start()
+
+    disturbed(binary, "Redis killed, back empty", [], disturb)
+    durable = ["--appendonly", "yes", "--appendfsync", "always"]
+    disturbed(binary, "Redis killed, back with its data", durable, disturb)
+
+
+def hangs(binary, _):
+    def disturb(server):
+        server.process.send_signal(signal.SIGSTOP)
+        time.sleep(1.5)
+        server.process.send_signal(signal.SIGCONT)
+
+    disturbed(binary, "Redis hung for 1.5 s", [], disturb)
+
+
+def rotation(binary, rounds):
+    fleet = Fleet(binary, 1)
+    codes = {}
+    lock = threading.Lock()
+    over = threading.Event()
+
+    def log_in():
+        while not over.is_set():
+            code = outcome(fleet.ports[0], fleet.use(fleet.nonce()))
+            with lock:
+                codes[code] = codes.get(code, 0) + 1
+
+    threads = [threading.Thread(target=log_in) for _ in range(4)]
+    changes = max(3, rounds // 5)
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in range(changes):
+            for secrets in ([fleet.secrets[0], fleet.new_secret()], None):
+                # First recognised everywhere, then issuing; the old one goes with the next change.
+                fleet.secrets = secrets or fleet.secrets[::-1]
+                fleet.write()
+                fleet.services[0].process.send_signal(signal.SIGHUP)
+                time.sleep(0.15)
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+        reloads = fleet.services[0].output().count('"configuration reloaded"')
+        fleet.stop()
+    check(set(codes) == {"accepted"}, f"rotation: {codes} under {reloads} reloads, no good nonce refused")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", help="the program; else it is built")
+    parser.add_argument("--rounds", type=int, default=100)
+    tests = {"redis": redis, "memory": memory, "kills": kills, "hangs": hangs, "rotation": rotation}
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(tests))
+    arguments = parser.parse_args()
+    binary = str(pathlib.Path(arguments.binary or live.build()).resolve())
+    for name in arguments.names or tests:
+        if name in ("redis", "kills", "hangs") and not shutil.which("redis-server"):
+            print(f"SKIPPED: {name}: redis-server is not installed")
+            continue
+        tests[name](binary, arguments.rounds)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -107,10 +107,7 @@ package final class StandInGraph: Sendable {
                 people[person] = [:]
                 return .done
             }
-            guard people[person]?[permission] == "granted" else {
-                return .error(100, "Invalid parameter: the permission was not granted.")
-            }
-            people[person]?[permission] = "declined"
+            if people[person]?[permission] == "granted" { people[person]?[permission] = "declined" }
             return .done
         }
     }

@@ -34,7 +34,7 @@ struct GraphRouteTests {
         let asked = try Self.members(
             try service.answer(
                 "GET",
-                Self.list + "?permissions=user_link,email,user_friends,user_birthday&app_id=\(InProcessService.appID)"
+                Self.list + "?permissions=user_link,email%2Cuser_friends%2cuser_birthday&app_id=\(InProcessService.appID)"
             )
         )
         #expect(asked["missing"] as? [String] == ["user_link", "user_birthday"])
@@ -104,7 +104,9 @@ struct GraphRouteTests {
             ("GET", "/users/1/permissions?permissions=Email", 400, "invalid_request"),
             ("GET", "/users/1/permissions?permissions=", 400, "invalid_request"),
             ("GET", "/users/1/permissions?permissions=a,,b", 400, "invalid_request"),
-            ("GET", "/users/1/permissions?permissions=a%2Cb", 400, "invalid_request"),
+            ("GET", "/users/1/permissions?permissions=a%2", 400, "invalid_request"),
+            ("GET", "/users/1/permissions?permissions=a%2Fb", 400, "invalid_request"),
+            ("GET", "/users/1/permissions?permissions=a%00", 400, "invalid_request"),
             ("GET", "/users/1/permissions?permissions=a+b", 400, "invalid_request"),
             ("GET", "/users/1/permissions?permissions=a&permissions=b", 400, "invalid_request"),
             ("GET", "/users/1/permissions?fields=name", 400, "invalid_request"),

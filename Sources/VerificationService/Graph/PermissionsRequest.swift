@@ -3,7 +3,8 @@ internal import HTTP1
 
 /// A request about a person's permissions: all of it is in the target, and all of it is checked here.
 ///
-/// Percent escapes are refused rather than undone: no id and no name has a byte that needs one.
+/// In the path percent escapes are refused rather than undone: no id and no name has a byte that needs one. In the query
+/// they are undone first, since clients escape the commas there.
 struct PermissionsRequest {
     /// Greatest number of permissions asked for.
     static let countLimit = 64
@@ -44,11 +45,8 @@ struct PermissionsRequest {
         var needed: [GraphPermission]?
 
         mutating func read(_ bytes: Span<UInt8>, _ range: Range<Int>, takesPermissions: Bool) throws(Problem) {
-            for index in range where bytes[index] == UInt8(ascii: "%") || bytes[index] == UInt8(ascii: "+") {
-                throw Problem(.invalidRequest, "The query must not be escaped: no value here needs it.")
-            }
             guard let parameters = FormParameters(bytes, range) else {
-                throw Problem(.invalidRequest, "The query has too many parameters.")
+                throw Problem(.invalidRequest, "The query has a broken escape or too many parameters.")
             }
             let (apps, lists) = (parameters.count(of: "app_id"), parameters.count(of: "permissions"))
             guard apps <= 1, lists <= (takesPermissions ? 1 : 0), parameters.count == apps + lists else {

@@ -104,7 +104,7 @@ package enum OpenAPIDocument {
             ],
             "NeededPermissions": [
                 "name": "permissions", "in": "query", "required": false,
-                "description": "The permissions the app needs, at most 64, separated by commas, not escaped.",
+                "description": "The permissions the app needs, at most 64, separated by commas.",
                 "schema": ["type": "string", "pattern": "^[a-z_]{1,64}(,[a-z_]{1,64}){0,63}$"],
                 "example": "email,user_friends",
             ],

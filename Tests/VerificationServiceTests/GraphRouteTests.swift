@@ -34,7 +34,8 @@ struct GraphRouteTests {
         let asked = try Self.members(
             try service.answer(
                 "GET",
-                Self.list + "?permissions=user_link,email%2Cuser_friends%2cuser_birthday&app_id=\(InProcessService.appID)"
+                Self.list
+                    + "?permissions=user_link,email%2Cuser_friends%2cuser_birthday&app_id=\(InProcessService.appID)"
             )
         )
         #expect(asked["missing"] as? [String] == ["user_link", "user_birthday"])
@@ -208,6 +209,24 @@ struct GraphRouteTests {
         #expect([403, 404, 409, 429, 502, 503, 504].contains(problem.code.status))
         #expect((problem.retryAfterSeconds != nil) == [429, 503].contains(problem.code.status))
         #expect(problem.detail.hasSuffix(".") && problem.detail.count > 40)
+    }
+
+    @Test(
+        "Each error stands in the README and on the page of permissions, under its status",
+        arguments: GraphError.allCases
+    )
+    func documented(_ error: GraphError) throws {
+        let status = "\(ProblemCode.graph(error).status)"
+        let readme = try ProjectFiles.text("README.md").split(separator: "\n").filter {
+            $0.contains("`\(error.rawValue)`")
+        }
+        #expect(
+            readme.contains { $0.hasPrefix("| \(status)") || $0.hasPrefix("| 404, 409") && "404, 409".contains(status) }
+        )
+        let page = try ProjectFiles.text("Sources/VerificationService/VerificationService.docc/Permissions.md")
+        let rows = page.split(separator: "\n").filter { $0.hasPrefix("|") && $0.contains("`\(error.rawValue)`") }
+        #expect(!rows.isEmpty)
+        #expect(rows.allSatisfy { $0.split(separator: "|").last?.contains(status) == true })
     }
 
     @Test("What Graph says of a failure is passed on: when to try again, and Facebook's name of the call")

@@ -22,6 +22,8 @@ let package = Package(
         .target(name: "CPlatform"),
         .target(name: "HTTP1", swiftSettings: fuzzed),
         .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL"], swiftSettings: fuzzed),
+        .systemLibrary(name: "CHiredis"),
+        .target(name: "ReplayStores", dependencies: ["CHiredis", "OpenSSL", "HTTP1", "Networking"], swiftSettings: fuzzed),
         .target(name: "HTTPFuzzing", dependencies: ["HTTP1", "Networking"], swiftSettings: fuzzed),
         .executableTarget(
             name: "fuzz-http",
@@ -31,7 +33,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "fuzz",
-            dependencies: ["CLibFuzzer", "JOSE", "LimitedLogin", "OpenSSL"],
+            dependencies: ["CLibFuzzer", "JOSE", "LimitedLogin", "OpenSSL", "ReplayStores"],
             swiftSettings: fuzzed,
             linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]
         ),

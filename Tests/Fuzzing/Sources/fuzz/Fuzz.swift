@@ -16,8 +16,10 @@ struct Fuzz {
         case "jws": result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzJWS) }
         case "jwkset": result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzJWKSet) }
         case "token": result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzToken) }
+        case "nonce": result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzNonce) }
+        case "redis": result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzRedis) }
         default:
-            print("FUZZ_TARGET is one of json, base64url, jws, jwkset, token")
+            print("FUZZ_TARGET is one of json, base64url, jws, jwkset, token, nonce, redis")
             result = 2
         }
         exit(result)

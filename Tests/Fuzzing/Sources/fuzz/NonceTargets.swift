@@ -1,0 +1,83 @@
+import JOSE
+import OpenSSL
+
+@testable import LimitedLogin
+@testable import ReplayStores
+
+/// Any text: none of it was issued, unless it is the nonce of the fixture itself.
+func fuzzNonce(_ input: [UInt8]) {
+    let fixture = NonceFixture.shared
+    let facts = fixture.issuer.recognize(input.span, appID: fixture.app.span)
+    require((facts != nil) == (input == fixture.nonce), "nothing is recognised that was not issued")
+    // The input as bytes of a nonce, so that the tag is what refuses it.
+    let text = Base64URL.encode(input)
+    require(
+        text == fixture.nonce || fixture.issuer.recognize(text.span, appID: fixture.app.span) == nil,
+        "no bytes are a nonce without their tag"
+    )
+    // The input as an app.
+    let other = fixture.issuer.recognize(fixture.nonce.span, appID: input.span)
+    require((other != nil) == (input == fixture.app), "a nonce is one app's")
+    let known = try? NonceSecret(hexadecimal: String(decoding: input, as: UTF8.self))
+    if let known { require("\(known)".utf8.count < 30, "a secret does not show itself") }
+    require(OpenSSLError.isQueueEmpty, "the error queue is empty")
+}
+
+/// Any bytes of a server, in two pieces wherever they are cut: the same answers, bounded, or an end.
+func fuzzRedis(_ input: [UInt8]) {
+    guard let cut = input.first else { return }
+    let bytes = Array(input.dropFirst())
+    let whole = answers([bytes])
+    let place = bytes.isEmpty ? 0 : Int(cut) % bytes.count
+    require(answers([Array(bytes[..<place]), Array(bytes[place...])]).elementsEqual(whole), "the cut does not matter")
+    let text = String(decoding: bytes, as: UTF8.self)
+    if let facts = try? RedisServerFacts(info: text) {
+        require((1...129).contains(facts.identity.utf8.count), "an identity is short")
+    }
+    if let url = try? ReplayStoreURL(parsing: text) {
+        require(!url.shown.utf8.contains(UInt8(ascii: "@")), "what is secret is not shown")
+        require((try? ReplayStoreURL(parsing: url.shown))?.host == url.host, "what is shown is an address")
+    }
+    var command: [UInt8] = []
+    require(RedisCommand.append([bytes, [cut]], to: &command), "any bytes are an argument")
+    // A command has the form of an answer: an array of strings.
+    require(answers([command]) == [.array([.string(bytes), .string([cut])])], "a command reads back")
+}
+
+private func answers(_ pieces: [[UInt8]]) -> [RedisReply] {
+    guard let reader = try? RedisReplyReader(limit: 65_536) else { return [] }
+    var replies: [RedisReply] = []
+    do {
+        for piece in pieces {
+            try reader.feed(piece, count: piece.count)
+            while let reply = try reader.next() { replies.append(reply) }
+        }
+    } catch {
+        return replies
+    }
+    return replies
+}
+
+/// An issuer whose secret no input knows, and one nonce of its.
+private struct NonceFixture {
+    static let shared = NonceFixture()
+
+    let issuer: NonceIssuer
+    let app = Array("1234567890123456".utf8)
+    let nonce: [UInt8]
+
+    private init() {
+        guard let random = try? RandomBytes.make(count: 32), let secret = try? NonceSecret(bytes: random) else {
+            fatalError("no secret")
+        }
+        issuer = NonceIssuer(secret: secret)
+        let issued = issuer.issue(
+            appID: String(decoding: app, as: UTF8.self),
+            lifetimeSeconds: 600,
+            now: 1_700_000_000_000,
+            randomBytes: [UInt8](0..<16)
+        )
+        guard let issued else { fatalError("no nonce") }
+        nonce = Array(issued.nonce.value.utf8)
+    }
+}

@@ -118,9 +118,7 @@ let package = Package(
             name: "VerificationServiceTests",
             dependencies: [
                 "VerificationService", "LimitedLogin", "KeySets", "Graph", "ReplayStores", "HTTP1", "Networking",
-                "JOSE",
-                "StandInIssuer",
-                "TestSupport",
+                "JOSE", "StandInIssuer", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict

@@ -13,19 +13,20 @@ package enum DecimalNumber {
         return value
     }
 
-    /// Appends `value` in decimal digits; a negative one as 0.
-    package static func append(_ value: Int, to output: inout [UInt8]) {
-        if value < 10 {
-            output.append(UInt8(ascii: "0") + UInt8(clamping: value))
-            return
-        }
-        var divisor = 1
-        while value / divisor >= 10 {
-            divisor *= 10
-        }
-        while divisor > 0 {
-            output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / divisor % 10))
-            divisor /= 10
-        }
+    /// Greatest number of digits of an `Int`.
+    package static let digitCount = 19
+
+    /// Appends `value` in decimal digits, at most ``digitCount``; a negative one as 0.
+    package static func append(_ value: Int, to output: inout OutputSpan<UInt8>) {
+        var digits = InlineArray<19, UInt8>(repeating: UInt8(ascii: "0"))
+        var rest = max(value, 0)
+        var first = digitCount
+        repeat {
+            // The greatest `Int` has nineteen digits.
+            first -= 1
+            digits[first] += UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        } while rest > 0
+        output.append(digits.span.extracting(first..<digitCount))
     }
 }

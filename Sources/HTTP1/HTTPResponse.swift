@@ -16,17 +16,19 @@ package struct HTTPResponse: ~Copyable {
     /// Forgets the response and keeps the storage.
     package mutating func reset() {
         status = 200
-        fields.removeAll(keepingCapacity: true)
-        body.removeAll(keepingCapacity: true)
+        // To empty what is empty costs as much as anything else would.
+        if !fields.isEmpty { fields.removeAll(keepingCapacity: true) }
+        if !body.isEmpty { body.removeAll(keepingCapacity: true) }
         closesConnection = false
     }
 
     /// Adds one whole constant field line without its CRLF, for instance `Cache-Control: no-store`.
     package mutating func addField(_ line: StaticString) {
         // A StaticString's bytes are a constant of the program; nothing from outside can be in it.
-        unsafe fields.append(contentsOf: UnsafeBufferPointer(start: line.utf8Start, count: line.utf8CodeUnitCount))
-        fields.append(ASCII.carriageReturn)
-        fields.append(ASCII.lineFeed)
+        fields.append(addingCapacity: line.utf8CodeUnitCount + 2) { (output: inout OutputSpan<UInt8>) in
+            output.append(line)
+            output.append("\r\n")
+        }
     }
 
     /// Adds a field with a value made at run time.
@@ -38,14 +40,12 @@ package struct HTTPResponse: ~Copyable {
             return false
         }
         // As above: a constant of the program.
-        unsafe fields.append(contentsOf: UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
-        fields.append(UInt8(ascii: ":"))
-        fields.append(ASCII.space)
-        for index in value.indices {
-            fields.append(value[index])
+        fields.append(addingCapacity: name.utf8CodeUnitCount + value.count + 4) { (output: inout OutputSpan<UInt8>) in
+            output.append(name)
+            output.append(": ")
+            output.append(value)
+            output.append("\r\n")
         }
-        fields.append(ASCII.carriageReturn)
-        fields.append(ASCII.lineFeed)
         return true
     }
 

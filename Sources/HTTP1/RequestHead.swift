@@ -55,7 +55,7 @@ package struct RequestHead: ~Copyable {
         query = nil
         authority = nil
         minorVersion = 1
-        fields.removeAll(keepingCapacity: true)
+        if !fields.isEmpty { fields.removeAll(keepingCapacity: true) }
         contentLength = nil
         isChunked = false
         keepAlive = true

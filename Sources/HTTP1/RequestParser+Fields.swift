@@ -21,6 +21,11 @@ extension RequestParser {
     /// RFC 9110 §5.1: a field name is a token; RFC 9112 §5.1: no white space between it and the colon.
     mutating func parseFieldName(_ bytes: Span<UInt8>) throws(RequestRefusal) {
         let end = sectionEnd(bytes)
+        while end - position >= 16 {
+            let count = bytes.vector16(at: position).marksBeyondPlainNames.unmarkedCount
+            position += count
+            if count < 16 { break }
+        }
         while position < end {
             let byte = bytes[position]
             if byte == UInt8(ascii: ":") {
@@ -54,6 +59,11 @@ extension RequestParser {
     /// RFC 9110 §5.5: CR, LF, NUL and other control bytes in a value are refused.
     mutating func parseFieldValue(_ bytes: Span<UInt8>) throws(RequestRefusal) {
         let end = sectionEnd(bytes)
+        while end - position >= 16 {
+            let count = bytes.vector16(at: position).marksOfControls.unmarkedCount
+            position += count
+            if count < 16 { break }
+        }
         while position < end {
             let byte = bytes[position]
             if !FieldGrammar.isValueByte(byte) {

@@ -31,29 +31,46 @@ package struct ResponseEncoder: ~Copyable {
         unixSeconds: Int64,
         to output: inout [UInt8]
     ) {
+        // RFC 9110 §6.6.1: a server with a clock sends Date.
+        if unixSeconds != dateSecond { renewDate(unixSeconds) }
+        let room = Self.fixedByteCount + dateLine.count + response.fields.count + response.body.count
+        output.append(addingCapacity: room) { (output: inout OutputSpan<UInt8>) in
+            Self.write(response, context, dateLine.span, to: &output)
+        }
+    }
+
+    /// Greatest length of a response without its date line, its handler's fields and its content: the status line, the
+    /// `Content-Length` line of 37 bytes at most and the `Connection` line of 26 with the empty one.
+    private static let fixedByteCount = StatusLine.byteCount + 80
+
+    private static func write(
+        _ response: borrowing HTTPResponse,
+        _ context: Context,
+        _ dateLine: Span<UInt8>,
+        to output: inout OutputSpan<UInt8>
+    ) {
         let status = response.status
         // RFC 9112 §6.1 and RFC 9110 §8.6: no content and no length in 204; RFC 9110 §15.4.5: no content in 304.
         let hasContent = status != 204 && status != 304
         StatusLine.append(status, to: &output)
-        // RFC 9110 §6.6.1: a server with a clock sends Date.
-        if unixSeconds != dateSecond { renewDate(unixSeconds) }
-        output.append(contentsOf: dateLine)
-        output.append(contentsOf: response.fields)
+        output.append(dateLine)
+        output.append(response.fields.span)
         if hasContent {
-            Self.append("Content-Length: ", to: &output)
+            output.append("Content-Length: ")
             DecimalNumber.append(response.body.count, to: &output)
-            Self.append("\r\n", to: &output)
+            output.append("\r\n")
         }
         // RFC 9112 §9.3 and §9.6.
         if !context.keepAlive {
-            Self.append("Connection: close\r\n\r\n", to: &output)
+            output.append("Connection: close\r\n\r\n")
         } else if context.minorVersion == 0 {
-            Self.append("Connection: keep-alive\r\n\r\n", to: &output)
+            output.append("Connection: keep-alive\r\n\r\n")
         } else {
-            Self.append("\r\n", to: &output)
+            output.append("\r\n")
         }
         // RFC 9110 §9.3.2: the answer to HEAD is that to GET without content.
-        if hasContent, context.method != .head { output.append(contentsOf: response.body) }
+        let isHead = if case .head = context.method { true } else { false }
+        if hasContent, !isHead { output.append(response.body.span) }
     }
 
     /// Appends the interim response that lets a client send its body (RFC 9110 §15.2.1).

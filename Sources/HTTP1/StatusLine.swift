@@ -1,12 +1,16 @@
 /// The status lines this project sends, each written out (RFC 9112 §4: a space follows the code, come what may).
 package enum StatusLine {
-    static func append(_ status: UInt16, to output: inout [UInt8]) {
-        ResponseEncoder.append("HTTP/1.1 ", to: &output)
+    /// Greatest length of a status line in bytes: a status has at most five digits, a phrase 31 bytes.
+    static let byteCount = 48
+
+    static func append(_ status: UInt16, to output: inout OutputSpan<UInt8>) {
+        // Nearly every answer's.
+        if status == 200 { return output.append("HTTP/1.1 200 OK\r\n") }
+        output.append("HTTP/1.1 ")
         DecimalNumber.append(Int(status), to: &output)
         output.append(ASCII.space)
-        ResponseEncoder.append(reason(status), to: &output)
-        output.append(ASCII.carriageReturn)
-        output.append(ASCII.lineFeed)
+        output.append(reason(status))
+        output.append("\r\n")
     }
 
     /// The reason phrase of RFC 9110 §15; empty for a status without one here.

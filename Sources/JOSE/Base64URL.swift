@@ -10,74 +10,74 @@ package enum Base64URL {
         // A rest of one digit holds six bits: less than a byte.
         guard range.count % 4 != 1 else { return false }
         var isStrict = true
-        let wholeCount = range.count / 8 * 8
-        buffer.append(addingCapacity: range.count / 8 * 6 + 8) { (output: inout OutputSpan<UInt8>) in
-            let faults = decodeWords(text, range.lowerBound..<range.lowerBound + wholeCount, to: &output)
-            isStrict =
-                faults == 0 && decodeRest(text, range.lowerBound + wholeCount..<range.upperBound, to: &output)
+        buffer.append(addingCapacity: roomNeeded(range.count)) { (output: inout OutputSpan<UInt8>) in
+            isStrict = decode(text, range, to: &output)
         }
         if !isStrict { buffer.removeAll(keepingCapacity: true) }
         return isStrict
     }
 
-    /// Decodes digits eight at a time; their number is a multiple of eight. Returns their faults, gathered, so
-    /// that good text takes no branch for them.
-    private static func decodeWords(
-        _ text: Span<UInt8>,
-        _ range: Range<Int>,
-        to output: inout OutputSpan<UInt8>
-    ) -> UInt32 {
+    /// What is written to, at most: twelve bytes for each sixteen digits, then two words of which six bytes and eight
+    /// count.
+    private static func roomNeeded(_ digitCount: Int) -> Int { digitCount / 16 * 12 + 14 }
+
+    private static func decode(_ text: Span<UInt8>, _ range: Range<Int>, to output: inout OutputSpan<UInt8>) -> Bool {
         unsafe output.withUnsafeMutableBufferPointer { buffer, count in
-            // Each word stores eight bytes, of which the next word overwrites the last two: the buffer must hold
-            // six for each word and two more.
-            guard let start = buffer.baseAddress, buffer.count >= range.count / 8 * 6 + 2 else {
-                return range.isEmpty ? 0 : Base64URLDigits.fault
-            }
+            guard let start = buffer.baseAddress, buffer.count - count >= roomNeeded(range.count) else { return false }
             let bytes = UnsafeMutableRawPointer(start)
-            var faults: UInt32 = 0
+            var digits = Base64URLDigits()
+            let rest = range.upperBound - range.count % 16
             var offset = range.lowerBound
             var written = count
-            while offset < range.upperBound {
-                let word = text.word(at: offset)
-                let (front, back) = (Base64URLDigits.shared.group(word), Base64URLDigits.shared.group(word >> 32))
-                faults |= front | back
-                let bits = UInt64(front) << 40 | UInt64(back) << 16
-                // In bounds: `written` is six for each word before this one, see above.
-                unsafe bytes.storeBytes(of: bits.bigEndian, toByteOffset: written, as: UInt64.self)
-                written += 6
-                offset += 8
+            while offset < rest {
+                // In bounds: `written` is twelve for each sixteen digits before these; room is for fourteen bytes more.
+                unsafe store(digits.read(text.vector16(at: offset)), to: bytes + written)
+                written &+= 12
+                offset &+= 16
             }
+            var unusedBits: UInt64 = 0
+            if rest < range.upperBound {
+                let words = digits.read(lastDigits(text, rest..<range.upperBound))
+                // In bounds: as above.
+                unsafe store(words, to: bytes + written)
+                let byteCount = range.count % 16 * 6 / 8
+                // What follows the whole bytes are unused bits, and the zeros of the digits put in.
+                let (front, back) = (
+                    words[0] << UInt64(8 * min(byteCount, 6)), words[1] << UInt64(8 * max(byteCount - 6, 0))
+                )
+                unusedBits = front | back
+                written += byteCount
+            }
+            guard digits.areStrict, unusedBits == 0 else { return false }
             count = written
-            return faults & Base64URLDigits.fault
+            return true
         }
     }
 
-    /// Decodes the last digits, fewer than eight, as if digits of value zero followed.
-    private static func decodeRest(_ text: Span<UInt8>, _ rest: Range<Int>, to output: inout OutputSpan<UInt8>) -> Bool
-    {
-        guard !rest.isEmpty else { return true }
-        var word = WordOfBytes.lowBits &* UInt64(UInt8(ascii: "A"))
-        for (position, offset) in rest.enumerated() {
-            let shift = UInt64(8 * position)
-            word = word & ~(0xFF << shift) | UInt64(text[offset]) << shift
-        }
-        let (front, back) = (Base64URLDigits.shared.group(word), Base64URLDigits.shared.group(word >> 32))
-        guard (front | back) & Base64URLDigits.fault == 0 else { return false }
-        let bits = UInt64(front) << 24 | UInt64(back)
-        let byteCount = rest.count * 6 / 8
-        append(bits, byteCount: byteCount, to: &output)
-        // What follows the whole bytes are unused bits, and the zeros put in above.
-        return bits & (1 << UInt64(48 - 8 * byteCount) - 1) == 0
-    }
-
-    /// Appends the highest bytes of 48 bits, the highest first.
+    /// Writes the highest six bytes of both words, and two of no meaning behind them: fourteen in all.
     @inline(__always)
-    private static func append(_ bits: UInt64, byteCount: Int, to output: inout OutputSpan<UInt8>) {
-        var shift: UInt64 = 40
-        for _ in 0..<byteCount {
-            output.append(UInt8(truncatingIfNeeded: bits >> shift))
-            shift &-= 8
+    private static func store(_ words: SIMD2<UInt64>, to bytes: UnsafeMutableRawPointer) {
+        // The caller has shown that there is room for fourteen bytes.
+        unsafe bytes.storeBytes(of: words[0].bigEndian, as: UInt64.self)
+        unsafe bytes.storeBytes(of: words[1].bigEndian, toByteOffset: 6, as: UInt64.self)
+    }
+
+    /// The last digits, 1 to 15, as if digits of value zero followed.
+    private static func lastDigits(_ text: Span<UInt8>, _ range: Range<Int>) -> SIMD16<UInt8> {
+        let zeros = UInt128(WordOfBytes.lowBits) << 64 | UInt128(WordOfBytes.lowBits)
+        var digits = zeros &* UInt128(UInt8(ascii: "A"))
+        if range.upperBound >= 16 {
+            // Moved down by the bytes before `range`, so that it stands lowest.
+            let before = UInt128(8 * (16 - range.count))
+            digits = digits << (128 - before) | text.word16(at: range.upperBound - 16) >> before
+        } else {
+            for (position, offset) in range.enumerated() {
+                let shift = UInt128(8 * position)
+                digits = digits & ~(0xFF << shift) | UInt128(text[offset]) << shift
+            }
         }
+        // Both are 16 bytes of plain bits, the first digit lowest.
+        return unsafe unsafeBitCast(digits, to: SIMD16<UInt8>.self)
     }
 
     /// The base64url text of `bytes`.

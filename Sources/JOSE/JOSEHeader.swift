@@ -19,34 +19,22 @@ package struct JOSEHeader: Sendable {
     /// Whether a parameter of an encrypted token (RFC 7516 section 4.1, RFC 7518 section 4.8.1) is there.
     package private(set) var hasEncryption = false
 
+    /// The names above, in the order in which `init` reads them.
+    private static let names = JSONNameTable(["alg", "kid", "typ", "crit", "b64", "cty", "enc", "zip", "p2c", "p2s"])
+
     /// Sorts the members of a header; nil when the document's root is no object.
     package init?(_ document: borrowing JSONDocument, in bytes: Span<UInt8>) {
-        guard document.count > 0, document.kind(document.root) == .object else { return nil }
-        let end = document.next(document.root)
-        var name = document.firstChild(document.root)
-        while name < end {
-            note(name, document, bytes)
-            name = document.next(name + 1)
-        }
-    }
-
-    private mutating func note(_ name: Int, _ document: borrowing JSONDocument, _ bytes: Span<UInt8>) {
-        if document.string(name, equals: "alg", in: bytes) {
-            algorithm = name + 1
-        } else if document.string(name, equals: "kid", in: bytes) {
-            keyID = name + 1
-        } else if document.string(name, equals: "typ", in: bytes) {
-            type = name + 1
-        } else if document.string(name, equals: "crit", in: bytes) {
-            hasCritical = true
-        } else if document.string(name, equals: "b64", in: bytes) {
-            hasUnencodedPayload = true
-        } else if document.string(name, equals: "cty", in: bytes) {
-            hasContentType = true
-        } else if document.string(name, equals: "enc", in: bytes) || document.string(name, equals: "zip", in: bytes)
-            || document.string(name, equals: "p2c", in: bytes) || document.string(name, equals: "p2s", in: bytes)
-        {
-            hasEncryption = true
-        }
+        guard document.count > 0, document.isObject(document.root) else { return nil }
+        // Zero is the root's node, so none of a member's value.
+        var nodes = InlineArray<10, UInt32>(repeating: 0)
+        var span = nodes.mutableSpan
+        document.findMembers(of: document.root, named: Self.names, in: bytes, nodes: &span)
+        algorithm = nodes[0] == 0 ? nil : Int(nodes[0])
+        keyID = nodes[1] == 0 ? nil : Int(nodes[1])
+        type = nodes[2] == 0 ? nil : Int(nodes[2])
+        hasCritical = nodes[3] != 0
+        hasUnencodedPayload = nodes[4] != 0
+        hasContentType = nodes[5] != 0
+        hasEncryption = nodes[6] | nodes[7] | nodes[8] | nodes[9] != 0
     }
 }

@@ -17,11 +17,7 @@ extension JSONDocument {
     package func string(_ node: Int, equals value: Span<UInt8>, in bytes: Span<UInt8>) -> Bool {
         guard kind(node) == .string || kind(node) == .name else { return false }
         let range = range(node)
-        if !isEscaped(node) {
-            guard range.count == value.count else { return false }
-            for index in 0..<value.count where bytes[range.lowerBound + index] != value[index] { return false }
-            return true
-        }
+        if !isEscaped(node) { return bytes.areEqual(range, to: value) }
         var reader = JSONStringReader(range)
         for index in 0..<value.count where reader.next(in: bytes) != value[index] { return false }
         return reader.next(in: bytes) == nil
@@ -39,7 +35,7 @@ extension JSONDocument {
         // No escape is shorter than what it stands for: `\u0080` is two bytes of UTF-8, a pair of twelve is four.
         buffer.append(addingCapacity: range.count) { (output: inout OutputSpan<UInt8>) in
             var reader = JSONStringReader(range)
-            while let byte = reader.next(in: bytes) { output.append(byte) }
+            while !reader.isAtEnd { reader.appendRun(of: bytes, to: &output) }
         }
     }
 

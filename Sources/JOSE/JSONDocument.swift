@@ -71,6 +71,18 @@ package struct JSONDocument: ~Copyable {
         if case .string = nodes[node].kind { true } else { false }
     }
 
+    /// Whether a node is an object.
+    @inlinable @inline(__always)
+    package func isObject(_ node: Int) -> Bool {
+        if case .object = nodes[node].kind { true } else { false }
+    }
+
+    /// Whether a node is a number.
+    @inlinable @inline(__always)
+    package func isNumber(_ node: Int) -> Bool {
+        if case .number = nodes[node].kind { true } else { false }
+    }
+
     /// Where a node's text stands; of a string or name, without the quotes.
     @inlinable @inline(__always)
     package func range(_ node: Int) -> Range<Int> { nodes[node].range }

@@ -54,6 +54,16 @@ extension JSONScanner {
         let isNegative = bytes[offset] == UInt8(ascii: "-")
         if isNegative { offset += 1 }
         var value: Int64 = 0
+        if range.upperBound - offset <= 18 {
+            // Eighteen digits stay below 10¹⁸: nothing overflows.
+            while offset < range.upperBound {
+                let digit = bytes[offset] &- UInt8(ascii: "0")
+                guard digit < 10 else { return nil }
+                value = value &* 10 &+ Int64(digit)
+                offset &+= 1
+            }
+            return isNegative ? -value : value
+        }
         while offset < range.upperBound {
             let digit = bytes[offset] &- UInt8(ascii: "0")
             guard digit < 10 else { return nil }

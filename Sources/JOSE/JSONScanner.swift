@@ -24,8 +24,24 @@ enum JSONScanner {
 
     /// RFC 8259 section 7: the inside of a string, from behind its opening quote.
     ///
-    /// Returns the offset of the closing quote and whether there was an escape.
+    /// Returns the offset of the closing quote and whether there was an escape. Most strings end within sixteen bytes,
+    /// and are read in place.
+    @inline(__always)
     static func scanString(
+        _ bytes: Span<UInt8>,
+        from start: Int
+    ) throws(JSONError) -> (end: Int, isEscaped: Bool) {
+        var offset = start
+        // From 0 to `bytes.count`, so no difference or sum below overflows.
+        if bytes.count &- start >= 16 {
+            offset &+= bytes.vector16(at: start).specialBytes.unmarkedCount
+            if offset < bytes.count, bytes[offset] == UInt8(ascii: "\"") { return (offset, false) }
+        }
+        return try scanRest(bytes, from: offset)
+    }
+
+    /// The inside of a string from any place in it that is within no escape and no character.
+    private static func scanRest(
         _ bytes: Span<UInt8>,
         from start: Int
     ) throws(JSONError) -> (end: Int, isEscaped: Bool) {
@@ -53,19 +69,23 @@ enum JSONScanner {
 
     /// Skips bytes that stand for themselves; may stop early, never late.
     ///
-    /// Most strings are short, so the first bytes are looked at eight at a time, and those of a long one 32 at a time.
+    /// Most strings are short, so the first bytes are looked at sixteen at a time, and those of a long one 32 at a time.
     @inline(__always)
     private static func skipPlain(_ bytes: Span<UInt8>, from start: Int) -> Int {
         // Both are from 0 to `bytes.count`, so no difference or sum below overflows.
         let count = bytes.count
         var offset = start
-        while count &- offset >= 8 {
-            let marks = bytes.word(at: offset).specialBytes
-            // The lowest mark is exact; the bytes below it are plain.
-            if marks != 0 { return offset &+ marks.trailingZeroBitCount / 8 }
-            offset &+= 8
+        while count &- offset >= 16 {
+            let plain = bytes.vector16(at: offset).specialBytes.unmarkedCount
+            offset &+= plain
+            if plain < 16 { return offset }
             guard offset &- start == 16 else { continue }
             while count &- offset >= 32, !bytes.hasSpecialBytes(in32At: offset) { offset &+= 32 }
+        }
+        if count &- offset >= 8 {
+            let marks = bytes.word(at: offset).specialBytes
+            // The lowest mark is exact; the bytes below it are plain.
+            return offset &+ (marks == 0 ? 8 : marks.trailingZeroBitCount / 8)
         }
         return offset
     }

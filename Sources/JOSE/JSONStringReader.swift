@@ -13,6 +13,19 @@ struct JSONStringReader {
         end = range.upperBound
     }
 
+    /// Whether nothing of the value is left.
+    var isAtEnd: Bool { offset >= end && pendingCount == 0 }
+
+    /// Appends what stands for itself up to the next escape, and what that escape stands for.
+    mutating func appendRun(of bytes: Span<UInt8>, to output: inout OutputSpan<UInt8>) {
+        let escape = bytes.extracting(0..<end).firstOffset(of: UInt8(ascii: "\\"), from: offset)
+        output.append(bytes, offset..<escape)
+        offset = escape
+        guard let first = next(in: bytes) else { return }
+        output.append(first)
+        while pendingCount > 0, let byte = next(in: bytes) { output.append(byte) }
+    }
+
     /// The next byte of the value; nil at its end.
     mutating func next(in bytes: Span<UInt8>) -> UInt8? {
         if pendingCount > 0 {
@@ -76,6 +89,22 @@ struct JSONStringReader {
 
 /// The text of a JSON string, apart from any document.
 package enum JSONText {
+    /// Whether every byte stands for itself in a JSON string: ASCII without control characters, `"` and `\`.
+    package static func isPlain(_ bytes: Span<UInt8>) -> Bool {
+        var offset = 0
+        while bytes.count - offset >= 16 {
+            let marks = bytes.vector16(at: offset).specialBytes
+            if marks[0] | marks[1] != 0 { return false }
+            offset += 16
+        }
+        while offset < bytes.count {
+            let byte = bytes[offset]
+            if byte < 0x20 || byte >= 0x80 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return false }
+            offset += 1
+        }
+        return true
+    }
+
     /// The value of a string the parser accepted, given what stands between its quotes.
     package static func value(_ bytes: Span<UInt8>, _ range: Range<Int>) -> String {
         var value: [UInt8] = []

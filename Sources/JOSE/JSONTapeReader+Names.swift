@@ -1,23 +1,24 @@
 extension JSONTapeReader {
-    /// Whether the name at `node`, the newest of `frame`, was there before; notes it in the filter.
+    /// Whether the newest name of `frame`, the last node on the tape, was there before; notes it in the filter.
     ///
     /// Names are compared after escape decoding: `"\u0061lg"` repeats `"alg"`.
     @inline(__always)
     static func isRepeated(
-        _ node: Int,
+        _ name: Range<Int>,
+        isEscaped: Bool,
         in frame: inout JSONFrame,
         _ bytes: Span<UInt8>,
         _ tape: borrowing Tape
     ) -> Bool {
         let mayRepeat: Bool
-        if tape[node].isEscaped {
+        if isEscaped {
             frame.hasEscapedName = true
             mayRepeat = true
         } else {
             // While no name is escaped, a clear bit proves the name new and spares the search.
-            mayRepeat = frame.nameFilter.insert(hash(bytes, tape[node].range)) || frame.hasEscapedName
+            mayRepeat = frame.nameFilter.insert(hash(bytes, name)) || frame.hasEscapedName
         }
-        return mayRepeat && isAmong(node, from: frame.node + 1, bytes, tape)
+        return mayRepeat && isAmong(tape.count - 1, from: frame.node + 1, bytes, tape)
     }
 
     /// Whether the name at `node` equals one of those before it, of which the first stands at `first`.
@@ -44,20 +45,9 @@ extension JSONTapeReader {
             mix ^= bytes.word(at: range.lowerBound)
             mix = mix &* 0x9E37_79B9_7F4A_7C15 ^ bytes.word(at: range.upperBound - 8)
         } else {
-            mix ^= shortWord(bytes, range) << 3
+            mix ^= bytes.shortWord(range) << 3
         }
         return mix &* 0x9E37_79B9_7F4A_7C15
-    }
-
-    /// Fewer than eight bytes as one word, the first lowest and zeros above them: the same value wherever they stand.
-    @inline(__always)
-    private static func shortWord(_ bytes: Span<UInt8>, _ range: Range<Int>) -> UInt64 {
-        if bytes.count - range.lowerBound >= 8 {
-            return bytes.word(at: range.lowerBound) & (1 << UInt64(8 * range.count) - 1)
-        }
-        var word: UInt64 = 0
-        for (position, offset) in range.enumerated() { word |= UInt64(bytes[offset]) << UInt64(8 * position) }
-        return word
     }
 
     private static func names(
@@ -67,12 +57,7 @@ extension JSONTapeReader {
     ) -> Bool {
         let (leftRange, rightRange) = (left.range, right.range)
         if !left.isEscaped && !right.isEscaped {
-            guard leftRange.count == rightRange.count else { return false }
-            for distance in 0..<leftRange.count
-            where bytes[leftRange.lowerBound + distance] != bytes[rightRange.lowerBound + distance] {
-                return false
-            }
-            return true
+            return bytes.areEqual(leftRange, to: bytes.extracting(rightRange))
         }
         var leftReader = JSONStringReader(leftRange)
         var rightReader = JSONStringReader(rightRange)

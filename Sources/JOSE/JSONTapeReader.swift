@@ -46,7 +46,7 @@ struct JSONTapeReader: ~Copyable {
         guard start < bytes.count else { throw JSONError(.truncated, at: start) }
         let byte = bytes[start]
         if byte == UInt8(ascii: "\"") {
-            return (try appendString(bytes, at: start, kind: .string, to: &tape), true)
+            return (try appendString(bytes, at: start, to: &tape), true)
         }
         guard byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[") else {
             return (try appendScalar(bytes, at: start, first: byte, to: &tape), true)
@@ -114,29 +114,31 @@ struct JSONTapeReader: ~Copyable {
     ) throws(JSONError) -> Int {
         guard start < bytes.count else { throw JSONError(.truncated, at: start) }
         guard bytes[start] == UInt8(ascii: "\"") else { throw JSONError(.unexpectedByte, at: start) }
-        let end = try appendString(bytes, at: start, kind: .name, to: &tape)
-        frame.memberCount += 1
+        let name = try JSONScanner.scanString(bytes, from: start + 1)
+        try append(.name, from: start + 1, to: name.end, isEscaped: name.isEscaped, on: &tape)
+        frame.memberCount &+= 1
         guard frame.memberCount <= limits.memberCount else { throw JSONError(.tooManyMembers, at: start) }
-        if Self.isRepeated(tape.count - 1, in: &frame, bytes, tape) {
+        // The scanner never moves back: `start < name.end`.
+        let range = start + 1..<name.end
+        if Self.isRepeated(range, isEscaped: name.isEscaped, in: &frame, bytes, tape) {
             guard repeatedMembers == .marked else { throw JSONError(.repeatedMember, at: start) }
             tape[frame.node].isRepeating = true
         }
-        let colon = JSONScanner.skipWhitespace(bytes, from: end)
+        let colon = JSONScanner.skipWhitespace(bytes, from: name.end + 1)
         guard colon < bytes.count else { throw JSONError(.truncated, at: colon) }
         guard bytes[colon] == UInt8(ascii: ":") else { throw JSONError(.unexpectedByte, at: colon) }
         return JSONScanner.skipWhitespace(bytes, from: colon + 1)
     }
 
-    /// Reads a string or name; returns the offset behind its closing quote.
+    /// Reads a string value; returns the offset behind its closing quote.
     @inline(__always)
     private func appendString(
         _ bytes: Span<UInt8>,
         at start: Int,
-        kind: JSONDocument.Kind,
         to tape: inout Tape
     ) throws(JSONError) -> Int {
         let string = try JSONScanner.scanString(bytes, from: start + 1)
-        try append(kind, from: start + 1, to: string.end, isEscaped: string.isEscaped, on: &tape)
+        try append(.string, from: start + 1, to: string.end, isEscaped: string.isEscaped, on: &tape)
         return string.end + 1
     }
 

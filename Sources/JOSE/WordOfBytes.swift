@@ -35,18 +35,43 @@ extension UInt64 {
     }
 }
 
+extension SIMD16<UInt8> {
+    /// All ones for each byte among `specialBytes` of a word, zero for any other: the first eight bytes' in the first
+    /// word. Every lane is exact.
+    @inline(__always)
+    var specialBytes: SIMD2<UInt64> {
+        // Read as signed numbers, the bytes from 0x80 on are below 0x20 too. The types are 16 bytes of plain bits each.
+        let low = (unsafe unsafeBitCast(self, to: SIMD16<Int8>.self) .< SIMD16<Int8>(repeating: 0x20)).bits
+        let quote = (self .== SIMD16<UInt8>(repeating: UInt8(ascii: "\""))).bits
+        let solidus = (self .== SIMD16<UInt8>(repeating: UInt8(ascii: "\\"))).bits
+        return unsafe unsafeBitCast(low | quote | solidus, to: SIMD2<UInt64>.self)
+    }
+}
+
+extension SIMD2<UInt64> {
+    /// The number of bytes before the first mark, at most sixteen.
+    @inline(__always)
+    var unmarkedCount: Int {
+        if self[0] != 0 { return UInt64(littleEndian: self[0]).trailingZeroBitCount / 8 }
+        return 8 + UInt64(littleEndian: self[1]).trailingZeroBitCount / 8
+    }
+}
+
 extension Span<UInt8> {
     /// Whether one of the 32 bytes from `offset` on is among `specialBytes`.
     @inline(__always)
     func hasSpecialBytes(in32At offset: Int) -> Bool {
-        // As in `word(at:)`; the order of the bytes in a lane does not matter here.
-        let words = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: SIMD4<UInt64>.self)
-        let ones = SIMD4<UInt64>(repeating: WordOfBytes.lowBits)
-        let below = words &- SIMD4(repeating: WordOfBytes.lowBits &* 0x20)
-        let quote = (words ^ SIMD4(repeating: WordOfBytes.lowBits &* 0x22)) &- ones
-        let solidus = (words ^ SIMD4(repeating: WordOfBytes.lowBits &* 0x5C)) &- ones
-        let marks = below | quote | solidus | words
-        return (marks[0] | marks[1] | marks[2] | marks[3]) & WordOfBytes.highBits != 0
+        let marks = vector16(at: offset).specialBytes | vector16(at: offset &+ 16).specialBytes
+        return marks[0] | marks[1] != 0
+    }
+}
+
+extension SIMDMask<SIMD16<Int8>> {
+    /// Each lane as a byte, of ones where it is set; what the library makes of masks goes through them lane by lane.
+    @inline(__always)
+    var bits: SIMD16<UInt8> {
+        // Both types are 16 bytes of plain bits, each lane of the mask all ones or all zeros.
+        unsafe unsafeBitCast(self, to: SIMD16<UInt8>.self)
     }
 }
 
@@ -69,6 +94,29 @@ extension Span<UInt8> {
         unsafe UInt64(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 
+    /// Fewer than eight bytes as one word, the first lowest and zeros above them: the same value wherever they stand.
+    @inline(__always)
+    func shortWord(_ range: Range<Int>) -> UInt64 {
+        if count - range.lowerBound >= 8 { return word(at: range.lowerBound) & (1 << UInt64(8 * range.count) - 1) }
+        var word: UInt64 = 0
+        for (position, offset) in range.enumerated() { word |= UInt64(self[offset]) << UInt64(8 * position) }
+        return word
+    }
+
+    /// The sixteen bytes from `offset` on, the first one lowest.
+    @inline(__always)
+    func word16(at offset: Int) -> UInt128 {
+        // As above: RawSpan checks the bounds, and every bit pattern is a value.
+        unsafe UInt128(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt128.self))
+    }
+
+    /// The sixteen bytes from `offset` on.
+    @inline(__always)
+    func vector16(at offset: Int) -> SIMD16<UInt8> {
+        // As above.
+        unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: SIMD16<UInt8>.self)
+    }
+
     /// The 32 bytes from `offset` on.
     @inline(__always)
     func vector(at offset: Int) -> SIMD32<UInt8> {
@@ -80,7 +128,11 @@ extension Span<UInt8> {
     func firstOffset(of byte: UInt8, from start: Int) -> Int {
         var offset = start
         let sought = SIMD32<UInt8>(repeating: byte)
-        while count - offset >= 32, !(vector(at: offset) .== sought).isAnySet { offset += 32 }
+        while count - offset >= 64 {
+            let isFound = (vector(at: offset) .== sought) .| (vector(at: offset + 32) .== sought)
+            if isFound.isAnySet { break }
+            offset += 64
+        }
         while count - offset >= 8 {
             let marks = word(at: offset).bytesEqual(to: byte)
             if marks != 0 { return offset + marks.trailingZeroBitCount / 8 }

@@ -1,5 +1,7 @@
+internal import JOSE
+
 /// A fixed set of byte strings that is asked with bytes: one hash and one comparison however many it holds,
-/// and no allocation.
+/// and no allocation. The members are configured, so no attacker chooses what collides among them.
 struct ByteStringSet: Sendable {
     /// All members, one after another.
     private var storage: [UInt8] = []
@@ -20,37 +22,22 @@ struct ByteStringSet: Sendable {
 
     /// Whether the bytes in `range` are a member.
     func contains(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        var slot = Self.hash(bytes, range) & mask
+        var slot = bytes.hash(of: range) & mask
         // Ends: at least half of the slots are free.
         while true {
             let (start, end) = slots[Int(slot)]
             if start == end { return false }
-            if matches(bytes, range, start: Int(start), end: Int(end)) { return true }
+            if bytes.areEqual(range, to: storage.span.extracting(Int(start)..<Int(end))) { return true }
             slot = (slot + 1) & mask
         }
     }
 
     private mutating func insert(_ member: [UInt8]) {
         guard !contains(member.span, 0..<member.count), storage.count + member.count <= Int(UInt32.max) else { return }
-        var slot = Self.hash(member.span, 0..<member.count) & mask
+        var slot = member.span.hash(of: 0..<member.count) & mask
         while slots[Int(slot)].start != slots[Int(slot)].end { slot = (slot + 1) & mask }
         // Fits 32 bits: checked above.
         slots[Int(slot)] = (UInt32(storage.count), UInt32(storage.count + member.count))
         storage += member
-    }
-
-    private func matches(_ bytes: Span<UInt8>, _ range: Range<Int>, start: Int, end: Int) -> Bool {
-        guard end - start == range.count else { return false }
-        for distance in 0..<range.count where storage[start + distance] != bytes[range.lowerBound + distance] {
-            return false
-        }
-        return true
-    }
-
-    /// FNV-1a, folded once. The members are configured, so no attacker chooses what collides among them.
-    private static func hash(_ bytes: Span<UInt8>, _ range: Range<Int>) -> UInt64 {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for offset in range { hash = (hash ^ UInt64(bytes[offset])) &* 0x0000_0100_0000_01B3 }
-        return hash ^ hash >> 32
     }
 }

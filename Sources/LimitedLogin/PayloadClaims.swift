@@ -1,74 +1,55 @@
 internal import JOSE
 
-/// Where the claims this library reads stand on the payload's tape; nil for a claim that is not there.
+/// Where the claims this library reads stand on the payload's tape.
 struct PayloadClaims {
-    var issuer: Int?
-    var audience: Int?
-    var subject: Int?
-    var issuedAt: Int?
-    var expiration: Int?
-    var notBefore: Int?
-    var tokenID: Int?
-    var nonce: Int?
-    var authorizedParty: Int?
-    var accessTokenHash: Int?
-    var name: Int?
-    var givenName: Int?
-    var middleName: Int?
-    var familyName: Int?
-    var email: Int?
-    var picture: Int?
-    var userFriends: Int?
-    var userBirthday: Int?
-    var userAgeRange: Int?
-    var userHometown: Int?
-    var userLocation: Int?
-    var userGender: Int?
-    var userLink: Int?
+    private static let names = JSONNameTable(ClaimName.allCases.map(\.rawValue))
+
+    /// For each claim, in the order of `ClaimName`, the node of its value. Zero, which is the root's, for none.
+    private var nodes = InlineArray<23, UInt32>(repeating: 0)
 
     /// Sorts the members of a payload in one pass; nil when the document's root is no object.
     init?(_ document: borrowing JSONDocument, in bytes: Span<UInt8>) {
-        guard document.count > 0, document.kind(document.root) == .object else { return nil }
-        let end = document.next(document.root)
-        var name = document.firstChild(document.root)
-        while name < end {
-            note(name, document, bytes)
-            name = document.next(name + 1)
-        }
+        guard document.count > 0, document.isObject(document.root) else { return nil }
+        var span = nodes.mutableSpan
+        document.findMembers(of: document.root, named: Self.names, in: bytes, nodes: &span)
     }
 
-    /// Notes a member by its name. An escaped name is compared with all, any other with those of its length.
-    private mutating func note(_ name: Int, _ document: borrowing JSONDocument, _ bytes: Span<UInt8>) {
-        let claim =
-            document.isEscaped(name)
-            ? ClaimName(decoding: document.string(name, in: bytes))
-            : ClaimName(bytes, document.range(name))
-        guard let claim else { return }
-        let value = name + 1
-        switch claim {
-        case .issuer: issuer = value
-        case .audience: audience = value
-        case .subject: subject = value
-        case .issuedAt: issuedAt = value
-        case .expiration: expiration = value
-        case .notBefore: notBefore = value
-        case .tokenID: tokenID = value
-        case .nonce: nonce = value
-        case .authorizedParty: authorizedParty = value
-        case .accessTokenHash: accessTokenHash = value
-        case .name: self.name = value
-        case .givenName: givenName = value
-        case .middleName: middleName = value
-        case .familyName: familyName = value
-        case .email: email = value
-        case .picture: picture = value
-        case .userFriends: userFriends = value
-        case .userBirthday: userBirthday = value
-        case .userAgeRange: userAgeRange = value
-        case .userHometown: userHometown = value
-        case .userLocation: userLocation = value
-        case .userGender: userGender = value
-        case .userLink: userLink = value
+    /// The node of a claim's value; nil for a claim that is not there.
+    @inline(__always)
+    subscript(claim: ClaimName) -> Int? {
+        let node = nodes[claim.place]
+        return node == 0 ? nil : Int(node)
+    }
+}
+
+extension ClaimName {
+    /// The position in `allCases`.
+    @inline(__always)
+    fileprivate var place: Int {
+        switch self {
+        case .issuer: 0
+        case .audience: 1
+        case .subject: 2
+        case .issuedAt: 3
+        case .expiration: 4
+        case .notBefore: 5
+        case .tokenID: 6
+        case .nonce: 7
+        case .authorizedParty: 8
+        case .accessTokenHash: 9
+        case .name: 10
+        case .givenName: 11
+        case .middleName: 12
+        case .familyName: 13
+        case .email: 14
+        case .picture: 15
+        case .userFriends: 16
+        case .userBirthday: 17
+        case .userAgeRange: 18
+        case .userHometown: 19
+        case .userLocation: 20
+        case .userGender: 21
+        case .userLink: 22
         }
     }
 }

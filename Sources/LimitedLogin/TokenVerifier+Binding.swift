@@ -11,7 +11,7 @@ extension TokenVerifier {
         _ buffers: inout TokenBuffers
     ) throws(TokenRejection) {
         // Whatever the binding, a nonce that is there is a string (OpenID Connect Core section 2).
-        if let nonce = payload.nonce, !buffers.payloadDocument.isString(nonce) {
+        if let nonce = payload[.nonce], !buffers.payloadDocument.isString(nonce) {
             throw .malformedClaim(.nonce, .wrongType)
         }
         switch binding {
@@ -28,7 +28,7 @@ extension TokenVerifier {
         _ expected: Span<UInt8>,
         _ buffers: inout TokenBuffers
     ) throws(TokenRejection) {
-        guard let nonce = payload.nonce else { throw .missingClaim(.nonce) }
+        guard let nonce = payload[.nonce] else { throw .missingClaim(.nonce) }
         if isEqual(nonce, expected, &buffers) { return }
         let isHashed = buffers.sha256?.digest(of: expected).map { digest in
             isEqual(nonce, digest.hexadecimalBytes.span, &buffers)
@@ -41,7 +41,7 @@ extension TokenVerifier {
         _ raw: Span<UInt8>,
         _ buffers: inout TokenBuffers
     ) throws(TokenRejection) {
-        guard let nonce = payload.nonce else { throw .missingClaim(.nonce) }
+        guard let nonce = payload[.nonce] else { throw .missingClaim(.nonce) }
         guard let digest = buffers.sha256?.digest(of: raw) else { throw .keysUnavailable }
         let expected = digest.hexadecimalBytes
         if isEqual(nonce, expected.span, &buffers) { return }
@@ -56,7 +56,7 @@ extension TokenVerifier {
         _ buffers: inout TokenBuffers
     ) throws(TokenRejection) {
         guard let nonces else { throw .noNonceIssuer }
-        guard let node = payload.nonce else { throw .missingClaim(.nonce) }
+        guard let node = payload[.nonce] else { throw .missingClaim(.nonce) }
         let appID = Array(buffers.payloadString(try audienceNode(payload, &buffers)).utf8)
         buffers.decodeToScratch(node)
         guard !buffers.scratch.isEmpty else { throw .nonceMismatch(.empty) }
@@ -70,7 +70,7 @@ extension TokenVerifier {
         _ expected: Span<UInt8>,
         _ buffers: inout TokenBuffers
     ) throws(TokenRejection) {
-        guard let subject = payload.subject, isEqual(subject, expected, &buffers) else { throw .subjectMismatch }
+        guard let subject = payload[.subject], isEqual(subject, expected, &buffers) else { throw .subjectMismatch }
     }
 
     /// Whether a payload's string has exactly this value, compared in constant time: the nonce is a secret

@@ -10,8 +10,8 @@ extension TokenVerifier {
         _ buffers: inout TokenBuffers
     ) throws(TokenRejection) -> Int {
         guard let node else { throw .missingClaim(claim) }
-        guard buffers.payloadDocument.isString(node) else { throw .malformedClaim(claim, .wrongType) }
-        guard !buffers.payloadDocument.range(node).isEmpty else { throw .malformedClaim(claim, .empty) }
+        guard let range = buffers.payloadDocument.stringRange(node) else { throw .malformedClaim(claim, .wrongType) }
+        guard !range.isEmpty else { throw .malformedClaim(claim, .empty) }
         return node
     }
 
@@ -22,7 +22,7 @@ extension TokenVerifier {
         _ buffers: inout TokenBuffers
     ) throws(TokenRejection) -> NumericDate {
         guard let node else { throw .missingClaim(claim) }
-        guard buffers.payloadDocument.kind(node) == .number else { throw .malformedClaim(claim, .wrongType) }
+        guard buffers.payloadDocument.isNumber(node) else { throw .malformedClaim(claim, .wrongType) }
         guard let date = NumericDate(node, in: buffers) else { throw .malformedClaim(claim, .outOfRange) }
         return date
     }
@@ -57,11 +57,9 @@ extension TokenBuffers {
     mutating func isShortASCII(_ node: Int) -> Bool {
         if payloadDocument.isEscaped(node) {
             decodeToScratch(node)
-            return scratch.count <= VerificationLimits.subjectByteCount && scratch.allSatisfy { $0 < 0x80 }
+            return scratch.count <= VerificationLimits.subjectByteCount && scratch.span.isASCII(0..<scratch.count)
         }
         let range = payloadDocument.range(node)
-        guard range.count <= VerificationLimits.subjectByteCount else { return false }
-        for offset in range where payload[offset] >= 0x80 { return false }
-        return true
+        return range.count <= VerificationLimits.subjectByteCount && payload.span.isASCII(range)
     }
 }

@@ -13,26 +13,26 @@ extension TokenVerifier {
         var claims = VerifiedClaims(issuedAt: times.issuedAt, expiresAt: times.expiresAt)
         claims.tracking = tracking
         // All of these were found to be strings above.
-        claims.issuer = buffers.text(payload.issuer) ?? 0..<0
+        claims.issuer = buffers.text(payload[.issuer]) ?? 0..<0
         claims.audience = buffers.text(try? audienceNode(payload, &buffers)) ?? 0..<0
-        claims.subject = buffers.text(payload.subject) ?? 0..<0
-        claims.tokenID = buffers.text(payload.tokenID) ?? 0..<0
-        claims.nonce = buffers.text(payload.nonce)
+        claims.subject = buffers.text(payload[.subject]) ?? 0..<0
+        claims.tokenID = buffers.text(payload[.tokenID]) ?? 0..<0
+        claims.nonce = buffers.text(payload[.nonce])
         if let keyID = header.keyID { claims.keyID = buffers.headerDocument.range(keyID) }
 
-        claims.name = buffers.text(payload.name)
-        claims.firstName = buffers.text(payload.givenName)
-        claims.middleName = buffers.text(payload.middleName)
-        claims.lastName = buffers.text(payload.familyName)
-        claims.imageURL = buffers.text(payload.picture)
-        claims.email = buffers.text(payload.email)
-        claims.linkURL = buffers.text(payload.userLink)
-        claims.gender = buffers.text(payload.userGender)
-        claims.birthday = buffers.birthday(payload.userBirthday)
-        claims.ageRange = buffers.ageRange(payload.userAgeRange)
-        claims.hometown = buffers.place(payload.userHometown)
-        claims.location = buffers.place(payload.userLocation)
-        if let friends = payload.userFriends, buffers.isArrayOfStrings(friends) {
+        claims.name = buffers.text(payload[.name])
+        claims.firstName = buffers.text(payload[.givenName])
+        claims.middleName = buffers.text(payload[.middleName])
+        claims.lastName = buffers.text(payload[.familyName])
+        claims.imageURL = buffers.text(payload[.picture])
+        claims.email = buffers.text(payload[.email])
+        claims.linkURL = buffers.text(payload[.userLink])
+        claims.gender = buffers.text(payload[.userGender])
+        claims.birthday = buffers.birthday(payload[.userBirthday])
+        claims.ageRange = buffers.ageRange(payload[.userAgeRange])
+        claims.hometown = buffers.place(payload[.userHometown])
+        claims.location = buffers.place(payload[.userLocation])
+        if let friends = payload[.userFriends], buffers.isArrayOfStrings(friends) {
             claims.friendsNode = friends
             claims.friendIDs = buffers.payloadDocument.range(friends)
         }
@@ -66,27 +66,28 @@ extension TokenVerifier {
 extension TokenBuffers {
     /// The text of a string; nil for what is no string.
     fileprivate func text(_ node: Int?) -> Range<Int>? {
-        guard let node, payloadDocument.isString(node) else { return nil }
-        return payloadDocument.range(node)
+        guard let node else { return nil }
+        return payloadDocument.stringRange(node)
     }
 
     fileprivate mutating func birthday(_ node: Int?) -> Birthday? {
-        guard let node, payloadDocument.isString(node) else { return nil }
-        guard payloadDocument.isEscaped(node) else { return Birthday(payload.span, payloadDocument.range(node)) }
+        guard let node, let range = payloadDocument.stringRange(node) else { return nil }
+        guard payloadDocument.isEscaped(node) else { return Birthday(payload.span, range) }
         decodeToScratch(node)
         return Birthday(scratch.span, 0..<scratch.count)
     }
 
     /// `{"min": number, "max": number}`; a member of the wrong type drops the whole.
     fileprivate func ageRange(_ node: Int?) -> AgeRange? {
-        guard let node, payloadDocument.kind(node) == .object else { return nil }
+        guard let node, payloadDocument.isObject(node) else { return nil }
+        let bounds = members(Self.bounds, of: node)
         var minimum: Int?
         var maximum: Int?
-        if let bound = member("min", of: node) {
+        if let bound = bounds.first {
             guard let value = payloadDocument.integer(bound, in: payload.span) else { return nil }
             minimum = Int(value)
         }
-        if let bound = member("max", of: node) {
+        if let bound = bounds.second {
             guard let value = payloadDocument.integer(bound, in: payload.span) else { return nil }
             maximum = Int(value)
         }
@@ -95,11 +96,22 @@ extension TokenBuffers {
 
     /// `{"id": string, "name": string}`; a place without both is none.
     fileprivate func place(_ node: Int?) -> VerifiedClaims.Place? {
-        guard let node, payloadDocument.kind(node) == .object,
-            let id = text(member("id", of: node)),
-            let name = text(member("name", of: node))
-        else { return nil }
+        guard let node, payloadDocument.isObject(node) else { return nil }
+        let parts = members(Self.placeParts, of: node)
+        guard let id = text(parts.first), let name = text(parts.second) else { return nil }
         return VerifiedClaims.Place(id: id, name: name)
+    }
+
+    private static let bounds = JSONNameTable(["min", "max"])
+    private static let placeParts = JSONNameTable(["id", "name"])
+
+    /// The values of an object's members with the two names of the table.
+    private func members(_ names: JSONNameTable, of node: Int) -> (first: Int?, second: Int?) {
+        // Zero is the root's node, so none of a member's value.
+        var nodes = InlineArray<2, UInt32>(repeating: 0)
+        var span = nodes.mutableSpan
+        payloadDocument.findMembers(of: node, named: names, in: payload.span, nodes: &span)
+        return (nodes[0] == 0 ? nil : Int(nodes[0]), nodes[1] == 0 ? nil : Int(nodes[1]))
     }
 
     fileprivate func isArrayOfStrings(_ node: Int) -> Bool {

@@ -66,12 +66,25 @@ public struct TokenVerifier: Sendable {
         now: NumericDate,
         workspace: VerificationWorkspace
     ) throws(TokenRejection) -> VerifiedClaims {
-        workspace.buffers.keyID.removeAll(keepingCapacity: true)
+        // One access for the whole verdict: nobody else touches the buffers meanwhile.
+        try judge(token, binding, value, appID, keys, now, &workspace.buffers)
+    }
+
+    private func judge(
+        _ token: Span<UInt8>,
+        _ binding: BindingKind,
+        _ value: Span<UInt8>,
+        _ appID: Span<UInt8>,
+        _ keys: VerificationKeys,
+        _ now: NumericDate,
+        _ buffers: inout TokenBuffers
+    ) throws(TokenRejection) -> VerifiedClaims {
+        buffers.keyID.removeAll(keepingCapacity: true)
         // What the caller expects can be meant; then the signature, which costs most; then the claims, of which
         // nothing is read before the signature is good.
         try checkExpectation(binding, value, appID)
-        let header = try authenticate(token, keys, &workspace.buffers)
-        return try judgeClaims(header, binding, value, appID, now, &workspace.buffers)
+        let header = try authenticate(token, keys, &buffers)
+        return try judgeClaims(header, binding, value, appID, now, &buffers)
     }
 
     /// The first half: these bytes are a JWS that the issuer's key signed. The steps stand in the order of their

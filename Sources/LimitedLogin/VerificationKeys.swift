@@ -11,14 +11,14 @@ public final class VerificationKeys {
         let key: RSAPublicKey
     }
 
-    private var entries: [Entry] = []
+    private let entries: [Entry]
 
     /// Makes each usable key of the set ready. A key OpenSSL refuses is left out, as the set's other unusable
     /// keys are.
     public init(_ set: JSONWebKeySet) {
-        for key in set.keys {
-            guard let ready = try? RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent) else { continue }
-            entries.append(Entry(keyID: Array(key.keyID.utf8), key: ready))
+        entries = set.keys.compactMap { key in
+            guard let ready = try? RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent) else { return nil }
+            return Entry(keyID: Array(key.keyID.utf8), key: ready)
         }
     }
 
@@ -32,7 +32,7 @@ public final class VerificationKeys {
     ///
     /// The ID is never more than the name looked up here: no path, query or address is made from it.
     func key(withID keyID: [UInt8]) -> RSAPublicKey? {
-        for entry in entries where entry.keyID == keyID { return entry.key }
+        for entry in entries where keyID.span.areEqual(0..<keyID.count, to: entry.keyID.span) { return entry.key }
         return nil
     }
 }

@@ -36,18 +36,33 @@ package final class Connection {
     /// The socket, or -1 where there is none.
     let descriptor: Int32
 
-    package internal(set) var phase = Phase.idle
+    // What every request changes is stored privately, so that the compiler sees each access and none is checked when it
+    // happens.
+    private var currentPhase = Phase.idle
+    private var servedCount = 0
+    private var writeIsBlocked = false
+
+    package internal(set) var phase: Phase {
+        get { currentPhase }
+        set { currentPhase = newValue }
+    }
     var phaseDeadline: MonotonicInstant
     var writeDeadline = MonotonicInstant.never
     var requestStart: MonotonicInstant
     var previousRequestStart: MonotonicInstant
     /// Requests answered so far.
-    package internal(set) var requestsServed = 0
+    package internal(set) var requestsServed: Int {
+        get { servedCount }
+        set { servedCount = newValue }
+    }
     /// While a request was parked, the peer ended its direction. What it sent before may still lie unread, so this
     /// stops further reports of the same and nothing else; the end itself is met when reading.
     var hangUpSeen = false
     /// Response bytes the socket did not take yet.
-    package internal(set) var isWriting = false
+    package internal(set) var isWriting: Bool {
+        get { writeIsBlocked }
+        set { writeIsBlocked = newValue }
+    }
     var closeCause = ConnectionCloseCause.finished
     var lingerBytesLeft = 0
     var writeProgress = 0

@@ -2,7 +2,7 @@ internal import HTTP1
 
 extension ConnectionEngine {
     /// Bytes for `connection` are in the receive buffer.
-    func received(_ connection: Connection, now: MonotonicInstant) -> Step {
+    mutating func received(_ connection: Connection, now: MonotonicInstant) -> Step {
         if connection.phase == .lingering || connection.phase == .closing {
             connection.lingerBytesLeft -= receiveBuffer.count
             receiveBuffer.clear()
@@ -15,7 +15,7 @@ extension ConnectionEngine {
     }
 
     /// As above, for bytes that lie elsewhere; at most ``HTTPServerLimits/receiveBytes`` of them.
-    package func received(_ connection: Connection, _ bytes: Span<UInt8>, now: MonotonicInstant) -> Step {
+    package mutating func received(_ connection: Connection, _ bytes: Span<UInt8>, now: MonotonicInstant) -> Step {
         receiveBuffer.fill(bytes)
         return received(connection, now: now)
     }
@@ -51,13 +51,15 @@ extension ConnectionEngine {
     }
 
     /// Ends the connection without losing the answers made so far.
-    func endAfterOutput(_ connection: Connection, _ cause: ConnectionCloseCause, _ now: MonotonicInstant) -> Step {
+    mutating func endAfterOutput(_ connection: Connection, _ cause: ConnectionCloseCause, _ now: MonotonicInstant)
+        -> Step
+    {
         close(connection, cause: cause)
         return output.isEmpty && !connection.isWriting ? outputSent(connection, now: now) : .wait
     }
 
     /// Everything in ``output``, and all that waited before it, was taken by the socket.
-    package func outputSent(_ connection: Connection, now: MonotonicInstant) -> Step {
+    package mutating func outputSent(_ connection: Connection, now: MonotonicInstant) -> Step {
         if connection.isWriting {
             connection.isWriting = false
             connection.writeDeadline = .never
@@ -89,13 +91,13 @@ extension ConnectionEngine {
     }
 
     /// Goes on with pipelined requests whose turn has come.
-    package func resume(_ connection: Connection, now: MonotonicInstant) -> Step {
+    package mutating func resume(_ connection: Connection, now: MonotonicInstant) -> Step {
         guard let own = connection.input, connection.phase == .idle, !connection.isWriting else { return .wait }
         return process(connection, own, now)
     }
 
     /// The parked request may go on.
-    package func wake(_ connection: Connection, now: MonotonicInstant) -> Step {
+    package mutating func wake(_ connection: Connection, now: MonotonicInstant) -> Step {
         guard connection.phase == .parked else { return .wait }
         return visit(connection, .woken, now)
     }
@@ -112,7 +114,7 @@ extension ConnectionEngine {
     }
 
     /// The connection's ``Connection/deadline`` has come.
-    package func deadlinePassed(_ connection: Connection, now: MonotonicInstant) -> Step {
+    package mutating func deadlinePassed(_ connection: Connection, now: MonotonicInstant) -> Step {
         if connection.isWriting, now >= connection.writeDeadline { return .close(.writeStalled) }
         if connection.isHandshaking { return .close(isDraining ? .stopped : .handshake) }
         switch connection.phase {

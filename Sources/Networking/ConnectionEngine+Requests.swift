@@ -3,7 +3,7 @@ internal import HTTP1
 extension ConnectionEngine {
     /// Reads requests out of `buffer` and answers them in order, until its bytes are used up, a request is not
     /// complete, or others must have their turn.
-    func process(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) -> Step {
+    mutating func process(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) -> Step {
         var budget = limits.pipelineBudget
         while true {
             switch connection.phase {
@@ -50,7 +50,8 @@ extension ConnectionEngine {
         }
     }
 
-    private func becomeIdle(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) -> Step {
+    private mutating func becomeIdle(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) -> Step
+    {
         buffer.clear()
         releaseBuffer(of: connection)
         connection.phaseDeadline = now.adding(nanoseconds: idleNanoseconds)
@@ -58,13 +59,13 @@ extension ConnectionEngine {
         return .wait
     }
 
-    private func waitForMore(_ connection: Connection, _ buffer: RequestBuffer) -> Step {
+    private mutating func waitForMore(_ connection: Connection, _ buffer: RequestBuffer) -> Step {
         keep(buffer, for: connection)
         return .wait
     }
 
     /// The head is complete: refuse for overload, or let the handler decide.
-    private func receiveHead(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) {
+    private mutating func receiveHead(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) {
         // A request on this connection cannot have come before the last one was taken up.
         if isOverdue(connection, arrivedAfter: connection.previousRequestStart, now) || connection.isOverLimit {
             let isExempt = handler.isExemptFromOverload(
@@ -93,7 +94,12 @@ extension ConnectionEngine {
         }
     }
 
-    private func beginBody(_ connection: Connection, _ buffer: RequestBuffer, _ limit: Int, _ now: MonotonicInstant) {
+    private mutating func beginBody(
+        _ connection: Connection,
+        _ buffer: RequestBuffer,
+        _ limit: Int,
+        _ now: MonotonicInstant
+    ) {
         let facts = buffer.facts
         let headBytes = facts.byteCount
         if let length = facts.contentLength, length > limit {
@@ -112,7 +118,9 @@ extension ConnectionEngine {
     }
 
     /// - Returns: False where more bytes are needed.
-    private func receiveBody(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) -> Bool {
+    private mutating func receiveBody(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant)
+        -> Bool
+    {
         if buffer.facts.isChunked {
             switch buffer.decodeBody() {
             case .complete: break
@@ -129,7 +137,7 @@ extension ConnectionEngine {
     }
 
     /// Asks the handler about a whole request.
-    private func decide(
+    private mutating func decide(
         _ connection: Connection,
         _ buffer: RequestBuffer,
         _ visit: RequestVisit,
@@ -159,7 +167,7 @@ extension ConnectionEngine {
     }
 
     /// Visits a parked request again, and goes on with what was pipelined behind it.
-    func visit(_ connection: Connection, _ visit: RequestVisit, _ now: MonotonicInstant) -> Step {
+    mutating func visit(_ connection: Connection, _ visit: RequestVisit, _ now: MonotonicInstant) -> Step {
         guard let own = connection.input else { return .close(.failed) }
         decide(connection, own, visit, now)
         if connection.phase == .parked { return .wait }

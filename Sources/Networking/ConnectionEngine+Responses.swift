@@ -2,7 +2,8 @@ internal import HTTP1
 
 extension ConnectionEngine {
     /// Encodes ``response`` and prepares for what follows it.
-    func respond(_ connection: Connection, _ buffer: RequestBuffer, bodyIsRead: Bool, _ now: MonotonicInstant) {
+    mutating func respond(_ connection: Connection, _ buffer: RequestBuffer, bodyIsRead: Bool, _ now: MonotonicInstant)
+    {
         if response.status < 200 || response.status > 599 {
             render(.handlerFailed)
         }
@@ -21,7 +22,7 @@ extension ConnectionEngine {
     }
 
     /// Refuses the request, and with it the connection: what follows in the stream cannot be trusted to be a request.
-    func fail(
+    mutating func fail(
         _ connection: Connection,
         _ buffer: RequestBuffer,
         _ failure: HTTPFailure,
@@ -39,7 +40,7 @@ extension ConnectionEngine {
         close(connection, cause: cause)
     }
 
-    private func render(_ failure: HTTPFailure) {
+    private mutating func render(_ failure: HTTPFailure) {
         response.reset()
         response.status = failure.status
         if failure == .overloaded {
@@ -52,7 +53,9 @@ extension ConnectionEngine {
     }
 
     /// - Returns: True where the connection serves further requests.
-    private func encodeResponse(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) -> Bool {
+    private mutating func encodeResponse(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant)
+        -> Bool
+    {
         let facts = buffer.facts
         connection.requestsServed += 1
         let keepAlive =

@@ -2,7 +2,10 @@ internal import HTTP1
 
 /// The state machine of HTTP/1.1 connections, without any I/O: events in, bytes and a ``Step`` out. One engine serves
 /// one worker, on its thread alone.
-package final class ConnectionEngine {
+///
+/// A value, so that an event has it to itself from its first byte to its answer: what stands in a class is proven to be
+/// nobody else's at every touch.
+package struct ConnectionEngine: ~Copyable {
     /// What the worker does after an event.
     package enum Step: Equatable, Sendable {
         /// Send ``ConnectionEngine/output``, then wait for the connection's ``Connection/interest``.
@@ -79,14 +82,16 @@ package final class ConnectionEngine {
     }
 
     /// The worker has handled all events it was told of. Lateness is over once a whole turn had none.
-    package func endTurn() {
+    package mutating func endTurn() {
         if !sawLateRequest { lateSince = nil }
         sawLateRequest = false
     }
 
     /// True where requests have been waiting too long for some time, and this one is among them. A single pause (of
     /// the machine, say) sheds nothing; a queue that stays long does.
-    func isOverdue(_ connection: Connection, arrivedAfter earliest: MonotonicInstant, _ now: MonotonicInstant) -> Bool {
+    mutating func isOverdue(_ connection: Connection, arrivedAfter earliest: MonotonicInstant, _ now: MonotonicInstant)
+        -> Bool
+    {
         guard now.nanoseconds(since: max(waitingSince, earliest)) > queueDelayNanoseconds else { return false }
         sawLateRequest = true
         guard let since = lateSince else {
@@ -97,7 +102,7 @@ package final class ConnectionEngine {
     }
 
     /// Lets the connection keep what `buffer` holds, when its bytes must outlive this event.
-    func keep(_ buffer: RequestBuffer, for connection: Connection) {
+    mutating func keep(_ buffer: RequestBuffer, for connection: Connection) {
         guard connection.input !== buffer else { return }
         let own = spareBuffers.popLast() ?? RequestBuffer(limits: limits.http, capacity: 0)
         // A declared body is received behind its head without growing again.
@@ -107,7 +112,7 @@ package final class ConnectionEngine {
     }
 
     /// Takes the connection's own buffer away: nothing of it is needed any more.
-    func releaseBuffer(of connection: Connection) {
+    mutating func releaseBuffer(of connection: Connection) {
         guard let own = connection.input else { return }
         connection.input = nil
         // A few are kept for the next request that comes in pieces; large ones are given back to the system.

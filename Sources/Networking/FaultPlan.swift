@@ -1,5 +1,3 @@
-internal import Synchronization
-
 /// Makes chosen system calls of a server fail: for tests of what happens then.
 package final class FaultPlan: Sendable {
     /// The calls that can be made to fail.
@@ -15,7 +13,7 @@ package final class FaultPlan: Sendable {
     private let call: Call
     private let numbers: Range<Int>
     private let errorNumber: Int32
-    private let state = Mutex(State())
+    private let state = Locked(State())
     /// The most bytes one send takes; `Int.max` where a send is not cut short.
     let greatestTransfer: Int
 

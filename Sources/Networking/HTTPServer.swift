@@ -8,7 +8,7 @@ package final class HTTPServer: Sendable {
     private let makeHandler: @Sendable (WorkerIndex) -> any HTTPRequestHandler
     private let faults: FaultPlan?
     private let shared = WorkerShared()
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     private struct State {
         var handles: [WorkerHandle] = []

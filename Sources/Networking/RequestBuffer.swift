@@ -52,7 +52,10 @@ final class RequestBuffer {
     func fill(_ source: Span<UInt8>) {
         receive { storage in
             let count = min(source.count, storage.count)
-            for index in 0..<count { storage[index] = source[index] }
+            unsafe source.extracting(0..<count).withUnsafeBufferPointer { part in
+                // In bounds: the part has at most as many bytes as the storage, and `update` would stop at its end.
+                _ = unsafe storage.withUnsafeMutableBufferPointer { unsafe $0.update(fromContentsOf: part) }
+            }
             return count
         }
     }

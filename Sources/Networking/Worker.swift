@@ -16,7 +16,7 @@ final class Worker {
     let shared: WorkerShared
     let handle: WorkerHandle
     let system: SystemCalls
-    let engine: ConnectionEngine
+    var engine: ConnectionEngine
     let poll: Int32
     var listeners: [Int32]
     var table = ConnectionTable()

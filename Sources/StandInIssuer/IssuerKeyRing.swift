@@ -1,16 +1,16 @@
+internal import Networking
 package import OpenSSL
-internal import Synchronization
 
 /// The stand-in issuer's signing keys: as Facebook's, exactly two are published and the newest signs.
 package final class IssuerKeyRing: Sendable {
     /// Number of keys published at any time.
     package static let publishedCount = 2
 
-    private let minters: Mutex<[TokenMinter]>
+    private let minters: Locked<[TokenMinter]>
 
     /// Generates the first two keys; takes a few tenths of a second.
     package init() throws(OpenSSLError) {
-        minters = Mutex([try TokenMinter.make(), try TokenMinter.make()])
+        minters = Locked([try TokenMinter.make(), try TokenMinter.make()])
     }
 
     /// The key that signs now.

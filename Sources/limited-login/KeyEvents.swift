@@ -29,14 +29,18 @@ struct KeyEvents: Sendable {
             (changed ? succeeded : unchanged).increment()
             logger.debug(
                 "keys fetched",
-                metadata: ["source": "\(source)", "duration": "\(duration)", "time_to_live": "\(timeToLive)"]
+                metadata: [
+                    "source": "\(source)", "duration": "\(duration.inSeconds)",
+                    "time_to_live": "\(timeToLive.inSeconds)",
+                ]
             )
         case .fetchFailed(let reason, let failures, let nextAttempt):
             failed.increment()
             logger.error(
                 "keys could not be fetched",
                 metadata: [
-                    "reason": "\(reason)", "consecutive_failures": "\(failures)", "next_attempt_in": "\(nextAttempt)",
+                    "reason": "\(reason)", "consecutive_failures": "\(failures)",
+                    "next_attempt_in": "\(nextAttempt.inSeconds)",
                 ]
             )
         case .keySetChanged(let source, let added, let removed, let replaced):
@@ -56,7 +60,7 @@ struct KeyEvents: Sendable {
         case .phaseChanged(let from, let to):
             logger.info("key cache state changed", metadata: ["from": "\(from.rawValue)", "to": "\(to.rawValue)"])
         case .seedLoaded(let file, let age):
-            logger.notice("seed keys loaded", metadata: ["file": "\(file)", "age": "\(age)"])
+            logger.notice("seed keys loaded", metadata: ["file": "\(file)", "age": "\(age.inSeconds)"])
         case .seedIgnored(let file, let reason):
             logger.warning("seed file ignored", metadata: ["file": "\(file)", "reason": "\(reason)"])
         case .seedNotWritten(let file, let reason):

@@ -4,7 +4,6 @@ internal import Metrics
 internal import Networking
 internal import OpenSSL
 internal import ReplayStores
-internal import Synchronization
 internal import VerificationService
 
 /// The gauges that are read when somebody asks for the metrics, not kept up to date in between.
@@ -17,7 +16,7 @@ final class ProcessMetrics: Sendable {
     }
 
     private let factory: any MetricsFactory
-    private let observed = Mutex(Observed())
+    private let observed = Locked(Observed())
     private let start = WallClock.unixSeconds()
 
     init(factory: any MetricsFactory) {

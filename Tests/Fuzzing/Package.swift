@@ -13,6 +13,10 @@ let fuzzed: [SwiftSetting] = [
 
 let package = Package(
     name: "limited-login",
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", exact: "2.13.0"),
+    ],
     targets: [
         .systemLibrary(name: "COpenSSL"),
         .systemLibrary(name: "CLibFuzzer"),
@@ -23,11 +27,40 @@ let package = Package(
         .target(name: "HTTP1", swiftSettings: fuzzed),
         .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL"], swiftSettings: fuzzed),
         .systemLibrary(name: "CHiredis"),
-        .target(name: "ReplayStores", dependencies: ["CHiredis", "OpenSSL", "HTTP1", "Networking"], swiftSettings: fuzzed),
+        .target(
+            name: "ReplayStores",
+            dependencies: ["CHiredis", "OpenSSL", "HTTP1", "Networking"],
+            swiftSettings: fuzzed
+        ),
         .target(name: "HTTPFuzzing", dependencies: ["HTTP1", "Networking"], swiftSettings: fuzzed),
         .executableTarget(
             name: "fuzz-http",
             dependencies: ["CLibFuzzer", "HTTP1", "Networking", "HTTPFuzzing"],
+            swiftSettings: fuzzed,
+            linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]
+        ),
+        .target(name: "KeySets", dependencies: ["JOSE", "OpenSSL", "Networking"], swiftSettings: fuzzed),
+        .target(
+            name: "StandInIssuer",
+            dependencies: ["JOSE", "OpenSSL", "HTTP1", "Networking"],
+            swiftSettings: fuzzed
+        ),
+        .target(
+            name: "VerificationService",
+            dependencies: [
+                "LimitedLogin", "KeySets", "ReplayStores", "HTTP1", "Networking", "JOSE", "OpenSSL",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+            ],
+            swiftSettings: fuzzed
+        ),
+        .executableTarget(
+            name: "fuzz-service",
+            dependencies: [
+                "CLibFuzzer", "VerificationService", "StandInIssuer", "KeySets", "LimitedLogin", "HTTP1", "Networking",
+                "JOSE", "HTTPFuzzing", .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: fuzzed,
             linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]
         ),

@@ -193,4 +193,56 @@ struct RequestParserTests {
             #expect(URIGrammar.kind(byte) == wanted)
         }
     }
+
+    @Test("Of the 256 bytes exactly the tchar are taken at every place of a long field name", arguments: [15, 16, 40])
+    func longNames(count: Int) {
+        for place in 0..<count {
+            // At the first place a CR would begin the section's end.
+            for byte in UInt8.min...UInt8.max where place > 0 || byte != ASCII.carriageReturn {
+                var name = [UInt8](repeating: UInt8(ascii: "n"), count: count)
+                name[place] = byte
+                let head = Array("GET / HTTP/1.1\r\nHost: a\r\n".utf8) + name + Array(": v\r\n\r\n".utf8)
+                var parser = RequestParser(limits: HTTPLimits())
+                // A colon ends the name earlier, and the rest belongs to the value; a name cannot begin with it.
+                let isTaken = FieldGrammar.isTokenByte(byte) || byte == UInt8(ascii: ":") && place > 0
+                check(parser.parse(head.span), isTaken ? .complete : .reject(.malformedFieldLine))
+                // One with an underscore is not kept.
+                if isTaken { check(parser.head.fields.count, byte == UInt8(ascii: "_") ? 1 : 2) }
+            }
+        }
+    }
+
+    @Test("Of the 256 bytes exactly those of values are taken at every place of a long one", arguments: [15, 16, 40])
+    func longValues(count: Int) {
+        for place in 0..<count {
+            for byte in UInt8.min...UInt8.max where byte != ASCII.carriageReturn {
+                var value = [UInt8](repeating: UInt8(ascii: "v"), count: count)
+                value[place] = byte
+                let head = Array("GET / HTTP/1.1\r\nHost: a\r\nx: ".utf8) + value + Array("\r\n\r\n".utf8)
+                var parser = RequestParser(limits: HTTPLimits())
+                let refusal: RequestRefusal =
+                    byte == ASCII.lineFeed ? .malformedLineEnd : .malformedFieldValue
+                check(
+                    parser.parse(head.span),
+                    FieldGrammar.isValueByte(byte) ? .complete : .reject(refusal)
+                )
+            }
+        }
+    }
+
+    @Test("Of the 256 bytes exactly a letter's two cases are taken for it, at every place of a name")
+    func comparison() {
+        let names: [StaticString] = ["host", "accepts", "nonsense", "transfer-encoding", "@[`{|}~_^-09azx"]
+        for name in names {
+            let text = Array(name.description.utf8)
+            for place in text.indices {
+                for byte in UInt8.min...UInt8.max {
+                    var other = text
+                    other[place] = byte
+                    let isEqual = ASCII.lowercased(byte) == text[place]
+                    #expect(other.span.equalIgnoringCase(0..<other.count, name) == isEqual)
+                }
+            }
+        }
+    }
 }

@@ -37,23 +37,41 @@ struct Base64URLTests {
         #expect(decoded(String(decoding: Base64URL.encode(all), as: UTF8.self)) == all)
     }
 
-    @Test("Each of the 64 digits has its value, and every other byte is refused, at every place of a word")
-    func alphabet() {
+    @Test(
+        "Each of the 64 digits has its value, and every other byte is refused, at every place",
+        arguments: [12, 16, 44]
+    )
+    func alphabet(count: Int) {
         let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
-        for place in 0..<12 {
+        for place in 0..<count {
             for byte in UInt8.min...UInt8.max {
-                var text = [UInt8](repeating: UInt8(ascii: "A"), count: 12)
+                var text = [UInt8](repeating: UInt8(ascii: "A"), count: count)
                 text[place] = byte
                 var buffer: [UInt8] = []
-                let isAccepted = Base64URL.decode(text.span, 0..<12, into: &buffer)
+                let isAccepted = Base64URL.decode(text.span, 0..<count, into: &buffer)
                 guard let value = digits.firstIndex(of: byte) else {
                     #expect(!isAccepted && buffer.isEmpty)
                     continue
                 }
-                var expected = [UInt8](repeating: 0, count: 9)
+                var expected = [UInt8](repeating: 0, count: count / 4 * 3)
                 let bits = UInt32(value) << UInt32(18 - 6 * (place % 4))
                 for index in 0..<3 { expected[place / 4 * 3 + index] = UInt8(bits >> UInt32(16 - 8 * index) & 0xFF) }
                 #expect(isAccepted && buffer == expected)
+            }
+        }
+    }
+
+    @Test("Unused bits are zero at every length, and one digit more than whole bytes need has no length")
+    func unusedBits() {
+        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+        for count in 1...70 {
+            for (value, digit) in digits.enumerated() {
+                // What stands before the range are no digits, and is not read as any.
+                let text = [UInt8](repeating: 0xFF, count: 3) + [UInt8](repeating: 0x5F, count: count - 1) + [digit]
+                var buffer: [UInt8] = []
+                let isAccepted = Base64URL.decode(text.span, 3..<3 + count, into: &buffer)
+                let isWhole = count % 4 == 0 || count % 4 == 2 && value % 16 == 0 || count % 4 == 3 && value % 4 == 0
+                #expect(isAccepted == isWhole && buffer.count == (isWhole ? count * 6 / 8 : 0))
             }
         }
     }

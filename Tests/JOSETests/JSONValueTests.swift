@@ -128,4 +128,16 @@ struct JSONValueTests {
         #expect(verdicts[2] == [false, false, false, false, false])
         #expect(verdicts[3] == [false, false, false, false, true])
     }
+
+    @Test("Of the 256 bytes exactly the plain ones need no escape, at every place", arguments: [1, 15, 16, 40])
+    func plainText(count: Int) {
+        for place in 0..<count {
+            for byte in UInt8.min...UInt8.max {
+                var text = [UInt8](repeating: UInt8(ascii: "p"), count: count)
+                text[place] = byte
+                let isPlain = (0x20...0x7F).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+                #expect(JSONText.isPlain(text.span) == isPlain)
+            }
+        }
+    }
 }

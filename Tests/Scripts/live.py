@@ -111,25 +111,23 @@ class Issuer(Process):
 
 
 class Service(Process):
-    """`limited-login serve` on free ports, gateway routes and one caller, `backend`, with its key; with `graph`, an
-    issuer, the routes for permissions; with `nonces`, a secret for those."""
+    """`limited-login serve` on free ports, gateway routes, nonces and one caller, `backend`, with its key; with `graph`, an
+    issuer, the routes for permissions."""
 
     key = "a-key-for-these-tests"
 
-    def __init__(self, program, jwks_url, graph=None, nonces=False, **settings):
+    def __init__(self, program, jwks_url, graph=None, **settings):
         self.folder = tempfile.TemporaryDirectory(prefix="limited-login-")
         clients = pathlib.Path(self.folder.name) / "clients"
         clients.write_text(f"backend {hashlib.sha256(self.key.encode()).hexdigest()}\n")
+        nonce_secret = pathlib.Path(self.folder.name) / "nonce-secret"
+        nonce_secret.write_text(secrets.token_hex(32) + "\n")
         environment = {
             "LIMITED_LOGIN_APP_IDS": APP_ID, "LIMITED_LOGIN_JWKS_URLS": jwks_url,
             "LIMITED_LOGIN_LISTEN": "127.0.0.1:0", "LIMITED_LOGIN_ADMIN_LISTEN": "127.0.0.1:0",
             "LIMITED_LOGIN_LOG_FORMAT": "json", "LIMITED_LOGIN_GATEWAY": "enabled",
-            "LIMITED_LOGIN_CLIENT_KEYS_FILE": str(clients),
+            "LIMITED_LOGIN_CLIENT_KEYS_FILE": str(clients), "LIMITED_LOGIN_NONCE_SECRET_FILE": str(nonce_secret),
         }
-        if nonces:
-            secret = pathlib.Path(self.folder.name) / "nonce-secret"
-            secret.write_text(secrets.token_hex(32) + "\n")
-            environment["LIMITED_LOGIN_NONCE_SECRET_FILE"] = str(secret)
         if graph:
             app_secrets = pathlib.Path(self.folder.name) / "app-secrets"
             app_secrets.write_text(f"{APP_ID} {graph.app_secret}\n")

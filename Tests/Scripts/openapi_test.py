@@ -129,8 +129,8 @@ import sys
 from limited_login_client import AuthenticatedClient
 from limited_login_client.api.permissions import list_permissions, revoke_permission, uninstall
 from limited_login_client.api.service import get_livez
-from limited_login_client.api.tokens import introspect, verify
-from limited_login_client.models import IntrospectRequest, Problem, UninstallRequest, VerifyByNonce
+from limited_login_client.api.tokens import introspect, issue_nonce, verify
+from limited_login_client.models import IntrospectRequest, NonceRequest, Problem, UninstallRequest, VerifyByNonce
 
 url, key, good, expired = sys.argv[1:]
 client = AuthenticatedClient(base_url=url, token=key)
@@ -140,6 +140,8 @@ assert accepted.authentication_token.expires_at > accepted.authentication_token.
 refused = verify.sync_detailed(client=client, body=VerifyByNonce(id_token=expired, nonce="n-1"))
 assert refused.status_code == 401 and isinstance(refused.parsed, Problem), refused
 assert refused.parsed.code == "expired", refused.parsed
+issued = issue_nonce.sync(client=client, body=NonceRequest(expires_in=60))
+assert len(issued.nonce) == 60 and issued.expires_at - issued.issued_at == 60, issued
 assert introspect.sync(client=client, body=IntrospectRequest(token=good)).active is True
 assert introspect.sync(client=client, body=IntrospectRequest(token=expired)).active is False
 listed = list_permissions.sync(client=client, user_id="2954873201847263", permissions="email,user_friends")
@@ -148,7 +150,7 @@ assert revoke_permission.sync_detailed(client=client, user_id="2954873201847263"
 assert "email" not in list_permissions.sync(client=client, user_id="2954873201847263").granted
 assert uninstall.sync_detailed(client=client, body=UninstallRequest(id_token=good)).status_code == 204
 assert get_livez.sync_detailed(client=client).status_code == 200
-print("accepts, refuses, introspects, lists and revokes permissions")
+print("accepts, refuses, issues a nonce, introspects, lists and revokes permissions")
 """
 
 
@@ -164,7 +166,7 @@ def main():
         except (OSError, subprocess.CalledProcessError) as error:
             print(f"the tools could not be installed: {error}")
     program = live.build()
-    with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url, graph=issuer, nonces=True) as service:
+    with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url, graph=issuer) as service:
         service.wait_until_ready()
         # The person of the document's examples, as far as Graph knows.
         issuer.token(email="jane@example.com")

@@ -220,8 +220,8 @@ def flood(binary, full):
             statuses[status] = statuses.get(status, 0) + number
     check(set(statuses) == {401}, f"flood: {statuses} in {took:.1f} s")
     check(wrong == 0, f"flood: {count} known keys answered, p50 {p50:.2f} ms, p99 {loaded:.2f} ms")
-    # Below a millisecond the p99 is the machine's scheduling, not the server's.
-    check(loaded <= max(2 * quiet, 1) or not full, f"flood: p99 of known keys {loaded:.2f} ms, without {quiet:.2f} ms")
+    # Below a millisecond the p99 is the machine's scheduling, not the server's; the short run shares its machine.
+    check(loaded <= (max(2 * quiet, 1) if full else WORST_P99_MS), f"flood: p99 of known keys {loaded:.2f} ms, without {quiet:.2f} ms")
     made = issuer.fetches - 1
     check(made <= 3, f"flood: {made} fetches for unknown key IDs ({fetches} before it)")
     grown = service.memory() - memory
@@ -314,8 +314,7 @@ def slow(binary, full):
             busy, memory = max(busy, held), max(memory, used)
             time.sleep(0.1)
         p50, p99, count, wrong = out.get(timeout=60)
-        # The short run is made beside other work and with a debug build.
-        check(wrong == 0 and p99 < (WORST_P99_MS if full else 5 * WORST_P99_MS),
+        check(wrong == 0 and p99 < WORST_P99_MS,
               f"{name}: {count} tokens of others accepted, {wrong} not, p50 {p50:.2f} ms, p99 {p99:.2f} ms")
         check(broken is None, f"{name}: at most {busy} connections and {memory} KiB; over the bound at {broken}")
         check(service.settle(before + 2), f"{name}: every connection is closed")

@@ -2,7 +2,7 @@ package import Networking
 
 /// Drives one connection's state machine as a worker would, without a socket and with a clock that only tests move.
 package final class ConnectionDriver {
-    package let engine: ConnectionEngine
+    package var engine: ConnectionEngine
     package let connection: Connection
     /// The present; starts far enough from zero that nothing lies before the clock's start.
     package private(set) var now = MonotonicInstant(nanoseconds: 1_000_000_000_000)

@@ -7,7 +7,6 @@ import Logging
 import Networking
 import ReplayStores
 import StandInIssuer
-import Synchronization
 import TestSupport
 import Testing
 
@@ -16,10 +15,10 @@ import Testing
 /// A JWK Set source that answers what a test says, and counts.
 final class ScriptedSource: JWKSetSource {
     let name = "test"
-    private let state: Mutex<(minters: [TokenMinter]?, fetches: Int)>
+    private let state: Locked<(minters: [TokenMinter]?, fetches: Int)>
 
     /// - Parameter minters: the published keys; nil for a source that is down.
-    init(_ minters: [TokenMinter]?) { state = Mutex((minters, 0)) }
+    init(_ minters: [TokenMinter]?) { state = Locked((minters, 0)) }
 
     var fetchCount: Int { state.withLock { $0.fetches } }
 

@@ -104,6 +104,17 @@ struct VerifyRouteTests {
         #expect(!(try service.verify(token)).text.contains("missing_permissions"))
     }
 
+    @Test("Every permission asked for in vain is named, in the order of the list, and the unverifiable one apart")
+    func everyMissingPermission() async throws {
+        let service = try await InProcessService()
+        let token = try Tokens.mint(Tokens.claims())
+        let asked = Permission.allCases.reversed().map { "\"\($0.rawValue)\"" }.joined(separator: ",")
+        let missing = Permission.allCases.filter { !$0.claims.isEmpty }.map { "\"\($0.rawValue)\"" }
+        let answer = try service.verify(token, "\"nonce\":\"n-1\",\"permissions\":[\(asked)]")
+        #expect(answer.text.contains("\"missing_permissions\":[\(missing.joined(separator: ","))]"))
+        #expect(answer.text.contains("\"unverifiable_permissions\":[\"user_messenger_contact\"]"))
+    }
+
     @Test("Each binding ties the token: nonce, hash of the nonce, user of the session")
     func bindings() async throws {
         let service = try await InProcessService()

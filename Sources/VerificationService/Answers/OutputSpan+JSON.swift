@@ -1,3 +1,5 @@
+internal import JOSE
+
 /// Writing JSON (RFC 8259) into memory that was reserved for all of it: a constant costs a few stores.
 ///
 /// What does not fit stops the process before a byte is written outside, as every append to an `OutputSpan` does;
@@ -32,6 +34,11 @@ extension OutputSpan where Element == UInt8 {
     /// Appends UTF-8 text as a JSON string with its quotes; control characters, `"` and `\` are escaped (section 7).
     mutating func appendString(_ text: Span<UInt8>) {
         append(UInt8(ascii: "\""))
+        if JSONText.isPlain(text) {
+            append(text, 0..<text.count)
+            append(UInt8(ascii: "\""))
+            return
+        }
         for index in text.indices {
             let byte = text[index]
             if byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
@@ -43,12 +50,23 @@ extension OutputSpan where Element == UInt8 {
         append(UInt8(ascii: "\""))
     }
 
-    /// Appends `\u00` and two hexadecimal digits: an escape for every byte below 0x80.
+    /// Appends the short escape where the byte has one, else `\u00` and two hexadecimal digits.
     private mutating func appendEscape(of byte: UInt8) {
-        append("\\u00")
-        for value in [byte >> 4, byte & 0x0F] {
-            append(value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10)
+        switch byte {
+        case UInt8(ascii: "\""): append("\\\"")
+        case UInt8(ascii: "\\"): append("\\\\")
+        case 0x0A: append("\\n")
+        case 0x0D: append("\\r")
+        case 0x09: append("\\t")
+        default:
+            append("\\u00")
+            append(Self.hexadecimal(byte >> 4))
+            append(Self.hexadecimal(byte & 0x0F))
         }
+    }
+
+    private static func hexadecimal(_ digit: UInt8) -> UInt8 {
+        digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
     }
 
     /// Appends a whole number in decimal.

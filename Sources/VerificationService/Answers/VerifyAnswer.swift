@@ -110,17 +110,20 @@ package enum VerifyAnswer {
         bytes.append(",\"birthday\":\"")
         switch birthday {
         case .date(let year, let month, let day):
-            digits(year, 4, &bytes)
+            twoDigits(year / 100, &bytes)
+            twoDigits(year, &bytes)
             bytes.append(UInt8(ascii: "-"))
-            digits(month, 2, &bytes)
+            twoDigits(month, &bytes)
             bytes.append(UInt8(ascii: "-"))
-            digits(day, 2, &bytes)
+            twoDigits(day, &bytes)
         case .dayOfYear(let month, let day):
             bytes.append("0000-")
-            digits(month, 2, &bytes)
+            twoDigits(month, &bytes)
             bytes.append(UInt8(ascii: "-"))
-            digits(day, 2, &bytes)
-        case .year(let year): digits(year, 4, &bytes)
+            twoDigits(day, &bytes)
+        case .year(let year):
+            twoDigits(year / 100, &bytes)
+            twoDigits(year, &bytes)
         }
         bytes.append(UInt8(ascii: "\""))
     }
@@ -152,6 +155,8 @@ package enum VerifyAnswer {
         bytes.append("\"}")
     }
 
+    /// In place at each of its calls: a few stores write the constant then, where a call would copy it.
+    @inline(__always)
     private static func text(
         _ opening: StaticString,
         _ range: Range<Int>?,
@@ -174,41 +179,41 @@ package enum VerifyAnswer {
         }
     }
 
-    private static func digits(_ value: Int, _ count: Int, _ bytes: inout OutputSpan<UInt8>) {
-        var divisor = 1
-        for _ in 1..<count { divisor *= 10 }
-        while divisor > 0 {
-            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / divisor % 10))
-            divisor /= 10
-        }
+    /// The last two digits of a number that is not negative.
+    private static func twoDigits(_ value: Int, _ bytes: inout OutputSpan<UInt8>) {
+        bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / 10 % 10))
+        bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10))
     }
 
+    /// In the order of `Permission`.
     private static func writePermissions(_ permissions: PermissionSet, _ bytes: inout OutputSpan<UInt8>) {
         bytes.append(UInt8(ascii: "["))
-        var isFirst = true
-        for permission in Permission.allCases where permissions.contains(PermissionSet(permission)) {
-            if !isFirst { bytes.append(UInt8(ascii: ",")) }
-            isFirst = false
-            bytes.append(quoted(permission))
-        }
+        let start = bytes.count
+        name(.publicProfile, "\"public_profile\",", permissions, &bytes)
+        name(.email, "\"email\",", permissions, &bytes)
+        name(.gamingProfile, "\"gaming_profile\",", permissions, &bytes)
+        name(.gamingUserPicture, "\"gaming_user_picture\",", permissions, &bytes)
+        name(.userAgeRange, "\"user_age_range\",", permissions, &bytes)
+        name(.userBirthday, "\"user_birthday\",", permissions, &bytes)
+        name(.userFriends, "\"user_friends\",", permissions, &bytes)
+        name(.userGender, "\"user_gender\",", permissions, &bytes)
+        name(.userHometown, "\"user_hometown\",", permissions, &bytes)
+        name(.userLink, "\"user_link\",", permissions, &bytes)
+        name(.userLocation, "\"user_location\",", permissions, &bytes)
+        name(.userMessengerContact, "\"user_messenger_contact\",", permissions, &bytes)
+        // The comma behind the last.
+        if bytes.count > start { _ = bytes.removeLast() }
         bytes.append(UInt8(ascii: "]"))
     }
 
-    /// The permission's name with its quotes, as a constant that needs no string.
-    private static func quoted(_ permission: Permission) -> StaticString {
-        switch permission {
-        case .publicProfile: "\"public_profile\""
-        case .email: "\"email\""
-        case .gamingProfile: "\"gaming_profile\""
-        case .gamingUserPicture: "\"gaming_user_picture\""
-        case .userAgeRange: "\"user_age_range\""
-        case .userBirthday: "\"user_birthday\""
-        case .userFriends: "\"user_friends\""
-        case .userGender: "\"user_gender\""
-        case .userHometown: "\"user_hometown\""
-        case .userLink: "\"user_link\""
-        case .userLocation: "\"user_location\""
-        case .userMessengerContact: "\"user_messenger_contact\""
-        }
+    /// In place at each of its calls, as above.
+    @inline(__always)
+    private static func name(
+        _ permission: Permission,
+        _ text: StaticString,
+        _ permissions: PermissionSet,
+        _ bytes: inout OutputSpan<UInt8>
+    ) {
+        if permissions.contains(PermissionSet(permission)) { bytes.append(text) }
     }
 }

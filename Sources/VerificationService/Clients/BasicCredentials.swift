@@ -1,3 +1,5 @@
+internal import JOSE
+
 /// Name and key of `Authorization: Basic` (RFC 7617 section 2): base64 of both with a colon between.
 enum BasicCredentials {
     /// Greatest length of the text, in characters: a name of 64, a key of 512, and their form-encoding.
@@ -12,49 +14,22 @@ enum BasicCredentials {
         return (Array(text[..<colon]), Array(text[(colon + 1)...]))
     }
 
-    /// RFC 4648 section 4, with padding and without unused bits.
+    /// RFC 4648 section 4: base64url but for two digits and the padding, which fills up the last four.
     private static func base64(_ bytes: Span<UInt8>, _ range: Range<Int>) -> [UInt8]? {
+        let equals = UInt8(ascii: "=")
+        var end = range.upperBound
+        while end > range.lowerBound, range.upperBound - end < 2, bytes[end - 1] == equals { end -= 1 }
+        var digits: [UInt8] = []
+        digits.reserveCapacity(end - range.lowerBound)
+        for index in range.lowerBound..<end {
+            switch bytes[index] {
+            case UInt8(ascii: "+"): digits.append(UInt8(ascii: "-"))
+            case UInt8(ascii: "/"): digits.append(UInt8(ascii: "_"))
+            case UInt8(ascii: "-"), UInt8(ascii: "_"): return nil
+            case let digit: digits.append(digit)
+            }
+        }
         var decoded: [UInt8] = []
-        var bits: UInt32 = 0
-        var count = 0
-        var padding = 0
-        for index in range {
-            let byte = bytes[index]
-            if byte == UInt8(ascii: "=") {
-                padding += 1
-                continue
-            }
-            // Padding is at the end alone.
-            guard padding == 0, let value = digit(byte) else { return nil }
-            bits = (bits << 6 | value) & 0xFF_FFFF
-            count += 1
-            if count.isMultiple(of: 4) {
-                decoded.append(UInt8(truncatingIfNeeded: bits >> 16))
-                decoded.append(UInt8(truncatingIfNeeded: bits >> 8))
-                decoded.append(UInt8(truncatingIfNeeded: bits))
-            }
-        }
-        switch (count % 4, padding) {
-        case (0, 0): return decoded
-        case (2, 2) where bits & 0xF == 0:
-            decoded.append(UInt8(truncatingIfNeeded: bits >> 4))
-            return decoded
-        case (3, 1) where bits & 0x3 == 0:
-            decoded.append(UInt8(truncatingIfNeeded: bits >> 10))
-            decoded.append(UInt8(truncatingIfNeeded: bits >> 2))
-            return decoded
-        default: return nil
-        }
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt32? {
-        switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(byte - UInt8(ascii: "A"))
-        case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(byte - UInt8(ascii: "a")) + 26
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(byte - UInt8(ascii: "0")) + 52
-        case UInt8(ascii: "+"): 62
-        case UInt8(ascii: "/"): 63
-        default: nil
-        }
+        return Base64URL.decode(digits.span, digits.indices, into: &decoded) ? decoded : nil
     }
 }

@@ -1,5 +1,5 @@
 package import CoreMetrics
-internal import Synchronization
+internal import Networking
 
 /// The backend of swift-metrics in this service: it keeps every series and renders them in the Prometheus text
 /// format, version 0.0.4 (no exporter package is among the dependencies).
@@ -17,7 +17,7 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
         let labels: String
     }
 
-    private let series = Mutex<[Key: Series]>([:])
+    private let series = Locked<[Key: Series]>([:])
     private let help: [String: String]
 
     /// - Parameter help: the sentence of each metric's `# HELP` line, by name.

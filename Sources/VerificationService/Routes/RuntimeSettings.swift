@@ -1,4 +1,5 @@
 package import LimitedLogin
+internal import Networking
 internal import Synchronization
 
 /// What a reload can change while the service runs; immutable, so that a worker holds one whole or another.
@@ -38,10 +39,10 @@ package final class RuntimeSettings: Sendable {
 
 /// Publishes the settings in force to the workers: one atomic load tells them that nothing has changed.
 package final class SettingsPublisher: Sendable {
-    private let current: Mutex<RuntimeSettings>
+    private let current: Locked<RuntimeSettings>
     private let published = Atomic<UInt64>(1)
 
-    package init(_ settings: RuntimeSettings) { current = Mutex(settings) }
+    package init(_ settings: RuntimeSettings) { current = Locked(settings) }
 
     /// Rises with each publication.
     package var epoch: UInt64 { published.load(ordering: .acquiring) }

@@ -65,7 +65,7 @@ final class VerifyEndpoint {
         // A second and third look are for a key set that is published between the look and the question to the cache.
         for _ in 0..<3 {
             workerKeys.refresh()
-            let outcome = try judge(visit, context, &response)
+            let outcome = try judge(request, visit, context, &response)
             switch outcome {
             case .answered: return nil
             case .wait(.until(let moment)): return moment
@@ -88,6 +88,7 @@ final class VerifyEndpoint {
     }
 
     private func judge(
+        _ request: borrowing VerifyRequestReader,
         _ visit: RequestVisit,
         _ context: RequestContext,
         _ response: inout HTTPResponse

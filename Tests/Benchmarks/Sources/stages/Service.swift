@@ -8,7 +8,7 @@ internal import VerificationService
 
 /// The whole service without sockets: bytes go through the connection machine, the parser and the real handler.
 final class Service {
-    private let engine: ConnectionEngine
+    private var engine: ConnectionEngine
     private var connection: Connection
     private var requests = 0
     private let now = MonotonicClock.now()

@@ -33,6 +33,7 @@ let package = Package(
         .target(name: "HTTP1", swiftSettings: strict),
         .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL"], swiftSettings: strict),
         .target(name: "KeySets", dependencies: ["JOSE", "OpenSSL", "Networking"], swiftSettings: strict),
+        .target(name: "Graph", dependencies: ["JOSE", "OpenSSL", "Networking"], swiftSettings: strict),
         .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
         .target(
             name: "ReplayStores",
@@ -47,7 +48,7 @@ let package = Package(
         .target(
             name: "VerificationService",
             dependencies: [
-                "LimitedLogin", "KeySets", "ReplayStores", "HTTP1", "Networking", "JOSE", "OpenSSL",
+                "LimitedLogin", "KeySets", "Graph", "ReplayStores", "HTTP1", "Networking", "JOSE", "OpenSSL",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
@@ -57,7 +58,7 @@ let package = Package(
         .executableTarget(
             name: "limited-login",
             dependencies: [
-                "OpenSSL", "LimitedLogin", "KeySets", "ReplayStores", "HTTP1", "Networking", "JOSE",
+                "OpenSSL", "LimitedLogin", "KeySets", "Graph", "ReplayStores", "HTTP1", "Networking", "JOSE",
                 "VerificationService",
                 "StandInIssuer",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -104,6 +105,11 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "GraphTests",
+            dependencies: ["Graph", "OpenSSL", "Networking", "TestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "ReplayStoresTests",
             dependencies: ["ReplayStores", "CHiredis", "OpenSSL", "Networking", "TestSupport"],
             swiftSettings: strict
@@ -111,8 +117,8 @@ let package = Package(
         .testTarget(
             name: "VerificationServiceTests",
             dependencies: [
-                "VerificationService", "LimitedLogin", "KeySets", "ReplayStores", "HTTP1", "Networking", "JOSE",
-                "StandInIssuer", "TestSupport",
+                "VerificationService", "LimitedLogin", "KeySets", "Graph", "ReplayStores", "HTTP1", "Networking",
+                "JOSE", "StandInIssuer", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict

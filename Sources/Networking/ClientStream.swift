@@ -1,11 +1,18 @@
 internal import OpenSSL
 
 /// A connected byte stream, plain or TLS, on which nothing waits beyond one deadline.
-final class ClientStream {
+///
+/// One thread uses it at a time: the one that opened it, or the one that took it out of ``KeptConnections``, whose lock
+/// orders the two; hence `@unchecked Sendable`.
+final class ClientStream: @unchecked Sendable {
     private let socket: Socket
     private let waiter: DeadlineWaiter
-    private let deadline: MonotonicInstant
+    private var deadline: MonotonicInstant
     private var connection: TLSConnection?
+    /// Bytes handed over for sending since the request began.
+    private(set) var sentCount = 0
+    /// Bytes read since the request began.
+    private(set) var receivedCount = 0
 
     init(
         _ socket: consuming Socket,
@@ -16,6 +23,29 @@ final class ClientStream {
         self.deadline = deadline
         waiter = try DeadlineWaiter(signal: signal)
         try waiter.add(self.socket.descriptor.number, .reading, tag: 0)
+    }
+
+    /// Begins another request on a connection that was kept.
+    func begin(until deadline: MonotonicInstant) {
+        self.deadline = deadline
+        sentCount = 0
+        receivedCount = 0
+    }
+
+    /// Whether the peer has neither closed nor said anything that nobody asked for; under TLS it may have sent tickets.
+    var isQuiet: Bool {
+        var buffer: [UInt8] = [0]
+        guard let connection else {
+            return switch try? socket.receive(into: &buffer) {
+            case .wouldBlock: true
+            case .bytes, .endOfStream, nil: false
+            }
+        }
+        var target = buffer.mutableSpan
+        return switch try? connection.read(into: &target) {
+        case .wantRead: true
+        case .bytes, .wantWrite, .closed, nil: false
+        }
     }
 
     /// Runs the handshake; the peer's certificate and name are verified in it.
@@ -44,6 +74,7 @@ final class ClientStream {
     /// Sends all bytes.
     func write(_ bytes: [UInt8], phase: HTTPSClientError.Phase) throws(HTTPSClientError) {
         var sent = 0
+        defer { sentCount += sent }
         do {
             while sent < bytes.count {
                 guard let connection else {
@@ -74,7 +105,7 @@ final class ClientStream {
                 guard MonotonicClock.now() < deadline else { throw HTTPSClientError.timedOut(phase: phase) }
                 guard let connection else {
                     switch try socket.receive(into: &buffer) {
-                    case .bytes(let count): return count
+                    case .bytes(let count): return received(count)
                     case .wouldBlock: try wait(.reading, phase)
                     case .endOfStream: return 0
                     }
@@ -82,7 +113,7 @@ final class ClientStream {
                 }
                 var target = buffer.mutableSpan
                 switch try connection.read(into: &target) {
-                case .bytes(let count): return count
+                case .bytes(let count): return received(count)
                 case .wantRead: try wait(.reading, phase)
                 case .wantWrite: try wait(.writing, phase)
                 case .closed: return 0
@@ -99,6 +130,11 @@ final class ClientStream {
         connection = nil
     }
 
+    private func received(_ count: Int) -> Int {
+        receivedCount += count
+        return count
+    }
+
     private func wait(_ interest: DeadlineWaiter.Interest, _ phase: HTTPSClientError.Phase) throws(HTTPSClientError) {
         try waiter.change(socket.descriptor.number, interest, tag: 0)
         guard try waiter.wait(until: deadline) != nil else { throw .timedOut(phase: phase) }
@@ -108,6 +144,7 @@ final class ClientStream {
         switch error {
         case let error as HTTPSClientError: error
         case TLSError.truncated: .connectionClosed
+        case TLSError.system(let errno): .connectionFailed(reason: SocketError.sentence(for: errno))
         case let error as TLSError: .tls(reason: error.description)
         case let error as SocketError: .connectionFailed(reason: SocketError.sentence(for: error.errorNumber))
         default: .connectionFailed(reason: "for an unknown reason")

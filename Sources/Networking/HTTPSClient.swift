@@ -1,15 +1,17 @@
 package import OpenSSL
 
-/// A minimal HTTPS client: one GET at a time, each bounded in time and size whatever the other side does.
+/// A minimal HTTPS client: each request blocks its thread and is bounded in time and size whatever the other side does.
 ///
-/// A fetch blocks its thread and opens a connection of its own. The trust store is read anew for each, so that a renewed
-/// authority is seen and no memory is held between fetches that lie an hour apart.
+/// ``get(_:headers:limits:)`` opens a connection of its own, for fetches that lie an hour apart;
+/// ``send(_:limits:until:)`` keeps a few open. The trust store is read anew for each connection, so that a renewed
+/// authority is seen and no memory is held in between.
 package final class HTTPSClient: Sendable {
     let trust: TLSContext.Trust
     let proxy: ProxySettings
     let resolver: NameResolution.Resolver
     let signal = CancellationSignal()
     let lookups = NameResolution.Counter()
+    let kept = KeptConnections()
 
     /// - Parameters:
     ///   - trust: Whom to trust; verification itself cannot be turned off.
@@ -34,7 +36,7 @@ package final class HTTPSClient: Sendable {
         var url = url
         for _ in 0...max(limits.redirectCount, 0) {
             let exchange = HTTPSExchange(client: self, limits: limits, deadline: deadline)
-            let response = try exchange.perform(HTTPSRequest(method: "GET", url: url, headers: headers))
+            let response = try exchange.perform(HTTPSRequest(.get, url, headers: headers))
             // RFC 9110, 15.4: of the redirects only these name another place to get the same from.
             guard [301, 302, 303, 307, 308].contains(response.status) else { return response }
             guard let location = response.value(of: "location") else {
@@ -48,5 +50,6 @@ package final class HTTPSClient: Sendable {
     /// Ends the fetch under way and every later one at once, from any thread.
     package func cancel() {
         signal.cancel()
+        kept.close()
     }
 }

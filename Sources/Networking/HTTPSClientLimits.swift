@@ -17,6 +17,12 @@ package struct HTTPSClientLimits: Sendable, Equatable {
     package var fieldCount = 100
     /// Redirects followed, all within the same host. 3.
     package var redirectCount = 3
+    /// Connections kept open to one place between requests of ``HTTPSClient/send(_:limits:until:)``. 4: as many as its
+    /// users have threads.
+    package var keptConnectionCount = 4
+    /// How long a connection is kept without use. 15 s: shorter than servers commonly keep theirs, so that few are found
+    /// closed.
+    package var keptConnectionTime: Duration = .seconds(15)
 
     package init() {}
 }

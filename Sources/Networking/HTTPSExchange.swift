@@ -1,21 +1,26 @@
 internal import OpenSSL
 
-/// One request and its response over a connection of their own, all within one deadline.
+/// One request and its response, all within one deadline.
 struct HTTPSExchange {
     let client: HTTPSClient
     let limits: HTTPSClientLimits
     let deadline: MonotonicInstant
 
+    /// Exchanges both over a connection of their own.
     func perform(_ request: HTTPSRequest) throws(HTTPSClientError) -> HTTPSResponse {
-        let bytes = try request.encoded()
-        let stream = try connect(to: request.url)
-        if request.url.scheme == .https {
-            try stream.startTLS(trusting: client.trust, hostName: request.url.host)
-        }
+        let bytes = try request.encoded(keepingOpen: false)
+        let stream = try open(to: request.url)
         try stream.write(bytes, phase: .sending)
         let response = try HTTPSResponseReader(limits: limits).read(from: stream)
         stream.close()
         return response
+    }
+
+    /// A new connection to where the URL leads, its peer verified.
+    func open(to url: HTTPURL) throws(HTTPSClientError) -> ClientStream {
+        let stream = try connect(to: url)
+        if url.scheme == .https { try stream.startTLS(trusting: client.trust, hostName: url.host) }
+        return stream
     }
 
     /// A stream to the host, through the proxy where one is set for it.

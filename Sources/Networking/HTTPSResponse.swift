@@ -15,6 +15,12 @@ package struct HTTPSResponse: Sendable {
     package let fields: [Field]
     package let body: [UInt8]
 
+    package init(status: Int, fields: [Field], body: [UInt8]) {
+        self.status = status
+        self.fields = fields
+        self.body = body
+    }
+
     /// The value of a field that stands once; field lines that repeat are joined with commas (RFC 9110, 5.3).
     package func value(of name: String) -> String? {
         var joined: String?

@@ -6,6 +6,19 @@ struct HTTPSResponseReader {
 
     /// The whole response; the body of anything but a 2xx is left unread.
     func read(from stream: ClientStream) throws(HTTPSClientError) -> HTTPSResponse {
+        try read(from: stream) { (200..<300).contains($0) }.response
+    }
+
+    /// The whole response, whatever its status, and whether the connection may carry another: its version and fields
+    /// say so, and the response ended exactly where its framing says (RFC 9112, 9.3).
+    func readWhole(from stream: ClientStream) throws(HTTPSClientError) -> (response: HTTPSResponse, isWhole: Bool) {
+        try read(from: stream) { _ in true }
+    }
+
+    private func read(
+        from stream: ClientStream,
+        bodyOf wanted: (Int) -> Bool
+    ) throws(HTTPSClientError) -> (response: HTTPSResponse, isWhole: Bool) {
         var received: [UInt8] = []
         let head = try readHead(from: stream, into: &received, answersConnect: false)
         let fields = head.fields.map { field in
@@ -15,14 +28,27 @@ struct HTTPSResponseReader {
             )
         }
         var body: [UInt8] = []
-        if (200..<300).contains(head.status) {
+        var isWhole = false
+        if wanted(head.status) {
             // RFC 9110, 8.4: none was offered, so none is understood.
             if let coding = fields.first(where: { $0.name == "content-encoding" }), coding.value != "identity" {
                 throw .malformedResponse(reason: "the body is encoded, although no coding was offered")
             }
-            body = try readBody(from: stream, head.framing, begun: received[head.byteCount...])
+            let collector = try readBody(from: stream, head.framing, begun: received[head.byteCount...])
+            body = collector.body
+            isWhole = collector.endsClearly && head.minorVersion == 1 && !Self.closes(fields)
         }
-        return HTTPSResponse(status: head.status, fields: fields, body: body)
+        return (HTTPSResponse(status: head.status, fields: fields, body: body), isWhole)
+    }
+
+    /// RFC 9112, 9.6: the option `close` in any `Connection` field, its case set aside.
+    private static func closes(_ fields: [HTTPSResponse.Field]) -> Bool {
+        fields.contains { field in
+            field.name == "connection"
+                && field.value.split(separator: ",").contains { option in
+                    option.filter { $0 != " " && $0 != "\t" }.lowercased() == "close"
+                }
+        }
     }
 
     /// The status of a proxy's answer to CONNECT; nothing may follow it, for a TLS server never speaks first.
@@ -63,18 +89,18 @@ struct HTTPSResponseReader {
         from stream: ClientStream,
         _ framing: ResponseHead.Framing,
         begun: ArraySlice<UInt8>
-    ) throws(HTTPSClientError) -> [UInt8] {
+    ) throws(HTTPSClientError) -> BodyCollector {
         var collector = BodyCollector(framing, limit: limits.bodyBytes)
         var piece = Array(begun)
         var count = piece.count
         while true {
             try collector.receive(piece.span.extracting(0..<count))
-            if collector.isComplete { return collector.body }
+            if collector.isComplete { return collector }
             if piece.count < 16_384 { piece = [UInt8](repeating: 0, count: 16_384) }
             count = try stream.read(into: &piece, phase: .receiving)
             if count == 0 {
                 try collector.end()
-                return collector.body
+                return collector
             }
         }
     }
@@ -87,6 +113,11 @@ private struct BodyCollector {
     private var decoder: ChunkedDecoder
     private(set) var body: [UInt8] = []
     private(set) var isComplete = false
+    // Bytes came behind the end.
+    private var hasSurplus = false
+
+    /// Whether the body's own framing says where it ends, and nothing stands behind it.
+    var endsClearly: Bool { isComplete && !hasSurplus }
 
     init(_ framing: ResponseHead.Framing, limit: Int) {
         self.framing = framing
@@ -99,8 +130,10 @@ private struct BodyCollector {
         case .length(let length):
             // Refused before it is read.
             guard length <= limit else { throw .bodyTooLarge(limit: limit) }
-            try append(bytes, 0..<min(bytes.count, length - body.count))
+            let count = min(bytes.count, length - body.count)
+            try append(bytes, 0..<count)
             isComplete = body.count == length
+            hasSurplus = count < bytes.count
         case .untilClose:
             try append(bytes, 0..<bytes.count)
         case .chunked:
@@ -121,6 +154,7 @@ private struct BodyCollector {
             case .needMore: return
             case .complete:
                 isComplete = true
+                hasSurplus = position < bytes.count
                 return
             case .reject(.bodyTooLarge): throw .bodyTooLarge(limit: limit)
             case .reject(let refusal):

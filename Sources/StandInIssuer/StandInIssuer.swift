@@ -2,7 +2,7 @@ package import Networking
 package import OpenSSL
 
 /// A small issuer that stands in for Facebook on a machine without network: discovery, JWK Set, tokens on demand and
-/// key rotation. For development and tests alone: it signs whatever it is asked to.
+/// key rotation; and for Graph, as far as permissions go. For development and tests alone: it signs whatever it is asked to.
 package final class StandInIssuer: Sendable {
     /// How the issuer is set up.
     package struct Configuration: Sendable {
@@ -14,6 +14,8 @@ package final class StandInIssuer: Sendable {
         package var audience: String
         /// `max-age` of the JWK Set, in seconds.
         package var maxAgeSeconds = 3600
+        /// The secret of every app at the stand-in's Graph.
+        package var appSecret = "stand-in-app-secret"
 
         package init(address: SocketAddress, audience: String) {
             self.address = address
@@ -25,17 +27,21 @@ package final class StandInIssuer: Sendable {
     package let keys: IssuerKeyRing
     /// Makes payloads from claims.
     package let template: ClaimsTemplate
+    /// Graph, and the uninstall endpoint.
+    package let graph: StandInGraph
     private let server: HTTPServer
 
     package init(configuration: Configuration) throws(OpenSSLError) {
         let keys = try IssuerKeyRing()
         let template = ClaimsTemplate(issuer: configuration.issuer, audience: configuration.audience)
+        let graph = StandInGraph(appSecret: configuration.appSecret)
+        self.graph = graph
         self.keys = keys
         self.template = template
         server = HTTPServer(
             configuration: HTTPServerConfiguration(addresses: [configuration.address], workerCount: 1)
         ) { _ in
-            StandInIssuerHandler(keys: keys, template: template, configuration: configuration)
+            StandInIssuerHandler(keys: keys, template: template, graph: graph, configuration: configuration)
         }
     }
 
@@ -51,9 +57,8 @@ package final class StandInIssuer: Sendable {
     /// A token in Facebook's wire style with these claims (a JSON object's text), signed by the newest key.
     package func token(claims: String, now: Int64) throws -> String {
         let minter = keys.current
-        return try minter.mint(
-            header: minter.header,
-            payload: try template.payload(claims: Array(claims.utf8), now: now)
-        )
+        let payload = try template.payload(claims: Array(claims.utf8), now: now)
+        graph.recordLogin(payload: payload, statuses: [:])
+        return try minter.mint(header: minter.header, payload: payload)
     }
 }

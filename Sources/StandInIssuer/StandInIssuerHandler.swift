@@ -6,7 +6,7 @@ internal import OpenSSL
 package final class StandInIssuerHandler: HTTPRequestHandler {
     /// The paths, with and without their trailing slash.
     private enum Route {
-        case discovery, keySet, tokens, rotate, unmatched
+        case discovery, keySet, tokens, rotate, uninstall, unmatched
 
         init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) {
             let path = head.path
@@ -18,6 +18,8 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
                 self = .tokens
             } else if Self.matches(bytes, path, "/rotate", "/rotate/") {
                 self = .rotate
+            } else if Self.matches(bytes, path, "/platform/uninstall", "/platform/uninstall/") {
+                self = .uninstall
             } else {
                 self = .unmatched
             }
@@ -33,11 +35,18 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
         ) -> Bool { bytes.equal(path, plain) || bytes.equal(path, slashed) }
     }
 
+    let graph: StandInGraph
     private let keys: IssuerKeyRing
     private let template: ClaimsTemplate
     private let configuration: StandInIssuer.Configuration
 
-    package init(keys: IssuerKeyRing, template: ClaimsTemplate, configuration: StandInIssuer.Configuration) {
+    package init(
+        keys: IssuerKeyRing,
+        template: ClaimsTemplate,
+        graph: StandInGraph,
+        configuration: StandInIssuer.Configuration
+    ) {
+        self.graph = graph
         self.keys = keys
         self.template = template
         self.configuration = configuration
@@ -50,7 +59,9 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
         response: inout HTTPResponse
     ) -> HeadDecision {
         let route = Route(head, bytes)
-        guard route != .unmatched else { return refuse(404, "not found", &response) }
+        guard route != .unmatched else {
+            return answerGraph(head, bytes, &response) ? .respond : refuse(404, "not found", &response)
+        }
         guard (head.method == .get || head.method == .head) == route.isForReading,
             route.isForReading || head.method == .post
         else {
@@ -74,7 +85,11 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
         response: inout HTTPResponse
     ) -> RequestDecision {
         do {
-            if Route(head, bytes) == .rotate {
+            let route = Route(head, bytes)
+            if route == .uninstall {
+                let form = Self.text(0..<body.count, body)
+                write(graph.uninstall(form: form, keys: keys, now: WallClock.unixSeconds()), &response)
+            } else if route == .rotate {
                 try keys.rotate()
                 let ids = keys.published.map { "\"\($0.keyID)\"" }.joined(separator: ",")
                 json("{\"key_ids\":[\(ids)]}", &response)
@@ -84,6 +99,7 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
                 let minter = keys.current
                 let payload = try template.payload(claims: claims, now: WallClock.unixSeconds())
                 let token = try minter.mint(header: minter.header, payload: payload)
+                graph.recordLogin(payload: payload, statuses: Self.statuses(head, bytes))
                 json("{\"id_token\":\"\(token)\"}", &response)
             }
         } catch let error as ClaimsTemplateError {

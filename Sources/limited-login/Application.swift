@@ -1,3 +1,4 @@
+internal import Graph
 internal import KeySets
 internal import LimitedLogin
 internal import Logging
@@ -29,15 +30,20 @@ struct Application {
         let cache = try KeyCacheFactory.make(configuration) { event in keyEvents.record(event) }
         let process = ProcessMetrics(factory: registry)
         tls = try Self.tlsContext(configuration).map { TLSContextPublisher($0) }
+        let metrics = ServiceMetrics(factory: registry)
+        let graph = try GraphClientFactory.make(configuration).map { client in
+            GraphWorkers(client: client, metrics: metrics.graph())
+        }
         let storeEvents = ReplayStoreEvents(logger: logger, factory: registry)
         replayStore = try ReplayStoreFactory.make(configuration) { event in storeEvents.record(event) }
         let core = ServiceCore(
             settings: try Self.settings(configuration, nonces: nonces),
             cache: cache,
             replayStore: replayStore,
-            metrics: ServiceMetrics(factory: registry),
+            metrics: metrics,
             logger: logger,
             identifiers: RequestIdentifier(process: UInt32.random(in: .min ... .max)),
+            graph: graph,
             exposition: {
                 process.update()
                 return registry.render()
@@ -87,6 +93,14 @@ struct Application {
                 throw StartError(error.description)
             }
         }
+        var appSecrets: AppSecrets?
+        if let file = configuration.appSecretsFile {
+            do throws(ConfigurationError) {
+                appSecrets = try AppSecrets(path: file, appIDs: configuration.appIDs)
+            } catch {
+                throw StartError(error.description)
+            }
+        }
         // Not by `??`, whose closure throws untyped.
         let issuer = nonces == nil ? try nonceIssuer(configuration) : nonces
         return RuntimeSettings(
@@ -97,7 +111,8 @@ struct Application {
             clients: clients,
             gatewayIsEnabled: configuration.gatewayIsEnabled,
             nonceLifetimeSeconds: configuration.nonceTTLSeconds,
-            rejectsReplays: configuration.replaysAreRejected
+            rejectsReplays: configuration.replaysAreRejected,
+            appSecrets: appSecrets
         )
     }
 

@@ -23,6 +23,7 @@ struct CheckConfig: ParsableCommand {
             _ = try KeyCacheFactory.make(loaded.configuration) { _ in }
             _ = try Application.settings(loaded.configuration)
             _ = try Application.tlsContext(loaded.configuration)
+            _ = try GraphClientFactory.make(loaded.configuration)
             _ = try ReplayStoreFactory.make(loaded.configuration) { _ in }
         } catch {
             throw Exit.refusing(error.description)

@@ -34,6 +34,10 @@ struct ConfigurationOptions: ParsableArguments, Sendable {
     @Option(help: .key(.replayStore)) var replayStore: String?
     @Option(help: .key(.replayStorePasswordFile)) var replayStorePasswordFile: String?
     @Option(help: .key(.replayStoreCapacity)) var replayStoreCapacity: String?
+    @Option(help: .key(.appSecretsFile)) var appSecretsFile: String?
+    @Option(help: .key(.graphURL)) var graphUrl: String?
+    @Option(help: .key(.graphVersion)) var graphVersion: String?
+    @Option(help: .key(.uninstallURL)) var uninstallUrl: String?
     @Option(help: .key(.drainDelaySeconds)) var drainDelaySeconds: String?
     @Option(help: .key(.logLevel)) var logLevel: String?
     @Option(help: .key(.logFormat)) var logFormat: String?
@@ -50,7 +54,8 @@ struct ConfigurationOptions: ParsableArguments, Sendable {
             .tlsClientCAFile: tlsClientCaFile, .gateway: gateway, .drainDelaySeconds: drainDelaySeconds,
             .nonceSecretFile: nonceSecretFile, .nonceTTLSeconds: nonceTtlSeconds, .replay: replay,
             .replayStore: replayStore, .replayStorePasswordFile: replayStorePasswordFile,
-            .replayStoreCapacity: replayStoreCapacity, .logLevel: logLevel, .logFormat: logFormat,
+            .replayStoreCapacity: replayStoreCapacity, .appSecretsFile: appSecretsFile, .graphURL: graphUrl,
+            .graphVersion: graphVersion, .uninstallURL: uninstallUrl, .logLevel: logLevel, .logFormat: logFormat,
         ]
         return all.compactMapValues { $0 }
     }

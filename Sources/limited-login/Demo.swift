@@ -10,7 +10,10 @@ internal import VerificationService
 struct Demo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Runs a stand-in issuer and the service in one process and prints ready-made curl lines.",
-        discussion: "It needs no network and no Facebook app. Stop it with Control-C."
+        discussion: """
+            It needs no network and no Facebook app; the stand-in plays Graph too. Callers have the key 'demo', which is no \
+            secret. Stop it with Control-C.
+            """
     )
 
     @Option(help: "Address and port of the service, HOST:PORT. Port 0 takes a free one.")
@@ -38,12 +41,14 @@ struct Demo: AsyncParsableCommand {
             throw Exit.refusing("--issuer-listen: no address")
         }
         do {
-            let issuer = try StandInIssuer(
-                configuration: StandInIssuer.Configuration(address: issuerAddress, audience: Demonstration.appID)
-            )
+            let files = try DemonstrationFiles(appID: Demonstration.appID)
+            defer { files.remove() }
+            var setUp = StandInIssuer.Configuration(address: issuerAddress, audience: Demonstration.appID)
+            setUp.appSecret = files.appSecret
+            let issuer = try StandInIssuer(configuration: setUp)
             let demonstration = try Demonstration(issuer: issuer, now: WallClock.unixSeconds())
             try issuer.start()
-            let configuration = try serviceConfiguration(issuer: issuer.address ?? issuerAddress)
+            let configuration = try serviceConfiguration(files, issuer: issuer.address ?? issuerAddress)
             // A secret of this run alone: its nonces are nobody's afterwards.
             let secret = try NonceSecret(bytes: RandomBytes.make(count: NonceSecret.leastByteCount))
             let application = try Application(
@@ -51,6 +56,7 @@ struct Demo: AsyncParsableCommand {
                 logger: LoggingSetup.bootstrap(configuration).logger,
                 nonces: NonceIssuer(secret: secret)
             )
+            files.remove()
             let service = ServerService(application: application) {
                 Self.print(demonstration, application, issuer)
             }
@@ -60,11 +66,18 @@ struct Demo: AsyncParsableCommand {
         }
     }
 
-    private func serviceConfiguration(issuer: SocketAddress) throws(ConfigurationError) -> ServiceConfiguration {
+    private func serviceConfiguration(
+        _ files: DemonstrationFiles,
+        issuer: SocketAddress
+    ) throws(ConfigurationError) -> ServiceConfiguration {
         try ConfigurationLoader.load(
             flags: [
                 .appIDs: Demonstration.appID,
                 .jwksURLs: "http://\(issuer)/.well-known/oauth/openid/jwks/",
+                .clientKeysFile: files.clientKeys,
+                .appSecretsFile: files.appSecrets,
+                .graphURL: "http://\(issuer)",
+                .uninstallURL: "http://\(issuer)/platform/uninstall/",
                 .listen: listen,
                 .adminListen: adminListen,
                 .logLevel: "warning",
@@ -77,6 +90,7 @@ struct Demo: AsyncParsableCommand {
 
     private static func print(_ demonstration: Demonstration, _ application: Application, _ issuer: StandInIssuer) {
         let service = application.server.localAddresses.first.map(\.description) ?? "?"
+        let key = DemonstrationFiles.clientKey
         let issuerBase = issuer.address.map { "http://\($0)" } ?? "?"
         var lines = [
             "limited-login demo: service on http://\(service), stand-in issuer on \(issuerBase)",
@@ -88,24 +102,24 @@ struct Demo: AsyncParsableCommand {
             lines.append("# \(request.title) -> \(request.outcome)")
             lines.append(
                 "curl -sS -w '\\n%{http_code}\\n' -H 'Content-Type: application/json' "
-                    + "http://\(service)/verify -d '\(request.body)'"
+                    + "-H 'X-Api-Key: \(key)' http://\(service)/verify -d '\(request.body)'"
             )
         }
         lines += [
             "",
             "# a nonce of the service, a login with it, and its token judged twice: accepted, then 401 nonce_used",
-            "nonce=$(curl -sS -X POST http://\(service)/nonces | cut -d'\"' -f4)",
+            "nonce=$(curl -sS -X POST -H 'X-Api-Key: \(key)' http://\(service)/nonces | cut -d'\"' -f4)",
             "token=$(curl -sS \(issuerBase)/tokens -d \"{\\\"nonce\\\":\\\"$nonce\\\"}\" | cut -d'\"' -f4)",
             "for time in first second; do curl -sS -w '\\n%{http_code}\\n' -H 'Content-Type: application/json' "
-                + "http://\(service)/verify -d \"{\\\"id_token\\\":\\\"$token\\\",\\\"issued_nonce\\\":true}\"; done",
+                + "-H 'X-Api-Key: \(key)' http://\(service)/verify -d \"{\\\"id_token\\\":\\\"$token\\\",\\\"issued_nonce\\\":true}\"; done",
             "",
             "# mint a token of your own, rotate the issuer's keys, look at the keys",
             "curl -sS -X POST \(issuerBase)/tokens -d '{\"nonce\":\"abc\",\"email\":\"a@example.com\"}'",
             "curl -sS -X POST \(issuerBase)/rotate",
             "curl -sS 'http://\(service)/readyz?verbose'",
-            "",
-            "Control-C stops it.",
         ]
+        lines += Demonstration.life(service: "http://\(service)", issuer: issuerBase)
+        lines += ["", "Control-C stops it."]
         StandardOutput.write(lines.joined(separator: "\n"))
     }
 }

@@ -6,11 +6,13 @@ internal import StandInIssuer
 /// `issuer`: a stand-in for Facebook's issuer, for development and tests.
 struct Issuer: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Runs a stand-in issuer: discovery, JWK Set, POST /tokens, POST /rotate. Never for production.",
+        abstract:
+            "Runs a stand-in issuer: discovery, JWK Set, POST /tokens, POST /rotate, Graph. Never for production.",
         discussion: """
             POST /tokens takes a JSON object of claims (all optional, any type) and answers {"id_token": "…"} in \
-            Facebook's wire style. POST /rotate makes a new signing key; the last one stays published, the one before \
-            is gone.
+            Facebook's wire style; ?declined=NAME,NAME and ?expired=NAME say what else the person was asked for. \
+            POST /rotate makes a new signing key; the last one stays published, the one before is gone. Graph knows the \
+            permissions of the people whose tokens were minted, and takes them back; /platform/uninstall/ takes a token.
             """
     )
 
@@ -22,6 +24,9 @@ struct Issuer: AsyncParsableCommand {
 
     @Option(help: "The issuer of tokens whose request names none.")
     var issuer = "https://www.facebook.com"
+
+    @Option(help: "The secret of every app, with which Graph is asked.")
+    var appSecret = "stand-in-app-secret"
 
     @Option(help: "Seconds the JWK Set may be cached (Cache-Control: max-age).")
     var maxAge = 3600
@@ -38,6 +43,7 @@ struct Issuer: AsyncParsableCommand {
         var configuration = StandInIssuer.Configuration(address: address, audience: appID)
         configuration.issuer = issuer
         configuration.maxAgeSeconds = maxAge
+        configuration.appSecret = appSecret
         let standIn: StandInIssuer
         do {
             standIn = try StandInIssuer(configuration: configuration)

@@ -1,3 +1,4 @@
+internal import Graph
 internal import Logging
 internal import Networking
 internal import VerificationService
@@ -68,6 +69,9 @@ struct Reload: Sendable {
             (.replayStore, old.replayStore == new.replayStore),
             (.replayStorePasswordFile, old.replayStorePasswordFile == new.replayStorePasswordFile),
             (.replayStoreCapacity, old.replayStoreCapacity == new.replayStoreCapacity),
+            (.appSecretsFile, (old.appSecretsFile == nil) == (new.appSecretsFile == nil)),
+            (.graphURL, old.graph.hasSameURL(as: new.graph)), (.graphVersion, old.graph.version == new.graph.version),
+            (.uninstallURL, old.graph == new.graph),
             (.drainDelaySeconds, old.drainDelaySeconds == new.drainDelaySeconds),
         ]
         return fixed.first { !$0.1 }?.0

@@ -33,6 +33,7 @@ struct ServerService: Service {
         await application.administration.stop(drainDelay: .zero, grace: .seconds(1))
         application.cache.stop()
         if case .redis(let store) = application.replayStore { store.stop() }
+        application.core.graph?.stop()
         logger.notice("stopped", metadata: ["requests_cut_off": "\(cut)"])
     }
 }

@@ -75,6 +75,7 @@ struct CommandLineTests {
         "Help is printed for the program and for each command",
         arguments: [
             [], ["serve"], ["demo"], ["issuer"], ["verify"], ["keys"], ["check-config"], ["healthcheck"],
+            ["permissions"], ["permissions", "list"], ["permissions", "revoke"],
         ]
     )
     func help(command: [String]) throws {

@@ -68,6 +68,26 @@ struct DemonstrationTests {
         }
     }
 
+    @Test("The life of a login that the demonstration prints is answered as its comments say")
+    func life() throws {
+        let demo = try Self.demo()
+        defer { demo.kill() }
+        let lines = demo.outputText.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        let start = try #require(lines.firstIndex { $0.hasPrefix("call() ") })
+        let end = try #require(lines.firstIndex { $0.hasPrefix("Control-C") })
+        let promised = lines[start..<end].filter { $0.hasPrefix("# ") && $0.contains(" => ") }.flatMap { line in
+            (line.components(separatedBy: " => ").last ?? "").components(separatedBy: ", ")
+        }
+        let run = try FinishedRun(["-c", lines[start..<end].joined(separator: "\n")], program: "/bin/sh")
+        #expect(run.exitCode == 0, "\(run.errors)")
+        let answered = run.output.split(separator: "\n").filter { $0.count == 3 && Int($0) != nil }.map(String.init)
+        #expect(answered == promised, "\(run.output)")
+        #expect(answered.count == 8)
+        #expect(run.output.contains(#""declined":["user_friends"],"expired":[],"missing":["user_birthday"]"#))
+        #expect(run.output.contains(#""code":"nonce_used""#))
+        #expect(run.output.contains(#""granted":[],"declined":[],"expired":[]}"#))
+    }
+
     /// The block after `<!-- command: NAME -->` in the README.
     private static func command(_ name: String) throws -> String {
         let text = try ProjectFiles.text("README.md")
@@ -93,6 +113,20 @@ struct DemonstrationTests {
         let run = try FinishedRun(["-c", script], program: "/bin/bash")
         #expect(run.output.contains("\"name\":\"Jane Doe\""), "\(run.output)\(run.errors)")
         #expect(run.output.contains("\"missing_permissions\":[\"user_birthday\"]"))
+    }
+
+    @Test("The README's life of a login is lived")
+    func readmeLife() throws {
+        let ports = try (0..<3).map { _ in try FreePort.take() }
+        let script = try Self.command("life")
+            .replacing("swift run limited-login", with: ServiceProcess.executable)
+            .replacing("demo --issuer", with: "demo --listen 127.0.0.1:8080 --admin-listen 127.0.0.1:8081 --issuer")
+            .replacing(":8080", with: ":\(ports[0])")
+            .replacing(":8081", with: ":\(ports[1])")
+            .replacing(":8090", with: ":\(ports[2])")
+        let run = try FinishedRun(["-c", script], program: "/bin/bash")
+        let answered = run.output.split(separator: "\n").filter { $0.count == 3 && Int($0) != nil }
+        #expect(answered == ["200", "401", "200", "204", "200", "204", "200", "204"], "\(run.output)\(run.errors)")
     }
 
     @Test("The README's demo and test commands install what is needed and then run what their name says")

@@ -11,6 +11,8 @@ private struct MarkedLogin {
     let number: Int
     let token: String
     let nonce: String
+    /// The id under which Graph is asked about the person.
+    let userID: String
     /// What must be nowhere.
     let secrets: [String]
     /// Stands in the token where its issuer, its app and its key are named. A refusal tells the caller which it was;
@@ -26,6 +28,7 @@ private struct MarkedLogin {
         // Random, so that no part of it stands anywhere by chance.
         let mark = UUID().uuidString.replacing("-", with: "").lowercased()
         nonce = "nonce-\(mark)"
+        userID = (0..<24).map { _ in "\(Int.random(in: 1...9))" }.joined()
         let now = WallClock.unixSeconds()
         var claims = MintedClaims(
             audience: RunningService.appID,
@@ -59,7 +62,7 @@ private struct MarkedLogin {
         default: break
         }
         token = minted
-        secrets = [mark] + Self.encoded(mark) + minted.split(separator: ".").dropFirst().map(String.init)
+        secrets = [mark, userID] + Self.encoded(mark) + minted.split(separator: ".").dropFirst().map(String.init)
     }
 
     /// The mark inside base64url, wherever it begins in a group of three bytes.
@@ -88,7 +91,16 @@ struct LeakTests {
             "\(method) \(target) HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\(fields)\r\n"
         }
         let bearer = "Authorization: Bearer \(token)\r\n"
-        return [
+        let user = "/users/\(login.userID)/permissions"
+        // Each twice, for every second request comes from a known caller.
+        let graph = [
+            get(user), get(user + "?permissions=email&app_id=\(nonce)"), get(user + "?\(nonce)=1"),
+            get(user + "/email", method: "DELETE"), get(user, method: "DELETE"), get("/users/\(nonce)/permissions"),
+            get(user + "/\(nonce)", method: "DELETE"), get(user, "X-Nonce: \(nonce)\r\n", method: "POST"),
+            post(#"{"id_token":"\#(token)"}"#, path: "/uninstall"), post(body, path: "/uninstall"),
+            post(#"{"id_token":"\#(token)","app_id":"\#(nonce)"}"#, path: "/uninstall"),
+        ]
+        return graph.flatMap { [$0, $0] } + [
             post(body),
             post(#"{"id_token":"\#(token)","raw_nonce":"\#(nonce)"}"#),
             post(#"{"id_token":"\#(token)","subject":"\#(nonce)"}"#),
@@ -158,6 +170,18 @@ struct LeakTests {
             try peer.answer(fields: ["Content-Type: application/json", "Cache-Control: max-age=600"], set)
         }
         defer { issuer.stop() }
+        // A Graph that says back all it was told.
+        let graph = try ScriptedIssuer(.plain) { request, peer in
+            let said =
+                request.line + request.fields.map(\.value).joined() + String(decoding: request.body, as: UTF8.self)
+            try peer.answerAndStay(
+                status: "400 Bad Request",
+                "{\"error\":{\"message\":\"\(said)\",\"type\":\"\(said)\",\"code\":10,\"fbtrace_id\":\"\(said)\"}}"
+            )
+        }
+        defer { graph.stop() }
+        let appSecret = UUID().uuidString.replacing("-", with: "")
+        let appSecrets = try File("\(RunningService.appID) \(appSecret)\n")
         let made = try FinishedRun(["client-key", "new", "backend"]).output.split(separator: "\n").map(String.init)
         let key = String(try #require(made.first).dropFirst("key:  ".count))
         let clients = try File(String(try #require(made.last).dropFirst("line: ".count)) + "\n")
@@ -165,9 +189,12 @@ struct LeakTests {
         for clientFile in [nil, clients.path] {
             var environment = ["LIMITED_LOGIN_LOG_LEVEL": "trace", "LIMITED_LOGIN_GATEWAY": "enabled"]
             environment["LIMITED_LOGIN_CLIENT_KEYS_FILE"] = clientFile
+            environment["LIMITED_LOGIN_APP_SECRETS_FILE"] = appSecrets.path
+            environment["LIMITED_LOGIN_GRAPH_URL"] = "http://127.0.0.1:\(graph.port)"
+            environment["LIMITED_LOGIN_UNINSTALL_URL"] = "http://127.0.0.1:\(graph.port)/platform/uninstall/"
             let service = try RunningService(jwksURL: issuer.url, environment: environment)
             #expect(try service.waitUntilReady())
-            var secrets: Set<String> = clientFile == nil ? [] : [key]
+            var secrets: Set<String> = clientFile == nil ? [appSecret] : [key, appSecret]
             var accepted = 0
             for (number, fault) in MarkedLogin.Fault.allCases.enumerated() {
                 let login = try MarkedLogin(number, fault)
@@ -185,7 +212,7 @@ struct LeakTests {
                             accepted += 1
                             continue
                         }
-                        let found = findings(Set(login.secrets + [key]), in: answer)
+                        let found = findings(Set(login.secrets + [key, appSecret]), in: answer)
                         #expect(found == [], "\(fault), request \(place): \(plain.prefix(60)) … \(answer)")
                     }
                 }
@@ -201,5 +228,8 @@ struct LeakTests {
             #expect(findings(secrets, in: log) == [], "\(log.suffix(2_000))")
         }
         #expect(sent >= 200)
+        // Graph was really asked, and by a service that proved itself.
+        #expect(graph.requests.contains { $0.line.hasPrefix("GET ") && $0.value(of: "authorization") != nil })
+        #expect(graph.requests.contains { $0.line.hasPrefix("POST ") })
     }
 }

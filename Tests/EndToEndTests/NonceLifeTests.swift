@@ -77,12 +77,11 @@ struct NonceLifeTests {
         return outcomes
     }
 
-    /// A service that a sanitizer slows down sheds some of the burst; none of it is accepted for that.
+    /// A slow machine sheds some of the burst; who was shed was not told yes.
     private static func expectOneWinner(_ replicas: Replicas, _ nonce: String) throws {
         let outcomes = try race(replicas, replicas.use(nonce))
         #expect(outcomes[""] == 1)
-        let others: Set = Sanitizer.isActive ? ["", "nonce_used", "overloaded"] : ["", "nonce_used"]
-        #expect(Set(outcomes.keys).isSubset(of: others), "\(outcomes)")
+        #expect(outcomes["nonce_used", default: 0] + outcomes["overloaded", default: 0] == 199, "\(outcomes)")
     }
 
     @Test("One replica: of two hundred attempts at once with one nonce exactly one is accepted")

@@ -72,7 +72,7 @@ struct IssuerFault: Sendable, CustomTestStringConvertible {
     ]
 
     static let streams: [IssuerFault] = [
-        IssuerFault(testDescription: "a reset", manner: { _ in .resetting }, sentence: "connection reset by peer"),
+        IssuerFault(testDescription: "a reset", manner: { _ in .resetting }, sentence: "Connection reset by peer"),
         IssuerFault(testDescription: "no answer", sentence: "closed before the answer was whole"),
         IssuerFault(
             testDescription: "a body cut short",

@@ -41,7 +41,7 @@ struct ClientFault: Sendable, CustomTestStringConvertible {
         ClientFault(
             testDescription: "reset",
             manner: { _ in .resetting },
-            expected: .tls(reason: "the connection failed: connection reset by peer")
+            expected: .connectionFailed(reason: "Connection reset by peer")
         ),
         ClientFault(
             testDescription: "closed without an answer",

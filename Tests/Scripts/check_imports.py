@@ -17,7 +17,7 @@ import tempfile
 # C library names stand for the few system calls and constants; they are the platform, not an arrow.
 PLATFORM = {"Glibc", "Musl", "CPlatform", "Synchronization"}
 LOGGING = {"Logging", "Metrics", "CoreMetrics"}
-OWN = {"OpenSSL", "JOSE", "LimitedLogin", "HTTP1", "Networking", "KeySets", "ReplayStores"}
+OWN = {"OpenSSL", "JOSE", "LimitedLogin", "HTTP1", "Networking", "KeySets", "Graph", "ReplayStores"}
 
 ALLOWED = {
     "OpenSSL": {"COpenSSL", "Glibc", "Musl", "Synchronization"},
@@ -26,6 +26,7 @@ ALLOWED = {
     "HTTP1": set(),
     "Networking": PLATFORM | {"HTTP1", "OpenSSL", "Dispatch"},
     "KeySets": PLATFORM - {"CPlatform"} | {"JOSE", "OpenSSL", "Networking", "Dispatch"},
+    "Graph": PLATFORM - {"CPlatform"} | {"JOSE", "OpenSSL", "Networking"},
     "ReplayStores": PLATFORM - {"CPlatform"} | {"CHiredis", "OpenSSL", "HTTP1", "Networking"},
     "StandInIssuer": PLATFORM - {"CPlatform"} | {"JOSE", "OpenSSL", "HTTP1", "Networking", "Dispatch", "FoundationEssentials"},
     "VerificationService": PLATFORM - {"CPlatform"} | LOGGING | OWN | {"Dispatch", "FoundationEssentials"},

@@ -87,10 +87,12 @@ class Process:
 
 
 class Issuer(Process):
-    """The stand-in issuer on a free port."""
+    """The stand-in issuer, Graph with it, on a free port."""
+
+    app_secret = "a-secret-for-these-tests"
 
     def __init__(self, program):
-        super().__init__([program, "issuer", "--listen", "127.0.0.1:0"])
+        super().__init__([program, "issuer", "--listen", "127.0.0.1:0", "--app-secret", self.app_secret])
         self.address = self.find(r"stand-in issuer on http://(\S+)")
         self.jwks_url = f"http://{self.address}/.well-known/oauth/openid/jwks/"
 
@@ -109,11 +111,12 @@ class Issuer(Process):
 
 
 class Service(Process):
-    """`limited-login serve` on free ports, gateway routes, nonces and one caller, `backend`, with its key."""
+    """`limited-login serve` on free ports, gateway routes, nonces and one caller, `backend`, with its key; with `graph`, an
+    issuer, the routes for permissions."""
 
     key = "a-key-for-these-tests"
 
-    def __init__(self, program, jwks_url, **settings):
+    def __init__(self, program, jwks_url, graph=None, **settings):
         self.folder = tempfile.TemporaryDirectory(prefix="limited-login-")
         clients = pathlib.Path(self.folder.name) / "clients"
         clients.write_text(f"backend {hashlib.sha256(self.key.encode()).hexdigest()}\n")
@@ -125,6 +128,13 @@ class Service(Process):
             "LIMITED_LOGIN_LOG_FORMAT": "json", "LIMITED_LOGIN_GATEWAY": "enabled",
             "LIMITED_LOGIN_CLIENT_KEYS_FILE": str(clients), "LIMITED_LOGIN_NONCE_SECRET_FILE": str(nonce_secret),
         }
+        if graph:
+            app_secrets = pathlib.Path(self.folder.name) / "app-secrets"
+            app_secrets.write_text(f"{APP_ID} {graph.app_secret}\n")
+            base = f"http://{graph.address}"
+            environment["LIMITED_LOGIN_APP_SECRETS_FILE"] = str(app_secrets)
+            environment["LIMITED_LOGIN_GRAPH_URL"] = base
+            environment["LIMITED_LOGIN_UNINSTALL_URL"] = f"{base}/platform/uninstall/"
         environment |= {f"LIMITED_LOGIN_{name.upper()}": value for name, value in settings.items()}
         super().__init__([program, "serve"], {name: value for name, value in environment.items() if value is not None})
         line = r'"message":"listening"'

@@ -31,7 +31,7 @@ names the configuration file,
 .B NO_COLOR
 forbids colours,
 .BR HTTPS_PROXY " and " NO_PROXY
-say how the issuer's keys are fetched.
+say how the issuer's keys are fetched and Graph is asked.
 .SH "EXIT STATUS"
 .TP
 .B 0
@@ -40,14 +40,14 @@ Done; of
 the token is accepted.
 .TP
 .B 1
-The token is refused; the service is not healthy.
+The token is refused; Graph refuses; the service is not healthy.
 .TP
 .B 2
 .B verify
 was called wrongly.
 .TP
 .B 3
-The issuer's keys are not to be had.
+The issuer's keys are not to be had; Graph cannot be asked now.
 .TP
 .B 64
 Another command was called wrongly.

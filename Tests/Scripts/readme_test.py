@@ -161,6 +161,25 @@ def check_example() -> str:
     return "a minted token is accepted and its permissions are told"
 
 
+def check_life() -> str:
+    with running("life") as life:
+        if life.process.wait(START_SECONDS) not in (0, -signal.SIGTERM):
+            raise Failure(f"exit code {life.process.returncode}:\n{life.output()[-2000:]}")
+        life.reader.join(STOP_SECONDS)
+        codes = [line for line in life.lines if re.fullmatch(r"\d{3}", line)]
+        if codes != ["200", "401", "200", "204", "200", "204", "200", "204"]:
+            raise Failure(f"answered {codes} in:\n{life.output()[-3000:]}")
+        answers = [json.loads(line) for line in life.lines if line.startswith('{"user_id"')]
+        asked, without_email, without_all = answers
+        if (asked["missing"], asked["declined_requested"]) != (["user_birthday"], ["user_friends"]):
+            raise Failure(f"answered {asked}")
+        if "email" not in asked["granted"] or "email" in without_email["granted"] or without_all["granted"]:
+            raise Failure(f"what was revoked is not gone: {answers}")
+        if '"code":"nonce_used"' not in life.output():
+            raise Failure("a nonce was good twice")
+    return "from the nonce to the revoked login"
+
+
 def check_serve() -> str:
     with running("serve") as service:
         service.wait_until("an answer on /livez", lambda: status("http://127.0.0.1:8080/livez") == 200)
@@ -180,7 +199,8 @@ def check_tls() -> str:
 
 
 CHECKS = {
-    "demo": check_demo, "example": check_example, "nonces": check_nonces, "serve": check_serve, "tls": check_tls,
+    "demo": check_demo, "example": check_example, "nonces": check_nonces, "life": check_life, "serve": check_serve,
+    "tls": check_tls,
 }
 
 

@@ -14,12 +14,14 @@ package final class ScriptedIssuer: Sendable {
         package let line: String
         /// Names in lower case.
         package let fields: [(name: String, value: String)]
+        /// As many bytes as `Content-Length` says.
+        package let body: [UInt8]
 
         package func value(of name: String) -> String? { fields.first { $0.name == name }?.value }
         package var path: String { line.split(separator: " ").dropFirst().first.map(String.init) ?? "" }
     }
 
-    /// Answers one request; the connection closes when it returns.
+    /// Answers one request; the connection closes when it returns, unless the peer was told to keep it open.
     package typealias Script = @Sendable (Request, ScriptedPeer) throws -> Void
 
     /// What a connection meets before any request is read.
@@ -126,13 +128,20 @@ package final class ScriptedIssuer: Sendable {
             case .plain: break
             case .tls: if let context { try peer.startTLS(context) }
             }
-            let (line, fields) = try peer.readHead()
-            let (request, script) = storage.withLock { storage in
-                let request = Request(number: storage.requests.count + 1, line: line, fields: fields)
-                storage.requests.append(request)
-                return (request, storage.script)
-            }
-            try script(request, peer)
+            repeat {
+                peer.keepsOpen = false
+                let (line, fields) = try peer.readHead()
+                let length = fields.first { $0.name == "content-length" }.flatMap { Int($0.value) } ?? 0
+                var body: [UInt8] = []
+                while body.count < length { body += try peer.receive(length - body.count) }
+                let (request, script) = storage.withLock { storage in
+                    let number = storage.requests.count + 1
+                    let request = Request(number: number, line: line, fields: fields, body: body)
+                    storage.requests.append(request)
+                    return (request, storage.script)
+                }
+                try script(request, peer)
+            } while peer.keepsOpen
             peer.finish()
         } catch {
             // The client broke off, as many tests intend.

@@ -1,4 +1,10 @@
 extension ScriptedPeer {
+    /// A whole answer with its length, after which the connection stays open.
+    package func answerAndStay(status: String = "200 OK", fields: [String] = [], _ body: String = "") throws {
+        keepsOpen = true
+        try answer(status: status, fields: fields, body)
+    }
+
     /// A whole answer with its length.
     package func answer(status: String = "200 OK", fields: [String] = [], _ body: [UInt8] = []) throws {
         let lines = ["HTTP/1.1 \(status)", "Content-Length: \(body.count)"] + fields

@@ -10,6 +10,8 @@ package final class ScriptedPeer: @unchecked Sendable {
 
     private let socket: Socket
     private var tls: TLSConnection?
+    /// Whether another request may follow on this connection; a script says so for each.
+    package var keepsOpen = false
 
     init(_ socket: consuming Socket) {
         self.socket = socket

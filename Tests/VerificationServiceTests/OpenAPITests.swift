@@ -1,4 +1,5 @@
 import Foundation
+import Graph
 import HTTP1
 import LimitedLogin
 import Networking
@@ -36,13 +37,14 @@ struct OpenAPITests {
         let documented = Set(item.keys).subtracting(["parameters"])
         let service = try await InProcessService(gatewayIsEnabled: true)
         var answered: Set<String> = []
+        let path = "\(route.path)".replacing("{user_id}", with: "1").replacing("{permission}", with: "email")
         // OpenAPI 3.1 has no word for QUERY; CONNECT never gets as far as a path.
         let methods = HTTPMethod.allCases.filter { ![.unrecognized, .connect, .query].contains($0) }
         for method in methods {
             let name = "\(method.name)"
             // OPTIONS tells the methods of every path; only at /auth is it judged like any other.
             if method == .options, route != .auth { continue }
-            let status = try service.answer(name, "\(route.path)", fields: []).status
+            let status = try service.answer(name, path, fields: []).status
             if status != 405 { answered.insert(name.lowercased()) }
         }
         #expect(documented == answered)
@@ -121,5 +123,11 @@ struct OpenAPITests {
         #expect(Set(schemas["VerifyAnswer"]?["required"] as? [String] ?? []) == Set(least.keys))
         let profile = try #require(least["profile"] as? Object)
         #expect(Set(schemas["Profile"]?["required"] as? [String] ?? []) == Set(profile.keys))
+        var permissions: [UInt8] = []
+        let user = try #require(GraphUserID("1"))
+        PermissionsAnswer.write(UserPermissions(), user: user, appID: "1", needed: [], to: &permissions)
+        let written = try #require(try JSONSerialization.jsonObject(with: Data(permissions)) as? Object)
+        let described = try #require(schemas["UserPermissions"]?["properties"] as? Object)
+        #expect(Set(described.keys) == Set(written.keys))
     }
 }

@@ -1,3 +1,4 @@
+internal import Graph
 internal import HTTP1
 
 /// Writes a problem as an answer: `application/problem+json` (RFC 9457) and the fields its status needs.
@@ -38,6 +39,10 @@ enum ProblemAnswer {
         if let claim = problem.claim {
             JSONWriter.raw(",", to: &body)
             JSONWriter.member("claim", claim, to: &body)
+        }
+        if let name = problem.graph?.failure.traceID {
+            JSONWriter.raw(",", to: &body)
+            JSONWriter.member("fbtrace_id", name, to: &body)
         }
         JSONWriter.raw(",\"request_id\":", to: &body)
         JSONWriter.string(requestID.span, to: &body)

@@ -1,3 +1,4 @@
+internal import Graph
 internal import ReplayStores
 
 /// Every setting of the service, and the one source of truth about each: the file's member name is the raw value,
@@ -31,6 +32,10 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case replayStore = "replay_store"
     case replayStorePasswordFile = "replay_store_password_file"
     case replayStoreCapacity = "replay_store_capacity"
+    case appSecretsFile = "app_secrets_file"
+    case graphURL = "graph_url"
+    case graphVersion = "graph_version"
+    case uninstallURL = "uninstall_url"
     case drainDelaySeconds = "drain_delay_seconds"
     case logLevel = "log_level"
     case logFormat = "log_format"
@@ -100,6 +105,7 @@ extension ConfigurationKey {
         case .nonceTTLSeconds: .duration(1...86_400)
         case .replay: .choice(["accept", "reject"])
         case .replayStoreCapacity: .integer(1_000...10_000_000)
+        case .appSecretsFile, .graphURL, .graphVersion, .uninstallURL: .text
         case .jwksTTLSeconds, .jwksMinimumTTLSeconds, .jwksMaximumTTLSeconds: .duration(1...604_800)
         case .jwksMaxStaleSeconds: .duration(0...604_800)
         case .workers: .integer(1...256)
@@ -146,6 +152,10 @@ extension ConfigurationKey {
         case .replayStore: "memory"
         case .replayStorePasswordFile: "none"
         case .replayStoreCapacity: "100000"
+        case .appSecretsFile: "none: the routes for permissions are 404"
+        case .graphURL: GraphConfiguration.standardURL
+        case .graphVersion: GraphConfiguration.standardVersion
+        case .uninstallURL: GraphConfiguration.standardUninstallURL
         case .drainDelaySeconds: "0"
         case .logLevel: "info"
         case .logFormat: "text on a terminal, else json"
@@ -159,7 +169,7 @@ extension ConfigurationKey {
         case .issuers: "The issuers accepted in the claim iss, compared exactly."
         case .jwksURLs: "Where the issuer's JWK Set is fetched, in order; https, or http on a loopback address."
         case .jwksFile: "A file that seeds the key cache at start and is rewritten after each good fetch."
-        case .caFile: "Certificates (PEM) to trust for the fetch instead of the system's."
+        case .caFile: "Certificates (PEM) to trust instead of the system's, for the fetch and a rediss:// store."
         case .jwksTTLSeconds: "How long keys stay fresh when the answer names no max-age."
         case .jwksMinimumTTLSeconds: "The least time to live, whatever the answer's max-age says."
         case .jwksMaximumTTLSeconds: "The greatest time to live, whatever the answer's max-age says."
@@ -183,6 +193,10 @@ extension ConfigurationKey {
         case .replayStore: "Where used nonces and tokens are remembered: memory, or redis:// or rediss:// for replicas."
         case .replayStorePasswordFile: "A file with the password of the Redis server, instead of one in its URL."
         case .replayStoreCapacity: "How many used nonces and tokens are remembered in memory; beyond that, 503."
+        case .appSecretsFile: "A file of the apps' ids and secrets, with which Graph is asked for permissions."
+        case .graphURL: "Where Facebook's Graph API is; https, or http on a loopback address."
+        case .graphVersion: "The version of the Graph API, such as v26.0."
+        case .uninstallURL: "Where Limited Login uninstalls an app; https, or http on a loopback address."
         case .drainDelaySeconds: "How long the listeners stay open after SIGTERM, while readiness already fails."
         case .logLevel: "The least severity that is logged."
         case .logFormat: "Whether log lines are JSON objects or text."

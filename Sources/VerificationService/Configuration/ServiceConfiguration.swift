@@ -1,3 +1,4 @@
+package import Graph
 package import Networking
 package import ReplayStores
 
@@ -55,6 +56,10 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var replayStorePasswordFile: String?
     /// How much this process remembers.
     package var replayStoreCapacity: Int
+    /// The file of the apps' secrets; nil where nothing is asked of Graph.
+    package var appSecretsFile: String?
+    /// Where Graph is.
+    package var graph: GraphConfiguration
     /// How long the listeners stay open after SIGTERM, in seconds.
     package var drainDelaySeconds: Int
     /// The least severity that is logged, by its swift-log name.
@@ -102,6 +107,8 @@ extension ServiceConfiguration {
         replayStore = try reader.replayStore()
         replayStorePasswordFile = try reader.text(.replayStorePasswordFile)
         replayStoreCapacity = try reader.integer(.replayStoreCapacity) ?? ReplayLimits.defaultCapacity
+        appSecretsFile = try reader.text(.appSecretsFile)
+        graph = try reader.graph()
         drainDelaySeconds = try reader.integer(.drainDelaySeconds) ?? 0
         logLevel = try reader.choice(.logLevel) ?? "info"
         logFormat = try reader.choice(.logFormat)

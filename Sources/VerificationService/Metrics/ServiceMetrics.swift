@@ -15,6 +15,8 @@ package final class ServiceMetrics: Sendable {
         "limited_login_replay_store_up": "1 while the store answers, else 0.",
         "limited_login_replay_store_entries": "Entries in the store in this process's memory.",
         "limited_login_replay_store_capacity": "Entries that fit into the store in this process's memory.",
+        "limited_login_graph_requests_total": "Calls of Graph, by operation and result: ok, or the code of the error.",
+        "limited_login_graph_request_duration_seconds": "Time a call of Graph took, tries and pauses included.",
         "http_server_request_duration_seconds": "Time from a request's first byte to its encoded answer.",
         "http_server_connections": "Connections open now, by state.",
         "http_server_connections_limit": "Connections that may be open at once.",
@@ -45,6 +47,8 @@ package final class ServiceMetrics: Sendable {
         accepted = Counter(label: name, dimensions: [("result", "accepted")], factory: factory)
         var refused: [ProblemCode: Counter] = [:]
         for code in ProblemCode.all {
+            // Graph's errors are no verdicts.
+            if case .graph = code { continue }
             refused[code] = Counter(label: name, dimensions: [("result", code.text)], factory: factory)
         }
         self.refused = refused
@@ -74,6 +78,9 @@ package final class ServiceMetrics: Sendable {
         Counter(label: "limited_login_client_requests_total", dimensions: [("client", client)], factory: factory)
             .increment()
     }
+
+    /// Those of the calls of Graph; asked for where there are such calls.
+    package func graph() -> GraphMetrics { GraphMetrics(factory: factory) }
 
     /// The durations of one kind of request; kept by the worker, so that the labels are joined once.
     package func duration(of route: Route, method: HTTPMethod, status: UInt16) -> Timer {

@@ -2,7 +2,10 @@ internal import HTTP1
 
 extension OpenAPIDocument {
     /// The routes of the service's own listener.
-    static let documented: [Route] = [.verify, .nonces, .introspect, .auth, .openapi, .livez, .readyz, .healthz]
+    static let documented: [Route] = [
+        .verify, .nonces, .introspect, .auth, .userPermissions, .userPermission, .uninstall, .openapi, .livez, .readyz,
+        .healthz,
+    ]
 
     static var paths: OpenAPIValue {
         var members: [OpenAPIValue.Member] = []
@@ -17,7 +20,7 @@ extension OpenAPIDocument {
     private static func pathItem(_ route: Route, isBelow: Bool) -> OpenAPIValue {
         var parameters = [OpenAPIValue.reference("parameters/RequestID")]
         if isBelow { parameters.append(.reference("parameters/Path")) }
-        parameters += route.queryParameters.map { .reference("parameters/\($0)") }
+        parameters += route.parameters.map { .reference("parameters/\($0)") }
         var members: [OpenAPIValue.Member] = [.init(name: "parameters", value: .array(parameters))]
         for method in route.methods {
             members.append(
@@ -32,18 +35,23 @@ extension OpenAPIDocument {
         var members: [OpenAPIValue.Member] = [
             .init(name: "operationId", value: .string(route.operationID(name) + (isBelow ? "Below" : ""))),
             .init(name: "tags", value: [.string(route.tag)]),
-            .init(name: "summary", value: .string(route.summary)),
+            .init(name: "summary", value: .string(route.summary(of: method))),
             .init(name: "security", value: route.security),
         ]
+        if route == .userPermissions, method == .get {
+            members.append(.init(name: "parameters", value: [.reference("parameters/NeededPermissions")]))
+        }
         if let body = route.requestBody { members.append(.init(name: "requestBody", value: body)) }
-        members.append(.init(name: "responses", value: OpenAPIResponses.of(route)))
+        members.append(.init(name: "responses", value: OpenAPIResponses.of(route, method)))
         return .object(members)
     }
 }
 
 extension Route {
-    fileprivate var queryParameters: [String] {
+    fileprivate var parameters: [String] {
         switch self {
+        case .userPermissions: ["UserID", "OnlyAppID"]
+        case .userPermission: ["UserID", "PermissionName", "OnlyAppID"]
         case .auth: ["Permissions", "AppID", "OtherQuery"]
         case .livez, .readyz, .healthz: ["Verbose"]
         default: []
@@ -56,6 +64,9 @@ extension Route {
         case .introspect: "introspect"
         case .nonces: "issueNonce"
         case .openapi: method + "OpenAPI"
+        case .userPermissions: method == "get" ? "listPermissions" : "revokeLogin"
+        case .userPermission: "revokePermission"
+        case .uninstall: "uninstall"
         default: method + "\(path)".dropFirst().prefix(1).uppercased() + "\(path)".dropFirst(2)
         }
     }
@@ -63,13 +74,20 @@ extension Route {
     fileprivate var tag: String {
         switch self {
         case .verify, .introspect, .nonces: "tokens"
+        case .userPermissions, .userPermission, .uninstall: "permissions"
         case .auth: "gateways"
         default: "service"
         }
     }
 
-    fileprivate var summary: String {
+    fileprivate func summary(of method: HTTPMethod) -> String {
         switch self {
+        case .userPermissions:
+            method == .get
+                ? "What a person has granted the app, by Facebook's Graph API."
+                : "Revokes the whole login: the person has to log in to the app anew."
+        case .userPermission: "Revokes one permission."
+        case .uninstall: "Uninstalls the app for the person of an id token, by Limited Login's own endpoint."
         case .verify: "Judges an id token and returns the Profile."
         case .introspect: "OAuth 2.0 Token Introspection (RFC 7662)."
         case .nonces: "Issues a nonce for one login, which `issued_nonce` of `/verify` recognises and uses up."
@@ -86,7 +104,8 @@ extension Route {
         switch self {
         // Without configured callers anybody may ask.
         case .verify, .nonces: [[:], ["clientKey": []], ["clientKeyField": []], ["clientBasic": []]]
-        case .introspect: [["clientKey": []], ["clientKeyField": []], ["clientBasic": []]]
+        case .introspect, .userPermissions, .userPermission, .uninstall:
+            [["clientKey": []], ["clientKeyField": []], ["clientBasic": []]]
         case .auth: [["idToken": []]]
         default: []
         }
@@ -120,6 +139,16 @@ extension Route {
                     "application/x-www-form-urlencoded": [
                         "schema": .reference("schemas/IntrospectRequest"),
                         "examples": ["token": ["value": ["token": .string(OpenAPIExamples.token)]]],
+                    ]
+                ],
+            ]
+        case .uninstall:
+            return [
+                "required": true, "description": "At most 16 KiB of strict JSON: no unknown member, none twice.",
+                "content": [
+                    "application/json": [
+                        "schema": .reference("schemas/UninstallRequest"),
+                        "examples": ["token": ["value": ["id_token": .string(OpenAPIExamples.token)]]],
                     ]
                 ],
             ]

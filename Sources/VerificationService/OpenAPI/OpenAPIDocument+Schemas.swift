@@ -39,6 +39,8 @@ extension OpenAPIDocument {
             "AgeRange": object([], ["min": count("The least age."), "max": count("The greatest age.")]),
             "IntrospectRequest": introspectRequest,
             "IntrospectAnswer": introspectAnswer,
+            "UserPermissions": userPermissions,
+            "UninstallRequest": uninstallRequest,
             "Problem": problem,
             "Health": [
                 "type": "object", "required": ["status", "draining"],
@@ -161,6 +163,7 @@ extension OpenAPIDocument {
                     "enum": .array(ProblemCode.all.map { .string($0.text) }),
                 ],
                 "claim": text("The claim at fault, if it is one."),
+                "fbtrace_id": text("Facebook's own name of the failed call, for its support."),
                 "request_id": text("The identifier of the request, as in the field X-Request-Id."),
             ],
         ]

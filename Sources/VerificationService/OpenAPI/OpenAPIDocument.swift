@@ -28,6 +28,10 @@ package enum OpenAPIDocument {
             "servers": [["url": "/", "description": "the service's own listener"]],
             "tags": [
                 ["name": "tokens", "description": "What app backends and OAuth clients ask."],
+                [
+                    "name": "permissions",
+                    "description": "What asks Facebook's Graph API; there when `app_secrets_file` is set.",
+                ],
                 ["name": "gateways", "description": "What gateways ask; there when `gateway` is enabled."],
                 ["name": "service", "description": "How the service is, and this document."],
             ],
@@ -79,6 +83,30 @@ package enum OpenAPIDocument {
                 "description": "The one configured app the token must be for.",
                 "schema": ["type": "string", "minLength": 1, "maxLength": 128],
                 "example": "123456789012345",
+            ],
+            "UserID": [
+                "name": "user_id", "in": "path", "required": true,
+                "description": "The person's app-scoped id: the claim sub.",
+                "schema": ["type": "string", "pattern": "^[0-9]{1,32}$"],
+                "example": "2954873201847263",
+            ],
+            "PermissionName": [
+                "name": "permission", "in": "path", "required": true,
+                "description": "The name of the permission to revoke.",
+                "schema": ["type": "string", "pattern": "^[a-z_]{1,64}$"],
+                "example": "email",
+            ],
+            "OnlyAppID": [
+                "name": "app_id", "in": "query", "required": false,
+                "description": "The configured app it is about; needed where several are configured.",
+                "schema": ["type": "string", "pattern": "^[0-9A-Za-z._-]{1,64}$"],
+                "example": "123456789012345",
+            ],
+            "NeededPermissions": [
+                "name": "permissions", "in": "query", "required": false,
+                "description": "The permissions the app needs, at most 64, separated by commas.",
+                "schema": ["type": "string", "pattern": "^[a-z_]{1,64}(,[a-z_]{1,64}){0,63}$"],
+                "example": "email,user_friends",
             ],
             "Path": [
                 "name": "path", "in": "path", "required": true,

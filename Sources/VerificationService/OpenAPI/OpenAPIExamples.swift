@@ -69,6 +69,14 @@ enum OpenAPIExamples {
         ]
     }
 
+    static var userPermissions: OpenAPIValue {
+        [
+            "user_id": "2954873201847263", "app_id": "123456789012345", "granted": ["email", "public_profile"],
+            "declined": ["user_friends"], "expired": [], "missing": ["user_birthday"],
+            "declined_requested": ["user_friends"],
+        ]
+    }
+
     static func problem(_ code: ProblemCode) -> OpenAPIValue {
         [
             "type": .string("urn:limited-login:problem:\(code.text)"), "title": .string(code.title),

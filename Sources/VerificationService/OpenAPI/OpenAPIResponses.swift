@@ -1,7 +1,9 @@
+internal import HTTP1
+
 /// The `responses` of an operation: the good answer, then one for each status of the route's problems.
 enum OpenAPIResponses {
-    static func of(_ route: Route) -> OpenAPIValue {
-        var members: [OpenAPIValue.Member] = [.init(name: "200", value: success(route))]
+    static func of(_ route: Route, _ method: HTTPMethod) -> OpenAPIValue {
+        var members: [OpenAPIValue.Member] = [success(route, method)]
         let codes = route.problems + (route == .auth ? [] : [.methodNotAllowed]) + ProblemCode.ofServer
         for status in Set(codes.map(\.status)).sorted() {
             var group: [ProblemCode] = []
@@ -9,6 +11,16 @@ enum OpenAPIResponses {
             members.append(.init(name: "\(status)", value: problem(status, group)))
         }
         return .object(members)
+    }
+
+    private static func success(_ route: Route, _ method: HTTPMethod) -> OpenAPIValue.Member {
+        if route.needsGraph, method != .get {
+            let answer: OpenAPIValue = [
+                "description": "It is done.", "headers": references(["X-Request-Id", "Cache-Control"]),
+            ]
+            return .init(name: "204", value: answer)
+        }
+        return .init(name: "200", value: success(route))
     }
 
     private static func success(_ route: Route) -> OpenAPIValue {
@@ -25,6 +37,8 @@ enum OpenAPIResponses {
                 ["active": ["value": OpenAPIExamples.introspectAnswer], "inactive": ["value": ["active": false]]]
             )
         case .auth: headers += ["X-Auth-Subject", "X-Auth-Audience", "X-Auth-Expires", "X-Auth-Email"]
+        case .userPermissions:
+            content = json("UserPermissions", ["asked": ["value": OpenAPIExamples.userPermissions]])
         case .openapi:
             content = ["application/json": ["schema": ["type": "object"], "example": ["openapi": "3.1.0"]]]
         default:
@@ -50,6 +64,7 @@ enum OpenAPIResponses {
         case .nonces: "The nonce, and until when it is good."
         case .introspect: "Whether the token is active; of one that is not, nothing more is told."
         case .auth: "The token is good; what it says is in the fields."
+        case .userPermissions: "The person's permissions."
         case .openapi: "The document."
         default: "Yes."
         }

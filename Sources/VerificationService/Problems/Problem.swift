@@ -12,6 +12,8 @@ package struct Problem: Error, Sendable, Equatable {
     package let retryAfterSeconds: Int?
     /// The scope that would be enough (RFC 6750 section 3), separated by spaces; nil where that is not the matter.
     package let scope: String?
+    /// What Graph told, where its error is the problem.
+    package let graph: GraphReport?
 
     /// - Parameter retryAfter: seconds; by default what the code suggests.
     package init(
@@ -19,13 +21,15 @@ package struct Problem: Error, Sendable, Equatable {
         _ detail: String,
         claim: String? = nil,
         retryAfter: Int? = nil,
-        scope: String? = nil
+        scope: String? = nil,
+        graph: GraphReport? = nil
     ) {
         self.code = code
         self.detail = detail
         self.claim = claim
         retryAfterSeconds = retryAfter ?? code.retryAfterSeconds
         self.scope = scope
+        self.graph = graph
     }
 
     /// The problem of a refused token.

@@ -1,8 +1,10 @@
+package import Graph
 package import LimitedLogin
 
 /// Every stable error code of the service's answers; part of the API, listed in `/openapi.json` and `README.md`.
 package enum ProblemCode: Sendable, Hashable {
     case rejectedToken(TokenRejection.Code)
+    case graph(GraphError)
     case invalidRequest
     case invalidNonce
     case invalidPermission
@@ -49,12 +51,13 @@ package enum ProblemCode: Sendable, Hashable {
             .misdirectedRequest, .headersTooLarge, .internalError, .notImplemented, .keysUnavailable,
             .replayStoreUnavailable,
             .overloaded, .draining, .httpVersionNotSupported,
-        ]
+        ] + GraphError.allCases.map { .graph($0) }
 
     /// The code as clients compare it.
     package var text: String {
         switch self {
         case .rejectedToken(let code): code.rawValue
+        case .graph(let error): error.rawValue
         case .invalidRequest: "invalid_request"
         case .invalidNonce: "invalid_nonce"
         case .invalidPermission: "invalid_permission"
@@ -84,6 +87,7 @@ package enum ProblemCode: Sendable, Hashable {
     /// The status code of the answer (RFC 9110 section 15, RFC 6585).
     package var status: Int {
         switch self {
+        case .graph(let error): error.status
         case .rejectedToken, .unauthorizedClient, .missingToken: 401
         case .insufficientScope: 403
         case .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp: 400
@@ -107,6 +111,7 @@ package enum ProblemCode: Sendable, Hashable {
     var retryAfterSeconds: Int? {
         switch self {
         case .keysUnavailable: 2
+        case .graph(let error): error.retryAfterSeconds
         case .replayStoreUnavailable, .overloaded, .draining: 1
         default: nil
         }
@@ -116,6 +121,7 @@ package enum ProblemCode: Sendable, Hashable {
     package var title: String {
         switch self {
         case .rejectedToken: "The id token is refused"
+        case .graph(let error): error.title
         case .invalidRequest: "The request is malformed"
         case .invalidNonce: "The nonce is malformed"
         case .invalidPermission: "A permission is outside Limited Login's scope"

@@ -27,6 +27,9 @@ struct FormParameters {
         }
     }
 
+    /// How many parameters there are.
+    var count: Int { parameters.count }
+
     /// How many parameters have this name.
     func count(of name: StaticString) -> Int {
         parameters.count { Self.isEqual($0.name, name) }

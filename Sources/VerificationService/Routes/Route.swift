@@ -7,6 +7,12 @@ package enum Route: Int, CaseIterable, Sendable {
     case nonces
     /// `/auth` and every path below it.
     case auth
+    /// What a person has granted, and the whole login to be revoked.
+    case userPermissions
+    /// One permission to be revoked.
+    case userPermission
+    /// Limited Login's own way of uninstalling the app.
+    case uninstall
     /// The description of the API.
     case openapi
     case livez
@@ -23,6 +29,9 @@ package enum Route: Int, CaseIterable, Sendable {
         case .introspect: "/introspect"
         case .nonces: "/nonces"
         case .auth: "/auth"
+        case .userPermissions: "/users/{user_id}/permissions"
+        case .userPermission: "/users/{user_id}/permissions/{permission}"
+        case .uninstall: "/uninstall"
         case .openapi: "/openapi.json"
         case .livez: "/livez"
         case .readyz: "/readyz"
@@ -35,7 +44,9 @@ package enum Route: Int, CaseIterable, Sendable {
     /// The `Allow` field of the path (RFC 9110 section 10.2.1).
     package var allow: StaticString {
         switch self {
-        case .verify, .introspect, .nonces: "Allow: POST, OPTIONS"
+        case .verify, .introspect, .nonces, .uninstall: "Allow: POST, OPTIONS"
+        case .userPermissions: "Allow: GET, DELETE, OPTIONS"
+        case .userPermission: "Allow: DELETE, OPTIONS"
         default: "Allow: GET, HEAD, OPTIONS"
         }
     }
@@ -45,13 +56,21 @@ package enum Route: Int, CaseIterable, Sendable {
         switch (self, method) {
         case (_, .options): true
         case (.auth, _): true
-        case (.verify, _), (.introspect, _), (.nonces, _): method == .post
+        case (.verify, _), (.introspect, _), (.nonces, _), (.uninstall, _): method == .post
+        case (.userPermissions, _): method == .get || method == .delete
+        case (.userPermission, _): method == .delete
         default: method == .get || method == .head
         }
     }
 
     /// Whether the route says how the service itself is, so that it is answered when other requests are refused.
     package var isHealth: Bool { self == .livez || self == .readyz || self == .healthz }
+
+    /// Whether the answer is the verdict on a token.
+    package var isVerdict: Bool { self == .verify || self == .introspect || self == .auth }
+
+    /// Whether the route asks Graph.
+    package var needsGraph: Bool { self == .userPermissions || self == .userPermission || self == .uninstall }
 
     /// The route of a request's path, compared byte for byte.
     package init(_ head: borrowing RequestHead, bytes: Span<UInt8>, listener: ListenerRole) {
@@ -74,6 +93,10 @@ package enum Route: Int, CaseIterable, Sendable {
             self = .metrics
         } else if listener == .service, bytes.equal(path, Route.openapi.path) {
             self = .openapi
+        } else if listener == .service, bytes.equal(path, Route.uninstall.path) {
+            self = .uninstall
+        } else if listener == .service, let parts = UserPath(bytes, path) {
+            self = parts.permission == nil ? .userPermissions : .userPermission
         } else {
             self = .unmatched
         }

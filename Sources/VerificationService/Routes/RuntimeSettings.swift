@@ -14,6 +14,8 @@ package final class RuntimeSettings: Sendable {
     package let nonceLifetimeSeconds: Int
     /// Whether a token is accepted once.
     package let rejectsReplays: Bool
+    /// What the service proves itself with to Graph; nil where the routes for permissions are disabled.
+    package let appSecrets: AppSecrets?
     /// Judges by the same policy the tokens whose callers cannot know the login: at `/auth` and `/introspect`.
     package let unboundVerifier: TokenVerifier
 
@@ -22,13 +24,15 @@ package final class RuntimeSettings: Sendable {
         clients: ClientKeys?,
         gatewayIsEnabled: Bool = false,
         nonceLifetimeSeconds: Int = NonceIssuer.defaultLifetimeSeconds,
-        rejectsReplays: Bool = false
+        rejectsReplays: Bool = false,
+        appSecrets: AppSecrets? = nil
     ) {
         self.nonceLifetimeSeconds = nonceLifetimeSeconds
         self.rejectsReplays = rejectsReplays
         self.verifier = verifier
         self.clients = clients
         self.gatewayIsEnabled = gatewayIsEnabled
+        self.appSecrets = appSecrets
         unboundVerifier = verifier.acceptingUnbound()
     }
 }

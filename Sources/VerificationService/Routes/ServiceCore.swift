@@ -14,6 +14,8 @@ package final class ServiceCore: Sendable {
     package let metrics: ServiceMetrics
     package let logger: Logger
     package let identifiers: RequestIdentifier
+    /// Asks Graph; nil where there is nothing to ask it with.
+    package let graph: GraphWorkers?
     /// Renders the metrics page; called by the administrative listener alone.
     package let exposition: @Sendable () -> String
     private let draining = Atomic<Bool>(false)
@@ -25,6 +27,7 @@ package final class ServiceCore: Sendable {
         metrics: ServiceMetrics,
         logger: Logger,
         identifiers: RequestIdentifier,
+        graph: GraphWorkers? = nil,
         exposition: @escaping @Sendable () -> String
     ) {
         self.settings = SettingsPublisher(settings)
@@ -33,6 +36,7 @@ package final class ServiceCore: Sendable {
         self.metrics = metrics
         self.logger = logger
         self.identifiers = identifiers
+        self.graph = graph
         self.exposition = exposition
     }
 

@@ -15,6 +15,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     private let authEndpoint: AuthEndpoint
     private let introspectEndpoint: IntrospectEndpoint
     private let noncesEndpoint: NoncesEndpoint
+    private let graphEndpoint: GraphEndpoint
     private let health: HealthEndpoint
     private var requestID: [UInt8] = []
     /// The connection and the place on it of the request that `requestID` names.
@@ -35,13 +36,20 @@ package final class ServiceHandler: HTTPRequestHandler {
         authEndpoint = AuthEndpoint(judge: judge)
         introspectEndpoint = IntrospectEndpoint(judge: judge)
         noncesEndpoint = NoncesEndpoint(core: core, workerSettings: workerSettings)
+        graphEndpoint = GraphEndpoint(workers: core.graph, judge: judge)
         health = HealthEndpoint(core: core)
         durations = RequestDurations(metrics: core.metrics)
     }
 
-    package func attach(_ waker: RequestWaker) { verifyEndpoint.firstUse.jobs.attach(waker) }
+    package func attach(_ waker: RequestWaker) {
+        verifyEndpoint.firstUse.jobs.attach(waker)
+        graphEndpoint.attach(waker)
+    }
 
-    package func didAbandon(_ request: ParkedRequest) { verifyEndpoint.firstUse.jobs.abandon(request) }
+    package func didAbandon(_ request: ParkedRequest) {
+        verifyEndpoint.firstUse.jobs.abandon(request)
+        graphEndpoint.abandon(request)
+    }
 
     package func receiveHead(
         _ head: borrowing RequestHead,
@@ -77,6 +85,13 @@ package final class ServiceHandler: HTTPRequestHandler {
                 try requireCaller(head, bytes, &response)
                 try NoncesEndpoint.requireJSON(head, bytes: bytes, response: &response)
                 return .readBody(atMost: NonceRequest.bodyLimit)
+            case .userPermissions, .userPermission:
+                try requireGraph(head, bytes, &response)
+                return .readBody(atMost: 0)
+            case .uninstall:
+                try requireGraph(head, bytes, &response)
+                try VerifyEndpoint.requireJSON(head, bytes: bytes, response: &response)
+                return .readBody(atMost: VerifyEndpoint.bodyLimit)
             case .openapi:
                 response.addField("Content-Type: application/json")
                 response.body.append(contentsOf: OpenAPIDocument.bytes)
@@ -111,8 +126,10 @@ package final class ServiceHandler: HTTPRequestHandler {
             }
             response.addField("X-Request-Id", requestID)
             if route == .nonces { return .respond }
-            // Introspection answers 200 for any token.
-            if route == .introspect, let refusal = introspectEndpoint.refusal {
+            if route.needsGraph {
+                if core.logger.logLevel <= .debug { log("Graph did as asked", nil, head, bytes) }
+            } else if route == .introspect, let refusal = introspectEndpoint.refusal {
+                // Introspection answers 200 for any token.
                 core.metrics.countRefused(refusal)
                 if core.logger.logLevel <= .debug { log("verification refused", nil, head, bytes) }
             } else {
@@ -122,8 +139,12 @@ package final class ServiceHandler: HTTPRequestHandler {
         } catch {
             response.reset()
             ProblemAnswer.write(error, requestID: requestID, to: &response)
-            if route != .nonces { core.metrics.countRefused(error.code) }
-            if core.logger.logLevel <= .debug { log("verification refused", error, head, bytes) }
+            if route.isVerdict || route == .uninstall && error.code.isVerdict {
+                core.metrics.countRefused(error.code)
+            }
+            if core.logger.logLevel <= .debug {
+                log(route.isVerdict ? "verification refused" : "request refused", error, head, bytes)
+            }
         }
         return .respond
     }
@@ -160,6 +181,17 @@ package final class ServiceHandler: HTTPRequestHandler {
         case .nonces:
             try noncesEndpoint.answer(body, response: &response)
             return nil
+        case .userPermissions, .userPermission, .uninstall:
+            return try graphEndpoint.answer(
+                route,
+                head,
+                bytes,
+                body,
+                workerSettings.settings,
+                visit: visit,
+                context: context,
+                response: &response
+            )
         default: return try verifyEndpoint.answer(body, visit: visit, context: context, response: &response)
         }
     }
@@ -268,6 +300,17 @@ package final class ServiceHandler: HTTPRequestHandler {
         }
     }
 
+    /// Where Graph can be asked, and by callers with a key alone: who may revoke a login may end anybody's.
+    private func requireGraph(
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ response: inout HTTPResponse
+    ) throws(Problem) {
+        workerSettings.refresh()
+        _ = try GraphEndpoint.require(workerSettings.settings)
+        try requireCaller(head, bytes, &response, isNeeded: true)
+    }
+
     /// Verdicts are told to the caller; the log has them at debug level, so that a flood of bad tokens cannot fill it.
     /// Nothing of a token or of the person it is about is among the facts.
     private func log(
@@ -280,6 +323,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         if let problem {
             facts["code"] = "\(problem.code.text)"
             if let claim = problem.claim { facts["claim"] = "\(claim)" }
+            if let failure = problem.graph?.failure { failure.describe(in: &facts) }
         }
         if let traceID = TraceParent.traceID(head, bytes: bytes) {
             var text: [UInt8] = []

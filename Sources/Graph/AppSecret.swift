@@ -1,0 +1,37 @@
+internal import OpenSSL
+
+/// An app's id with its secret: what the app proves itself with to Graph. It is never described.
+package struct AppSecret: Sendable, Equatable {
+    /// Bytes of a secret. Facebook's are 32 hexadecimal digits.
+    package static let byteRange = 16...128
+
+    package let appID: String
+    private let secret: String
+
+    /// - Returns: nil where the secret is not ``byteRange`` bytes of `[A-Za-z0-9_-]`.
+    package init?(appID: String, secret: String) {
+        guard Self.byteRange.contains(secret.utf8.count),
+            secret.utf8.allSatisfy({
+                ($0 | 0x20) &- 0x61 < 26 || $0 &- 0x30 < 10 || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-")
+            })
+        else { return nil }
+        self.appID = appID
+        self.secret = secret
+    }
+
+    /// The app access token, literally (developers.facebook.com/docs/facebook-login/guides/access-tokens).
+    var accessToken: String { "\(appID)|\(secret)" }
+
+    /// `appsecret_proof`: the hexadecimal HMAC-SHA256 of the access token under the secret
+    /// (developers.facebook.com/docs/graph-api/guides/secure-requests).
+    func proof() throws(OpenSSLError) -> String {
+        let message = Array(accessToken.utf8)
+        return try HMACSHA256.authenticationCode(for: message.span, key: Array(secret.utf8).span).hexadecimal
+    }
+}
+
+extension AppSecret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "AppSecret(\(appID), redacted)" }
+    package var debugDescription: String { description }
+    package var customMirror: Mirror { Mirror(self, children: ["appID": appID]) }
+}

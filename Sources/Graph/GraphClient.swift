@@ -1,0 +1,135 @@
+package import Networking
+internal import OpenSSL
+
+/// Asks Graph for a person's permissions and takes them back, with the app's own access token.
+///
+/// Each call blocks its thread until it is answered or its time is over. Token, secret and id token travel in fields and
+/// forms, never in a URL; of the secret, the URL has its proof alone.
+package final class GraphClient: Sendable {
+    package let limits: GraphLimits
+    private let configuration: GraphConfiguration
+    private let client: HTTPSClient
+    /// A random number below its argument, or 0; for the pauses.
+    private let random: @Sendable (UInt64) -> UInt64
+
+    package init(
+        configuration: GraphConfiguration,
+        client: HTTPSClient,
+        limits: GraphLimits = .init(),
+        random: @escaping @Sendable (UInt64) -> UInt64 = { $0 > 0 ? UInt64.random(in: 0..<$0) : 0 }
+    ) {
+        self.configuration = configuration
+        self.client = client
+        self.limits = limits
+        self.random = random
+    }
+
+    /// `GET /{user-id}/permissions`.
+    package func permissions(
+        of user: GraphUserID,
+        app: AppSecret,
+        until deadline: MonotonicInstant = .never
+    ) throws(GraphFailure) -> UserPermissions {
+        let request = try authorized(.get, user, nil, app)
+        return try answered(request, until: deadline) { (response: HTTPSResponse) throws(GraphFailure) in
+            try GraphAnswer.permissions(response, limits)
+        }
+    }
+
+    /// `DELETE /{user-id}/permissions/{permission}`, or without a permission the whole login.
+    package func revoke(
+        _ permission: GraphPermission?,
+        of user: GraphUserID,
+        app: AppSecret,
+        until deadline: MonotonicInstant = .never
+    ) throws(GraphFailure) {
+        let request = try authorized(.delete, user, permission, app)
+        try answered(request, until: deadline) { (response: HTTPSResponse) throws(GraphFailure) in
+            try GraphAnswer.revocation(response, limits)
+        }
+    }
+
+    /// Limited Login's own way of uninstalling the app for a person; it leaves the permissions as they are. A POST, so it
+    /// is sent once.
+    package func uninstall(
+        idToken: String,
+        appID: String,
+        until deadline: MonotonicInstant = .never
+    ) throws(GraphFailure) {
+        let form = HTTPSRequest.Body.form([("id_token", idToken), ("app_id", appID)])
+        let request = HTTPSRequest(.post, configuration.uninstallURL, headers: Self.fields, body: form)
+        try answered(request, until: deadline) { (response: HTTPSResponse) throws(GraphFailure) in
+            try GraphAnswer.uninstallation(response, limits)
+        }
+    }
+
+    /// Ends the calls under way and every later one at once, from any thread.
+    package func cancel() { client.cancel() }
+
+    /// Connections kept open now.
+    package var keptConnectionCount: Int { client.keptConnectionCount }
+
+    /// Closes the connections that were kept longer than they may.
+    package func closeIdleConnections() { client.closeIdleConnections() }
+
+    private static let fields = [HTTPSResponse.Field(name: "accept", value: "application/json")]
+
+    private func authorized(
+        _ method: HTTPSRequest.Method,
+        _ user: GraphUserID,
+        _ permission: GraphPermission?,
+        _ app: AppSecret
+    ) throws(GraphFailure) -> HTTPSRequest {
+        guard let proof = try? app.proof(),
+            let url = try? configuration.permissionsURL(of: user, permission, proof: proof)
+        else { throw GraphFailure(.other, reason: "the request cannot be made") }
+        // RFC 6750, 2.1; Graph takes the token there as well as in a parameter.
+        let token = HTTPSResponse.Field(name: "authorization", value: "Bearer \(app.accessToken)")
+        return HTTPSRequest(method, url, headers: Self.fields + [token])
+    }
+
+    /// Sends a request, again after a pause where it failed transiently and may be sent twice, and reads the answer.
+    private func answered<Answer>(
+        _ request: HTTPSRequest,
+        until deadline: MonotonicInstant,
+        _ read: (HTTPSResponse) throws(GraphFailure) -> Answer
+    ) throws(GraphFailure) -> Answer {
+        let deadline = min(deadline, MonotonicClock.now() + limits.callTimeout)
+        var pause = limits.firstPause.wholeNanoseconds
+        for attempt in 1... {
+            do throws(GraphFailure) {
+                return try read(try send(request, until: deadline))
+            } catch {
+                guard error.error.isTransient, request.method.isIdempotent, attempt < limits.attemptCount,
+                    error.retryAfterSeconds == nil
+                else { throw error }
+                let moment = MonotonicClock.now().adding(nanoseconds: random(pause))
+                // Where no time is left for another try, this one's error says more than that it ran out.
+                guard moment < deadline, (try? client.pause(until: moment)) != nil else { throw error }
+                pause &*= 2
+            }
+        }
+        throw GraphFailure(.unavailable)
+    }
+
+    private func send(_ request: HTTPSRequest, until deadline: MonotonicInstant) throws(GraphFailure) -> HTTPSResponse {
+        var httpLimits = HTTPSClientLimits()
+        httpLimits.fetchTimeout = limits.callTimeout
+        httpLimits.bodyBytes = limits.bodyBytes
+        do throws(HTTPSClientError) {
+            return try client.send(request, limits: httpLimits, until: deadline)
+        } catch {
+            throw GraphFailure(Self.error(of: error), reason: error.description)
+        }
+    }
+
+    private static func error(of error: HTTPSClientError) -> GraphError {
+        switch error {
+        case .timedOut: .timedOut
+        case .tls: .tlsFailed
+        case .nameNotResolved, .connectFailed, .proxyFailed, .connectionClosed, .connectionFailed, .cancelled:
+            .unreachable
+        case .malformedResponse, .headTooLarge, .bodyTooLarge, .redirectRefused, .malformedRequest: .unreadableAnswer
+        }
+    }
+}

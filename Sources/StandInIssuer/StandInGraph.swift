@@ -1,0 +1,148 @@
+internal import JOSE
+internal import Networking
+internal import OpenSSL
+
+/// Graph as the stand-in plays it: the permissions of the people whose tokens it minted, and the uninstall endpoint.
+///
+/// What Facebook documents is played as documented; where it says nothing, as people saw it: a permission that was
+/// revoked is `declined` from then on, and who was logged out has no permissions.
+package final class StandInGraph: Sendable {
+    /// An answer: a status, and JSON.
+    struct Answer {
+        let status: UInt16
+        let body: String
+
+        static let done = Answer(status: 200, body: "{\"success\":true}")
+
+        static func error(_ code: Int, subcode: Int? = nil, _ message: String) -> Answer {
+            let more = subcode.map { ",\"error_subcode\":\($0)" } ?? ""
+            return Answer(
+                status: 400,
+                body: "{\"error\":{\"message\":\(FacebookJSON.string(message)),\"type\":\"OAuthException\","
+                    + "\"code\":\(code)\(more),\"fbtrace_id\":\"StandIn\"}}"
+            )
+        }
+    }
+
+    private struct Person: Hashable {
+        let appID: String
+        let userID: String
+    }
+
+    /// The secret of every app here.
+    package let appSecret: String
+    private let people = Locked<[Person: [String: String]]>([:])
+
+    package init(appSecret: String) { self.appSecret = appSecret }
+
+    /// Remembers a login: what its token shows was granted, and the rest as said.
+    ///
+    /// - Parameter statuses: permissions with another status than `granted`.
+    func recordLogin(payload: [UInt8], statuses: [String: String]) {
+        var document = JSONDocument()
+        guard (try? document.parse(payload.span)) != nil,
+            let audience = document.member("aud", of: document.root, in: payload.span), document.isString(audience),
+            let subject = document.member("sub", of: document.root, in: payload.span), document.isString(subject)
+        else { return }
+        var permissions = ["openid": "granted", "public_profile": "granted"]
+        for name in Self.claims where document.member(name, of: document.root, in: payload.span) != nil {
+            permissions["\(name)"] = "granted"
+        }
+        for (name, status) in statuses { permissions[name] = status }
+        let person = Person(
+            appID: document.string(audience, in: payload.span),
+            userID: document.string(subject, in: payload.span)
+        )
+        let granted = permissions
+        people.withLock { $0[person, default: [:]].merge(granted) { _, new in new } }
+    }
+
+    /// The claims that are named as the permission which brings them.
+    private static let claims: [StaticString] = [
+        "email", "user_friends", "user_birthday", "user_age_range", "user_gender", "user_hometown", "user_link",
+        "user_location",
+    ]
+
+    /// The app that a request proves to be, by `Authorization: Bearer APP|SECRET` and `appsecret_proof`.
+    func app(authorization: String?, proof: String?) -> Result<String, Refusal> {
+        guard let authorization, authorization.hasPrefix("Bearer ") else {
+            return .failure(Refusal(.error(2500, "An active access token must be used to query information.")))
+        }
+        let token = String(authorization.dropFirst("Bearer ".count))
+        guard let bar = token.firstIndex(of: "|"), token[token.index(after: bar)...] == appSecret else {
+            return .failure(Refusal(.error(190, "Invalid OAuth access token signature.")))
+        }
+        let key = Array(appSecret.utf8)
+        let message = Array(token.utf8)
+        let code = try? HMACSHA256.authenticationCode(for: message.span, key: key.span).hexadecimal
+        guard let code, code == proof else {
+            return .failure(Refusal(.error(100, "Invalid appsecret_proof provided in the API argument")))
+        }
+        return .success(String(token[..<bar]))
+    }
+
+    /// Why a request is not answered as it wishes.
+    struct Refusal: Error {
+        let answer: Answer
+
+        init(_ answer: Answer) { self.answer = answer }
+    }
+
+    /// `GET /{user-id}/permissions`.
+    func permissions(of userID: String, appID: String) -> Answer {
+        let known = people.withLock { $0[Person(appID: appID, userID: userID)] }
+        guard let known else { return Self.unknownUser }
+        let members = known.sorted { $0.key < $1.key }.map { name, status in
+            "{\"permission\":\"\(name)\",\"status\":\"\(status)\"}"
+        }
+        return Answer(status: 200, body: "{\"data\":[\(members.joined(separator: ","))]}")
+    }
+
+    /// `DELETE /{user-id}/permissions/{permission}`, or without a permission of them all.
+    func revoke(_ permission: String?, of userID: String, appID: String) -> Answer {
+        people.withLock { people in
+            let person = Person(appID: appID, userID: userID)
+            guard people[person] != nil else { return Self.unknownUser }
+            guard let permission else {
+                people[person] = [:]
+                return .done
+            }
+            if people[person]?[permission] == "granted" { people[person]?[permission] = "declined" }
+            return .done
+        }
+    }
+
+    private static let unknownUser = Answer.error(
+        100,
+        subcode: 33,
+        "Unsupported request. Object does not exist, or cannot be loaded due to missing permissions."
+    )
+
+    /// `POST /platform/uninstall/`: the token must be one of ours, for the app, and not expired.
+    func uninstall(form: String, keys: IssuerKeyRing, now: Int64) -> Answer {
+        let parameters = FormText.parameters(of: form)
+        let token = Array((parameters["id_token"] ?? "").utf8)
+        guard let parts = try? JWSCompactSerialization(splitting: token.span),
+            let payload = Self.decoded(token, parts.payload), let signature = Self.decoded(token, parts.signature),
+            // The signature scheme is deterministic, so that signing again is verifying.
+            keys.published.contains(where: {
+                (try? $0.key.signature(for: Array(token[parts.signingInput]))) == signature
+            })
+        else { return .error(190, "Bad signature") }
+        var document = JSONDocument()
+        guard (try? document.parse(payload.span)) != nil,
+            let audience = document.member("aud", of: document.root, in: payload.span),
+            let expiry = document.member("exp", of: document.root, in: payload.span),
+            document.string(audience, in: payload.span) == parameters["app_id"]
+        else { return .error(190, "The token is for another app.") }
+        guard let end = document.integer(expiry, in: payload.span), end > now else {
+            return .error(190, subcode: 463, "The token has expired.")
+        }
+        return .done
+    }
+
+    private static func decoded(_ token: [UInt8], _ range: Range<Int>) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        return Base64URL.decode(token.span, range, into: &bytes) ? bytes : nil
+    }
+}

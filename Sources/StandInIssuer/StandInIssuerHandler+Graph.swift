@@ -1,0 +1,68 @@
+internal import HTTP1
+internal import Networking
+
+extension StandInIssuerHandler {
+    /// The parts of `/v26.0/{user-id}/permissions/{permission}`.
+    struct GraphPath {
+        let userID: String
+        let permission: String?
+
+        init?(_ path: String) {
+            let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
+            guard (3...4).contains(parts.count), parts[0].first == "v", parts[2] == "permissions",
+                !parts[1].isEmpty, parts[1].utf8.allSatisfy({ $0 &- 0x30 < 10 })
+            else { return nil }
+            userID = parts[1]
+            permission = parts.count == 4 ? parts[3] : nil
+        }
+    }
+
+    /// Answers a request of Graph's permissions; false where it is for something else.
+    func answerGraph(
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ response: inout HTTPResponse
+    ) -> Bool {
+        guard let path = GraphPath(Self.text(head.path, bytes)) else { return false }
+        let query = FormText.parameters(of: head.query.map { Self.text($0, bytes) } ?? "")
+        let authorization = head.value(of: "authorization", in: bytes).map { Self.text($0, bytes) }
+        let answer: StandInGraph.Answer
+        switch (graph.app(authorization: authorization, proof: query["appsecret_proof"]), head.method) {
+        case (.failure(let refusal), _): answer = refusal.answer
+        case (.success(let appID), .get) where path.permission == nil:
+            answer = graph.permissions(of: path.userID, appID: appID)
+        case (.success(let appID), .delete):
+            answer = graph.revoke(path.permission, of: path.userID, appID: appID)
+        case (.success, _): answer = .error(100, "Unsupported method.")
+        }
+        write(answer, &response)
+        return true
+    }
+
+    func write(_ answer: StandInGraph.Answer, _ response: inout HTTPResponse) {
+        response.status = answer.status
+        response.addField("Content-Type: application/json; charset=UTF-8")
+        response.body.append(contentsOf: answer.body.utf8)
+    }
+
+    /// What the query of `/tokens` says of permissions that the token does not show: `?declined=user_friends,email`,
+    /// `?expired=…`.
+    static func statuses(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> [String: String] {
+        let query = FormText.parameters(of: head.query.map { text($0, bytes) } ?? "")
+        var statuses: [String: String] = [:]
+        for status in ["declined", "expired"] {
+            for name in (query[status] ?? "").split(separator: ",") where isName(name) {
+                statuses[String(name)] = status
+            }
+        }
+        return statuses
+    }
+
+    private static func isName(_ text: Substring) -> Bool {
+        text.utf8.allSatisfy { $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") }
+    }
+
+    static func text(_ range: Range<Int>, _ bytes: Span<UInt8>) -> String {
+        String(decoding: range.map { bytes[$0] }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,127 @@
+internal import Dispatch
+package import Graph
+package import Networking
+
+/// What came of a call: the permissions where they were asked for, nothing where something was taken back.
+package typealias GraphOutcome = Result<UserPermissions?, GraphFailure>
+
+/// The threads on which Graph is asked: few, begun when there is something to do and ended when there is nothing.
+package final class GraphWorkers: Sendable {
+    /// The most calls at a time. 4: with Graph's usual tenth of a second these make 40 calls a second, far more than
+    /// people change their minds about permissions.
+    package static let threadLimit = 4
+    /// The most calls that wait for a thread. 64: with ten times its usual slowness Graph answers them within the
+    /// deadline; what is beyond is refused at once.
+    package static let queueLimit = 64
+
+    private struct Job: Sendable {
+        let call: GraphCall
+        let deadline: MonotonicInstant
+        let done: @Sendable (GraphOutcome) -> Void
+    }
+
+    private struct State {
+        var waiting: [Job] = []
+        var threads = 0
+        /// Whether a timer is set that closes the connections nobody needs any more.
+        var willClose = false
+    }
+
+    private let client: GraphClient
+    private let metrics: GraphMetrics
+    private let state = Locked(State())
+
+    package init(client: GraphClient, metrics: GraphMetrics) {
+        self.client = client
+        self.metrics = metrics
+    }
+
+    /// How long a call may take, waiting for a thread included.
+    package var callTimeout: Duration { client.limits.callTimeout }
+
+    /// Has a call made on another thread, which hands `done` its outcome.
+    /// - Returns: False where too many wait already; then nothing is done.
+    package func submit(
+        _ call: GraphCall,
+        until deadline: MonotonicInstant,
+        _ done: @escaping @Sendable (GraphOutcome) -> Void
+    ) -> Bool {
+        enum Decision { case refused, queued, newThread }
+        let decision: Decision = state.withLock { state in
+            guard state.waiting.count < Self.queueLimit else { return .refused }
+            state.waiting.append(Job(call: call, deadline: deadline, done: done))
+            guard state.threads < Self.threadLimit else { return .queued }
+            state.threads += 1
+            return .newThread
+        }
+        switch decision {
+        case .refused: return false
+        case .queued: return true
+        case .newThread:
+            if (try? LoopThread.start("graph", { self.work() })) == nil { work(on: DispatchQueue.global()) }
+            return true
+        }
+    }
+
+    /// Ends the calls under way, and every later one at once.
+    package func stop() { client.cancel() }
+
+    /// Where the system has no thread of its own to give, the pool has one.
+    private func work(on queue: DispatchQueue) { queue.async { self.work() } }
+
+    /// Does what there is to do, then ends.
+    private func work() {
+        while true {
+            let job: Job? = state.withLock { state in
+                guard !state.waiting.isEmpty else {
+                    state.threads -= 1
+                    return nil
+                }
+                return state.waiting.removeFirst()
+            }
+            guard let job else { break }
+            perform(job)
+        }
+        closeLater()
+    }
+
+    /// Closes kept connections once their time is over; no timer runs where there are none.
+    private func closeLater() {
+        guard client.keptConnectionCount > 0 else { return }
+        let mustWait = state.withLock { state in
+            defer { state.willClose = true }
+            return !state.willClose
+        }
+        guard mustWait else { return }
+        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(Self.secondsUntilClosing)) {
+            self.state.withLock { $0.willClose = false }
+            self.client.closeIdleConnections()
+            self.closeLater()
+        }
+    }
+
+    /// One second more than connections are kept.
+    private static let secondsUntilClosing = 16
+
+    private func perform(_ job: Job) {
+        let began = MonotonicClock.now()
+        // Who asked has been answered already; nothing is taken back behind their back.
+        guard began < job.deadline else { return finish(job, .failure(GraphFailure(.timedOut)), began) }
+        do throws(GraphFailure) {
+            finish(job, .success(try job.call.perform(client, until: job.deadline)), began)
+        } catch {
+            finish(job, .failure(error), began)
+        }
+    }
+
+    private func finish(_ job: Job, _ outcome: GraphOutcome, _ began: MonotonicInstant) {
+        var error: GraphError?
+        if case .failure(let failure) = outcome { error = failure.error }
+        metrics.count(
+            job.call.operation,
+            error,
+            nanoseconds: MonotonicClock.now().nanoseconds(since: began)
+        )
+        job.done(outcome)
+    }
+}

@@ -1,0 +1,182 @@
+internal import ArgumentParser
+internal import Graph
+internal import VerificationService
+
+/// `permissions`: what a person has granted the app, by way of Graph.
+struct Permissions: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Lists what a person has granted the app, or revokes it, by Facebook's Graph API.",
+        discussion: """
+            Needs app_secrets_file. Exit code 0 done, 1 Graph refuses, 3 Graph cannot be asked now (out of reach, out of \
+            service or asked too often), 64 usage, 78 configuration.
+            """,
+        subcommands: [List.self, Revoke.self]
+    )
+
+    /// `permissions list USER_ID`.
+    struct List: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Lists what a person has granted, declined, and let expire."
+        )
+
+        @OptionGroup var person: PersonOptions
+
+        @Option(help: "The permissions the app needs, separated by commas: tells which to ask for, and which not.")
+        var need: String?
+
+        @Flag(help: "Print one JSON object, as the service would answer.")
+        var json = false
+
+        @OptionGroup var options: ConfigurationOptions
+
+        func run() throws {
+            let call = try GraphCommand(person, options)
+            let needed = try need.map { try GraphCommand.permissions($0) }
+            let permissions = try call.ask { client throws(GraphFailure) in
+                try client.permissions(of: call.user, app: call.app)
+            }
+            if json {
+                var bytes: [UInt8] = []
+                PermissionsAnswer.write(
+                    permissions,
+                    user: call.user,
+                    appID: call.app.appID,
+                    needed: needed,
+                    to: &bytes
+                )
+                StandardOutput.write(String(decoding: bytes, as: UTF8.self))
+                return
+            }
+            var lists = [
+                ("granted", permissions.granted), ("declined", permissions.declined), ("expired", permissions.expired),
+            ]
+            if let needed {
+                lists.append(("worth asking for", permissions.missing(among: needed)))
+                lists.append(("needed but declined", permissions.declined(among: needed)))
+            }
+            for (title, names) in lists {
+                let text = names.isEmpty ? "none" : names.map(\.name).joined(separator: ", ")
+                StandardOutput.write("\(title): \(text)")
+            }
+        }
+    }
+
+    /// `permissions revoke USER_ID PERMISSION`.
+    struct Revoke: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Revokes one permission of a person, or with --login the whole login."
+        )
+
+        @OptionGroup var person: PersonOptions
+
+        @Argument(help: "The permission to revoke.")
+        var permission: String?
+
+        @Flag(help: "Revoke the whole login: the person has to log in to the app anew.")
+        var login = false
+
+        @OptionGroup var options: ConfigurationOptions
+
+        func validate() throws {
+            // A forgotten word must not end somebody's login.
+            guard (permission != nil) != login else { throw ValidationError("Give a permission, or --login.") }
+        }
+
+        func run() throws {
+            let call = try GraphCommand(person, options)
+            let permission = try permission.map { text in
+                guard let permission = GraphPermission(text) else {
+                    throw ValidationError("'\(text)' is no permission; a name is 1 to 64 of [a-z_].")
+                }
+                return permission
+            }
+            try call.ask { client throws(GraphFailure) in
+                try client.revoke(permission, of: call.user, app: call.app)
+            }
+            StandardOutput.write("revoked: \(permission?.name ?? "the login")")
+        }
+    }
+}
+
+/// Whom a question to Graph is about.
+struct PersonOptions: ParsableArguments {
+    @Argument(help: "The person's app-scoped id: the claim sub.")
+    var userID: String
+
+    @Option(help: "The app; needed where several are configured.")
+    var appID: String?
+
+    func validate() throws {
+        guard GraphUserID(userID) != nil else {
+            throw ValidationError("'\(userID)' is no user id; they are 1 to 32 decimal digits.")
+        }
+    }
+}
+
+/// One question to Graph from the command line.
+struct GraphCommand {
+    let user: GraphUserID
+    let app: AppSecret
+    private let client: GraphClient
+
+    init(_ person: PersonOptions, _ options: ConfigurationOptions) throws {
+        guard let user = GraphUserID(person.userID) else { throw ValidationError("The user id is none.") }
+        do {
+            let configuration = try options.load().configuration
+            guard let file = configuration.appSecretsFile, let client = try GraphClientFactory.make(configuration)
+            else {
+                throw Exit.refusing(
+                    "Graph needs the app's secret: set \(ConfigurationKey.appSecretsFile.environmentName)"
+                )
+            }
+            let secrets = try AppSecrets(path: file, appIDs: configuration.appIDs)
+            app = try secrets.secret(of: person.appID.map { Array($0.utf8) })
+            self.user = user
+            self.client = client
+        } catch let error as ConfigurationError {
+            throw Exit.refusing("\(error)")
+        } catch let error as StartError {
+            throw Exit.refusing(error.description)
+        } catch let missing as AppSecrets.Missing {
+            switch missing {
+            case .unnamed: throw ValidationError("Several apps are configured; name one with --app-id.")
+            case .unknown: throw ValidationError("The app of --app-id is not configured.")
+            case .noSecret: throw Exit.refusing("app_secrets_file has no secret of the app")
+            }
+        }
+    }
+
+    /// Permissions separated by commas.
+    static func permissions(_ text: String) throws -> [GraphPermission] {
+        try text.split(separator: ",", omittingEmptySubsequences: false).map { name in
+            guard let permission = GraphPermission(String(name)) else {
+                throw ValidationError("'\(name)' is no permission; a name is 1 to 64 of [a-z_].")
+            }
+            return permission
+        }
+    }
+
+    /// Asks, and ends with the exit code of a failure.
+    @discardableResult
+    func ask<Answer>(_ question: (GraphClient) throws(GraphFailure) -> Answer) throws -> Answer {
+        do throws(GraphFailure) {
+            return try question(client)
+        } catch {
+            let numbers = [error.code.map { "code \($0)" }, error.subcode.map { "subcode \($0)" }, error.reason]
+            let facts = (numbers + [error.traceID.map { "fbtrace_id \($0)" }]).compactMap { $0 }
+            let tail = facts.isEmpty ? "" : " (\(facts.joined(separator: ", ")))"
+            StandardError.write("limited-login: \(error.error.rawValue): \(error.error.sentence)\(tail)")
+            throw error.error.isWorthAnotherTry ? Exit.graphUnavailable : Exit.rejected
+        }
+    }
+}
+
+extension GraphError {
+    /// Whether the same question may be answered later.
+    fileprivate var isWorthAnotherTry: Bool {
+        switch self {
+        case .unreachable, .timedOut, .tlsFailed: true
+        default: isTransient || isThrottling
+        }
+    }
+}

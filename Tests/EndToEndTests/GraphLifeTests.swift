@@ -1,0 +1,172 @@
+import Foundation
+import Networking
+import TestSupport
+import Testing
+
+@Suite("Permissions, from the service and from the command line")
+struct GraphLifeTests {
+    private static let secret = "0123456789abcdef0123456789abcdef"
+    private static let user = "2954873201847263"
+
+    /// A file of a test.
+    private final class File {
+        let path = FileManager.default.temporaryDirectory.appending(path: "graph-\(UUID().uuidString)").path
+
+        init(_ text: String) throws { try write(text) }
+
+        func write(_ text: String) throws { try Data(text.utf8).write(to: URL(filePath: path), options: .atomic) }
+
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+    }
+
+    private static func environment(_ issuer: IssuerProcess, _ secrets: File) -> [String: String] {
+        [
+            "LIMITED_LOGIN_APP_SECRETS_FILE": secrets.path, "LIMITED_LOGIN_GRAPH_URL": "http://\(issuer.address)",
+            "LIMITED_LOGIN_UNINSTALL_URL": "http://\(issuer.address)/platform/uninstall/",
+        ]
+    }
+
+    @Test("A secret that Graph refuses is replaced at SIGHUP, a broken file is refused, and nothing of one is logged")
+    func reload() throws {
+        let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
+        defer { issuer.process.kill() }
+        let wrong = "ffffffffffffffffffffffffffffffff"
+        let secrets = try File("\(RunningService.appID) \(wrong)\n")
+        let made = try FinishedRun(["client-key", "new", "backend"]).output.split(separator: "\n").map(String.init)
+        let key = String(try #require(made.first).dropFirst("key:  ".count))
+        let clients = try File(String(try #require(made.last).dropFirst("line: ".count)) + "\n")
+        var environment = Self.environment(issuer, secrets)
+        environment["LIMITED_LOGIN_CLIENT_KEYS_FILE"] = clients.path
+        environment["LIMITED_LOGIN_LOG_LEVEL"] = "trace"
+        let service = try RunningService(jwksURL: issuer.jwksURL, environment: environment)
+        #expect(try service.waitUntilReady())
+        let token = try issuer.token(#"{"email":"a@b.example"}"#)
+        func ask(_ method: String, _ path: String, _ body: String = "") throws -> TestResponse {
+            let fields =
+                body.isEmpty
+                ? "" : "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n"
+            return try service.exchange(
+                "\(method) \(path) HTTP/1.1\r\nHost: test\r\nX-Api-Key: \(key)\r\n\(fields)\r\n\(body)"
+            )
+        }
+        let list = "/users/\(Self.user)/permissions"
+        #expect(try ask("GET", list).code == "graph_access_token_refused")
+        try secrets.write("\(RunningService.appID) tooshort\n")
+        service.process.signal(SIGHUP)
+        #expect(service.process.waitForError("line 1: the secret of app"), "\(service.process.errorText)")
+        try secrets.write("# the right one\n\(RunningService.appID) \(Self.secret)\n")
+        service.process.signal(SIGHUP)
+        #expect(service.process.waitForError("\"configuration reloaded\""), "\(service.process.errorText)")
+        #expect(try ask("GET", list).text.contains(#""granted":["email","openid","public_profile"]"#))
+        #expect(try ask("GET", "/users/77/permissions").code == "graph_unknown_user")
+        #expect(try ask("DELETE", list + "/email").status == 204)
+        // It was done before, and does nothing twice.
+        #expect(try ask("DELETE", list + "/email").status == 204)
+        #expect(try ask("GET", list).text.contains(#""declined":["email"]"#))
+        #expect(try ask("POST", "/uninstall", "{\"id_token\":\"\(token)\"}").status == 204)
+        #expect(try ask("DELETE", list).status == 204)
+        #expect(try ask("GET", list).text.contains(#""granted":[]"#))
+        let metrics = try service.get("/metrics", admin: true).text
+        #expect(
+            metrics.contains(
+                #"limited_login_graph_requests_total{operation="list_permissions",result="graph_unknown_user"} 1"#
+            )
+        )
+        service.process.terminate()
+        #expect(service.process.waitForExit() == 0)
+        for secret in [Self.secret, wrong, "tooshort", key, Self.user, token] {
+            #expect(!service.process.errorText.contains(secret))
+            #expect(!metrics.contains(secret))
+        }
+    }
+
+    @Test("The command line lists and revokes, with the exit codes of its page")
+    func commandLine() throws {
+        let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
+        defer { issuer.process.kill() }
+        let secrets = try File("\(RunningService.appID) \(Self.secret)\n")
+        var environment = Self.environment(issuer, secrets)
+        environment["LIMITED_LOGIN_APP_IDS"] = RunningService.appID
+        _ = try issuer.post("/tokens?declined=user_friends&expired=user_link", #"{"email":"a@b.example"}"#)
+        func run(_ arguments: [String], _ more: [String: String] = [:]) throws -> FinishedRun {
+            try FinishedRun(["permissions"] + arguments, environment: environment.merging(more) { $1 })
+        }
+        let list = try run(["list", Self.user, "--need", "email,user_friends,user_link,user_birthday"])
+        #expect(list.exitCode == 0, "\(list.errors)")
+        #expect(
+            list.output == """
+                granted: email, openid, public_profile
+                declined: user_friends
+                expired: user_link
+                worth asking for: user_link, user_birthday
+                needed but declined: user_friends
+
+                """
+        )
+        let json = try run(["list", Self.user, "--app-id", RunningService.appID, "--json", "--need", "user_link"])
+        #expect(json.output.contains(#""missing":["user_link"],"declined_requested":[]}"#), "\(json.errors)")
+        #expect(try run(["revoke", Self.user, "email"]).output == "revoked: email\n")
+        #expect(try run(["list", Self.user]).output.contains("granted: openid, public_profile\n"))
+        #expect(try run(["revoke", Self.user, "--login"]).output == "revoked: the login\n")
+        #expect(try run(["list", Self.user]).output.hasPrefix("granted: none\n"))
+
+        let unknown = try run(["list", "77"])
+        #expect(unknown.exitCode == 1)
+        #expect(unknown.errors.contains("graph_unknown_user") && unknown.errors.contains("fbtrace_id StandIn"))
+        let usage: [[String]] = [
+            ["revoke", Self.user], ["revoke", Self.user, "email", "--login"], ["list", "me"], ["list"],
+            ["revoke", Self.user, "Email"], ["list", Self.user, "--need", "a,,b"],
+            ["list", Self.user, "--app-id", "1"],
+        ]
+        for arguments in usage { #expect(try run(arguments).exitCode == 64, "\(arguments)") }
+        let away = try run(["list", Self.user], ["LIMITED_LOGIN_GRAPH_URL": "http://127.0.0.1:1"])
+        #expect(away.exitCode == 3)
+        #expect(away.errors.contains("graph_unreachable"))
+        try secrets.write("")
+        #expect(try run(["list", Self.user]).exitCode == 78)
+        environment["LIMITED_LOGIN_APP_SECRETS_FILE"] = nil
+        let none = try run(["list", Self.user])
+        #expect(none.exitCode == 78)
+        #expect(none.errors.contains("LIMITED_LOGIN_APP_SECRETS_FILE"))
+    }
+
+    @Test(
+        "A setting of Graph that cannot be used stops the start and is named",
+        arguments: [
+            ("LIMITED_LOGIN_GRAPH_URL", "http://graph.facebook.com"), ("LIMITED_LOGIN_GRAPH_URL", "https://a/?b"),
+            ("LIMITED_LOGIN_GRAPH_VERSION", "26.0"), ("LIMITED_LOGIN_GRAPH_VERSION", "v26.0/../.."),
+            ("LIMITED_LOGIN_UNINSTALL_URL", "ftp://a"), ("LIMITED_LOGIN_APP_SECRETS_FILE", "/nonexistent"),
+        ]
+    )
+    func configuration(_ name: String, _ value: String) throws {
+        let run = try FinishedRun(
+            ["check-config"],
+            environment: ["LIMITED_LOGIN_APP_IDS": RunningService.appID, name: value]
+        )
+        #expect(run.exitCode == 78)
+        #expect(run.errors.contains(name) || run.errors.contains(value), "\(run.errors)")
+    }
+
+    @Test("The stand-in's Graph answers as Facebook's does to who proves nothing, or the wrong thing")
+    func standIn() throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.kill() }
+        let token = try issuer.token()
+        let form = "id_token=\(token)&app_id="
+        func get(_ fields: String = "", _ path: String = "/v26.0/\(Self.user)/permissions") throws -> String {
+            try issuer.exchange("GET \(path) HTTP/1.1\r\nHost: i\r\n\(fields)\r\n").text
+        }
+        #expect(try get().contains("\"code\":2500"))
+        #expect(try get("Authorization: Bearer 1|wrong\r\n").contains("\"code\":190"))
+        let bearer = "Authorization: Bearer \(RunningService.appID)|stand-in-app-secret\r\n"
+        #expect(try get(bearer).contains("appsecret_proof"))
+        #expect(try issuer.post("/platform/uninstall/", form + RunningService.appID).text == "{\"success\":true}")
+        #expect(try issuer.post("/platform/uninstall/", form + "42").text.contains("\"code\":190"))
+        let old = try issuer.token(#"{"iat":1700000000}"#)
+        let expired = try issuer.post("/platform/uninstall/", "id_token=\(old)&app_id=\(RunningService.appID)")
+        #expect(expired.text.contains("\"error_subcode\":463"))
+        let forged = token.dropLast(8) + "AAAAAAAA"
+        let refused = try issuer.post("/platform/uninstall/", "id_token=\(forged)&app_id=\(RunningService.appID)")
+        #expect(refused.text.contains("Bad signature"))
+    }
+}

@@ -1,0 +1,128 @@
+import Graph
+import HTTP1
+import KeySets
+import LimitedLogin
+import Logging
+import Networking
+import StandInIssuer
+import TestSupport
+import Testing
+
+@testable import VerificationService
+
+/// The whole service on a loopback port, with a scripted Graph behind it.
+final class GraphService: Sendable {
+    static let key = "secret"
+    static let secret = "0123456789abcdef0123456789abcdef"
+
+    let graph: ScriptedIssuer
+    let server: HTTPServer
+    let core: ServiceCore
+    let registry: PrometheusRegistry
+    let log = Locked<[String]>([])
+    private let cache: JWKSetCache
+    private let workers: GraphWorkers
+
+    /// - Parameters:
+    ///   - secrets: The text of the secrets file; nil where none is configured.
+    ///   - callTimeout: One call of Graph, pauses and all.
+    init(
+        appIDs: [String] = [InProcessService.appID],
+        secrets: String? = "\(InProcessService.appID) \(GraphService.secret)",
+        hasClients: Bool = true,
+        workerCount: Int = 2,
+        callTimeout: Duration = .seconds(20),
+        script: @escaping ScriptedIssuer.Script = { _, peer in try peer.answerAndStay("true") }
+    ) async throws {
+        graph = try ScriptedIssuer(.plain, script: script)
+        cache = try JWKSetCache(sources: [ScriptedSource([StandInKeys.current])])
+        _ = await cache.refresh()
+        let registry = PrometheusRegistry(help: ServiceMetrics.help)
+        let metrics = ServiceMetrics(factory: registry)
+        var limits = GraphLimits()
+        limits.callTimeout = callTimeout
+        let base = "http://127.0.0.1:\(graph.port)"
+        let workers = GraphWorkers(
+            client: GraphClient(
+                configuration: try GraphConfiguration(url: base, uninstallURL: base + "/platform/uninstall/"),
+                client: HTTPSClient(),
+                limits: limits,
+                random: { _ in 0 }
+            ),
+            metrics: metrics.graph()
+        )
+        let clients = "backend \(ClientKeysTests.secret)"
+        let log = log
+        var logger = Logger(label: "test") { _ in GatheringLogHandler(lines: log) }
+        logger.logLevel = .debug
+        let core = ServiceCore(
+            settings: RuntimeSettings(
+                verifier: TokenVerifier(policy: try VerificationPolicy(appIDs: appIDs)),
+                clients: hasClients ? try ClientKeys(parsing: Array(clients.utf8), place: "clients") : nil,
+                appSecrets: try secrets.map {
+                    try AppSecrets(parsing: Array($0.utf8), place: "secrets", appIDs: appIDs)
+                }
+            ),
+            cache: cache,
+            metrics: metrics,
+            logger: logger,
+            identifiers: RequestIdentifier(process: 0xabc),
+            graph: workers,
+            exposition: { registry.render() }
+        )
+        server = HTTPServer(
+            configuration: HTTPServerConfiguration(addresses: [.loopback(port: 0)], workerCount: workerCount)
+        ) { _ in ServiceHandler(core: core, listener: .service) }
+        (self.core, self.registry, self.workers) = (core, registry, workers)
+        try server.start()
+    }
+
+    func connect() throws -> BlockingClient {
+        try BlockingClient(server.localAddresses.first ?? .loopback(port: 0))
+    }
+
+    /// Sends one request on a connection of its own and reads the answer.
+    func answer(
+        _ method: String,
+        _ target: String,
+        fields: [String] = ["X-Api-Key: \(GraphService.key)"],
+        body: String = ""
+    ) throws -> TestResponse {
+        try #require(try connect().exchange(Self.request(method, target, fields: fields, body: body)))
+    }
+
+    static func request(
+        _ method: String,
+        _ target: String,
+        fields: [String] = ["X-Api-Key: \(GraphService.key)"],
+        body: String = ""
+    ) -> String {
+        var lines = ["\(method) \(target) HTTP/1.1", "Host: test"] + fields
+        if !body.isEmpty { lines += ["Content-Type: application/json", "Content-Length: \(body.utf8.count)"] }
+        return lines.joined(separator: "\r\n") + "\r\n\r\n" + body
+    }
+
+    func stop() async {
+        workers.stop()
+        graph.stop()
+        cache.stop()
+        await server.stop(drainDelay: .zero, grace: .seconds(5))
+    }
+}
+
+/// Gathers every line with its facts.
+struct GatheringLogHandler: LogHandler {
+    let lines: Locked<[String]>
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.trace
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let line = "\(event.message) \(event.metadata ?? [:])"
+        lines.withLock { $0.append(line) }
+    }
+}

@@ -35,7 +35,7 @@ extension JSONDocument {
         // No escape is shorter than what it stands for: `\u0080` is two bytes of UTF-8, a pair of twelve is four.
         buffer.append(addingCapacity: range.count) { (output: inout OutputSpan<UInt8>) in
             var reader = JSONStringReader(range)
-            while !reader.isAtEnd { reader.appendRun(of: bytes, to: &output) }
+            while let byte = reader.next(in: bytes) { output.append(byte) }
         }
     }
 

@@ -91,6 +91,7 @@ enum JSONScanner {
     }
 
     /// An escape from its reverse solidus on; returns the offset behind it, or behind the whole surrogate pair.
+    @inline(__always)
     private static func scanEscape(_ bytes: Span<UInt8>, from start: Int) throws(JSONError) -> Int {
         guard start + 1 < bytes.count else { throw JSONError(.truncated, at: bytes.count) }
         switch bytes[start + 1] {

@@ -13,19 +13,6 @@ struct JSONStringReader {
         end = range.upperBound
     }
 
-    /// Whether nothing of the value is left.
-    var isAtEnd: Bool { offset >= end && pendingCount == 0 }
-
-    /// Appends what stands for itself up to the next escape, and what that escape stands for.
-    mutating func appendRun(of bytes: Span<UInt8>, to output: inout OutputSpan<UInt8>) {
-        let escape = bytes.extracting(0..<end).firstOffset(of: UInt8(ascii: "\\"), from: offset)
-        output.append(bytes, offset..<escape)
-        offset = escape
-        guard let first = next(in: bytes) else { return }
-        output.append(first)
-        while pendingCount > 0, let byte = next(in: bytes) { output.append(byte) }
-    }
-
     /// The next byte of the value; nil at its end.
     mutating func next(in bytes: Span<UInt8>) -> UInt8? {
         if pendingCount > 0 {

@@ -97,7 +97,11 @@ extension Span<UInt8> {
     /// Fewer than eight bytes as one word, the first lowest and zeros above them: the same value wherever they stand.
     @inline(__always)
     func shortWord(_ range: Range<Int>) -> UInt64 {
-        if count - range.lowerBound >= 8 { return word(at: range.lowerBound) & (1 << UInt64(8 * range.count) - 1) }
+        if count - range.lowerBound >= 8 {
+            // At most seven bytes: fewer than 64 bits.
+            let bitCount = UInt64(truncatingIfNeeded: range.count) &* 8
+            return word(at: range.lowerBound) & ((1 &<< bitCount) &- 1)
+        }
         var word: UInt64 = 0
         for (position, offset) in range.enumerated() { word |= UInt64(self[offset]) << UInt64(8 * position) }
         return word

@@ -15,6 +15,10 @@ struct TokenBuffers: ~Copyable {
     var scratch: [UInt8] = []
     /// The nonce of the token judged last, where it was to be an issued one and is.
     var recognizedNonce: RecognizedNonce?
+    /// What the decoded header holds, as it came, where it passed its checks; see `knownHeader`.
+    var passedHeaderText: [UInt8] = []
+    /// Its parameters; nil when none is known.
+    var passedHeader: JOSEHeader?
     var headerDocument = JSONDocument(limits: VerificationLimits.header)
     var payloadDocument = JSONDocument(limits: VerificationLimits.payload)
     /// Nil only if OpenSSL has no SHA-256 or no memory; then nothing can be verified.

@@ -45,10 +45,14 @@ extension TokenVerifier {
     func decodeParts(
         _ jws: JWSCompactSerialization,
         of token: Span<UInt8>,
+        headerIsKnown: Bool,
         _ buffers: inout TokenBuffers
     ) throws(TokenRejection) {
-        guard Base64URL.decode(token, jws.header, into: &buffers.header) else {
-            throw .malformedToken(.invalidBase64URL(.header))
+        if !headerIsKnown {
+            buffers.forgetHeader()
+            guard Base64URL.decode(token, jws.header, into: &buffers.header) else {
+                throw .malformedToken(.invalidBase64URL(.header))
+            }
         }
         guard Base64URL.decode(token, jws.payload, into: &buffers.payload) else {
             throw .malformedToken(.invalidBase64URL(.payload))

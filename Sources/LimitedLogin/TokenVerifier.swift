@@ -56,7 +56,8 @@ public struct TokenVerifier: Sendable {
     ///   - appID: the one app the token must be for; empty for any configured app.
     ///   - keys: the keys of the policy's issuers.
     ///   - now: the time to judge as of.
-    ///   - workspace: this worker's buffers; afterwards they hold the token's header, key ID and payload.
+    ///   - workspace: this worker's buffers; afterwards they hold the token's header, key ID and payload. The verdict does
+    ///     not depend on what they held before.
     package func judge(
         _ token: Span<UInt8>,
         binding: BindingKind,
@@ -98,15 +99,24 @@ public struct TokenVerifier: Sendable {
         try checkSize(token)
         // Three parts (RFC 7515 section 7.1), each strict base64url (section 2).
         let jws = try split(token)
-        try decodeParts(jws, of: token, &buffers)
-        // The header: one JSON object that names no member twice (RFC 7515 section 4).
-        let header = try readHeader(&buffers)
-        // `alg` is exactly RS256 (RFC 8725 section 3.1): fixed here, never chosen by the token.
-        try checkAlgorithm(header, &buffers)
-        // No `crit` (RFC 7515 section 4.1.11) and no `b64` (RFC 7797 section 6): no extension is understood.
-        try checkCriticalHeader(header)
-        // `typ` is absent or JWT (RFC 8725 section 3.11); nothing encrypted, nothing nested.
-        try checkType(header, &buffers)
+        let known = buffers.knownHeader(token, jws.header)
+        try decodeParts(jws, of: token, headerIsKnown: known != nil, &buffers)
+        let header: JOSEHeader
+        if let known {
+            // Byte for byte the header that passed the four checks below for the token before: an issuer's key signs
+            // with one header. None of them asks anything but the header, so they would pass again.
+            header = known
+        } else {
+            // The header: one JSON object that names no member twice (RFC 7515 section 4).
+            header = try readHeader(&buffers)
+            // `alg` is exactly RS256 (RFC 8725 section 3.1): fixed here, never chosen by the token.
+            try checkAlgorithm(header, &buffers)
+            // No `crit` (RFC 7515 section 4.1.11) and no `b64` (RFC 7797 section 6): no extension is understood.
+            try checkCriticalHeader(header)
+            // `typ` is absent or JWT (RFC 8725 section 3.11); nothing encrypted, nothing nested.
+            try checkType(header, &buffers)
+            buffers.remember(header, token, jws.header)
+        }
         // `kid` is a non-empty string (RFC 7515 section 4.1.4).
         try readKeyID(header, &buffers)
         // The key comes from the issuer's set by that name; jku, jwk, x5u and x5c are never read.

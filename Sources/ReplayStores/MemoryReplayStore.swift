@@ -2,7 +2,8 @@ internal import Networking
 
 /// Remembers what was used in this process's own memory: for one replica.
 ///
-/// It knows nothing of the time before it was made. Bounded: when it is full it says so, and nothing is accepted until
+/// It knows nothing of the time before it was made: nonces issued before are refused, tokens are not, or every start
+/// would log people out. Bounded: when it is full it says so, and nothing is accepted until
 /// entries expire. The one lock is held for a look-up and an insertion, and only by requests that ask.
 package final class MemoryReplayStore: Sendable {
     /// The width of a bucket of entries that are forgotten together, in milliseconds: 8 s, so that a day's nonces lie in
@@ -21,7 +22,7 @@ package final class MemoryReplayStore: Sendable {
 
     /// Most entries.
     package let capacity: Int
-    /// What came to be from this moment on is known, in milliseconds since 1970.
+    /// Nonces issued from this moment on are known, in milliseconds since 1970.
     package let vouchesSince: UInt64
     private let state = Locked(State())
 
@@ -39,7 +40,8 @@ package final class MemoryReplayStore: Sendable {
         state.withLock { state in
             forget(&state, before: now)
             let entries = question.entries
-            let answers = entries.map { answer($0, state) }
+            let areKnown = question.areBorn(nonceSince: vouchesSince, tokenSince: 0)
+            let answers = zip(entries, areKnown).map { answer($0, isKnown: $1, state) }
             let verdict = question.verdict(of: answers)
             guard verdict == .accepted else { return verdict }
             guard state.known.count + entries.count <= capacity else { return .unavailable }
@@ -48,10 +50,10 @@ package final class MemoryReplayStore: Sendable {
         }
     }
 
-    private func answer(_ entry: ReplayEntry, _ state: State) -> ReplayAnswer {
+    private func answer(_ entry: ReplayEntry, isKnown: Bool, _ state: State) -> ReplayAnswer {
         if state.known.contains(entry.key) { return .seen }
         // The clock may have been set back over what was forgotten meanwhile.
-        if entry.bornAt < vouchesSince || entry.keepUntil <= state.forgottenUntil { return .beyondMemory }
+        if !isKnown || entry.keepUntil <= state.forgottenUntil { return .beyondMemory }
         return .first
     }
 

@@ -5,6 +5,8 @@ struct RedisGreeting {
     let life: RedisLife
     /// What came to be from this moment on, by this machine's clock, is known.
     let vouchesSince: UInt64
+    /// The same for tokens: from the beginning of time, unless something is known to have been lost.
+    let vouchesForTokensSince: UInt64
 
     /// - Parameters:
     ///   - lastIdentity: the run this process knew last.
@@ -30,6 +32,7 @@ struct RedisGreeting {
         // margin, it grows.
         let ahead = ourNow > now ? ourNow - now : 0
         vouchesSince = life.since &+ max(ahead, ReplayLimits.clockMargin)
+        vouchesForTokensSince = life.isAfterLoss ? vouchesSince : 0
     }
 
     private struct Talk {
@@ -58,7 +61,8 @@ struct RedisGreeting {
         /// The server's clock, in milliseconds since 1970.
         func time() throws(RedisFailure) -> UInt64 {
             guard case .array(let parts) = try ask(["TIME"]), parts.count == 2,
-                let seconds = RedisLife.moment(parts[0]), let micros = RedisLife.moment(parts[1]),
+                let seconds = parts[0].text.flatMap({ RedisLife.moment($0[...]) }),
+                let micros = parts[1].text.flatMap({ RedisLife.moment($0[...]) }),
                 seconds < 1 << 40, micros < 1_000_000
             else { throw .malformedAnswer }
             return seconds * 1_000 + micros / 1_000
@@ -66,22 +70,36 @@ struct RedisGreeting {
 
         func life(_ facts: RedisServerFacts, now: UInt64, lastIdentity: String?) throws(RedisFailure) -> RedisLife {
             let key = RedisLife.key(of: facts.identity)
-            let inherited = RedisLife.moment(try ask(["GET", RedisLife.dataKey]))
-            if let written = RedisLife.moment(try ask(["GET", key])) {
-                return RedisLife(identity: facts.identity, written: written, inherited: inherited)
+            let inherited = try beginning(RedisLife.dataKey)
+            let knowsLastRun = try knows(lastIdentity)
+            let mine: RedisLife.Beginning
+            if let written = try beginning(key) {
+                // Who wrote it may have known of no run before; this replica does, and what it knew is not there.
+                guard !knowsLastRun, !written.isAfterLoss else {
+                    return RedisLife(identity: facts.identity, written: written, inherited: inherited)
+                }
+                mine = RedisLife.Beginning(moment: now, isAfterLoss: true)
+            } else {
+                mine = RedisLife.beginning(
+                    facts,
+                    writesThrough: try writesThrough(facts),
+                    now: now,
+                    inherited: inherited,
+                    lastIdentity: lastIdentity,
+                    knowsLastRun: knowsLastRun
+                )
+                // Of replicas that see the new run at once, one writes, and all read what it wrote.
+                _ = try ask(["SET", key, mine.text, "NX"])
             }
-            let since = RedisLife.beginning(
-                facts,
-                writesThrough: try writesThrough(facts),
-                now: now,
-                inherited: inherited,
-                knowsLastRun: try knows(lastIdentity)
-            )
-            // Of replicas that see the new run at once, one writes, and all read what it wrote.
-            _ = try ask(["SET", key, String(since), "NX"])
-            guard let agreed = RedisLife.moment(try ask(["GET", key])) else { throw .memoryLost }
-            _ = try ask(["SET", RedisLife.dataKey, String(agreed)])
+            // That something was lost must reach the others, whoever wrote first: they look at this key with every batch.
+            if mine.isAfterLoss, try beginning(key)?.isAfterLoss != true { _ = try ask(["SET", key, mine.text]) }
+            guard let agreed = try beginning(key) else { throw .memoryLost }
+            _ = try ask(["SET", RedisLife.dataKey, agreed.text])
             return RedisLife(identity: facts.identity, written: agreed, inherited: inherited)
+        }
+
+        private func beginning(_ key: String) throws(RedisFailure) -> RedisLife.Beginning? {
+            RedisLife.Beginning(try ask(["GET", key]))
         }
 
         /// Whether the server waits for its disk before it answers. One that does not say is taken for one that does not.
@@ -94,7 +112,7 @@ struct RedisGreeting {
 
         private func knows(_ identity: String?) throws(RedisFailure) -> Bool {
             guard let identity else { return true }
-            return RedisLife.moment(try ask(["GET", RedisLife.key(of: identity)])) != nil
+            return try beginning(RedisLife.key(of: identity)) != nil
         }
     }
 }

@@ -15,6 +15,7 @@ final class RedisSession {
     let life: RedisLife
     /// What came to be from this moment on, by this machine's clock, is known.
     let vouchesSince: UInt64
+    private let vouchesForTokensSince: UInt64
     let openedAt: MonotonicInstant
     private let channel: RedisChannel
     private let limits: ReplayLimits
@@ -31,6 +32,7 @@ final class RedisSession {
         self.limits = limits
         life = greeting.life
         vouchesSince = greeting.vouchesSince
+        vouchesForTokensSince = greeting.vouchesForTokensSince
         openedAt = now
     }
 
@@ -50,11 +52,9 @@ final class RedisSession {
                 continue
             }
             let entries = question.question.entries
-            guard entries.allSatisfy({ $0.bornAt >= vouchesSince }) else {
-                question.answer(
-                    entries.map { $0.bornAt < vouchesSince ? .beyondMemory : .first },
-                    now: now
-                )
+            let areKnown = question.question.areBorn(nonceSince: vouchesSince, tokenSince: vouchesForTokensSince)
+            guard !areKnown.contains(false) else {
+                question.answer(areKnown.map { $0 ? .first : .beyondMemory }, now: now)
                 continue
             }
             for entry in entries { try channel.command(Self.words(entry, unixMilliseconds)) }
@@ -95,7 +95,7 @@ final class RedisSession {
 
     private func finishBatch(_ reply: RedisReply, now: MonotonicInstant) throws(RedisFailure) {
         if case .error(let code) = reply { throw RedisFailure(code: code) }
-        guard RedisLife.moment(reply) == life.written else { throw .memoryLost }
+        guard RedisLife.Beginning(reply) == life.written else { throw .memoryLost }
         let batch = batches.removeFirst()
         hasAnswered = true
         for (question, answers) in zip(batch.questions, batch.answers) { question.answer(answers, now: now) }

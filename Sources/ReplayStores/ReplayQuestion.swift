@@ -77,6 +77,11 @@ package struct ReplayQuestion: Equatable, Sendable {
 
     var entries: [ReplayEntry] { [nonce, token].compactMap { $0 } }
 
+    /// For each entry, in their order, whether it came to be at these moments or later.
+    func areBorn(nonceSince: UInt64, tokenSince: UInt64) -> [Bool] {
+        [nonce.map { $0.bornAt >= nonceSince }, token.map { $0.bornAt >= tokenSince }].compactMap { $0 }
+    }
+
     /// The answer for the whole, from those about each entry, in their order.
     func verdict(of answers: [ReplayAnswer]) -> ReplayVerdict {
         guard answers.count == entries.count else { return .unavailable }

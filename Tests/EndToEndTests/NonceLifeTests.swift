@@ -77,11 +77,18 @@ struct NonceLifeTests {
         return outcomes
     }
 
+    /// A slow machine sheds some of the burst; who was shed was not told yes.
+    private static func expectOneWinner(_ replicas: Replicas, _ nonce: String) throws {
+        let outcomes = try race(replicas, replicas.use(nonce))
+        #expect(outcomes[""] == 1)
+        #expect(outcomes["nonce_used", default: 0] + outcomes["overloaded", default: 0] == 199, "\(outcomes)")
+    }
+
     @Test("One replica: of two hundred attempts at once with one nonce exactly one is accepted")
     func oneReplica() throws {
         let replicas = try Replicas(1)
         for _ in 0..<5 {
-            #expect(try Self.race(replicas, replicas.use(replicas.nonce())) == ["": 1, "nonce_used": 199])
+            try Self.expectOneWinner(replicas, replicas.nonce())
         }
     }
 
@@ -93,8 +100,7 @@ struct NonceLifeTests {
         let redis = try RedisServer()
         let replicas = try Replicas(2, environment: ["LIMITED_LOGIN_REPLAY_STORE": "redis://127.0.0.1:\(redis.port)"])
         for round in 0..<5 {
-            let request = try replicas.use(replicas.nonce(round % 2))
-            #expect(try Self.race(replicas, request) == ["": 1, "nonce_used": 199])
+            try Self.expectOneWinner(replicas, replicas.nonce(round % 2))
         }
         #expect(
             try replicas.services[0].get("/readyz?verbose").text.contains(

@@ -84,6 +84,29 @@ struct RedisReplayStoreTests {
         #expect(store.use(1, bornAt: later) == .accepted)
     }
 
+    @Test("Tokens from before a first start are accepted once, those from before a loss not at all")
+    func tokens() throws {
+        let server = try RedisServer()
+        let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)")
+        #expect(store.waitUntilUp())
+        let born = WallClock.unixMilliseconds() - 60_000
+        #expect(store.useToken(1, bornAt: born) == .accepted)
+        #expect(store.useToken(1, bornAt: born) == .tokenReplayed)
+        server.kill()
+        #expect(store.wait { !$0.store.isUp })
+        try server.start()
+        // One that knew no server before may come first: it learns of the loss from the other.
+        let fresh = try StoreUnderTest("redis://127.0.0.1:\(server.port)")
+        #expect(store.waitUntilUp())
+        #expect(store.useToken(1, bornAt: born) == .tokenBeyondMemory)
+        #expect(fresh.waitUntilUp())
+        #expect(fresh.wait { $0.useToken(2, bornAt: born) == .tokenBeyondMemory })
+        #expect(fresh.useToken(1, bornAt: born) == .tokenBeyondMemory)
+        let later = try #require(store.store.vouchesSince)
+        #expect(store.useToken(3, bornAt: later + 5_000) == .accepted)
+        #expect(fresh.useToken(3, bornAt: later + 5_000) == .tokenReplayed)
+    }
+
     @Test("A server that has every write on disk before it answers lost nothing: what was unused stays good")
     func durable() throws {
         let server = try RedisServer(["--appendonly", "yes", "--appendfsync", "always"])

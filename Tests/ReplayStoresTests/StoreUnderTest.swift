@@ -70,6 +70,11 @@ final class StoreUnderTest: Sendable {
         ask(Self.question(number, bornAt: bornAt)).verdict
     }
 
+    /// The same of a token.
+    func useToken(_ number: UInt64, bornAt: UInt64) -> ReplayVerdict {
+        ask(ReplayQuestion(nonce: nil, token: Self.question(number, bornAt: bornAt).nonce)).verdict
+    }
+
     /// A nonce born late enough for any memory that begins during a test.
     static func question(_ number: UInt64, bornAt: UInt64? = nil) -> ReplayQuestion {
         let now = WallClock.unixMilliseconds()

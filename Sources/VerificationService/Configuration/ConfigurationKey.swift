@@ -169,7 +169,7 @@ extension ConfigurationKey {
         case .issuers: "The issuers accepted in the claim iss, compared exactly."
         case .jwksURLs: "Where the issuer's JWK Set is fetched, in order; https, or http on a loopback address."
         case .jwksFile: "A file that seeds the key cache at start and is rewritten after each good fetch."
-        case .caFile: "Certificates (PEM) to trust for the fetch instead of the system's."
+        case .caFile: "Certificates (PEM) to trust instead of the system's, for the fetch and a rediss:// store."
         case .jwksTTLSeconds: "How long keys stay fresh when the answer names no max-age."
         case .jwksMinimumTTLSeconds: "The least time to live, whatever the answer's max-age says."
         case .jwksMaximumTTLSeconds: "The greatest time to live, whatever the answer's max-age says."

@@ -5,6 +5,12 @@ internal import Networking
 internal import OpenSSL
 internal import VerificationService
 
+/// What can be measured by itself.
+enum Stage: String, CaseIterable {
+    case nothing, httpParse = "http-parse", body, base64url, header, sha256, rsa, payload, signature, judge, answer
+    case encode, request
+}
+
 /// Each stage with the memory it reuses, as a worker does.
 final class StageRunner {
     private let inputs: Inputs
@@ -29,29 +35,29 @@ final class StageRunner {
         response.body = buffer
     }
 
-    func run(_ stage: String, _ index: Int) throws {
+    func run(_ stage: Stage, _ index: Int) throws {
         switch stage {
-        case "http-parse": try parse(index)
-        case "body":
+        case .httpParse: try parse(index)
+        case .body:
             let body = inputs.bodies[index]
             try reader.read(body.span)
-        case "base64url": try decode(index)
-        case "header": try readHeader(index)
-        case "sha256": try digest(index)
-        case "rsa":
+        case .base64url: try decode(index)
+        case .header: try readHeader(index)
+        case .sha256: try digest(index)
+        case .rsa:
             let signature = inputs.signatures[index]
             guard prepared.key.isValidSignature(signature.span, of: prepared.digests[index]) else {
                 throw Failure("rsa")
             }
-        case "payload": try document.parse(inputs.payloads[index])
-        case "signature":
+        case .payload: try document.parse(inputs.payloads[index])
+        case .signature:
             let token = inputs.tokens[index]
             try prepared.verifier.verifySignature(token.span, keys: prepared.keys, workspace: workspace)
-        case "judge": try judge(index)
-        case "answer": writeAnswer()
-        case "encode": encode()
-        case "request": try service.answer(inputs.requests[index])
-        default: break
+        case .judge: try judge(index)
+        case .answer: writeAnswer()
+        case .encode: encode()
+        case .request: try service.answer(inputs.requests[index])
+        case .nothing: break
         }
     }
 

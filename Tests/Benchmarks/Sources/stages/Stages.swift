@@ -13,15 +13,11 @@ internal import VerificationService
 /// to start and to read the files.
 @main
 struct Stages {
-    static let names = [
-        "nothing", "http-parse", "body", "base64url", "header", "sha256", "rsa", "payload", "signature", "judge",
-        "answer", "encode", "request",
-    ]
-
     static func main() throws {
         let arguments = CommandLine.arguments
-        guard arguments.count == 6, let count = Int(arguments[2]), names.contains(arguments[1]) else {
-            print(names.joined(separator: " "))
+        guard arguments.count == 6, let count = Int(arguments[2]), let stage = Stage(rawValue: arguments[1])
+        else {
+            print(Stage.allCases.map(\.rawValue).joined(separator: " "))
             return
         }
         let inputs = try Inputs(arguments[3], atMost: 500)
@@ -31,7 +27,7 @@ struct Stages {
         let prepared = try Prepared(inputs, keySet: set, appID: arguments[5])
         let stages = StageRunner(prepared, inputs: inputs, service: service)
         let start = MonotonicClock.now()
-        for index in 0..<count { try stages.run(arguments[1], index % inputs.requests.count) }
+        for index in 0..<count { try stages.run(stage, index % inputs.requests.count) }
         let nanoseconds = MonotonicClock.now().nanoseconds(since: start)
         print(Double(nanoseconds) / Double(max(count, 1)))
     }

@@ -1,0 +1,81 @@
+import JOSE
+import LimitedLogin
+import StandInIssuer
+import TestSupport
+import Testing
+
+@Suite("A workspace that is used again")
+struct WorkspaceTests {
+    /// What a verdict told, and what it left in the workspace.
+    private struct Outcome: Equatable {
+        var rejection: TokenRejection?
+        var subject = ""
+        var header: [UInt8] = []
+        var keyID: [UInt8] = []
+    }
+
+    private func judge(_ token: String, in workspace: VerificationWorkspace) -> Outcome {
+        let (bytes, nonce, appID) = (Array(token.utf8), Array(Login.nonce.utf8), [UInt8]())
+        var outcome = Outcome()
+        do throws(TokenRejection) {
+            let claims = try Login.sharedVerifier.judge(
+                bytes.span,
+                binding: .nonce,
+                value: nonce.span,
+                appID: appID.span,
+                keys: VerificationKeys(StandInKeys.set),
+                now: Login.sharedNow,
+                workspace: workspace
+            )
+            outcome.subject = JSONText.value(workspace.payload.span, claims.subject)
+            outcome.header = workspace.header
+            outcome.header += workspace.header[claims.keyID]
+        } catch {
+            outcome.rejection = error
+        }
+        outcome.keyID = workspace.keyID
+        return outcome
+    }
+
+    /// Tokens whose headers differ in what is checked, or in a byte only, or not at all.
+    private func tokens() throws -> [String] {
+        let (current, previous) = (StandInKeys.current.keyID, StandInKeys.previous.keyID)
+        var members = [
+            #"{"alg":"RS256","kid":"\#(current)","typ":"JWT"}"#, #"{"alg":"RS256","kid":"\#(current)","typ":"JOS"}"#,
+            #"{"alg":"RS256","typ":"JWT","kid":"\#(current)"}"#, #"{"alg":"HS256","kid":"\#(current)","typ":"JWT"}"#,
+            #"{"alg":"none","kid":"\#(current)","typ":"JWT"}"#, #"{"alg":"RS256","kid":"\#(previous)","typ":"JWT"}"#,
+            #"{"alg":"RS256","kid":"\#(current)x","typ":"JWT"}"#, #"{"alg":"RS256","typ":"JWT"}"#,
+            #"{"alg":"RS256","kid":"\#(current)","crit":["b64"]}"#, #"{"alg":"RS256","kid":"\#(current)","cty":"JWT"}"#,
+            #"{"alg":"RS256","kid":"\#(current)","enc":"A128GCM"}"#, #"{"kid":"\#(current)","typ":"JWT"}"#,
+            #"{"\u0061lg":"RS256","kid":"\#(current)"}"#, #"{"alg":"RS256","kid":"","typ":"JWT"}"#,
+            #"{"alg":"RS256","alg":"RS256","kid":"\#(current)"}"#, #"["alg","RS256"]"#, "{}",
+        ]
+        let filling = String(repeating: "x", count: 500)
+        members.append(#"{"alg":"RS256","kid":"\#(current)","x":"\#(filling)"}"#)
+        members.append(#"{"alg":"none","kid":"\#(current)","x":"\#(filling)!"}"#)
+        var tokens = try members.map { try Login.token(header: $0) }
+        let good = tokens[0]
+        // The same header before another payload and a signature that is none of it.
+        tokens.append(try StandInKeys.stranger.mint(header: Array(members[0].utf8), payload: Login.claims.payload))
+        tokens.append(try Login.token("exp", "1"))
+        tokens.append(String(good.dropLast(4)))
+        tokens.append("=" + good)
+        tokens.append(good.replacing(".", with: "..", maxReplacements: 1))
+        tokens.append("")
+        return tokens
+    }
+
+    @Test("A token is judged as by a fresh one, whatever was judged before")
+    func independence() throws {
+        let tokens = try tokens()
+        let fresh = tokens.map { judge($0, in: VerificationWorkspace()) }
+        #expect(fresh.filter { $0.rejection == nil }.count == 4)
+        let workspace = VerificationWorkspace()
+        for first in tokens.indices {
+            for second in tokens.indices {
+                #expect(judge(tokens[first], in: workspace) == fresh[first], "\(first) before \(second)")
+                #expect(judge(tokens[second], in: workspace) == fresh[second], "\(second) after \(first)")
+            }
+        }
+    }
+}

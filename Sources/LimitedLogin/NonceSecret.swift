@@ -20,34 +20,16 @@ public struct NonceSecret: Sendable, Equatable, CustomStringConvertible {
         self.bytes = bytes
     }
 
-    /// Takes a secret written as 64 to 256 hexadecimal digits, as `openssl rand -hex 32` prints it.
-    public init(hexadecimal text: String) throws(NonceSecretError) {
-        var bytes: [UInt8] = []
-        var high: UInt8?
-        for byte in text.utf8 {
-            guard let digit = Self.digit(byte) else { throw .notHexadecimal }
-            if let first = high {
-                bytes.append(first << 4 | digit)
-                high = nil
-            } else {
-                high = digit
-            }
-        }
-        guard high == nil else { throw .notHexadecimal }
+    /// Takes a secret as it is written: 32 to 128 visible ASCII characters, without white space, whose bytes are the
+    /// secret. What `openssl rand -hex 32`, `openssl rand -base64 32` and password generators print will do.
+    public init(text: String) throws(NonceSecretError) {
+        let bytes = Array(text.utf8)
+        guard bytes.allSatisfy({ (0x21...0x7E).contains($0) }) else { throw .notVisible }
         try self.init(bytes: bytes)
     }
 
     /// Never the secret itself.
     public var description: String { "a secret of \(bytes.count) bytes" }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
-    }
 }
 
 /// Why bytes are no secret; the description never quotes them.
@@ -58,16 +40,16 @@ public enum NonceSecretError: Error, Equatable, Sendable, CustomStringConvertibl
     case tooLong
     /// The same few bytes again and again.
     case notRandom
-    /// Not an even number of hexadecimal digits and nothing else.
-    case notHexadecimal
+    /// Text with a character that is not visible ASCII.
+    case notVisible
 
     /// One clause on what is wrong and how to do right.
     public var description: String {
         switch self {
-        case .tooShort: "the secret has fewer than 32 bytes (64 hexadecimal digits)"
-        case .tooLong: "the secret has more than 128 bytes (256 hexadecimal digits)"
+        case .tooShort: "the secret has fewer than 32 bytes"
+        case .tooLong: "the secret has more than 128 bytes"
         case .notRandom: "the secret is the same few bytes again and again; take it from a random generator"
-        case .notHexadecimal: "the secret must be hexadecimal digits and nothing else, an even number of them"
+        case .notVisible: "the secret must be visible ASCII characters without white space"
         }
     }
 }

@@ -151,20 +151,21 @@ struct IssuedNonceTests {
     @Test(
         "What is no secret is refused, and no message quotes it",
         arguments: [
-            ("", NonceSecretError.tooShort), ("00", .tooShort), (String(repeating: "0f", count: 31), .tooShort),
+            ("", NonceSecretError.tooShort), ("00", .tooShort), ("0123456789abcdef0123456789abcde", .tooShort),
             (String(repeating: "01020304", count: 8), .notRandom), (String(repeating: "0", count: 64), .notRandom),
-            (String(repeating: "0123456789abcdef", count: 17), .tooLong), ("0123456789abcde", .notHexadecimal),
-            (" 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", .notHexadecimal),
-            ("zz23456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", .notHexadecimal),
+            (String(repeating: "0123456789abcdef", count: 8) + "0", .tooLong), (" 0123456789abcde", .notVisible),
+            (" 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", .notVisible),
+            ("0123456789abcdef0123456789abcdef0123456789abcdef\t", .notVisible),
+            ("é123456789abcdef0123456789abcdef0123456789abcdef", .notVisible),
         ]
     )
     func secrets(text: String, error: NonceSecretError) {
-        #expect(throws: error) { try NonceSecret(hexadecimal: text) }
+        #expect(throws: error) { try NonceSecret(text: text) }
     }
 
     @Test("A secret does not show itself")
     func silentSecret() throws {
-        let secret = try NonceSecret(hexadecimal: String(repeating: "0123456789abcdef", count: 4))
+        let secret = try NonceSecret(text: "0123456789abcdef0123456789abcdef")
         #expect("\(secret)" == "a secret of 32 bytes")
         #expect(String(reflecting: secret) == "a secret of 32 bytes")
     }

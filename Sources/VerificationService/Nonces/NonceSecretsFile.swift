@@ -1,7 +1,7 @@
 package import LimitedLogin
 
-/// The file with the secrets of issued nonces: one or two lines of hexadecimal digits, the first of which issues; both
-/// recognise. Empty lines and lines that begin with `#` are comments.
+/// The file with the secrets of issued nonces: one or two lines of 32 to 128 visible ASCII characters, the first of which
+/// issues; both recognise. Empty lines and lines that begin with `#` are comments.
 package enum NonceSecretsFile {
     /// Greatest size of the file, in bytes: two secrets and some comment.
     static let byteLimit = 16_384
@@ -30,7 +30,7 @@ package enum NonceSecretsFile {
             }
             let secret: NonceSecret
             do throws(NonceSecretError) {
-                secret = try NonceSecret(hexadecimal: String(decoding: line, as: UTF8.self))
+                secret = try NonceSecret(text: String(decoding: line, as: UTF8.self))
             } catch {
                 throw ConfigurationError(place: linePlace, reason: error.description)
             }

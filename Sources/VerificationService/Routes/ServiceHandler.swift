@@ -270,6 +270,9 @@ package final class ServiceHandler: HTTPRequestHandler {
         workerSettings.refresh()
         let clients = workerSettings.settings.clients
         guard clients != nil || isNeeded else { return }
+        if !isNeeded, workerSettings.settings.callersMayBeUnknown, !CallerCredentials.arePresent(head, bytes: bytes) {
+            return
+        }
         let credentials = CallerCredentials(head, bytes: bytes)
         if let credentials, let clients, let client = clients.client(presenting: credentials, in: bytes) {
             core.metrics.countRequest(client: clients.names[client])

@@ -18,7 +18,7 @@ func fuzzNonce(_ input: [UInt8]) {
     // The input as an app.
     let other = fixture.issuer.recognize(fixture.nonce.span, appID: input.span)
     require((other != nil) == (input == fixture.app), "a nonce is one app's")
-    let known = try? NonceSecret(hexadecimal: String(decoding: input, as: UTF8.self))
+    let known = try? NonceSecret(text: String(decoding: input, as: UTF8.self))
     if let known { require("\(known)".utf8.count < 30, "a secret does not show itself") }
     require(OpenSSLError.isQueueEmpty, "the error queue is empty")
 }

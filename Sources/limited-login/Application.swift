@@ -22,8 +22,12 @@ struct Application {
 
     /// Builds the service from its configuration; nothing is bound and nothing is fetched yet.
     ///
-    /// - Parameter nonces: issues nonces in place of the configured secret.
-    init(_ configuration: ServiceConfiguration, logger: Logger, nonces: NonceIssuer? = nil) throws(StartError) {
+    /// - Parameter nonces: in a demonstration, issues nonces in place of a configured secret; callers may then be unknown.
+    init(
+        _ configuration: ServiceConfiguration,
+        logger: Logger,
+        demonstratingWith nonces: NonceIssuer? = nil
+    ) throws(StartError) {
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
         self.configuration = configuration
         let keyEvents = KeyEvents(logger: logger, factory: registry)
@@ -37,7 +41,7 @@ struct Application {
         let storeEvents = ReplayStoreEvents(logger: logger, factory: registry)
         replayStore = try ReplayStoreFactory.make(configuration) { event in storeEvents.record(event) }
         let core = ServiceCore(
-            settings: try Self.settings(configuration, nonces: nonces),
+            settings: try Self.settings(configuration, demonstratingWith: nonces),
             cache: cache,
             replayStore: replayStore,
             metrics: metrics,
@@ -83,7 +87,7 @@ struct Application {
     /// What a reload can change: the policy, the clients and the nonces.
     static func settings(
         _ configuration: ServiceConfiguration,
-        nonces: NonceIssuer? = nil
+        demonstratingWith nonces: NonceIssuer? = nil
     ) throws(StartError) -> RuntimeSettings {
         var clients: ClientKeys?
         if let file = configuration.clientKeysFile {
@@ -109,6 +113,7 @@ struct Application {
                 nonces: issuer
             ),
             clients: clients,
+            callersMayBeUnknown: nonces != nil,
             gatewayIsEnabled: configuration.gatewayIsEnabled,
             nonceLifetimeSeconds: configuration.nonceTTLSeconds,
             rejectsReplays: configuration.replaysAreRejected,

@@ -11,8 +11,8 @@ struct Demo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Runs a stand-in issuer and the service in one process and prints ready-made curl lines.",
         discussion: """
-            It needs no network and no Facebook app; the stand-in plays Graph too. Callers have the key 'demo', which is no \
-            secret. Stop it with Control-C.
+            It needs no network and no Facebook app; the stand-in plays Graph too. Permissions need a caller with the key \
+            'demo', which is no secret. Stop it with Control-C.
             """
     )
 
@@ -54,7 +54,7 @@ struct Demo: AsyncParsableCommand {
             let application = try Application(
                 configuration,
                 logger: LoggingSetup.bootstrap(configuration).logger,
-                nonces: NonceIssuer(secret: secret)
+                demonstratingWith: NonceIssuer(secret: secret)
             )
             files.remove()
             let service = ServerService(application: application) {
@@ -90,7 +90,6 @@ struct Demo: AsyncParsableCommand {
 
     private static func print(_ demonstration: Demonstration, _ application: Application, _ issuer: StandInIssuer) {
         let service = application.server.localAddresses.first.map(\.description) ?? "?"
-        let key = DemonstrationFiles.clientKey
         let issuerBase = issuer.address.map { "http://\($0)" } ?? "?"
         var lines = [
             "limited-login demo: service on http://\(service), stand-in issuer on \(issuerBase)",
@@ -102,16 +101,16 @@ struct Demo: AsyncParsableCommand {
             lines.append("# \(request.title) -> \(request.outcome)")
             lines.append(
                 "curl -sS -w '\\n%{http_code}\\n' -H 'Content-Type: application/json' "
-                    + "-H 'X-Api-Key: \(key)' http://\(service)/verify -d '\(request.body)'"
+                    + "http://\(service)/verify -d '\(request.body)'"
             )
         }
         lines += [
             "",
             "# a nonce of the service, a login with it, and its token judged twice: accepted, then 401 nonce_used",
-            "nonce=$(curl -sS -X POST -H 'X-Api-Key: \(key)' http://\(service)/nonces | cut -d'\"' -f4)",
+            "nonce=$(curl -sS -X POST http://\(service)/nonces | cut -d'\"' -f4)",
             "token=$(curl -sS \(issuerBase)/tokens -d \"{\\\"nonce\\\":\\\"$nonce\\\"}\" | cut -d'\"' -f4)",
             "for time in first second; do curl -sS -w '\\n%{http_code}\\n' -H 'Content-Type: application/json' "
-                + "-H 'X-Api-Key: \(key)' http://\(service)/verify -d \"{\\\"id_token\\\":\\\"$token\\\",\\\"issued_nonce\\\":true}\"; done",
+                + "http://\(service)/verify -d \"{\\\"id_token\\\":\\\"$token\\\",\\\"issued_nonce\\\":true}\"; done",
             "",
             "# mint a token of your own, rotate the issuer's keys, look at the keys",
             "curl -sS -X POST \(issuerBase)/tokens -d '{\"nonce\":\"abc\",\"email\":\"a@example.com\"}'",

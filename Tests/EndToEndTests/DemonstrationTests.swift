@@ -55,6 +55,24 @@ struct DemonstrationTests {
         #expect(answers[2].contains("\"code\":\"nonce_used\"") && answers[3] == "401")
     }
 
+    @Test(
+        "Anybody may have a token judged in a demonstration; a wrong key is refused, and permissions need the right one",
+        arguments: [
+            ("/verify", "", 415), ("/verify", "-H 'X-Api-Key: other'", 401), ("/verify", "-H 'X-Api-Key: demo'", 415),
+            ("/verify", "-H 'Authorization: Basic eDp5'", 401), ("/nonces", "", 200),
+            ("/nonces", "-H 'X-Api-Key: other'", 401), ("/introspect", "", 401), ("/uninstall", "", 401),
+        ]
+    )
+    func callers(path: String, key: String, status: Int) throws {
+        let demo = try Self.demo()
+        defer { demo.kill() }
+        let line = try #require(demo.outputText.split(separator: "\n").first)
+        let service = try #require(line.split(separator: " ").first { $0.hasPrefix("http://") }).dropLast()
+        let command = "curl -sS -o /dev/null -w '%{http_code}' -X POST \(key) \(service)\(path)"
+        let run = try FinishedRun(["-c", command], program: "/bin/sh")
+        #expect(run.output == "\(status)", "\(run.errors)")
+    }
+
     @Test("The other lines of the demonstration work too")
     func otherLines() throws {
         let demo = try Self.demo()

@@ -40,6 +40,7 @@ let package = Package(
             linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]
         ),
         .target(name: "KeySets", dependencies: ["JOSE", "OpenSSL", "Networking"], swiftSettings: fuzzed),
+        .target(name: "Graph", dependencies: ["JOSE", "OpenSSL", "Networking"], swiftSettings: fuzzed),
         .target(
             name: "StandInIssuer",
             dependencies: ["JOSE", "OpenSSL", "HTTP1", "Networking"],
@@ -48,7 +49,7 @@ let package = Package(
         .target(
             name: "VerificationService",
             dependencies: [
-                "LimitedLogin", "KeySets", "ReplayStores", "HTTP1", "Networking", "JOSE", "OpenSSL",
+                "LimitedLogin", "KeySets", "Graph", "ReplayStores", "HTTP1", "Networking", "JOSE", "OpenSSL",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),

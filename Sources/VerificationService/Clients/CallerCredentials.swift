@@ -29,6 +29,11 @@ enum CallerCredentials {
         }
     }
 
+    /// Whether a head has any field that credentials come in.
+    static func arePresent(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool {
+        head.count(of: "authorization", in: bytes) + head.count(of: "x-api-key", in: bytes) > 0
+    }
+
     /// The place of the token in an `Authorization: Bearer` value; nil for another scheme, or an empty token.
     static func bearer(_ value: Range<Int>, _ bytes: Span<UInt8>) -> Range<Int>? {
         rest(of: value, after: "bearer ", bytes)

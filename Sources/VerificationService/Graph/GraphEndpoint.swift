@@ -14,10 +14,10 @@ final class GraphEndpoint {
     private static let grace = Duration.milliseconds(250)
 
     private let workers: GraphWorkers?
-    private let judge: UnboundJudge
+    private let judge: TokenJudge
     private let jobs = BackgroundJobs<GraphCall, GraphOutcome>(capacity: GraphEndpoint.waitingLimit)
 
-    init(workers: GraphWorkers?, judge: UnboundJudge) {
+    init(workers: GraphWorkers?, judge: TokenJudge) {
         self.workers = workers
         self.judge = judge
     }
@@ -107,7 +107,7 @@ final class GraphEndpoint {
         let request = try UninstallRequest(body)
         let verdict = try judge.judge(
             request.token.span,
-            UnboundJudge.Question(appID: request.appID),
+            TokenJudge.Question(appID: request.appID),
             verifier: settings.unboundVerifier,
             visit: visit,
             context: context
@@ -115,7 +115,7 @@ final class GraphEndpoint {
         switch verdict {
         case .wait(let moment): return .wait(moment)
         case .verified(let claims):
-            let audience = Self.text(judge.payload[claims.audience])
+            let audience = Self.text(judge.workspace.payload[claims.audience])
             return .call(.uninstall(idToken: String(decoding: request.token, as: UTF8.self), appID: audience))
         }
     }

@@ -8,9 +8,9 @@ internal import Networking
 /// turn any other into a failure of their own. What the token says goes back as `X-Auth-` fields; fields of those names
 /// that came with the request are not looked at.
 final class AuthEndpoint {
-    private let judge: UnboundJudge
+    private let judge: TokenJudge
 
-    init(judge: UnboundJudge) { self.judge = judge }
+    init(judge: TokenJudge) { self.judge = judge }
 
     /// Answers one request, or says until when it must wait for keys.
     func answer(
@@ -23,11 +23,11 @@ final class AuthEndpoint {
     ) throws(Problem) -> MonotonicInstant? {
         let token = try Self.bearerToken(head, bytes)
         let demand = try AuthDemand(head, bytes)
-        let outcome: UnboundJudge.Outcome
+        let outcome: TokenJudge.Outcome
         do throws(Problem) {
             outcome = try judge.judge(
                 bytes.extracting(token),
-                UnboundJudge.Question(appID: demand.appID),
+                TokenJudge.Question(appID: demand.appID),
                 verifier: verifier,
                 visit: visit,
                 context: context
@@ -60,7 +60,7 @@ final class AuthEndpoint {
     }
 
     private func export(_ claims: VerifiedClaims, _ response: inout HTTPResponse) throws(Problem) {
-        let payload = judge.payload
+        let payload = judge.workspace.payload
         // A subject that cannot stand in a field as it is would be another subject at the far end.
         guard let subject = AuthFieldValue.of(claims.subject, in: payload.span) else {
             throw Problem(.rejectedToken(.malformedClaim), "The claim sub does not fit a header field.", claim: "sub")

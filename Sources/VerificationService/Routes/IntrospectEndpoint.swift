@@ -9,11 +9,11 @@ final class IntrospectEndpoint {
     /// Greatest body, in bytes: the greatest token with every byte escaped would be 24 KiB, but none needs an escape.
     static let bodyLimit = 16_384
 
-    private let judge: UnboundJudge
+    private let judge: TokenJudge
     /// Why the token of the last answer is not active; nil where it is.
     private(set) var refusal: ProblemCode?
 
-    init(judge: UnboundJudge) { self.judge = judge }
+    init(judge: TokenJudge) { self.judge = judge }
 
     /// Section 2.1: the parameters come as a form.
     static func requireForm(
@@ -61,7 +61,7 @@ final class IntrospectEndpoint {
         refusal = refused
         response.addField("Content-Type: application/json")
         response.addField("Cache-Control: no-store")
-        IntrospectAnswer.write(claims, payload: judge.payload, to: &response.body)
+        IntrospectAnswer.write(claims, payload: judge.workspace.payload, to: &response.body)
         return nil
     }
 }

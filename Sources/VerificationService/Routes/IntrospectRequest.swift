@@ -6,7 +6,7 @@ struct IntrospectRequest {
     /// The token as it came; perhaps empty, which is not active.
     let token: [UInt8]
     /// What it is judged by.
-    let question: UnboundJudge.Question
+    let question: TokenJudge.Question
 
     init(_ body: Span<UInt8>) throws(Problem) {
         guard let form = FormParameters(body, 0..<body.count) else {
@@ -21,7 +21,7 @@ struct IntrospectRequest {
             throw Problem(.invalidRequest, "The form has no parameter token.")
         }
         self.token = token
-        var question = UnboundJudge.Question()
+        var question = TokenJudge.Question()
         let bindings: [(StaticString, BindingKind)] = [
             ("nonce", .nonce), ("raw_nonce", .rawNonce), ("subject", .subject),
         ]

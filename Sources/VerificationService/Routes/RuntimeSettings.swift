@@ -8,6 +8,8 @@ package final class RuntimeSettings: Sendable {
     package let verifier: TokenVerifier
     /// The callers that may use the service; nil when anybody may.
     package let clients: ClientKeys?
+    /// Whether who presents no key may ask all that needs none, as in a demonstration; a key that is wrong is refused.
+    package let callersMayBeUnknown: Bool
     /// Whether the routes for gateways answer.
     package let gatewayIsEnabled: Bool
     /// The life of the nonces issued, in seconds.
@@ -22,6 +24,7 @@ package final class RuntimeSettings: Sendable {
     package init(
         verifier: TokenVerifier,
         clients: ClientKeys?,
+        callersMayBeUnknown: Bool = false,
         gatewayIsEnabled: Bool = false,
         nonceLifetimeSeconds: Int = NonceIssuer.defaultLifetimeSeconds,
         rejectsReplays: Bool = false,
@@ -31,6 +34,7 @@ package final class RuntimeSettings: Sendable {
         self.rejectsReplays = rejectsReplays
         self.verifier = verifier
         self.clients = clients
+        self.callersMayBeUnknown = callersMayBeUnknown
         self.gatewayIsEnabled = gatewayIsEnabled
         self.appSecrets = appSecrets
         unboundVerifier = verifier.acceptingUnbound()

@@ -30,9 +30,8 @@ package final class ServiceHandler: HTTPRequestHandler {
         self.listener = listener
         let workerSettings = WorkerSettings(publisher: core.settings)
         self.workerSettings = workerSettings
-        let workerKeys = WorkerKeys(cache: core.cache)
-        verifyEndpoint = VerifyEndpoint(core: core, workerSettings: workerSettings, workerKeys: workerKeys)
-        let judge = UnboundJudge(cache: core.cache, workerKeys: workerKeys)
+        let judge = TokenJudge(cache: core.cache, workerKeys: WorkerKeys(cache: core.cache))
+        verifyEndpoint = VerifyEndpoint(core: core, workerSettings: workerSettings, judge: judge)
         authEndpoint = AuthEndpoint(judge: judge)
         introspectEndpoint = IntrospectEndpoint(judge: judge)
         noncesEndpoint = NoncesEndpoint(core: core, workerSettings: workerSettings)
@@ -270,6 +269,9 @@ package final class ServiceHandler: HTTPRequestHandler {
         workerSettings.refresh()
         let clients = workerSettings.settings.clients
         guard clients != nil || isNeeded else { return }
+        if !isNeeded, workerSettings.settings.callersMayBeUnknown, !CallerCredentials.arePresent(head, bytes: bytes) {
+            return
+        }
         let credentials = CallerCredentials(head, bytes: bytes)
         if let credentials, let clients, let client = clients.client(presenting: credentials, in: bytes) {
             core.metrics.countRequest(client: clients.names[client])

@@ -1,5 +1,4 @@
 internal import HTTP1
-internal import KeySets
 internal import LimitedLogin
 internal import Networking
 internal import ReplayStores
@@ -9,19 +8,16 @@ final class VerifyEndpoint {
     /// Greatest body, in bytes: twice the greatest token, with room for its JSON.
     static let bodyLimit = 16_384
 
-    private let keyWait: KeyWait
-    private let workerKeys: WorkerKeys
+    private let judge: TokenJudge
     private let workerSettings: WorkerSettings
-    private let workspace = VerificationWorkspace()
     private var request = VerifyRequestReader()
     /// Uses up nonces and tokens.
     let firstUse: FirstUse
 
-    init(core: ServiceCore, workerSettings: WorkerSettings, workerKeys: WorkerKeys) {
+    init(core: ServiceCore, workerSettings: WorkerSettings, judge: TokenJudge) {
         self.workerSettings = workerSettings
-        self.workerKeys = workerKeys
+        self.judge = judge
         firstUse = FirstUse(core: core)
-        keyWait = KeyWait(cache: core.cache, workerKeys: workerKeys)
     }
 
     /// The body must be declared as uncompressed JSON (RFC 9110 sections 8.3, 8.4, 15.5.16).
@@ -62,29 +58,7 @@ final class VerifyEndpoint {
             }
         }
         try request.read(body)
-        // A second and third look are for a key set that is published between the look and the question to the cache.
-        for _ in 0..<3 {
-            workerKeys.refresh()
-            let outcome = try judge(request, visit, context, &response)
-            switch outcome {
-            case .answered: return nil
-            case .wait(.until(let moment)): return moment
-            case .wait(.lookAgain): continue
-            case .waitForStore(let moment): return moment
-            }
-        }
-        throw KeyWait.restless
-    }
-
-    private enum Outcome {
-        case answered
-        case wait(KeyWait.Outcome)
-        case waitForStore(MonotonicInstant)
-    }
-
-    private static func addFields(to response: inout HTTPResponse) {
-        response.addField("Content-Type: application/json")
-        response.addField("Cache-Control: no-store")
+        return try judge(request, visit, context, &response)
     }
 
     private func judge(
@@ -92,36 +66,37 @@ final class VerifyEndpoint {
         _ visit: RequestVisit,
         _ context: RequestContext,
         _ response: inout HTTPResponse
-    ) throws(Problem) -> Outcome {
-        guard workerKeys.isUsable(at: context.now) else { return .wait(try keyWait.forAnyKey(visit, context)) }
+    ) throws(Problem) -> MonotonicInstant? {
         let settings = workerSettings.settings
         if request.binding == .issuedNonce, settings.verifier.nonces == nil { throw Self.noIssuer }
-        let now = try ServiceClock.now()
-        let claims: VerifiedClaims
-        do throws(TokenRejection) {
-            claims = try settings.verifier.judge(
-                request.token.span,
-                binding: request.binding,
-                value: request.bindingValue.span,
-                appID: request.appID.span,
-                keys: workerKeys.keys,
-                now: now,
-                workspace: workspace
-            )
-        } catch {
-            guard error.code == .unknownKey else { throw Problem(error) }
-            return .wait(try keyWait.forKey(workspace.keyID.span, Problem(error), visit, context))
-        }
-        Self.addFields(to: &response)
-        VerifyAnswer.write(
-            claims,
-            payload: workspace.payload.span,
-            keyID: workspace.keyID.span,
-            asked: request.permissions,
-            to: &response.body
+        let outcome = try judge.judge(
+            request.token.span,
+            binding: request.binding,
+            value: request.bindingValue.span,
+            appID: request.appID.span,
+            verifier: settings.verifier,
+            visit: visit,
+            context: context
         )
-        guard request.binding == .issuedNonce || settings.rejectsReplays else { return .answered }
-        return try useUp(claims, settings, context, response.body)
+        switch outcome {
+        case .wait(let moment): return moment
+        case .verified(let claims):
+            Self.addFields(to: &response)
+            VerifyAnswer.write(
+                claims,
+                payload: judge.workspace.payload.span,
+                keyID: judge.workspace.keyID.span,
+                asked: request.permissions,
+                to: &response.body
+            )
+            guard request.binding == .issuedNonce || settings.rejectsReplays else { return nil }
+            return try useUp(claims, settings, context, response.body)
+        }
+    }
+
+    private static func addFields(to response: inout HTTPResponse) {
+        response.addField("Content-Type: application/json")
+        response.addField("Cache-Control: no-store")
     }
 
     /// The very last step: nothing is used up by a token that is refused for anything else.
@@ -130,19 +105,19 @@ final class VerifyEndpoint {
         _ settings: RuntimeSettings,
         _ context: RequestContext,
         _ answer: [UInt8]
-    ) throws(Problem) -> Outcome {
+    ) throws(Problem) -> MonotonicInstant? {
         let question = ReplayQuestion(
             claims,
-            workspace.payload.span,
-            nonce: request.binding == .issuedNonce ? workspace.recognizedNonce : nil,
+            judge.workspace.payload.span,
+            nonce: request.binding == .issuedNonce ? judge.workspace.recognizedNonce : nil,
             usesToken: settings.rejectsReplays,
             skewSeconds: settings.verifier.policy.clockSkewSeconds
         )
         // An issued nonce that is not among what is used up would be good for ever.
         guard let question, request.binding != .issuedNonce || question.nonce != nil else { throw FirstUse.unavailable }
         switch try firstUse.use(question, answer: answer, context: context) {
-        case .accepted: return .answered
-        case .wait(let moment): return .waitForStore(moment)
+        case .accepted: return nil
+        case .wait(let moment): return moment
         }
     }
 

@@ -54,4 +54,50 @@ struct IdleTests {
         service.process.terminate()
         #expect(service.process.waitForExit() == 0)
     }
+
+    @Test("It does not wake after Graph was asked either, once the connection kept for that is closed")
+    func sleepsAfterGraph() async throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.kill() }
+        let files = try ["\(RunningService.appID) stand-in-app-secret", "b \(Self.digest)"].map { text in
+            let file = FileManager.default.temporaryDirectory.appending(path: "idle-\(UUID().uuidString)")
+            try Data(text.utf8).write(to: file)
+            return file
+        }
+        defer { for file in files { try? FileManager.default.removeItem(at: file) } }
+        let service = try RunningService(
+            jwksURL: issuer.jwksURL,
+            environment: [
+                "LIMITED_LOGIN_APP_SECRETS_FILE": files[0].path, "LIMITED_LOGIN_CLIENT_KEYS_FILE": files[1].path,
+                "LIMITED_LOGIN_GRAPH_URL": "http://\(issuer.address)",
+            ]
+        )
+        #expect(try service.waitUntilReady())
+        _ = try issuer.token()
+        // Every connection from before is closed by then.
+        #expect(try await fallsAsleep(service.process))
+        let before = try socketCount(service.process)
+        let client = try BlockingClient(service.address)
+        let request = "GET /users/2954873201847263/permissions HTTP/1.1\r\nHost: t\r\nX-Api-Key: secret\r\n\r\n"
+        #expect(client.exchange(request)?.status == 200)
+        // The caller's connection, and the one to Graph.
+        #expect(try socketCount(service.process) == before + 2)
+        for _ in 0..<30 where try socketCount(service.process) > before + 1 {
+            // Here too the time itself is what is measured.
+            try await Task.sleep(for: .seconds(1))
+        }
+        #expect(try socketCount(service.process) == before + 1)
+        #expect(try await fallsAsleep(service.process))
+    }
+
+    /// The SHA-256 of "secret".
+    private static let digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
+
+    private func socketCount(_ process: ServiceProcess) throws -> Int {
+        let folder = "/proc/\(process.identifier)/fd"
+        return try FileManager.default.contentsOfDirectory(atPath: folder).count { name in
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(name)")
+            return target?.hasPrefix("socket:") == true
+        }
+    }
 }

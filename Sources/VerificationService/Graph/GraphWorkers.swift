@@ -30,6 +30,9 @@ package final class GraphWorkers: Sendable {
     private let client: GraphClient
     private let metrics: GraphMetrics
     private let state = Locked(State())
+    /// A queue of its own: on a global one libdispatch would watch its threads for ever after, once a second, where an
+    /// idle server shall not wake at all.
+    private let queue = DispatchQueue(label: "graph")
 
     package init(client: GraphClient, metrics: GraphMetrics) {
         self.client = client
@@ -58,16 +61,14 @@ package final class GraphWorkers: Sendable {
         case .refused: return false
         case .queued: return true
         case .newThread:
-            if (try? LoopThread.start("graph", { self.work() })) == nil { work(on: DispatchQueue.global()) }
+            // Where the system has no thread of its own to give, the pool has one.
+            if (try? LoopThread.start("graph", { self.work() })) == nil { queue.async { self.work() } }
             return true
         }
     }
 
     /// Ends the calls under way, and every later one at once.
     package func stop() { client.cancel() }
-
-    /// Where the system has no thread of its own to give, the pool has one.
-    private func work(on queue: DispatchQueue) { queue.async { self.work() } }
 
     /// Does what there is to do, then ends.
     private func work() {
@@ -93,7 +94,7 @@ package final class GraphWorkers: Sendable {
             return !state.willClose
         }
         guard mustWait else { return }
-        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(Self.secondsUntilClosing)) {
+        queue.asyncAfter(deadline: .now() + .seconds(Self.secondsUntilClosing)) {
             self.state.withLock { $0.willClose = false }
             self.client.closeIdleConnections()
             self.closeLater()

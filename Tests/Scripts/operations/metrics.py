@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 
-from .world import ROOT, Certificates, Folder, Issuer, Service, check, installed, request, run, verify_body
+from .world import APP, ROOT, Certificates, Folder, Issuer, Service, check, installed, request, run, verify_body
 
 FILES = ROOT / "config" / "prometheus"
 
@@ -37,12 +37,16 @@ def live(folder, issuer, texts):
     certificate, key = Certificates(folder).issue("server")
     made = run([binary(), "client-key", "new", "backend"]).split("\n")
     clients = folder.write("clients", made[1].removeprefix("line: ") + "\n")
-    with Service(folder, issuer, tls_certificate_file=certificate, tls_key_file=key,
-                 client_keys_file=clients) as service:
+    secrets = folder.write("app-secrets", f"{APP} a-secret-of-this-test\n")
+    # Nobody listens at port 9: a call of Graph that fails counts like any other.
+    with Service(folder, issuer, tls_certificate_file=certificate, tls_key_file=key, client_keys_file=clients,
+                 app_secrets_file=secrets, graph_url="http://127.0.0.1:9") as service:
         token = issuer.token()
         for body in (verify_body(token), verify_body(token, "other"), "{"):
             run(["curl", "-sS", "-k", f"https://127.0.0.1:{service.port}/verify", "-d", body, "-H",
                  "Content-Type: application/json", "-H", "X-Api-Key: " + made[0].removeprefix("key:").strip()])
+        run(["curl", "-sS", "-k", f"https://127.0.0.1:{service.port}/users/1/permissions", "-H",
+             "X-Api-Key: " + made[0].removeprefix("key:").strip()])
         request(service.admin_port, "GET", "/nowhere")
         text = service.metrics()
         judged = promtool("check", "metrics", text=text)

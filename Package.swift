@@ -69,9 +69,10 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        .target(name: "TestProcess", path: "Tests/TestProcess"),
         .target(
             name: "TestSupport",
-            dependencies: ["COpenSSL", "JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer"],
+            dependencies: ["TestProcess", "COpenSSL", "JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer"],
             path: "Tests/TestSupport",
             swiftSettings: strict
         ),

@@ -1,5 +1,6 @@
 """Counts what a program executes, by valgrind's callgrind: the same from run to run, however busy the machine is."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -23,7 +24,9 @@ def instructions(*command):
     """Instructions of a run, those inside libcrypto apart: how many it takes depends on the processor."""
     file = WORK / "callgrind.out"
     file.unlink(missing_ok=True)
+    # With a hash seed of its own, each run of the program would take another number.
     done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={file}", *map(str, command)],
+                          env=dict(os.environ, SWIFT_DETERMINISTIC_HASHING="1"),
                           capture_output=True, text=True, timeout=600)
     if done.returncode != 0:
         raise SystemExit(done.stderr[-2000:])

@@ -12,14 +12,7 @@ struct UninstallRequest {
         limits.depth = 4
         limits.memberCount = 16
         var document = JSONDocument(limits: limits)
-        do throws(JSONError) {
-            try document.parse(body)
-        } catch {
-            throw Problem(.invalidRequest, "The body is not acceptable JSON: \(error).")
-        }
-        guard document.kind(document.root) == .object else {
-            throw Problem(.invalidRequest, "The body must be a JSON object.")
-        }
+        try document.parseObject(body)
         var token: [UInt8] = []
         var appID: [UInt8] = []
         var name = document.firstChild(document.root)

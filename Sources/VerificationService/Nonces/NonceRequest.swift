@@ -19,14 +19,7 @@ struct NonceRequest {
         limits.nodeCount = 32
         limits.memberCount = 8
         var document = JSONDocument(limits: limits)
-        do throws(JSONError) {
-            try document.parse(body)
-        } catch {
-            throw Problem(.invalidRequest, "The body is not acceptable JSON: \(error).")
-        }
-        guard document.kind(document.root) == .object else {
-            throw Problem(.invalidRequest, "The body must be a JSON object.")
-        }
+        try document.parseObject(body)
         var name = document.firstChild(document.root)
         while name < document.next(document.root) {
             let value = name + 1

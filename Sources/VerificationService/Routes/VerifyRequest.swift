@@ -36,14 +36,7 @@ package struct VerifyRequestReader: ~Copyable {
         appID.removeAll(keepingCapacity: true)
         binding = .unbound
         permissions = nil
-        do throws(JSONError) {
-            try document.parse(body)
-        } catch {
-            throw Problem(.invalidRequest, "The body is not acceptable JSON: \(error).")
-        }
-        guard document.kind(document.root) == .object else {
-            throw Problem(.invalidRequest, "The body must be a JSON object.")
-        }
+        try document.parseObject(body)
         var name = document.firstChild(document.root)
         let end = document.next(document.root)
         while name < end {

@@ -22,6 +22,8 @@ package final class GraphWorkers: Sendable {
 
     private struct State {
         var waiting: [Job] = []
+        /// Calls that wait or are under way.
+        var unfinished = 0
         var threads = 0
         /// Whether a timer is set that closes the connections nobody needs any more.
         var willClose = false
@@ -51,7 +53,9 @@ package final class GraphWorkers: Sendable {
     ) -> Bool {
         enum Decision { case refused, queued, newThread }
         let decision: Decision = state.withLock { state in
-            guard state.waiting.count < Self.queueLimit else { return .refused }
+            // Not by those that wait: a thread that was just begun has not taken its call yet.
+            guard state.unfinished < Self.threadLimit + Self.queueLimit else { return .refused }
+            state.unfinished += 1
             state.waiting.append(Job(call: call, deadline: deadline, done: done))
             guard state.threads < Self.threadLimit else { return .queued }
             state.threads += 1
@@ -82,6 +86,7 @@ package final class GraphWorkers: Sendable {
             }
             guard let job else { break }
             perform(job)
+            state.withLock { $0.unfinished -= 1 }
         }
         closeLater()
     }

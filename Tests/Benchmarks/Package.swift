@@ -20,6 +20,7 @@ let package = Package(
     products: [
         .executable(name: "load-generator", targets: ["load-generator"]),
         .executable(name: "bare-verify", targets: ["bare-verify"]),
+        .executable(name: "least-server", targets: ["least-server"]),
         .executable(name: "stages", targets: ["stages"]),
         .library(name: "AllocationCounter", type: .dynamic, targets: ["AllocationCounter"]),
     ],
@@ -30,6 +31,7 @@ let package = Package(
     targets: [
         .executableTarget(name: "load-generator"),
         .executableTarget(name: "bare-verify", linkerSettings: [.linkedLibrary("crypto")]),
+        .executableTarget(name: "least-server", linkerSettings: [.linkedLibrary("crypto")]),
         .target(name: "AllocationCounter"),
         .systemLibrary(name: "COpenSSL"),
         .target(name: "CPlatform"),

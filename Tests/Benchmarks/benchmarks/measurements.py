@@ -5,18 +5,21 @@ import os
 import pathlib
 import resource
 import signal
-import socket
 import statistics
 import sys
 import time
 
 from . import peers
-from .processes import HERE, Program, WORK, free_port, output
+from .processes import HERE, Program, WORK, connect, free_path, free_port, output, request
 from .tokens import APP, post_verify, write_requests
 
 TOOLS = HERE / ".build" / "release"
 READY = b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 LIVE = READY.replace(b"readyz", b"livez")
+
+
+def medians(results):
+    return {key: statistics.median(result[key] for result in results) for key in results[0]}
 
 
 class WrongAnswers(Exception):
@@ -29,12 +32,12 @@ class Bench:
         self.rounds, self.seconds = rounds, seconds
         self.good = write_requests("verify", peers.requests_for(None, tokens.tokens))
 
-    def start(self, workers=1, cpus="0", apps=APP, environment=None, keys_url=None):
-        port = free_port()
+    def start(self, workers=1, cpus="0", apps=APP, environment=None, keys_url=None, unix=False):
+        address = free_path() if unix else free_port()
         arguments = [self.binary, "serve", "--app-ids", apps, "--jwks-urls", keys_url or self.keys_url,
-                     "--listen", f"127.0.0.1:{port}", "--admin-listen", "127.0.0.1:0", "--workers", workers,
-                     "--log-level", "error"]
-        program = Program("limited-login", arguments, port, cpus, environment, READY)
+                     "--listen", f"unix:{address}" if unix else f"127.0.0.1:{address}", "--admin-listen", "127.0.0.1:0",
+                     "--workers", workers, "--log-level", "error"]
+        program = Program("limited-login", arguments, address, cpus, environment, READY)
         if not program.wait_until_ready():
             raise SystemExit(program.log.read_text())
         return program
@@ -44,7 +47,7 @@ class Bench:
                                  WORK / "signature", 1))[figure]
 
     def load(self, program, file, connections=64, rate=0, status=200, seconds=None):
-        text = output("taskset", "-c", "1", TOOLS / "load-generator", program.port, file, connections,
+        text = output("taskset", "-c", "1", TOOLS / "load-generator", program.address, file, connections,
                       seconds or self.seconds, int(rate), status, program.pid)
         result = json.loads(text[text.index("{"):])
         if result["wrong"] or result["failed"] or not result["requests"]:
@@ -52,21 +55,43 @@ class Bench:
         return result
 
     def rounds_of(self, name, program, file):
-        """Full load, each round beside the bare verification; then half the throughput found, for latency."""
+        """Full load, each round beside the bare verification; then as often half the throughput found, for latency."""
         full = []
         for _ in range(self.rounds):
             bare = self.bare()
             result = self.load(program, file)
             full.append(result | {"bare_us": bare, "ratio": result["cpu_us"] / bare})
-        median = {key: statistics.median(result[key] for result in full) for key in full[0]}
-        half = self.load(program, file, rate=median["per_second"] / 2)
+        median = medians(full)
+        half = medians([self.load(program, file, rate=median["per_second"] / 2) for _ in range(self.rounds)])
         anonymous, resident = program.memory()
         return median | {"name": name, "half": half, "anonymous_kib": anonymous, "resident_kib": resident}
 
-    def service(self, workers, cpus):
-        program = self.start(workers, cpus)
+    def service(self, workers, cpus, unix=False):
+        program = self.start(workers, cpus, unix=unix)
+        name = f"**limited-login**, {workers} worker" + ("s" if workers > 1 else "") + (", Unix socket" if unix else "")
         try:
-            return self.rounds_of(f"**limited-login**, {workers} worker" + ("s" if workers > 1 else ""), program, self.good)
+            return self.rounds_of(name, program, self.good)
+        finally:
+            program.stop()
+
+    def least(self, unix=False):
+        """The loop that only receives, hashes, verifies and sends what the service would."""
+        entry = self.tokens.tokens[0]
+        program = self.start()
+        try:
+            asked = post_verify({"id_token": entry["id_token"], "nonce": entry["nonce"]})
+            answer = request(program.address, asked.replace(b"Host:", b"Connection: close\r\nHost:", 1))
+        finally:
+            program.stop()
+        address = free_path() if unix else free_port()
+        program = Program("least-server", [
+            TOOLS / "least-server", address, WORK / "key.pem", WORK / "digest", WORK / "signature",
+            len(entry["id_token"].rpartition(".")[0]), len(answer.partition(b"\r\n\r\n")[2])], address, "0")
+        try:
+            if not program.wait_until_ready():
+                raise SystemExit(program.log.read_text())
+            return self.rounds_of("least possible: receive, verify, send" + (", Unix socket" if unix else ""), program,
+                                  self.good)
         finally:
             program.stop()
 
@@ -88,7 +113,7 @@ class Bench:
             wakeups = program.wakeups_per_second(10)
             idle = []
             for _ in range(1000):
-                idle.append(socket.create_connection(("127.0.0.1", program.port)))
+                idle.append(connect(program.address))
             time.sleep(1)
             each = (program.memory()[0] - anonymous) * 1024 / len(idle)
             for peer in idle:
@@ -108,7 +133,7 @@ class Bench:
         try:
             while time.monotonic() < program.started + 10:
                 try:
-                    with socket.create_connection(("127.0.0.1", port)) as peer:
+                    with connect(port) as peer:
                         peer.sendall(LIVE)
                         if peer.recv(4096).startswith(b"HTTP/1.1 200"):
                             return (time.monotonic() - program.started) * 1000
@@ -137,7 +162,7 @@ class Bench:
             raise SystemExit("the allocation counter does not answer")
 
         def ask(number):
-            with socket.create_connection(("127.0.0.1", program.port)) as peer:
+            with connect(program.address) as peer:
                 for index in range(number):
                     entry = self.tokens.tokens[index % len(self.tokens.tokens)]
                     peer.sendall(post_verify({"id_token": entry["id_token"], "nonce": entry["nonce"]}))

@@ -6,11 +6,11 @@ import pathlib
 import shutil
 import subprocess
 
-from .processes import HERE, Program, WORK, free_port, output
+from .processes import HERE, Program, WORK, free_path, free_port, output
 from .tokens import APP, bearer, post_verify
 
 
-def haproxy(tokens):
+def haproxy(tokens, unix=False):
     """jwt_verify with a key file, the algorithm, audience and expiry checked; an empty 200.
 
     The issuer is not checked: HAProxy 2.6 finds no value in a claim with the escaped slashes of Facebook's JSON.
@@ -18,7 +18,7 @@ def haproxy(tokens):
     binary = shutil.which("haproxy")
     if not binary:
         return None
-    port = free_port()
+    address = free_path() if unix else free_port()
     (WORK / "haproxy.cfg").write_text(f"""
 global
     nbthread 1
@@ -32,7 +32,7 @@ defaults
     timeout connect 5s
     timeout http-keep-alive 60s
 frontend verify
-    bind 127.0.0.1:{port}
+    bind {f"unix@{address}" if unix else f"127.0.0.1:{address}"}
     http-request set-var(txn.bearer) http_auth_bearer
     http-request set-var(txn.alg) var(txn.bearer),jwt_header_query('$.alg')
     http-request set-var(txn.aud) var(txn.bearer),jwt_payload_query('$.aud')
@@ -45,7 +45,8 @@ frontend verify
     http-request return status 200
 """)
     version = output(binary, "-v").split()[2].split("-")[0]
-    return f"HAProxy {version} `jwt_verify`", Program("haproxy", [binary, "-db", "-f", WORK / "haproxy.cfg"], port, "0"), bearer
+    program = Program("haproxy", [binary, "-db", "-f", WORK / "haproxy.cfg"], address, "0")
+    return f"HAProxy {version} `jwt_verify`" + (", Unix socket" if unix else ""), program, bearer
 
 
 def envoy(tokens):
@@ -107,7 +108,8 @@ def hummingbird(tokens):
     return f"Hummingbird {pins['hummingbird']} + jwt-kit {pins['jwt-kit']}", program, None
 
 
-PEERS = {"HAProxy": haproxy, "Envoy": envoy, "Go + golang-jwt": golang, "Hummingbird + jwt-kit": hummingbird}
+PEERS = {"HAProxy": haproxy, "HAProxy, Unix socket": lambda tokens: haproxy(tokens, unix=True), "Envoy": envoy,
+         "Go + golang-jwt": golang, "Hummingbird + jwt-kit": hummingbird}
 
 
 def requests_for(style, tokens):

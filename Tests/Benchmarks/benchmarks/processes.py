@@ -1,8 +1,10 @@
 """Starts and ends the programs that are measured, and reads what the system knows about them."""
 
+import os
 import pathlib
 import socket
 import subprocess
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
@@ -16,9 +18,30 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def request(port, text, timeout=2):
+def free_path():
+    """Where a Unix socket can be made; short, because such a path has 107 bytes at most."""
+    path = pathlib.Path(tempfile.gettempdir()) / f"limited-login-bench-{os.getpid()}.sock"
+    path.unlink(missing_ok=True)
+    return str(path)
+
+
+def connect(address, timeout=2):
+    """A connection to a port of 127.0.0.1, or to the path of a Unix socket."""
+    if isinstance(address, int):
+        return socket.create_connection(("127.0.0.1", address), timeout=timeout)
+    peer = socket.socket(socket.AF_UNIX)
+    peer.settimeout(timeout)
+    try:
+        peer.connect(address)
+    except OSError:
+        peer.close()
+        raise
+    return peer
+
+
+def request(address, text, timeout=2):
     """One request on a connection of its own; the whole answer as bytes."""
-    with socket.create_connection(("127.0.0.1", port), timeout=timeout) as peer:
+    with connect(address, timeout) as peer:
         peer.sendall(text)
         answer = b""
         while True:
@@ -29,10 +52,10 @@ def request(port, text, timeout=2):
 
 
 class Program:
-    """A server under test, on one processor where `cpus` says so."""
+    """A server under test at a port or the path of a Unix socket, on one processor where `cpus` says so."""
 
-    def __init__(self, name, arguments, port, cpus=None, environment=None, probe=None):
-        self.name, self.port = name, port
+    def __init__(self, name, arguments, address, cpus=None, environment=None, probe=None):
+        self.name, self.address = name, address
         self.log = WORK / f"{name}.log"
         command = (["taskset", "-c", cpus] if cpus else []) + [str(part) for part in arguments]
         self.started = time.monotonic()
@@ -42,16 +65,16 @@ class Program:
         self.probe = probe
 
     def wait_until_ready(self, seconds=20):
-        """Asks until the answer's status is 200 (or the port is open, without a probe)."""
+        """Asks until the answer's status is 200 (or a connection is accepted, without a probe)."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if self.process.poll() is not None:
                 break
             try:
                 if self.probe is None:
-                    socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                    connect(self.address, timeout=1).close()
                     return True
-                if b" 200 " in request(self.port, self.probe)[:20]:
+                if b" 200 " in request(self.address, self.probe)[:20]:
                     return True
             except OSError:
                 pass
@@ -91,6 +114,8 @@ class Program:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+        if isinstance(self.address, str):
+            pathlib.Path(self.address).unlink(missing_ok=True)
 
 
 def output(*arguments, seconds=600):

@@ -1,13 +1,13 @@
-/* Sends prepared HTTP/1.1 requests over keep-alive connections to a loopback port from one thread, and measures the
-   latency of each and the CPU time the server's process took.
+/* Sends prepared HTTP/1.1 requests over keep-alive connections from one thread, and measures the latency of each and the
+   CPU time the server's process took.
 
-   load-generator PORT REQUESTS CONNECTIONS SECONDS RATE STATUS PID
+   load-generator ADDRESS REQUESTS CONNECTIONS SECONDS RATE STATUS PID
 
-   REQUESTS is a file of whole requests, each behind its length (32 bits, little-endian); they are sent in turn.
-   RATE 0 keeps every connection busy (closed loop); else requests are due at that many a second whether or not earlier
-   ones were answered, and latency counts from the moment a request was due (so a slow answer is not hidden by the
-   requests it held up). STATUS is the status every answer must have. The first fifth of SECONDS warms up and is not
-   measured. Prints one JSON object. */
+   ADDRESS is a port of 127.0.0.1, or the path of a Unix socket. REQUESTS is a file of whole requests, each behind its
+   length (32 bits, little-endian); they are sent in turn. RATE 0 keeps every connection busy (closed loop); else requests
+   are due at that many a second whether or not earlier ones were answered, and latency counts from the moment a request
+   was due (so a slow answer is not hidden by the requests it held up). STATUS is the status every answer must have. The
+   first fifth of SECONDS warms up and is not measured. Prints one JSON object. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <netinet/in.h>
@@ -20,6 +20,7 @@
 #include <strings.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,6 +43,7 @@ static size_t latency_count, latency_capacity;
 static uint64_t wrong, failed;
 static bool measuring;
 static int expected_status;
+static const char *address;
 
 static void die(const char *what) {
     fprintf(stderr, "load-generator: %s: %s\n", what, strerror(errno));
@@ -93,13 +95,24 @@ static void load_requests(const char *path) {
     if (request_count == 0) die("no requests");
 }
 
-static void open_connection(struct connection *connection, int poll, int port) {
-    connection->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int one = 1;
-    setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    if (connect(connection->fd, (struct sockaddr *)&address, sizeof address) < 0) die("connect");
+static int connect_to(const char *place) {
+    if (place[0] == '/') {
+        struct sockaddr_un path = {.sun_family = AF_UNIX};
+        if (strlen(place) >= sizeof path.sun_path) return -1;
+        strcpy(path.sun_path, place);
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        return connect(fd, (struct sockaddr *)&path, sizeof path) < 0 ? -1 : fd;
+    }
+    struct sockaddr_in port = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(place)),
+                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    return connect(fd, (struct sockaddr *)&port, sizeof port) < 0 ? -1 : fd;
+}
+
+static void open_connection(struct connection *connection, int poll) {
+    connection->fd = connect_to(address);
+    if (connection->fd < 0) die("connect");
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
     if (epoll_ctl(poll, EPOLL_CTL_ADD, connection->fd, &event) < 0) die("epoll_ctl");
     connection->busy = false;
@@ -139,7 +152,7 @@ static void record(uint64_t nanoseconds) {
 }
 
 /* Returns true where the connection has its answer and is free. */
-static bool receive(struct connection *connection, int poll, int port) {
+static bool receive(struct connection *connection, int poll) {
     ssize_t count = -1;
     if (connection->received < RESPONSE_BYTES)
         count = recv(connection->fd, connection->buffer + connection->received,
@@ -155,7 +168,7 @@ static bool receive(struct connection *connection, int poll, int port) {
         /* Servers end connections after so many requests; one that was idle is opened again and nothing is lost. */
         if (connection->busy) failed += measuring;
         close(connection->fd);
-        open_connection(connection, poll, port);
+        open_connection(connection, poll);
         return true;
     }
     if (atoi(connection->buffer + 9) != expected_status) wrong += measuring;
@@ -163,7 +176,7 @@ static bool receive(struct connection *connection, int poll, int port) {
     bool closes = memmem(connection->buffer, connection->received, "onnection: close", 16) != NULL;
     if (closes) {
         close(connection->fd);
-        open_connection(connection, poll, port);
+        open_connection(connection, poll);
     }
     connection->busy = false;
     return true;
@@ -182,10 +195,10 @@ static double percentile(double share) {
 
 int main(int count, char **arguments) {
     if (count != 8) {
-        fprintf(stderr, "usage: load-generator PORT REQUESTS CONNECTIONS SECONDS RATE STATUS PID\n");
+        fprintf(stderr, "usage: load-generator ADDRESS REQUESTS CONNECTIONS SECONDS RATE STATUS PID\n");
         return 2;
     }
-    int port = atoi(arguments[1]);
+    address = arguments[1];
     load_requests(arguments[2]);
     size_t connection_count = (size_t)atol(arguments[3]);
     double seconds = atof(arguments[4]), rate = atof(arguments[5]);
@@ -199,7 +212,7 @@ int main(int count, char **arguments) {
     size_t idle_count = 0, idle_first = 0;
     for (size_t index = 0; index < connection_count; index++) {
         connections[index].buffer = malloc(RESPONSE_BYTES);
-        open_connection(&connections[index], poll, port);
+        open_connection(&connections[index], poll);
     }
     uint64_t start = now(), warm = start + (uint64_t)(seconds * 0.2e9), end = start + (uint64_t)(seconds * 1e9);
     uint64_t interval = rate > 0 ? (uint64_t)(1e9 / rate) : 0, due = start;
@@ -229,7 +242,7 @@ int main(int count, char **arguments) {
         for (int index = 0; index < ready; index++) {
             struct connection *connection = events[index].data.ptr;
             bool was_busy = connection->busy;
-            if (!receive(connection, poll, port) || (interval && !was_busy)) continue;
+            if (!receive(connection, poll) || (interval && !was_busy)) continue;
             connection->busy = false;
             if (interval) idle[(idle_first + idle_count++) % connection_count] = connection;
             else send_request(connection, now());

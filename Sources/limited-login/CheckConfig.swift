@@ -28,6 +28,7 @@ struct CheckConfig: ParsableCommand {
         } catch {
             throw Exit.refusing(error.description)
         }
+        for doubt in loaded.configuration.doubts { StandardError.write("limited-login: warning: \(doubt)") }
         let width = ConfigurationKey.allCases.map(\.rawValue.count).max() ?? 0
         for key in ConfigurationKey.allCases {
             let setting = loaded.settings[key]

@@ -42,6 +42,7 @@ struct Reload: Sendable {
                 application.core.settings.publish(settings)
                 if let tls { application.tls?.publish(tls) }
                 logLevel.set(Logger.Level(rawValue: configuration.logLevel) ?? .info)
+                application.warnOfDoubts(in: configuration)
                 logger.notice("configuration reloaded", metadata: ["app_ids": "\(configuration.appIDs.count)"])
                 return true
             }

@@ -52,6 +52,7 @@ extension Application {
         if let expiry = tls?.context.certificateExpiry, expiry <= WallClock.unixSeconds() {
             core.logger.warning("the TLS certificate has expired")
         }
+        warnOfDoubts(in: configuration)
         let addresses = server.localAddresses.map(\.description).joined(separator: ",")
         notify(.ready, "Listening on \(addresses)")
         core.logger.notice(
@@ -63,5 +64,12 @@ extension Application {
                 "version": "\(BuildInformation.version)",
             ]
         )
+    }
+
+    /// Told at the start and at each reload, since who reads the log then is who set it.
+    func warnOfDoubts(in configuration: ServiceConfiguration) {
+        for doubt in configuration.doubts {
+            core.logger.warning("a setting is hardly meant", metadata: ["reason": "\(doubt)"])
+        }
     }
 }

@@ -7,9 +7,14 @@ extension TLSError {
         let code = ERR_get_error()
         ERR_clear_error()
         guard code != 0 else { return nil }
+        // An errno has no reason of OpenSSL's, but a mark beside it (ERR_GET_REASON(3)).
+        if code & systemErrorMark != 0 { return systemReason(Int32(truncatingIfNeeded: code & (systemErrorMark - 1))) }
         guard let reason = unsafe ERR_reason_error_string(code) else { return "OpenSSL error \(code)" }
         return unsafe String(cString: reason)
     }
+
+    /// `ERR_SYSTEM_FLAG`, which is no name in Swift.
+    private static let systemErrorMark: CUnsignedLong = 0x8000_0000
 
     /// The system's words for an errno.
     static func systemReason(_ number: Int32) -> String {

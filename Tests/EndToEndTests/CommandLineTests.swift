@@ -20,6 +20,8 @@ struct CommandLineTests {
                 ["LIMITED_LOGIN_APP_IDS": "1"], ["--listen", "192.0.2.1:80", "--admin-listen", "127.0.0.1:0"],
                 "192.0.2.1:80"
             ),
+            (["LIMITED_LOGIN_APP_IDS": ""], [], "the value is empty"),
+            (["LIMITED_LOGIN_APP_IDS": "1"], ["--ca-file", "/nonexistent"], "no such file or directory"),
         ] as [([String: String], [String], String)]
     )
     func configuration(environment: [String: String], arguments: [String], names: String) throws {

@@ -38,6 +38,10 @@ package struct ConfigurationSetting: Sendable, Equatable {
         self.origin = origin
         switch key.kind {
         case .list:
+            // As it comes where one variable is set from another that is not.
+            guard !text.isEmpty else {
+                throw ConfigurationError(place: origin.description, reason: "the value is empty")
+            }
             let parts = text.split(separator: ",", omittingEmptySubsequences: false).map { Self.trimmed($0) }
             guard !parts.contains("") else {
                 throw ConfigurationError(place: origin.description, reason: "the list has an empty element")

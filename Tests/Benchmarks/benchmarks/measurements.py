@@ -8,6 +8,7 @@ import signal
 import socket
 import statistics
 import sys
+import tempfile
 import time
 
 from . import peers
@@ -29,10 +30,11 @@ class Bench:
         self.rounds, self.seconds = rounds, seconds
         self.good = write_requests("verify", peers.requests_for(None, tokens.tokens))
 
-    def start(self, workers=1, cpus="0", apps=APP, environment=None, keys_url=None):
-        port = free_port()
+    def start(self, workers=1, cpus="0", apps=APP, environment=None, keys_url=None, path=None):
+        port = path or free_port()
+        listen = f"unix:{path}" if path else f"127.0.0.1:{port}"
         arguments = [self.binary, "serve", "--app-ids", apps, "--jwks-urls", keys_url or self.keys_url,
-                     "--listen", f"127.0.0.1:{port}", "--admin-listen", "127.0.0.1:0", "--workers", workers,
+                     "--listen", listen, "--admin-listen", "127.0.0.1:0", "--workers", workers,
                      "--log-level", "error"]
         program = Program("limited-login", arguments, port, cpus, environment, READY)
         if not program.wait_until_ready():
@@ -64,9 +66,18 @@ class Bench:
         return median | {"name": name, "half": half, "anonymous_kib": anonymous, "resident_kib": resident}
 
     def service(self, workers, cpus):
-        program = self.start(workers, cpus)
+        return self.in_rounds(f"**limited-login**, {workers} worker" + ("s" if workers > 1 else ""), workers, cpus)
+
+    def service_by_socket(self):
+        """One worker on a Unix socket."""
+        # Not in WORK, whose path may be longer than a socket's may be.
+        with tempfile.TemporaryDirectory() as folder:
+            return self.in_rounds("**limited-login**, 1 worker, Unix socket", 1, "0", f"{folder}/http.sock")
+
+    def in_rounds(self, name, workers, cpus, path=None):
+        program = self.start(workers, cpus, path=path)
         try:
-            return self.rounds_of(f"**limited-login**, {workers} worker" + ("s" if workers > 1 else ""), program, self.good)
+            return self.rounds_of(name, program, self.good)
         finally:
             program.stop()
 

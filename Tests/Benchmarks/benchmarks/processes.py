@@ -16,9 +16,19 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def request(port, text, timeout=2):
+def connected(place, timeout=2):
+    """A connection to a loopback port, or to the path of a Unix socket."""
+    if isinstance(place, int):
+        return socket.create_connection(("127.0.0.1", place), timeout=timeout)
+    peer = socket.socket(socket.AF_UNIX)
+    peer.settimeout(timeout)
+    peer.connect(place)
+    return peer
+
+
+def request(place, text, timeout=2):
     """One request on a connection of its own; the whole answer as bytes."""
-    with socket.create_connection(("127.0.0.1", port), timeout=timeout) as peer:
+    with connected(place, timeout) as peer:
         peer.sendall(text)
         answer = b""
         while True:
@@ -29,7 +39,7 @@ def request(port, text, timeout=2):
 
 
 class Program:
-    """A server under test, on one processor where `cpus` says so."""
+    """A server under test, on one processor where `cpus` says so; `port` may be the path of its Unix socket."""
 
     def __init__(self, name, arguments, port, cpus=None, environment=None, probe=None):
         self.name, self.port = name, port
@@ -49,7 +59,7 @@ class Program:
                 break
             try:
                 if self.probe is None:
-                    socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                    connected(self.port, timeout=1).close()
                     return True
                 if b" 200 " in request(self.port, self.probe)[:20]:
                     return True

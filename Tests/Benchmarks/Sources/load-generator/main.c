@@ -1,7 +1,7 @@
-/* Sends prepared HTTP/1.1 requests over keep-alive connections to a loopback port from one thread, and measures the
-   latency of each and the CPU time the server's process took.
+/* Sends prepared HTTP/1.1 requests over keep-alive connections to a loopback port, or to a Unix socket, from one thread,
+   and measures the latency of each and the CPU time the server's process took.
 
-   load-generator PORT REQUESTS CONNECTIONS SECONDS RATE STATUS PID
+   load-generator PORT|PATH REQUESTS CONNECTIONS SECONDS RATE STATUS PID
 
    REQUESTS is a file of whole requests, each behind its length (32 bits, little-endian); they are sent in turn.
    RATE 0 keeps every connection busy (closed loop); else requests are due at that many a second whether or not earlier
@@ -20,6 +20,7 @@
 #include <strings.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -93,13 +94,26 @@ static void load_requests(const char *path) {
     if (request_count == 0) die("no requests");
 }
 
-static void open_connection(struct connection *connection, int poll, int port) {
-    connection->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+static int connected_to_path(const char *path) {
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0) die(path);
+    return fd;
+}
+
+static int connected_to_port(int port) {
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int one = 1;
-    setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    if (connect(connection->fd, (struct sockaddr *)&address, sizeof address) < 0) die("connect");
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0) die("connect");
+    return fd;
+}
+
+static void open_connection(struct connection *connection, int poll, const char *place) {
+    connection->fd = place[0] == '/' ? connected_to_path(place) : connected_to_port(atoi(place));
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
     if (epoll_ctl(poll, EPOLL_CTL_ADD, connection->fd, &event) < 0) die("epoll_ctl");
     connection->busy = false;
@@ -139,7 +153,7 @@ static void record(uint64_t nanoseconds) {
 }
 
 /* Returns true where the connection has its answer and is free. */
-static bool receive(struct connection *connection, int poll, int port) {
+static bool receive(struct connection *connection, int poll, const char *place) {
     ssize_t count = -1;
     if (connection->received < RESPONSE_BYTES)
         count = recv(connection->fd, connection->buffer + connection->received,
@@ -155,7 +169,7 @@ static bool receive(struct connection *connection, int poll, int port) {
         /* Servers end connections after so many requests; one that was idle is opened again and nothing is lost. */
         if (connection->busy) failed += measuring;
         close(connection->fd);
-        open_connection(connection, poll, port);
+        open_connection(connection, poll, place);
         return true;
     }
     if (atoi(connection->buffer + 9) != expected_status) wrong += measuring;
@@ -163,7 +177,7 @@ static bool receive(struct connection *connection, int poll, int port) {
     bool closes = memmem(connection->buffer, connection->received, "onnection: close", 16) != NULL;
     if (closes) {
         close(connection->fd);
-        open_connection(connection, poll, port);
+        open_connection(connection, poll, place);
     }
     connection->busy = false;
     return true;
@@ -182,10 +196,10 @@ static double percentile(double share) {
 
 int main(int count, char **arguments) {
     if (count != 8) {
-        fprintf(stderr, "usage: load-generator PORT REQUESTS CONNECTIONS SECONDS RATE STATUS PID\n");
+        fprintf(stderr, "usage: load-generator PORT|PATH REQUESTS CONNECTIONS SECONDS RATE STATUS PID\n");
         return 2;
     }
-    int port = atoi(arguments[1]);
+    const char *place = arguments[1];
     load_requests(arguments[2]);
     size_t connection_count = (size_t)atol(arguments[3]);
     double seconds = atof(arguments[4]), rate = atof(arguments[5]);
@@ -199,7 +213,7 @@ int main(int count, char **arguments) {
     size_t idle_count = 0, idle_first = 0;
     for (size_t index = 0; index < connection_count; index++) {
         connections[index].buffer = malloc(RESPONSE_BYTES);
-        open_connection(&connections[index], poll, port);
+        open_connection(&connections[index], poll, place);
     }
     uint64_t start = now(), warm = start + (uint64_t)(seconds * 0.2e9), end = start + (uint64_t)(seconds * 1e9);
     uint64_t interval = rate > 0 ? (uint64_t)(1e9 / rate) : 0, due = start;
@@ -229,7 +243,7 @@ int main(int count, char **arguments) {
         for (int index = 0; index < ready; index++) {
             struct connection *connection = events[index].data.ptr;
             bool was_busy = connection->busy;
-            if (!receive(connection, poll, port) || (interval && !was_busy)) continue;
+            if (!receive(connection, poll, place) || (interval && !was_busy)) continue;
             connection->busy = false;
             if (interval) idle[(idle_first + idle_count++) % connection_count] = connection;
             else send_request(connection, now());

@@ -151,6 +151,25 @@ struct UnixListenerTests {
         }
     }
 
+    @Test("A server may listen on a port besides, and stops on both", arguments: [1, 2])
+    func besidePort(workers: Int) async throws {
+        let server = HTTPServer(
+            configuration: HTTPServerConfiguration(
+                addresses: [.unix(path), .loopback(port: 0)],
+                workerCount: workers
+            )
+        ) { _ in ProbeHandler() }
+        try server.start()
+        #expect(server.localAddresses.count == 2)
+        for address in server.localAddresses {
+            #expect(try BlockingClient(address).exchange(Self.get)?.status == 200)
+        }
+        #expect(await server.stop(drainDelay: .zero, grace: .seconds(5)) == 0)
+        for address in server.localAddresses {
+            #expect(throws: SocketError.self) { try BlockingClient(address) }
+        }
+    }
+
     @Test("While another process takes a path in the directory, none can be taken there")
     func locked() throws {
         let directory = unsafe open(folder.path, O_RDONLY | O_DIRECTORY)

@@ -244,7 +244,6 @@ def judge_by_socket(tally, name, command, program, issuer, application):
             service.wait_until_ready()
             with Gateway(name, command, service.address, application) as gateway:
                 judge(cases, f"{name} by a Unix socket", gateway, issuer)
-            tally.check(f"{name} by a Unix socket: asked the service", service.requests() >= 4, service.requests())
     tally.check(f"{name} by a Unix socket", cases.passed == 4, f"{cases.passed} of 4")
     print(f"{name} by a Unix socket: {cases.passed} of 4")
 

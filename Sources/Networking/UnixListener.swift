@@ -7,9 +7,9 @@ struct UnixListener: ~Copyable {
 
     /// Takes a path: the file is made, or takes the place of a socket that nobody listens on any more.
     ///
-    /// Nobody can connect before the permissions are right, for until it listens a socket refuses everybody. That, and
-    /// that a process which has bound its socket and does not listen yet looks like one that is gone, is why the
-    /// directory is locked meanwhile: of two processes that start at once, neither takes the other's path.
+    /// Nobody can connect before the permissions are right: until it listens, a socket refuses everybody. So one that is
+    /// bound and does not listen yet looks like one whose process is gone, and the directory is locked meanwhile: of two
+    /// processes that start at once, neither takes the other's path.
     init(on path: UnixSocketPath, mode: UnixSocketMode, backlog: Int32) throws(SocketError) {
         let directory = try Self.lockDirectory(of: path)
         let socket = try Self.bound(to: path)

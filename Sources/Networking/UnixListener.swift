@@ -2,6 +2,11 @@ internal import CPlatform
 
 /// A listening Unix socket with its file.
 struct UnixListener: ~Copyable {
+    /// Another service takes its path within microseconds; whoever holds the lock longer than this is none, and no start
+    /// waits for it for ever.
+    private static let lockWait: Duration = .seconds(1)
+    private static let lockPauseMilliseconds: Int32 = 2
+
     let socket: Socket
     let file: UnixSocketFile
 
@@ -32,9 +37,16 @@ struct UnixListener: ~Copyable {
         let number = unsafe path.directory.withCString { unsafe platform_open_directory($0) }
         guard number >= 0 else { throw SocketError(.openDirectory, errorNumber: -number, address: .unix(path)) }
         let directory = FileDescriptor(takingOwnershipOf: number)
-        let result = platform_lock(number)
-        guard result >= 0 else { throw SocketError(.lockDirectory, errorNumber: -result, address: .unix(path)) }
-        return directory
+        let deadline = MonotonicClock.now() + Self.lockWait
+        while true {
+            let result = platform_lock(number)
+            if result >= 0 { return directory }
+            guard result == -ErrorNumber.again, MonotonicClock.now() < deadline else {
+                throw SocketError(.lockDirectory, errorNumber: -result, address: .unix(path))
+            }
+            // Without a descriptor, poll(2) waits for the time alone.
+            _ = platform_poll(-1, 0, Self.lockPauseMilliseconds)
+        }
     }
 
     private static func bound(to path: UnixSocketPath) throws(SocketError) -> Socket {

@@ -170,7 +170,29 @@ struct UnixListenerTests {
         }
     }
 
-    @Test("While another process takes a path in the directory, none can be taken there")
+    @Test("Services that start at once on paths of their own in one directory all serve")
+    func besideEachOther() throws {
+        let servers = try (0..<16).map { number in
+            HTTPServer(
+                configuration: HTTPServerConfiguration(
+                    addresses: [try folder.socketAddress("\(number)")],
+                    workerCount: 1
+                )
+            ) { _ in ProbeHandler() }
+        }
+        let started = Atomic<Int>(0)
+        DispatchQueue.concurrentPerform(iterations: servers.count) { index in
+            do {
+                try servers[index].start()
+                started.wrappingAdd(1, ordering: .relaxed)
+            } catch {}
+        }
+        #expect(started.load(ordering: .relaxed) == servers.count)
+        for server in servers { server.stopNow() }
+        for server in servers { server.waitUntilEnded() }
+    }
+
+    @Test("Where the directory stays locked, no path can be taken there, and none waits for ever")
     func locked() throws {
         let directory = unsafe open(folder.path, O_RDONLY | O_DIRECTORY)
         try #require(flock(directory, LOCK_EX) == 0)

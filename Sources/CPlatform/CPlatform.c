@@ -15,7 +15,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,7 +27,10 @@ _Static_assert(PLATFORM_WRITABLE == EPOLLOUT, "EPOLLOUT");
 _Static_assert(PLATFORM_ERROR == EPOLLERR, "EPOLLERR");
 _Static_assert(PLATFORM_HANG_UP == EPOLLHUP, "EPOLLHUP");
 _Static_assert(PLATFORM_READ_HANG_UP == EPOLLRDHUP, "EPOLLRDHUP");
+_Static_assert(PLATFORM_EXCLUSIVE == EPOLLEXCLUSIVE, "EPOLLEXCLUSIVE");
 _Static_assert(PLATFORM_EINTR == EINTR, "EINTR");
+_Static_assert(PLATFORM_ENOENT == ENOENT, "ENOENT");
+_Static_assert(PLATFORM_EEXIST == EEXIST, "EEXIST");
 _Static_assert(PLATFORM_EAGAIN == EAGAIN && EAGAIN == EWOULDBLOCK, "EAGAIN");
 _Static_assert(PLATFORM_ENOMEM == ENOMEM, "ENOMEM");
 _Static_assert(PLATFORM_EINVAL == EINVAL, "EINVAL");
@@ -33,6 +38,8 @@ _Static_assert(PLATFORM_ENFILE == ENFILE, "ENFILE");
 _Static_assert(PLATFORM_EMFILE == EMFILE, "EMFILE");
 _Static_assert(PLATFORM_EPIPE == EPIPE, "EPIPE");
 _Static_assert(PLATFORM_EPROTO == EPROTO, "EPROTO");
+_Static_assert(PLATFORM_ENOTSOCK == ENOTSOCK, "ENOTSOCK");
+_Static_assert(PLATFORM_EADDRINUSE == EADDRINUSE, "EADDRINUSE");
 _Static_assert(PLATFORM_ECONNABORTED == ECONNABORTED, "ECONNABORTED");
 _Static_assert(PLATFORM_ECONNRESET == ECONNRESET, "ECONNRESET");
 _Static_assert(PLATFORM_ENOBUFS == ENOBUFS, "ENOBUFS");
@@ -51,7 +58,6 @@ _Static_assert(PLATFORM_EINPROGRESS == EINPROGRESS, "EINPROGRESS");
 int platform_close(int fd) { NEGATED(close(fd)); }
 long platform_read(int fd, void *buffer, size_t count) { NEGATED(read(fd, buffer, count)); }
 long platform_recv(int fd, void *buffer, size_t count) { NEGATED(recv(fd, buffer, count, 0)); }
-long platform_recv_discarding(int fd, size_t count) { NEGATED(recv(fd, NULL, count, MSG_TRUNC)); }
 long platform_send(int fd, const void *buffer, size_t count) { NEGATED(send(fd, buffer, count, MSG_NOSIGNAL)); }
 int platform_shutdown_write(int fd) { NEGATED(shutdown(fd, SHUT_WR)); }
 
@@ -165,6 +171,55 @@ int platform_peer_address(int fd, struct platform_address *address) {
     return from_system(&storage, address);
 }
 
+/* A path needs its terminating NUL; an abstract name, whose first byte is '@' here, may fill the field. */
+static socklen_t to_unix_address(const char *name, size_t count, struct sockaddr_un *out) {
+    memset(out, 0, sizeof *out);
+    out->sun_family = AF_UNIX;
+    if (count == 0 || count >= sizeof out->sun_path)
+        return 0;
+    memcpy(out->sun_path, name, count);
+    socklen_t length = offsetof(struct sockaddr_un, sun_path) + count;
+    if (name[0] != '@')
+        return length + 1;
+    out->sun_path[0] = '\0';
+    return length;
+}
+
+int platform_unix_socket(void) { NEGATED(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
+
+int platform_unix_bind(int fd, const char *path, size_t count) {
+    struct sockaddr_un address;
+    socklen_t length = to_unix_address(path, count, &address);
+    if (length == 0)
+        return -EINVAL;
+    NEGATED(bind(fd, (struct sockaddr *)&address, length));
+}
+
+int platform_unix_connect(int fd, const char *path, size_t count) {
+    struct sockaddr_un address;
+    socklen_t length = to_unix_address(path, count, &address);
+    if (length == 0)
+        return -EINVAL;
+    NEGATED(connect(fd, (struct sockaddr *)&address, length));
+}
+
+int platform_shutdown_read(int fd) { NEGATED(shutdown(fd, SHUT_RD)); }
+int platform_duplicate(int fd) { NEGATED(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
+int platform_change_mode(const char *path, uint32_t mode) { NEGATED(chmod(path, mode)); }
+int platform_unlink(const char *path) { NEGATED(unlink(path)); }
+int platform_open_directory(const char *path) { NEGATED(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)); }
+int platform_lock(int fd) { NEGATED(flock(fd, LOCK_EX | LOCK_NB)); }
+
+int platform_file_facts(const char *path, struct platform_file *file) {
+    struct stat facts;
+    if (lstat(path, &facts) < 0)
+        return -errno;
+    file->device = facts.st_dev;
+    file->inode = facts.st_ino;
+    file->is_socket = S_ISSOCK(facts.st_mode);
+    return 0;
+}
+
 int platform_poll(int fd, int for_writing, int timeout_milliseconds) {
     struct pollfd descriptor = {.fd = fd, .events = for_writing ? POLLOUT : POLLIN};
     int count = poll(&descriptor, 1, timeout_milliseconds);
@@ -174,16 +229,10 @@ int platform_poll(int fd, int for_writing, int timeout_milliseconds) {
 }
 
 int platform_send_datagram(const char *name, size_t name_count, const void *bytes, size_t count) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    /* A path needs its terminating NUL; an abstract name may fill the field. */
-    if (name_count == 0 || name_count >= sizeof address.sun_path)
+    struct sockaddr_un address;
+    socklen_t length = to_unix_address(name, name_count, &address);
+    if (length == 0)
         return -EINVAL;
-    memcpy(address.sun_path, name, name_count);
-    socklen_t length = offsetof(struct sockaddr_un, sun_path) + name_count;
-    if (name[0] == '@')
-        address.sun_path[0] = '\0';
-    else
-        length += 1;
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;

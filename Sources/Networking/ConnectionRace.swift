@@ -107,7 +107,7 @@ private final class SocketAttempt {
         do throws(SocketError) {
             switch socket {
             case .some(let socket): try socket.finishConnecting(to: address)
-            case nil: return SocketError(.connect, errorNumber: ErrorNumber.invalid, address: address)
+            case nil: return SocketError(.connect, errorNumber: ErrorNumber.invalid, address: .network(address))
             }
             return nil
         } catch {

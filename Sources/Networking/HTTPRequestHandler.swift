@@ -131,7 +131,8 @@ package struct RequestContext: Sendable {
         ParkedRequest(connectionID: connectionID, requestsBefore: requestsBefore, slot: slot)
     }
 
-    /// The client's address; asks the system, so it costs a call. Nil where the client is gone or there is no socket.
+    /// The client's address; asks the system, so it costs a call. Nil where the client is gone, or there is no
+    /// socket, or a Unix one, whose clients have no address.
     package var peerAddress: SocketAddress? { Socket.peerAddress(of: descriptor) }
 }
 

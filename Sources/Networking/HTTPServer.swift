@@ -1,7 +1,8 @@
 internal import Dispatch
 internal import Synchronization
 
-/// An HTTP/1.1 server: one worker for each processor, each with its own listeners, epoll set and handler.
+/// An HTTP/1.1 server: one worker for each processor, each with its own listeners (or its share of a Unix socket), epoll
+/// set and handler.
 package final class HTTPServer: Sendable {
     /// What the server was made with.
     package let configuration: HTTPServerConfiguration
@@ -12,7 +13,7 @@ package final class HTTPServer: Sendable {
 
     private struct State {
         var handles: [WorkerHandle] = []
-        var addresses: [SocketAddress] = []
+        var addresses: [ListenAddress] = []
         var waiters: [@Sendable () -> Void] = []
         var isRunning = false
     }
@@ -42,19 +43,17 @@ package final class HTTPServer: Sendable {
     package func start() throws(SocketError) {
         let workerCount = max(1, configuration.workerCount ?? ProcessorCount.allowed())
         let system = SystemCalls(faults: faults)
-        let listening = try ListenerSet.make(
-            addresses: configuration.addresses,
-            workerCount: workerCount,
-            backlog: configuration.limits.backlog
-        )
-        listening.listeners.joined().forEach(system.adopt)
+        let listening = try ListenerSet.make(configuration: configuration, workerCount: workerCount)
+        for listener in listening.listeners.joined() { system.adopt(listener.descriptor) }
         var prepared: [Prepared] = []
         do throws(SocketError) {
             for listeners in listening.listeners {
                 prepared.append(try Self.prepare(listeners, system))
             }
         } catch {
-            for listeners in listening.listeners.dropFirst(prepared.count) { listeners.forEach(system.close) }
+            for listeners in listening.listeners.dropFirst(prepared.count) {
+                for listener in listeners { listener.close(system) }
+            }
             for worker in prepared { worker.abandon(system) }
             throw error
         }
@@ -83,15 +82,15 @@ package final class HTTPServer: Sendable {
     private struct Prepared: Sendable {
         let handle: WorkerHandle
         let poll: Int32
-        let listeners: [Int32]
+        let listeners: [Listener]
 
         func abandon(_ system: SystemCalls) {
-            listeners.forEach(system.close)
+            for listener in listeners { listener.close(system) }
             system.close(poll)
         }
     }
 
-    private static func prepare(_ listeners: [Int32], _ system: SystemCalls) throws(SocketError) -> Prepared {
+    private static func prepare(_ listeners: [Listener], _ system: SystemCalls) throws(SocketError) -> Prepared {
         let poll = system.createPoll()
         guard poll >= 0 else { throw SocketError(.createPoll, errorNumber: -poll) }
         let wake = system.makeEventDescriptor()
@@ -135,7 +134,7 @@ package final class HTTPServer: Sendable {
     }
 
     /// The bound addresses, with the ports the system chose; empty before ``start()``.
-    package var localAddresses: [SocketAddress] { state.withLock { $0.addresses } }
+    package var localAddresses: [ListenAddress] { state.withLock { $0.addresses } }
 
     /// How many workers it has; 0 before ``start()``.
     package var workerCount: Int { state.withLock { $0.handles.count } }

@@ -1,7 +1,9 @@
 /// What an ``HTTPServer`` needs to know.
 package struct HTTPServerConfiguration: Sendable {
     /// Where to listen; port 0 lets the system choose (see ``HTTPServer/localAddresses``).
-    package var addresses: [SocketAddress]
+    package var addresses: [ListenAddress]
+    /// The permissions of Unix sockets among them.
+    package var socketMode: UnixSocketMode
     /// Worker threads, at least 1; nil: one for each processor this process may use.
     package var workerCount: Int?
     /// The limits.
@@ -10,12 +12,14 @@ package struct HTTPServerConfiguration: Sendable {
     package var tls: TLSContextPublisher?
 
     package init(
-        addresses: [SocketAddress],
+        addresses: [ListenAddress],
+        socketMode: UnixSocketMode = .standard,
         workerCount: Int? = nil,
         limits: HTTPServerLimits = HTTPServerLimits(),
         tls: TLSContextPublisher? = nil
     ) {
         self.addresses = addresses
+        self.socketMode = socketMode
         self.workerCount = workerCount
         self.limits = limits
         self.tls = tls

@@ -48,6 +48,11 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package var receiveBytes = 16_384
     /// Accepts at one wake: 16, so that a flood of connections does not starve requests.
     package var acceptsPerWake = 16
+    /// How many connections more than its share a worker may have before it leaves those in a queue that all share to
+    /// the others, and for how long: 4, so that nearly no accept costs further calls, and no worker serves a crowd while
+    /// others idle; 1 ms, in which another has had its turn of the processor.
+    package var acceptLead = 4
+    package var acceptLeadPause: Duration = .milliseconds(1)
     /// Pause of a listener when descriptors ran out: 100 ms.
     package var acceptPause: Duration = .milliseconds(100)
     /// Accept queue: 4,096, cut by the system to `somaxconn`.

@@ -1,6 +1,6 @@
 internal import CPlatform
 
-/// The owner of one TCP socket: non-blocking, closed on exec and when this value ends.
+/// The owner of one stream socket: non-blocking, closed on exec and when this value ends.
 package struct Socket: ~Copyable {
     /// The descriptor beneath.
     package let descriptor: FileDescriptor
@@ -29,7 +29,7 @@ package struct Socket: ~Copyable {
     /// Makes an unconnected socket for the family of `address`.
     package static func make(for address: SocketAddress) throws(SocketError) -> Socket {
         let number = platform_tcp_socket(address.isIPv6 ? 1 : 0)
-        guard number >= 0 else { throw SocketError(.createSocket, errorNumber: -number, address: address) }
+        guard number >= 0 else { throw SocketError(.createSocket, errorNumber: -number, address: .network(address)) }
         return Socket(takingOwnershipOf: FileDescriptor(takingOwnershipOf: number))
     }
 
@@ -80,13 +80,13 @@ package struct Socket: ~Copyable {
         if result == -ErrorNumber.inProgress || result == -ErrorNumber.interrupted {
             return .inProgress
         }
-        throw SocketError(.connect, errorNumber: -result, address: address)
+        throw SocketError(.connect, errorNumber: -result, address: .network(address))
     }
 
     /// Says, once the socket is writable, whether the connection came about.
     package func finishConnecting(to address: SocketAddress) throws(SocketError) {
         let error = platform_socket_error(descriptor.number)
-        if error != 0 { throw SocketError(.connect, errorNumber: error, address: address) }
+        if error != 0 { throw SocketError(.connect, errorNumber: error, address: .network(address)) }
     }
 
     /// Sends at once instead of waiting to fill a segment (`TCP_NODELAY`).
@@ -117,12 +117,13 @@ package struct Socket: ~Copyable {
         _ operation: SocketError.Operation,
         _ address: SocketAddress
     ) throws(SocketError) {
-        guard result >= 0 else { throw SocketError(operation, errorNumber: -result, address: address) }
+        guard result >= 0 else { throw SocketError(operation, errorNumber: -result, address: .network(address)) }
     }
 }
 
 extension Socket {
-    /// The address of the peer of a connected descriptor; nil where there is none (any more).
+    /// The address of the peer of a connected descriptor; nil where there is none (any more), and on a Unix socket, whose
+    /// clients have none.
     static func peerAddress(of descriptor: Int32) -> SocketAddress? {
         var system = platform_address()
         guard descriptor >= 0, unsafe platform_peer_address(descriptor, &system) >= 0 else { return nil }

@@ -18,6 +18,11 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
         case createEventDescriptor = "create an event descriptor"
         case readAddress = "read the address of"
         case startThread = "start a thread"
+        case openDirectory = "open the directory of"
+        case lockDirectory = "lock the directory of"
+        case setMode = "set the permissions of"
+        case replace = "replace"
+        case duplicate = "duplicate the descriptor of"
     }
 
     /// What was tried.
@@ -25,9 +30,9 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
     /// The system's error number.
     package let errorNumber: Int32
     /// The address it concerned, where there is one.
-    package let address: SocketAddress?
+    package let address: ListenAddress?
 
-    package init(_ operation: Operation, errorNumber: Int32, address: SocketAddress? = nil) {
+    package init(_ operation: Operation, errorNumber: Int32, address: ListenAddress? = nil) {
         self.operation = operation
         self.errorNumber = errorNumber
         self.address = address
@@ -36,7 +41,10 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
     /// One sentence, for instance `cannot bind to 127.0.0.1:8080: Address already in use`.
     package var description: String {
         let place = address.map { " \($0)" } ?? ""
-        return "cannot \(operation.rawValue)\(place): \(Self.sentence(for: errorNumber))"
+        // The system's words for it would be of an operation on a socket.
+        let isOther = operation == .replace && errorNumber == ErrorNumber.notSocket
+        let reason = isOther ? "the file there is no socket, so it is left alone" : Self.sentence(for: errorNumber)
+        return "cannot \(operation.rawValue)\(place): \(reason)"
     }
 
     /// The system's own words for an error number.

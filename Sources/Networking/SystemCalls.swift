@@ -106,8 +106,14 @@ extension SystemCalls {
     }
 
     /// Drops packets that open connections to a listener; where the system does not allow the filter, nothing is lost
-    /// but the few connections made between the last accept and the close.
-    func refuseNewConnections(_ listener: Int32) {
-        _ = platform_refuse_new_connections(listener)
+    /// but the few connections made between the last accept and the close. A Unix socket refuses by itself; its file goes
+    /// before, while nobody else takes it for one that is left over.
+    func refuseNewConnections(_ listener: Listener) {
+        if let file = listener.file {
+            file.remove()
+            _ = platform_shutdown_read(listener.descriptor)
+        } else {
+            _ = platform_refuse_new_connections(listener.descriptor)
+        }
     }
 }

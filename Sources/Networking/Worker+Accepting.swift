@@ -4,15 +4,42 @@ internal import Synchronization
 extension Worker {
     /// Puts listeners and the wake descriptor of a worker into its epoll set.
     /// - Returns: The error number where one could not be.
-    static func register(_ poll: Int32, wake: Int32, listeners: [Int32], _ system: SystemCalls) -> Int32? {
+    static func register(_ poll: Int32, wake: Int32, listeners: [Listener], _ system: SystemCalls) -> Int32? {
         let readable = UInt32(PLATFORM_READABLE)
         let result = system.add(poll, wake, readable, tag: wakeTag)
         if result < 0 { return -result }
         for (position, listener) in listeners.enumerated() {
-            let result = system.add(poll, listener, readable, tag: firstListenerTag + UInt64(position))
+            let result = system.add(poll, listener.descriptor, events(of: listener), tag: tag(at: position))
             if result < 0 { return -result }
         }
         return nil
+    }
+
+    private static func tag(at position: Int) -> UInt64 { firstListenerTag + UInt64(position) }
+
+    /// Where all workers wait at one queue, a connection wakes one of them.
+    private static func events(of listener: Listener) -> UInt32 {
+        UInt32(PLATFORM_READABLE) | (listener.isShared ? UInt32(PLATFORM_EXCLUSIVE) : 0)
+    }
+
+    /// A listener has connections in its queue.
+    func acceptReady(_ listener: Listener) {
+        guard listener.isShared, !listenersAreRefusing else {
+            acceptConnections(listener.descriptor, atMost: limits.acceptsPerWake)
+            return
+        }
+        // Whom the system wakes takes one at least: nobody else was woken for it.
+        let most = min(max(limits.acceptLead - connectionLead(), 1), limits.acceptsPerWake)
+        acceptConnections(listener.descriptor, atMost: most)
+        // The first in line that sleeps is woken, so that connections which come one by one would all be the first
+        // worker's, and so would be the load they bring later. Who leads leaves the line, and comes back at its end.
+        if connectionLead() >= limits.acceptLead { pauseAccepting(for: limits.acceptLeadPause) }
+    }
+
+    /// By how much this worker's connections exceed its share of all.
+    private func connectionLead() -> Int {
+        let workers = max(shared.runningWorkers.load(ordering: .relaxed), 1)
+        return table.count - shared.openConnections.load(ordering: .relaxed) / workers
     }
 
     /// Takes connections off a listener's queue.
@@ -21,7 +48,7 @@ extension Worker {
     func acceptConnections(_ listener: Int32, atMost most: Int) -> Bool {
         for _ in 0..<most {
             guard makeRoomForHandshake() else {
-                pauseAccepting()
+                pauseAccepting(for: limits.acceptPause)
                 return false
             }
             let result = system.accept(listener)
@@ -35,10 +62,10 @@ extension Worker {
             case ErrorNumber.connectionAborted, ErrorNumber.protocolError, ErrorNumber.interrupted: continue
             case ErrorNumber.processFileLimit, ErrorNumber.systemFileLimit:
                 shedWithSpareDescriptor(listener)
-                pauseAccepting()
+                pauseAccepting(for: limits.acceptPause)
                 return false
             default:
-                pauseAccepting()
+                pauseAccepting(for: limits.acceptPause)
                 return false
             }
         }
@@ -93,26 +120,38 @@ extension Worker {
         spareDescriptor = system.makeSpareDescriptor()
     }
 
-    private func pauseAccepting() {
+    private func pauseAccepting(for time: Duration) {
         if acceptPausedUntil != nil { return }
-        acceptPausedUntil = now + limits.acceptPause
-        setListeners(UInt32(0))
+        acceptPausedUntil = now + time
+        setListeners(watched: false)
     }
 
     /// Listens again after a pause.
     func resumeAccepting() {
         acceptPausedUntil = nil
         if spareDescriptor < 0 { spareDescriptor = system.makeSpareDescriptor() }
-        setListeners(UInt32(PLATFORM_READABLE))
+        setListeners(watched: true)
     }
 
-    private func setListeners(_ events: UInt32) {
+    private func setListeners(watched: Bool) {
         for (position, listener) in listeners.enumerated() {
-            let tag = Self.firstListenerTag + UInt64(position)
-            // Where this fails the pause is tried again at the next turn, or the listener stays as it is.
-            if system.modify(poll, listener, events, tag: tag) < 0, events != 0 {
-                acceptPausedUntil = now + limits.acceptPause
+            if listener.isShared {
+                // What wakes one of several cannot be modified (epoll_ctl(2), EPOLLEXCLUSIVE).
+                if !watched { _ = system.remove(poll, listener.descriptor) }
+                // One that refuses would be readable for ever.
+                if !watched || listenersAreRefusing || watch(listener, at: position) { continue }
+            } else {
+                let events = watched ? Self.events(of: listener) : 0
+                let result = system.modify(poll, listener.descriptor, events, tag: Self.tag(at: position))
+                if result >= 0 || !watched { continue }
             }
+            // It is tried again when the pause is over.
+            acceptPausedUntil = now + limits.acceptPause
         }
+    }
+
+    private func watch(_ listener: Listener, at position: Int) -> Bool {
+        let result = system.add(poll, listener.descriptor, Self.events(of: listener), tag: Self.tag(at: position))
+        return result >= 0 || result == -ErrorNumber.exists
     }
 }

@@ -48,8 +48,13 @@ extension Worker {
         listenersAreRefusing = true
         for listener in listeners {
             system.refuseNewConnections(listener)
+            guard listener.isShared else { continue }
+            // Who is not in the queue now never will be, and who is was connected when it came.
+            acceptQueue(of: listener)
+            _ = system.remove(poll, listener.descriptor)
         }
-        listenersCloseAt = now.adding(nanoseconds: Self.handshakeWaitNanoseconds)
+        let haveHandshakes = listeners.contains { !$0.isShared }
+        listenersCloseAt = haveHandshakes ? now.adding(nanoseconds: Self.handshakeWaitNanoseconds) : now
         for connection in table.all() {
             engine.beginDrain(connection, now: now)
             wheel.schedule(connection.slot, at: connection.deadline)
@@ -59,13 +64,17 @@ extension Worker {
     /// Whoever is in the accept queue was promised a connection by the system, and gets an answer.
     private func closeListeners() {
         for listener in listeners {
-            while acceptConnections(listener, atMost: limits.acceptsPerWake) {}
-            _ = system.remove(poll, listener)
-            system.close(listener)
+            acceptQueue(of: listener)
+            _ = system.remove(poll, listener.descriptor)
+            listener.close(system)
         }
         listeners.removeAll()
         listenersCloseAt = .never
         acceptPausedUntil = nil
+    }
+
+    private func acceptQueue(of listener: Listener) {
+        while acceptConnections(listener.descriptor, atMost: limits.acceptsPerWake) {}
     }
 
     /// The end of the worker: whatever is left is cut off.
@@ -76,9 +85,7 @@ extension Worker {
             close(connection, .stopped)
         }
         shared.cutOffRequests.wrappingAdd(cutOff, ordering: .relaxed)
-        for listener in listeners {
-            system.close(listener)
-        }
+        for listener in listeners { listener.close(system) }
         listeners.removeAll()
         if spareDescriptor >= 0 { system.close(spareDescriptor) }
         system.close(poll)

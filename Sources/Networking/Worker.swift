@@ -18,7 +18,7 @@ final class Worker {
     let system: SystemCalls
     var engine: ConnectionEngine
     let poll: Int32
-    var listeners: [Int32]
+    var listeners: [Listener]
     var table = ConnectionTable()
     var wheel: TimerWheel
     var tls: WorkerTLS
@@ -41,7 +41,7 @@ final class Worker {
     init(
         index: WorkerIndex,
         poll: Int32,
-        listeners: [Int32],
+        listeners: [Listener],
         limits: HTTPServerLimits,
         shared: WorkerShared,
         handle: WorkerHandle,
@@ -110,7 +110,7 @@ final class Worker {
             system.clear(handle.wakeDescriptor)
         } else if event.tag >= Self.firstListenerTag {
             let position = Int(event.tag - Self.firstListenerTag)
-            if position < listeners.count { acceptConnections(listeners[position], atMost: limits.acceptsPerWake) }
+            if position < listeners.count { acceptReady(listeners[position]) }
         } else if let connection = table.find(tag: event.tag) {
             now = MonotonicClock.now()
             handle(connection, event.events)

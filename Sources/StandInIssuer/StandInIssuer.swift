@@ -39,7 +39,7 @@ package final class StandInIssuer: Sendable {
         self.keys = keys
         self.template = template
         server = HTTPServer(
-            configuration: HTTPServerConfiguration(addresses: [configuration.address], workerCount: 1)
+            configuration: HTTPServerConfiguration(addresses: [.network(configuration.address)], workerCount: 1)
         ) { _ in
             StandInIssuerHandler(keys: keys, template: template, graph: graph, configuration: configuration)
         }
@@ -49,7 +49,7 @@ package final class StandInIssuer: Sendable {
     package func start() throws(SocketError) { try server.start() }
 
     /// Where it listens, once started.
-    package var address: SocketAddress? { server.localAddresses.first }
+    package var address: SocketAddress? { server.localAddresses.first?.network }
 
     /// Stops serving.
     package func stop() async { await server.stop(drainDelay: .zero, grace: .seconds(1)) }

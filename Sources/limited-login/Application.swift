@@ -58,12 +58,16 @@ struct Application {
         server = HTTPServer(
             configuration: HTTPServerConfiguration(
                 addresses: [configuration.listen],
+                socketMode: configuration.listenMode,
                 workerCount: configuration.workers,
                 tls: tls
             )
         ) { _ in ServiceHandler(core: core, listener: .service) }
         administration = HTTPServer(
-            configuration: HTTPServerConfiguration(addresses: [configuration.adminListen], workerCount: 1)
+            configuration: HTTPServerConfiguration(
+                addresses: [.network(configuration.adminListen)],
+                workerCount: 1
+            )
         ) { _ in ServiceHandler(core: core, listener: .administration) }
         let server = server
         cache.onUpdate { server.wakeParked() }

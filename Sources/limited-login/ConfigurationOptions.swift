@@ -17,6 +17,7 @@ struct ConfigurationOptions: ParsableArguments, Sendable {
     @Option(help: .key(.jwksMaximumTTLSeconds)) var jwksMaximumTtlSeconds: String?
     @Option(help: .key(.jwksMaxStaleSeconds)) var jwksMaxStaleSeconds: String?
     @Option(help: .key(.listen)) var listen: String?
+    @Option(help: .key(.listenMode)) var listenMode: String?
     @Option(help: .key(.adminListen)) var adminListen: String?
     @Option(help: .key(.workers)) var workers: String?
     @Option(help: .key(.clockSkewSeconds)) var clockSkewSeconds: String?
@@ -48,7 +49,8 @@ struct ConfigurationOptions: ParsableArguments, Sendable {
             .appIDs: appIds, .issuers: issuers, .jwksURLs: jwksUrls, .jwksFile: jwksFile, .caFile: caFile,
             .jwksTTLSeconds: jwksTtlSeconds, .jwksMinimumTTLSeconds: jwksMinimumTtlSeconds,
             .jwksMaximumTTLSeconds: jwksMaximumTtlSeconds, .jwksMaxStaleSeconds: jwksMaxStaleSeconds,
-            .listen: listen, .adminListen: adminListen, .workers: workers, .clockSkewSeconds: clockSkewSeconds,
+            .listen: listen, .listenMode: listenMode, .adminListen: adminListen, .workers: workers,
+            .clockSkewSeconds: clockSkewSeconds,
             .maxTokenAgeSeconds: maxTokenAgeSeconds, .binding: binding, .tracking: tracking,
             .clientKeysFile: clientKeysFile, .tlsCertificateFile: tlsCertificateFile, .tlsKeyFile: tlsKeyFile,
             .tlsClientCAFile: tlsClientCaFile, .gateway: gateway, .drainDelaySeconds: drainDelaySeconds,

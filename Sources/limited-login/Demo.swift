@@ -27,6 +27,9 @@ struct Demo: AsyncParsableCommand {
 
     func validate() throws {
         for (name, value) in [("listen", listen), ("admin-listen", adminListen), ("issuer-listen", issuerListen)] {
+            guard !value.hasPrefix(ListenAddress.unixPrefix) else {
+                throw ValidationError("--\(name) takes an address and port: 'serve' alone listens on a Unix socket.")
+            }
             guard SocketAddress(value) != nil else {
                 throw ValidationError("--\(name) '\(value)' is no numeric address and port.")
             }

@@ -33,6 +33,9 @@ struct Issuer: AsyncParsableCommand {
 
     func validate() throws {
         guard maxAge >= 0 else { throw ValidationError("--max-age must not be negative.") }
+        guard !listen.hasPrefix(ListenAddress.unixPrefix) else {
+            throw ValidationError("--listen takes an address and port: 'serve' alone listens on a Unix socket.")
+        }
         guard let address = SocketAddress(listen), address.isLoopback else {
             throw ValidationError("--listen must be a loopback address: the stand-in signs whatever it is asked to.")
         }

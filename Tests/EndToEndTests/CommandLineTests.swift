@@ -22,6 +22,14 @@ struct CommandLineTests {
             ),
             (["LIMITED_LOGIN_APP_IDS": ""], [], "the value is empty"),
             (["LIMITED_LOGIN_APP_IDS": "1"], ["--ca-file", "/nonexistent"], "no such file or directory"),
+            (["LIMITED_LOGIN_APP_IDS": "1"], ["--listen", "unix:http.sock"], "must begin with '/'"),
+            (["LIMITED_LOGIN_APP_IDS": "1"], ["--admin-listen", "unix:/tmp/a.sock"], "address and port alone"),
+            (["LIMITED_LOGIN_APP_IDS": "1"], ["--listen-mode", "0600"], "--listen-mode"),
+            (
+                ["LIMITED_LOGIN_APP_IDS": "1"],
+                ["--listen", "unix:/nonexistent/http.sock", "--admin-listen", "127.0.0.1:0"],
+                "unix:/nonexistent/http.sock: No such file or directory"
+            ),
         ] as [([String: String], [String], String)]
     )
     func configuration(environment: [String: String], arguments: [String], names: String) throws {
@@ -63,6 +71,7 @@ struct CommandLineTests {
         "A usage mistake is 64, and 2 for verify",
         arguments: [
             (["brew"], 64), (["serve", "--unknown"], 64), (["issuer", "--listen", "0.0.0.0:0"], 64),
+            (["issuer", "--listen", "unix:/tmp/a.sock"], 64), (["demo", "--listen", "unix:/tmp/a.sock"], 64),
             (["verify"], 2), (["verify", "t"], 2), (["verify", "t", "--nonce", "n", "--unbound"], 2),
             (["verify", "t", "--unbound", "--at", "noon"], 2), (["verify", "t", "--unknown"], 2),
         ] as [([String], Int32)]

@@ -11,7 +11,9 @@ final class IssuerProcess {
     init(arguments: [String] = []) throws {
         process = try ServiceProcess(["issuer", "--listen", "127.0.0.1:0"] + arguments)
         try #require(process.waitForOutput("/rotate"), "\(process.errorText)")
-        address = try RunningService.address(after: "stand-in issuer on http://", in: process.outputText)
+        address = try #require(
+            RunningService.address(after: "stand-in issuer on http://", in: process.outputText).network
+        )
     }
 
     var jwksURL: String { "http://\(address)/.well-known/oauth/openid/jwks/" }

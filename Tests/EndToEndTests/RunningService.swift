@@ -6,7 +6,8 @@ import Testing
 /// `limited-login serve` on free ports, and a client for it.
 final class RunningService {
     let process: ServiceProcess
-    let address: SocketAddress
+    /// Where the service listens, whatever it is.
+    let listenAddress: ListenAddress
     let adminAddress: SocketAddress
 
     /// Starts the service and waits until it listens.
@@ -25,21 +26,28 @@ final class RunningService {
         variables.merge(environment) { _, new in new }
         process = try ServiceProcess(["serve"] + arguments, environment: variables)
         try #require(process.waitForError("\"message\":\"listening\""), "\(process.errorText)")
-        address = try Self.address(after: "\"address\":\"", in: process.errorText)
-        adminAddress = try Self.address(after: "\"admin_address\":\"", in: process.errorText)
+        listenAddress = try Self.address(after: "\"address\":\"", in: process.errorText)
+        adminAddress = try #require(Self.address(after: "\"admin_address\":\"", in: process.errorText).network)
     }
 
     static let appID = "123456789012345"
 
-    static func address(after mark: String, in text: String) throws -> SocketAddress {
+    /// The service's address and port; nothing listens there where it has a Unix socket.
+    var address: SocketAddress { listenAddress.network ?? .loopback(port: 0) }
+
+    static func address(after mark: String, in text: String) throws -> ListenAddress {
         let start = try #require(text.range(of: mark)).upperBound
         let end = try #require(text[start...].firstIndex { $0 == "\"" || $0 == "\n" || $0 == "," })
-        return try #require(SocketAddress(String(text[start..<end])))
+        let found = String(text[start..<end])
+        if found.hasPrefix(ListenAddress.unixPrefix) {
+            return .unix(try UnixSocketPath(String(found.dropFirst(ListenAddress.unixPrefix.count))))
+        }
+        return .network(try #require(SocketAddress(found)))
     }
 
     /// Sends one request on a connection of its own.
     func exchange(_ request: String, admin: Bool = false) throws -> TestResponse {
-        let client = try BlockingClient(admin ? adminAddress : address)
+        let client = try BlockingClient(admin ? .network(adminAddress) : listenAddress)
         return try #require(client.exchange(request))
     }
 

@@ -6,14 +6,19 @@ import Testing
 
 @Suite("serve: SIGTERM while requests are under way")
 struct StoppingTests {
-    @Test("Under load, with new connections coming, no request of an accepted connection goes unanswered")
-    func underLoad() throws {
+    @Test(
+        "Under load, with new connections coming, no request of an accepted connection goes unanswered",
+        arguments: TestServer.Kind.allCases
+    )
+    func underLoad(kind: TestServer.Kind) throws {
+        let folder = try ShortFolder()
         let issuer = try IssuerProcess()
         defer { issuer.process.kill() }
-        let service = try RunningService(jwksURL: issuer.jwksURL)
+        let environment = kind == .unix ? ["LIMITED_LOGIN_LISTEN": "\(try folder.socketAddress())"] : [:]
+        let service = try RunningService(jwksURL: issuer.jwksURL, environment: environment)
         #expect(try service.waitUntilReady())
         let body = "{\"id_token\":\"\(try issuer.token())\",\"nonce\":\"n-1\"}"
-        let load = VerificationLoad(service.address, request: RunningService.request(body))
+        let load = VerificationLoad(service.listenAddress, request: RunningService.request(body))
         load.start(persistent: 6, single: 6)
         #expect(load.waitUntilAnswered(1_000))
         service.process.terminate()

@@ -170,7 +170,7 @@ struct TLSListenerTests {
         try install(certificate: good.certificateFile, key: good.keyFile)
         let service = try service(own)
         #expect(try curl(service).exitCode == 0)
-        let client = try TLSClient(service.address, authorityFile: certificates.authorityFile)
+        let client = try TLSClient(service.listenAddress, authorityFile: certificates.authorityFile)
 
         try install(certificate: other.certificateFile, key: good.keyFile)
         service.process.signal(SIGHUP)

@@ -5,14 +5,14 @@ import TestSupport
 
 /// Clients on threads of their own that send one request over and over until the service is gone.
 final class VerificationLoad: Sendable {
-    private let address: SocketAddress
+    private let address: ListenAddress
     private let request: String
     private let group = DispatchGroup()
     private let answeredCount = Atomic<Int>(0)
     private let refusedCount = Atomic<Int>(0)
     private let unansweredCount = Atomic<Int>(0)
 
-    init(_ address: SocketAddress, request: String) {
+    init(_ address: ListenAddress, request: String) {
         self.address = address
         self.request = request
     }

@@ -25,28 +25,37 @@ struct FaultInjectionTests {
         (.createSpareDescriptor, [12, 23, 24]),
     ]
 
-    @Test("The n-th call fails, for every n of a session: nothing leaks, hangs or crashes", arguments: errors)
-    func everyCall(call: FaultPlan.Call, errorNumbers: [Int32]) async throws {
+    @Test(
+        "The n-th call fails, for every n of a session: nothing leaks, hangs or crashes",
+        arguments: errors,
+        TestServer.Kind.allCases
+    )
+    func everyCall(failing: (FaultPlan.Call, [Int32]), kind: TestServer.Kind) async throws {
+        let (call, errorNumbers) = failing
         let clean = FaultPlan(call, 0..<0, errorNumber: 0)
-        #expect(try await runSession(clean) == [200, 200, 200, 200, 405, 400])
+        #expect(try await runSession(kind, clean) == [200, 200, 200, 200, 405, 400])
         #expect(clean.closesEverything())
         let count = clean.count(call)
         #expect(count > 0)
         for errorNumber in errorNumbers {
             for number in 1...count {
                 let plan = FaultPlan(call, number..<number + 1, errorNumber: errorNumber)
-                _ = try? await runSession(plan)
+                _ = try? await runSession(kind, plan)
                 #expect(plan.closesEverything(), "call \(number), error \(errorNumber)")
             }
         }
     }
 
-    @Test("A whole second of failing accepts passes, and the server goes on", arguments: [23, 24, 12] as [Int32])
-    func acceptFailsForLong(errorNumber: Int32) async throws {
+    @Test(
+        "A whole second of failing accepts passes, and the server goes on",
+        arguments: [23, 24, 12] as [Int32],
+        TestServer.Kind.allCases
+    )
+    func acceptFailsForLong(errorNumber: Int32, kind: TestServer.Kind) async throws {
         var limits = Self.limits
         limits.acceptPause = .milliseconds(1)
         let plan = FaultPlan(.accept, 1..<40, errorNumber: errorNumber)
-        let server = try TestServer(limits: limits, faults: plan)
+        let server = try TestServer(kind, limits: limits, faults: plan)
         // The spare descriptor's own accepts are counted too, and some of them take this connection and drop it.
         var status: Int?
         for _ in 0..<100 where status == nil {
@@ -61,10 +70,10 @@ struct FaultInjectionTests {
         #expect(plan.openDescriptors == 1)
     }
 
-    @Test("Sends of one byte each still make whole answers")
-    func shortSends() async throws {
+    @Test("Sends of one byte each still make whole answers", arguments: TestServer.Kind.allCases)
+    func shortSends(kind: TestServer.Kind) async throws {
         let plan = FaultPlan(.send, 0..<0, errorNumber: 0, greatestTransfer: 1)
-        #expect(try await runSession(plan) == [200, 200, 200, 200, 405, 400])
+        #expect(try await runSession(kind, plan) == [200, 200, 200, 200, 405, 400])
         #expect(plan.closesEverything())
     }
 
@@ -78,8 +87,8 @@ struct FaultInjectionTests {
     }()
 
     /// One request whole, two in pieces, one parked and woken, one refused by its handler, one by the grammar.
-    private func runSession(_ plan: FaultPlan) async throws -> [Int] {
-        let server = try TestServer(limits: Self.limits, faults: plan)
+    private func runSession(_ kind: TestServer.Kind, _ plan: FaultPlan) async throws -> [Int] {
+        let server = try TestServer(kind, limits: Self.limits, faults: plan)
         let short = Duration.milliseconds(700)
         let client = try BlockingClient(server.address)
         var statuses: [Int] = []

@@ -8,9 +8,13 @@ import Testing
 struct HTTPServerStoppingTests {
     static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
-    @Test("Stopping under load, with new connections coming, leaves no accepted request unanswered", arguments: 1...3)
-    func underLoad(round: Int) async throws {
-        let server = try TestServer(workerCount: 2)
+    @Test(
+        "Stopping under load, with new connections coming, leaves no accepted request unanswered",
+        arguments: 1...3,
+        TestServer.Kind.allCases
+    )
+    func underLoad(round: Int, kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind, workerCount: 2)
         let load = Load(server.address)
         load.start(persistent: 6, single: 4)
         #expect(server.waitUntil { $0.requests > 2_000 })
@@ -22,9 +26,12 @@ struct HTTPServerStoppingTests {
         #expect(server.server.counters.open == 0)
     }
 
-    @Test("During the drain delay connections are accepted, and each answer closes")
-    func drainDelay() async throws {
-        let server = try TestServer()
+    @Test(
+        "During the drain delay connections are accepted, and each answer closes",
+        arguments: TestServer.Kind.allCases
+    )
+    func drainDelay(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
         async let stopped = server.server.stop(drainDelay: .seconds(60), grace: .seconds(5))
         while !server.server.isDraining { await Task.yield() }
         var response: TestResponse?
@@ -37,9 +44,9 @@ struct HTTPServerStoppingTests {
         #expect(throws: SocketError.self) { try BlockingClient(server.address) }
     }
 
-    @Test("A parked request is answered before the server ends")
-    func parked() async throws {
-        let server = try TestServer()
+    @Test("A parked request is answered before the server ends", arguments: TestServer.Kind.allCases)
+    func parked(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
         let client = try BlockingClient(server.address)
         client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(server.waitUntil { $0.parked == 1 })
@@ -50,9 +57,9 @@ struct HTTPServerStoppingTests {
         #expect(await stopped == 0)
     }
 
-    @Test("When the grace is over what is left is cut off and counted")
-    func grace() async throws {
-        let server = try TestServer()
+    @Test("When the grace is over what is left is cut off and counted", arguments: TestServer.Kind.allCases)
+    func grace(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
         let client = try BlockingClient(server.address)
         client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(server.waitUntil { $0.parked == 1 })
@@ -60,9 +67,9 @@ struct HTTPServerStoppingTests {
         #expect(client.read().end != .timedOut)
     }
 
-    @Test("Stopping now ends an orderly stop under way")
-    func stopNow() async throws {
-        let server = try TestServer()
+    @Test("Stopping now ends an orderly stop under way", arguments: TestServer.Kind.allCases)
+    func stopNow(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
         let client = try BlockingClient(server.address)
         client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(server.waitUntil { $0.parked == 1 })
@@ -86,12 +93,12 @@ struct HTTPServerStoppingTests {
 
 /// Clients on threads of their own that ask until the server is gone.
 private final class Load: Sendable {
-    private let address: SocketAddress
+    private let address: ListenAddress
     private let group = DispatchGroup()
     private let answeredCount = Atomic<Int>(0)
     private let unansweredCount = Atomic<Int>(0)
 
-    init(_ address: SocketAddress) {
+    init(_ address: ListenAddress) {
         self.address = address
     }
 

@@ -18,19 +18,25 @@ struct HTTPServerTLSTests {
         return try TLSContext(serverCertificateFile: identity.certificateFile, keyFile: identity.keyFile)
     }
 
-    func server(_ limits: HTTPServerLimits = HTTPServerLimits()) throws -> TestServer {
+    func server(
+        _ kind: TestServer.Kind = .tcp,
+        _ limits: HTTPServerLimits = HTTPServerLimits()
+    ) throws -> TestServer {
         var limits = limits
         limits.drainIdleWait = .milliseconds(20)
-        return try TestServer(limits: limits, tls: TLSContextPublisher(context()))
+        return try TestServer(kind, limits: limits, tls: TLSContextPublisher(context()))
     }
 
     func client(_ server: TestServer) throws -> TLSClient {
         try TLSClient(server.address, authorityFile: certificates.authorityFile)
     }
 
-    @Test("A connection serves one request after the other by TLS 1.3, and its last answer ends with close_notify")
-    func keepAlive() async throws {
-        let server = try server()
+    @Test(
+        "A connection serves one request after the other by TLS 1.3, and its last answer ends with close_notify",
+        arguments: TestServer.Kind.allCases
+    )
+    func keepAlive(kind: TestServer.Kind) async throws {
+        let server = try server(kind)
         let client = try client(server)
         #expect(client.version == "TLSv1.3")
         #expect(try client.exchange(Self.get)?.text == "OK")
@@ -44,9 +50,12 @@ struct HTTPServerTLSTests {
         await server.stop()
     }
 
-    @Test("Requests sent at once, in one record or in many, are all answered in order")
-    func pipelined() async throws {
-        let server = try server()
+    @Test(
+        "Requests sent at once, in one record or in many, are all answered in order",
+        arguments: TestServer.Kind.allCases
+    )
+    func pipelined(kind: TestServer.Kind) async throws {
+        let server = try server(kind)
         let requests = (0..<200).map { number in
             let body = "\(number)-" + String(repeating: "x", count: number)
             return "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
@@ -65,7 +74,7 @@ struct HTTPServerTLSTests {
     func smallBuffer() async throws {
         var limits = HTTPServerLimits()
         limits.receiveBytes = 100
-        let server = try server(limits)
+        let server = try server(.tcp, limits)
         let client = try client(server)
         let body = String(repeating: "y", count: 10_000)
         let request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n\(body)"
@@ -75,12 +84,15 @@ struct HTTPServerTLSTests {
         await server.stop()
     }
 
-    @Test("A client that reads late gets every byte, and one that never reads is closed")
-    func slowReader() async throws {
+    @Test(
+        "A client that reads late gets every byte, and one that never reads is closed",
+        arguments: TestServer.Kind.allCases
+    )
+    func slowReader(kind: TestServer.Kind) async throws {
         var limits = HTTPServerLimits()
         limits.http.bodyBytes = 1_000_000
         limits.writeStall = .milliseconds(200)
-        let server = try server(limits)
+        let server = try server(kind, limits)
         let late = try client(server)
         let body = String(repeating: "z", count: 1_000_000)
         let request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n\(body)"
@@ -93,9 +105,9 @@ struct HTTPServerTLSTests {
         await server.stop()
     }
 
-    @Test("A parked request is answered when woken")
-    func park() async throws {
-        let server = try server()
+    @Test("A parked request is answered when woken", arguments: TestServer.Kind.allCases)
+    func park(kind: TestServer.Kind) async throws {
+        let server = try server(kind)
         let client = try client(server)
         try client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(server.waitUntil { $0.parked == 1 })
@@ -105,9 +117,9 @@ struct HTTPServerTLSTests {
         await server.stop()
     }
 
-    @Test("A client may end with or without close_notify")
-    func clientEnds() async throws {
-        let server = try server()
+    @Test("A client may end with or without close_notify", arguments: TestServer.Kind.allCases)
+    func clientEnds(kind: TestServer.Kind) async throws {
+        let server = try server(kind)
         let polite = try client(server)
         #expect(try polite.exchange(Self.get)?.status == 200)
         try polite.sayClose()
@@ -119,19 +131,19 @@ struct HTTPServerTLSTests {
         await server.stop()
     }
 
-    @Test("An idle connection is closed with close_notify")
-    func idle() async throws {
+    @Test("An idle connection is closed with close_notify", arguments: TestServer.Kind.allCases)
+    func idle(kind: TestServer.Kind) async throws {
         var limits = HTTPServerLimits()
         limits.idleTimeout = .milliseconds(50)
-        let server = try server(limits)
+        let server = try server(kind, limits)
         #expect(try client(server).read().end == .closed)
         #expect(server.waitUntil { $0.closed(.idle) == 1 })
         await server.stop()
     }
 
-    @Test("Stopping answers what was begun and ends with close_notify")
-    func stopping() async throws {
-        let server = try server()
+    @Test("Stopping answers what was begun and ends with close_notify", arguments: TestServer.Kind.allCases)
+    func stopping(kind: TestServer.Kind) async throws {
+        let server = try server(kind)
         let client = try client(server)
         try client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel")
         #expect(server.waitUntil { $0.active == 1 })

@@ -5,9 +5,9 @@ import Testing
 
 @Suite("The server on a socket")
 struct HTTPServerTests {
-    @Test("A request is answered, and the connection serves the next one")
-    func keepAlive() async throws {
-        let server = try TestServer()
+    @Test("A request is answered, and the connection serves the next one", arguments: TestServer.Kind.allCases)
+    func keepAlive(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
         let client = try BlockingClient(server.address)
         let first = try #require(client.exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n"))
         #expect(first.status == 200)
@@ -43,9 +43,9 @@ struct HTTPServerTests {
         await server.stop()
     }
 
-    @Test("A parked request is answered when woken")
-    func park() async throws {
-        let server = try TestServer()
+    @Test("A parked request is answered when woken", arguments: TestServer.Kind.allCases)
+    func park(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
         let client = try BlockingClient(server.address)
         client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(server.waitUntil { $0.parked == 1 })

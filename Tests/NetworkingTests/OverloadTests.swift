@@ -52,17 +52,20 @@ struct OverloadTests {
         return all.withLock { $0 }
     }
 
-    @Test("Requests that waited too long are refused with 503 and Retry-After, so that those served are served soon")
-    func shedding() async throws {
+    @Test(
+        "Requests that waited too long are refused with 503 and Retry-After, so that those served are served soon",
+        arguments: TestServer.Kind.allCases
+    )
+    func shedding(kind: TestServer.Kind) async throws {
         var patient = HTTPServerLimits()
         patient.queueDelay = .seconds(3_600)
         var strict = HTTPServerLimits()
         strict.queueDelay = .milliseconds(20)
-        let queueing = try TestServer(limits: patient) { _ in BusyHandler() }
+        let queueing = try TestServer(kind, limits: patient) { _ in BusyHandler() }
         let queued = load(queueing)
         await queueing.stop()
         #expect(queued.served.count == 480 && queued.refused.isEmpty && queued.others == 0)
-        let shedding = try TestServer(limits: strict) { _ in BusyHandler() }
+        let shedding = try TestServer(kind, limits: strict) { _ in BusyHandler() }
         let shed = load(shedding)
         #expect(shed.served.count + shed.refused.count == 480 && shed.others == 0)
         #expect(shed.refused.count > 50 && shed.served.count > 20)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Drives each gateway of config/gateways/ with curl, in front of the real service and a small application.
 
-Each is started with the committed configuration, in which nothing but the three addresses is changed. A good token
+Each is started with the committed configuration, in which nothing but the three addresses is changed; where the file has
+a commented line for a Unix socket, it is then started with that line in place of the address. A good token
 must come through, with what it says in the X-Auth- fields and none of the client's own there; an expired one, a foreign
 one and none at all must be 401 with a challenge; without the issuer's keys the answer must be 5xx, never 401. A gateway
 that is not installed is reported as SKIPPED.
@@ -64,6 +65,24 @@ class Backend(http.server.ThreadingHTTPServer):
         pass
 
 
+# What a comment says of the line that takes the next address's place.
+SOCKET = "unix:/run/limited-login/http.sock"
+
+
+def by_socket(name, text, path):
+    """The configuration with its commented line for a Unix socket in force, in place of the one with the address."""
+    lines, kept, replaced = text.splitlines(), [], 0
+    for line in lines:
+        if name == "nginx" and line.strip() == f"#server {SOCKET};":
+            kept[-2], line, replaced = "", line.replace("#", ""), replaced + 1
+        elif kept and "# By a Unix socket: " in kept[-1] and "8080" in line:
+            line, replaced = kept.pop().replace("# By a Unix socket: ", ""), replaced + 1
+        kept.append(line)
+    if replaced != 1:
+        raise RuntimeError(f"{name}: {replaced} commented lines for a Unix socket")
+    return "\n".join(kept).replace("/run/limited-login/http.sock", path) + "\n"
+
+
 def free_port():
     with contextlib.closing(socket.socket()) as listener:
         listener.bind(("127.0.0.1", 0))
@@ -78,13 +97,19 @@ class Gateway:
         self.folder = tempfile.TemporaryDirectory(prefix=f"gateway-{name}-")
         os.chmod(self.folder.name, 0o755)
         replacements = {
-            "127.0.0.1:8000": f"127.0.0.1:{self.port}", "127.0.0.1:8080": service, "127.0.0.1:3000": application,
+            "127.0.0.1:8000": f"127.0.0.1:{self.port}", "127.0.0.1:3000": application,
             "port_value: 8000": f"port_value: {self.port}",
-            "port_value: 8080": f"port_value: {service.rsplit(':', 1)[1]}",
             "port_value: 3000": f"port_value: {application.rsplit(':', 1)[1]}",
         }
+        is_socket = service.startswith("unix:")
+        if not is_socket:
+            replacements |= {
+                "127.0.0.1:8080": service, "port_value: 8080": f"port_value: {service.rsplit(':', 1)[1]}",
+            }
         for file in (CONFIGURATIONS / name).iterdir():
             text = file.read_text()
+            if is_socket and "http.sock" in text:
+                text = by_socket(name, text, service.removeprefix("unix:"))
             for old, new in replacements.items():
                 text = text.replace(old, new)
             (pathlib.Path(self.folder.name) / file.name).write_text(text)
@@ -209,6 +234,20 @@ def judge_further(tally, name, gateway, issuer):
     tally.check(f"{name}: two tokens", status in (400, 401), status)
 
 
+def judge_by_socket(tally, name, command, program, issuer, application):
+    """The same gateway before a service on a Unix socket that everybody on this machine may write to."""
+    cases = Tally()
+    with tempfile.TemporaryDirectory(prefix="ll-") as folder:
+        os.chmod(folder, 0o755)
+        settings = {"listen": f"unix:{folder}/http.sock", "listen_mode": "0666"}
+        with live.Service(program, issuer.jwks_url, **settings) as service:
+            service.wait_until_ready()
+            with Gateway(name, command, service.address, application) as gateway:
+                judge(cases, f"{name} by a Unix socket", gateway, issuer)
+    tally.check(f"{name} by a Unix socket", cases.passed == 4, f"{cases.passed} of 4")
+    print(f"{name} by a Unix socket: {cases.passed} of 4")
+
+
 def introspection_client(folder, service, down, issuer):
     """Authlib's RFC 7662 client against /introspect; None where Authlib is not to be had."""
     python = f"{folder}/bin/python" if folder else sys.executable
@@ -276,6 +315,8 @@ def main():
                 status, fields, _ = gateway.ask(issuer.token())
                 cases.check(f"{name}: outage", 500 <= status <= 599, f"{status} {fields}")
             print(f"{name}: {cases.passed - before} of 5")
+            if name in ("nginx", "caddy", "envoy"):
+                judge_by_socket(further, name, command, program, issuer, backend)
         client = introspection_client(choices.tools, service, down, issuer)
         if client is None:
             print("SKIPPED: authlib is not installed")

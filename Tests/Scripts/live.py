@@ -143,10 +143,12 @@ class Service(Process):
         self.admin_address = self.find(r'"admin_address":"([^"]+)"')
 
     def wait_until_ready(self):
+        # The service's own listener, unless it is a Unix socket, which urllib does not know.
+        address = self.admin_address if self.address.startswith("unix:") else self.address
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             try:
-                with urllib.request.urlopen(f"http://{self.address}/readyz", timeout=5):
+                with urllib.request.urlopen(f"http://{address}/readyz", timeout=5):
                     return
             except OSError:
                 time.sleep(0.05)

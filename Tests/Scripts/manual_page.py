@@ -53,7 +53,7 @@ The issuer's keys are not to be had; Graph cannot be asked now.
 Another command was called wrongly.
 .TP
 .B 78
-The configuration cannot be used, or a port is taken.
+The configuration cannot be used, or a port or socket is taken.
 .SH EXAMPLES
 A demonstration that needs no network and no Facebook app:
 .PP

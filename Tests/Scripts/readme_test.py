@@ -198,9 +198,19 @@ def check_tls() -> str:
     return "a caller with a certificate is served, one without is not"
 
 
+def check_unix() -> str:
+    with running("unix") as example:
+        if example.process.wait(START_SECONDS) not in (0, -signal.SIGTERM):
+            raise Failure(f"exit code {example.process.returncode}:\n{example.output()[-2000:]}")
+        example.reader.join(STOP_SECONDS)
+        if example.lines.count("ok") != 1 or "unix:/" not in example.output():
+            raise Failure(f"no answer of /livez in:\n{example.output()[-2000:]}")
+    return "curl is served by the socket"
+
+
 CHECKS = {
     "demo": check_demo, "example": check_example, "nonces": check_nonces, "life": check_life, "serve": check_serve,
-    "tls": check_tls,
+    "tls": check_tls, "unix": check_unix,
 }
 
 

@@ -1,6 +1,6 @@
 package import Networking
 
-/// A TCP client for tests: every call waits, at most until a deadline.
+/// A client of a stream socket for tests: every call waits, at most until a deadline.
 package final class BlockingClient {
     private var socket: Socket
     private var buffer = [UInt8](repeating: 0, count: 65_536)
@@ -11,6 +11,18 @@ package final class BlockingClient {
         case reset
         case timedOut
         case enough
+    }
+
+    package convenience init(_ address: ListenAddress) throws {
+        switch address {
+        case .network(let address): try self.init(address)
+        case .unix(let path): try self.init(path)
+        }
+    }
+
+    package init(_ path: UnixSocketPath) throws {
+        socket = try Socket.makeUnix(for: path)
+        try socket.connect(to: path)
     }
 
     package init(_ address: SocketAddress) throws {

@@ -70,7 +70,7 @@ package final class RedisServer: @unchecked Sendable {
     /// One command as a line, and the first bytes of its answer.
     @discardableResult
     package func send(_ line: String) throws -> String {
-        let client = try BlockingClient(.loopback(port: port))
+        let client = try BlockingClient(SocketAddress.loopback(port: port))
         client.send(line + "\r\n")
         let received = client.read(timeout: .seconds(2)) { $0.suffix(2).elementsEqual([13, 10]) }
         return String(decoding: received.bytes, as: UTF8.self)

@@ -40,7 +40,7 @@ package final class SlowRelay: Sendable {
 
     private func relay(_ client: Int32) {
         defer { _ = close(client) }
-        guard let server = try? BlockingClient(.loopback(port: target)) else { return }
+        guard let server = try? BlockingClient(SocketAddress.loopback(port: target)) else { return }
         var buffer = [UInt8](repeating: 0, count: 4_096)
         while !isStopped.withLock({ $0 }) {
             var waiting = [

@@ -19,7 +19,7 @@ package final class TLSClient {
     }
 
     /// Connects and shakes hands.
-    package init(_ address: SocketAddress, authorityFile: String, hostName: String = "localhost") throws {
+    package init(_ address: ListenAddress, authorityFile: String, hostName: String = "localhost") throws {
         transport = try BlockingClient(address)
         connection = try TLSConnection(
             client: TLSContext(clientTrusting: .authorities(file: authorityFile)),

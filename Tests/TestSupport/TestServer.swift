@@ -1,20 +1,28 @@
 internal import Glibc
 package import Networking
 
-/// A server on a loopback port of the system's choice.
+/// A server on a loopback port of the system's choice, or on a Unix socket in a folder of its own.
 package final class TestServer: Sendable {
+    /// What it listens on.
+    package enum Kind: CaseIterable, Sendable {
+        case tcp, unix
+    }
+
     package let server: HTTPServer
+    private let folder: ShortFolder?
 
     package init(
+        _ kind: Kind = .tcp,
         limits: HTTPServerLimits = HTTPServerLimits(),
         workerCount: Int = 1,
         faults: FaultPlan? = nil,
         tls: TLSContextPublisher? = nil,
         makeHandler: @escaping @Sendable (WorkerIndex) -> any HTTPRequestHandler = { _ in ProbeHandler() }
-    ) throws(SocketError) {
+    ) throws {
+        folder = kind == .unix ? try ShortFolder() : nil
         server = HTTPServer(
             configuration: HTTPServerConfiguration(
-                addresses: [.loopback(port: 0)],
+                addresses: [try folder?.socketAddress() ?? .loopback(port: 0)],
                 workerCount: workerCount,
                 limits: limits,
                 tls: tls
@@ -26,7 +34,7 @@ package final class TestServer: Sendable {
     }
 
     /// Where it listens.
-    package var address: SocketAddress { server.localAddresses.first ?? .loopback(port: 0) }
+    package var address: ListenAddress { server.localAddresses.first ?? .loopback(port: 0) }
 
     /// Waits until the counters satisfy `condition`, at most for `timeout`.
     package func waitUntil(_ timeout: Duration = .seconds(10), _ condition: (HTTPServerCounters) -> Bool) -> Bool {

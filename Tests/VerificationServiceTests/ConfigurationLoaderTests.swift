@@ -118,6 +118,7 @@ struct ConfigurationLoaderTests {
             needed[.tlsCertificateFile] = "/tmp/certificate.pem"
             needed[.tlsKeyFile] = "/tmp/key.pem"
         }
+        if key == .listenMode { needed[.listen] = "unix:/tmp/http.sock" }
         if key == .replayStorePasswordFile { needed[.replayStore] = "redis://cache.example" }
         needed[key] = nil
         return Dictionary(uniqueKeysWithValues: needed.map { ($0.key.environmentName, $0.value) })
@@ -136,6 +137,7 @@ struct ConfigurationLoaderTests {
         case .graphURL, .uninstallURL: ("http://127.0.0.1:9/graph", #""http://127.0.0.1:9/graph""#)
         case .graphVersion: ("v27.1", #""v27.1""#)
         case .listen: ("[::1]:9090", #""[::1]:9090""#)
+        case .listenMode: ("0666", #""0666""#)
         case .adminListen: ("127.0.0.1:9091", #""127.0.0.1:9091""#)
         case .binding: ("optional", #""optional""#)
         case .tracking: ("limited", #""limited""#)

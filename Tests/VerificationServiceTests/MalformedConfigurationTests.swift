@@ -24,7 +24,10 @@ struct MalformedConfiguration: Sendable, CustomTestStringConvertible {
 
 @Suite("Configuration: what stops a start")
 struct MalformedConfigurationTests {
-    @Test("A malformed setting is refused with a message that names its place", arguments: variables + flags + files)
+    @Test(
+        "A malformed setting is refused with a message that names its place",
+        arguments: variables + modes + flags + files
+    )
     func refused(_ malformed: MalformedConfiguration) throws {
         let file = try malformed.file.map { try TemporaryFile(contents: $0) }
         var environment = malformed.environment
@@ -66,6 +69,10 @@ struct MalformedConfigurationTests {
         .variable("LISTEN", "127.0.0.1"), .variable("LISTEN", "127.0.0.1:65536"),
         .variable("LISTEN", "127.0.0.1:+80"), .variable("LISTEN", "256.0.0.1:80"),
         .variable("LISTEN", "::1:80"), .variable("LISTEN", "[::1]"), .variable("LISTEN", "example.com:80"),
+        .variable("LISTEN", "unix:"), .variable("LISTEN", "unix:http.sock"), .variable("LISTEN", "unix:@abstract"),
+        .variable("LISTEN", "UNIX:/tmp/http.sock"), .variable("LISTEN", "/tmp/http.sock"),
+        .variable("LISTEN", "unix:/" + String(repeating: "x", count: 107)),
+        .variable("ADMIN_LISTEN", "unix:/tmp/http.sock"), .variable("LISTEN_MODE", "0660"),
         .variable("ADMIN_LISTEN", "127.0.0.1:8080"), .variable("WORKERS", "0"), .variable("WORKERS", "257"),
         .variable("CLOCK_SKEW_SECONDS", "301"), .variable("CLOCK_SKEW_SECONDS", ""),
         .variable("MAX_TOKEN_AGE_SECONDS", "0"), .variable("BINDING", "none"), .variable("BINDING", "Required"),
@@ -75,6 +82,14 @@ struct MalformedConfigurationTests {
         .variable("LOG_LEVEL", "verbose"), .variable("LOG_FORMAT", "xml"),
         .variable("APP_ID", "123"), .variable("", "1"), .variable("NONCE", "1"), .variable("app_ids", "1"),
     ]
+
+    /// A socket whose permissions cannot be meant.
+    static let modes: [MalformedConfiguration] = ["", "rw", "440", "0o660", "1660", "00660", "888"].map { mode in
+        MalformedConfiguration(
+            environment: ["LIMITED_LOGIN_LISTEN": "unix:/tmp/http.sock", "LIMITED_LOGIN_LISTEN_MODE": mode],
+            names: "LIMITED_LOGIN_LISTEN_MODE"
+        )
+    }
 
     static let flags: [MalformedConfiguration] = [
         .flag(.appIDs, ","), .flag(.listen, "here"), .flag(.workers, "many"), .flag(.binding, "maybe"),
@@ -92,7 +107,9 @@ struct MalformedConfigurationTests {
         .member(#"{"app_ids": [1]}"#, "app_ids"), .member(#"{"workers": "2"}"#, "workers"),
         .member(#"{"workers": 2.5}"#, "workers"), .member(#"{"workers": 1e2}"#, "workers"),
         .member(#"{"workers": true}"#, "workers"), .member(#"{"listen": 8080}"#, "listen"),
-        .member(#"{"listen": ""}"#, "listen"), .member(#"{"jwks_file": "a\u0000b"}"#, "jwks_file"),
+        .member(#"{"listen": "unix:/a", "listen_mode": 660}"#, "listen_mode"),
+        .member(#"{"listen": "unix:/a\u0000b"}"#, "listen"), .member(#"{"listen": ""}"#, "listen"),
+        .member(#"{"jwks_file": "a\u0000b"}"#, "jwks_file"),
         .member(#"{"binding": false}"#, "binding"), .member(#"{"log_level": ["info"]}"#, "log_level"),
         .member(#"{"app_ids": []}"#, "app id"), .member("{}", "app id"),
         .member(#"{"jwks_ttl_seconds": "1 hour"}"#, "jwks_ttl_seconds"),

@@ -18,6 +18,13 @@ struct platform_address {
     uint8_t is_ipv6;
 };
 
+/* Which file a path names, itself and not what a link leads to. */
+struct platform_file {
+    uint64_t device;
+    uint64_t inode;
+    uint8_t is_socket;
+};
+
 /* One readiness report; the packed layout of struct epoll_event stays in C. */
 struct platform_event {
     uint64_t tag;
@@ -30,17 +37,22 @@ enum {
     PLATFORM_ERROR = 0x008,          /* EPOLLERR */
     PLATFORM_HANG_UP = 0x010,        /* EPOLLHUP */
     PLATFORM_READ_HANG_UP = 0x2000,  /* EPOLLRDHUP */
+    PLATFORM_EXCLUSIVE = 0x10000000, /* EPOLLEXCLUSIVE: of several sets that wait, one is woken */
 };
 
 enum {
+    PLATFORM_ENOENT = 2,
     PLATFORM_EINTR = 4,
     PLATFORM_EAGAIN = 11,
     PLATFORM_ENOMEM = 12,
+    PLATFORM_EEXIST = 17,
     PLATFORM_EINVAL = 22,
     PLATFORM_ENFILE = 23,
     PLATFORM_EMFILE = 24,
     PLATFORM_EPIPE = 32,
     PLATFORM_EPROTO = 71,
+    PLATFORM_ENOTSOCK = 88,
+    PLATFORM_EADDRINUSE = 98,
     PLATFORM_ECONNABORTED = 103,
     PLATFORM_ECONNRESET = 104,
     PLATFORM_ENOBUFS = 105,
@@ -52,8 +64,6 @@ enum {
 int platform_close(int fd);
 long platform_read(int fd, void *buffer, size_t count);
 long platform_recv(int fd, void *buffer, size_t count);
-/* recv that drops the bytes in the kernel (MSG_TRUNC on TCP): nothing is copied. */
-long platform_recv_discarding(int fd, size_t count);
 /* send with MSG_NOSIGNAL: a peer that is gone is an error, never SIGPIPE. */
 long platform_send(int fd, const void *buffer, size_t count);
 int platform_shutdown_write(int fd);
@@ -80,6 +90,21 @@ int platform_local_address(int fd, struct platform_address *address);
 int platform_peer_address(int fd, struct platform_address *address);
 /* Waits for one descriptor; returns the poll events, 0 on time-out. */
 int platform_poll(int fd, int for_writing, int timeout_milliseconds);
+
+/* A Unix stream socket: non-blocking, closed on exec. A path has at most 107 bytes. */
+int platform_unix_socket(void);
+int platform_unix_bind(int fd, const char *path, size_t count);
+int platform_unix_connect(int fd, const char *path, size_t count);
+/* Of a listening Unix socket: refuses new connections, while those that wait can still be accepted. */
+int platform_shutdown_read(int fd);
+/* Another number of the same descriptor, closed on exec. */
+int platform_duplicate(int fd);
+int platform_change_mode(const char *path, uint32_t mode);
+int platform_file_facts(const char *path, struct platform_file *file);
+int platform_unlink(const char *path);
+int platform_open_directory(const char *path);
+/* Takes the lock of an open file that ends when it is closed; an error where another has it. */
+int platform_lock(int fd);
 
 /* Sends one datagram to a unix socket: a path, or an abstract name where the first byte is '@'. */
 int platform_send_datagram(const char *name, size_t name_count, const void *bytes, size_t count);

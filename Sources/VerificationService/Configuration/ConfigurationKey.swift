@@ -15,6 +15,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case jwksMaximumTTLSeconds = "jwks_maximum_ttl_seconds"
     case jwksMaxStaleSeconds = "jwks_max_stale_seconds"
     case listen = "listen"
+    case listenMode = "listen_mode"
     case adminListen = "admin_listen"
     case workers = "workers"
     case clockSkewSeconds = "clock_skew_seconds"
@@ -99,7 +100,7 @@ extension ConfigurationKey {
     package var kind: ConfigurationKind {
         switch self {
         case .appIDs, .issuers, .jwksURLs: .list
-        case .jwksFile, .caFile, .clientKeysFile, .listen, .adminListen: .text
+        case .jwksFile, .caFile, .clientKeysFile, .listen, .listenMode, .adminListen: .text
         case .tlsCertificateFile, .tlsKeyFile, .tlsClientCAFile: .text
         case .nonceSecretFile, .replayStore, .replayStorePasswordFile: .text
         case .nonceTTLSeconds: .duration(1...86_400)
@@ -135,6 +136,7 @@ extension ConfigurationKey {
         case .jwksMaximumTTLSeconds: "86400"
         case .jwksMaxStaleSeconds: "86400"
         case .listen: "127.0.0.1:8080"
+        case .listenMode: "0660"
         case .adminListen: "127.0.0.1:8081"
         case .workers: "the cores this process may use"
         case .clockSkewSeconds: "60"
@@ -175,7 +177,8 @@ extension ConfigurationKey {
         case .jwksMaximumTTLSeconds: "The greatest time to live, whatever the answer's max-age says."
         case .jwksMaxStaleSeconds:
             "How long past their expiry the last good keys keep verifying while the source is down."
-        case .listen: "Address and port of the service, HOST:PORT; port 0 takes a free one."
+        case .listen: "Address and port of the service, HOST:PORT (port 0 takes a free one), or unix:/PATH."
+        case .listenMode: "Permissions of the socket's file where listen is unix:/PATH: octal, 0600 to 0777."
         case .adminListen: "Address and port of the administrative listener (health), HOST:PORT."
         case .workers: "How many event loops serve requests."
         case .clockSkewSeconds: "The difference between our clock and the issuer's that is forgiven."

@@ -25,7 +25,9 @@ package struct ServiceConfiguration: Sendable, Equatable {
     /// How long past expiry the last good keys serve, in seconds.
     package var jwksMaxStaleSeconds: Int
     /// The service's listener.
-    package var listen: SocketAddress
+    package var listen: ListenAddress
+    /// The permissions of its file, where it is a Unix socket.
+    package var listenMode: UnixSocketMode
     /// The administrative listener.
     package var adminListen: SocketAddress
     /// Number of event loops; nil means one for each core this process may use.
@@ -91,8 +93,9 @@ extension ServiceConfiguration {
         jwksMinimumTTLSeconds = try reader.integer(.jwksMinimumTTLSeconds) ?? 300
         jwksMaximumTTLSeconds = try reader.integer(.jwksMaximumTTLSeconds) ?? 86_400
         jwksMaxStaleSeconds = try reader.integer(.jwksMaxStaleSeconds) ?? 86_400
-        listen = try reader.address(.listen) ?? SocketAddress.loopback(port: 8080)
-        adminListen = try reader.address(.adminListen) ?? SocketAddress.loopback(port: 8081)
+        listen = try reader.listenAddress() ?? .loopback(port: 8080)
+        listenMode = try reader.listenMode(of: listen) ?? .standard
+        adminListen = try reader.adminListenAddress() ?? .loopback(port: 8081)
         workers = try reader.integer(.workers)
         clockSkewSeconds = try reader.integer(.clockSkewSeconds) ?? 60
         maxTokenAgeSeconds = try reader.integer(.maxTokenAgeSeconds)
@@ -124,7 +127,7 @@ extension ServiceConfiguration {
             )
         }
         try requireConsistentStore(reader)
-        guard listen.port == 0 || listen != adminListen else {
+        guard listen.network?.port == 0 || listen.network != adminListen else {
             throw ConfigurationError(
                 place: reader.place(.adminListen),
                 reason: "the administrative listener has the service's own address \(listen)"

@@ -1,0 +1,118 @@
+import Foundation
+import Networking
+import TestSupport
+import Testing
+
+@Suite("serve on a Unix socket")
+struct UnixSocketTests {
+    let folder: ShortFolder
+    let path: String
+
+    init() throws {
+        folder = try ShortFolder()
+        path = try folder.socketPath().description
+    }
+
+    /// A service whose source of keys is down: what is asked for here needs none.
+    func service(_ environment: [String: String] = [:]) throws -> RunningService {
+        try RunningService(
+            jwksURL: "http://127.0.0.1:1/",
+            environment: ["LIMITED_LOGIN_LISTEN": "unix:\(path)"].merging(environment) { $1 }
+        )
+    }
+
+    func curl(_ arguments: [String]) throws -> FinishedRun {
+        try FinishedRun(["-sS", "--max-time", "20", "--unix-socket", path] + arguments, program: "/usr/bin/curl")
+    }
+
+    private func permissions() throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    }
+
+    @Test("curl is served, keeps its connection, and the start and the stop are told; the file goes with the service")
+    func curl() throws {
+        let service = try service()
+        #expect(service.listenAddress == .unix(try folder.socketPath()))
+        #expect(try permissions() == 0o660)
+        let url = "http://localhost/livez"
+        let two = try curl(["-w", "%{http_code} %{num_connects} ", url, url])
+        #expect(two.output.contains("200 1 ") && two.output.contains("200 0 "), "\(two.output) \(two.errors)")
+        let body = #"{"id_token":"a.b.c","nonce":"n"}"#
+        let verify = try curl([
+            "-H", "Content-Type: application/json", "-d", body, "-w", " %{http_code}", "http://localhost/verify",
+        ])
+        #expect(verify.output.hasSuffix(" 503") || verify.output.hasSuffix(" 401"), "\(verify.output)")
+        // The administrative listener is where it always was.
+        #expect(try service.get("/livez", admin: true).status == 200)
+        #expect(try service.get("/metrics", admin: true).text.contains("\nhttp_server_connections{"))
+        service.process.terminate()
+        #expect(service.process.waitForExit() == 0)
+        #expect(!FileManager.default.fileExists(atPath: path))
+        #expect(try curl([url]).exitCode == 7)
+    }
+
+    @Test("The permissions are those configured", arguments: ["600", "0666"])
+    func mode(text: String) throws {
+        let service = try service(["LIMITED_LOGIN_LISTEN_MODE": text])
+        #expect(try permissions() == Int(text, radix: 8))
+        #expect(try service.get("/livez").status == 200)
+    }
+
+    @Test("After a SIGKILL the next start takes the path over, and a second service does not")
+    func killed() throws {
+        let first = try service()
+        first.process.kill()
+        _ = first.process.waitForExit()
+        #expect(FileManager.default.fileExists(atPath: path))
+        let second = try service()
+        #expect(try second.get("/livez").status == 200)
+        let third = try FinishedRun(
+            ["serve", "--listen", "unix:\(path)", "--admin-listen", "127.0.0.1:0"],
+            environment: ["LIMITED_LOGIN_APP_IDS": RunningService.appID]
+        )
+        #expect(third.exitCode == 78)
+        #expect(third.errors == "limited-login: cannot bind to unix:\(path): Address already in use\n")
+        #expect(try second.get("/livez").status == 200)
+    }
+
+    @Test("What is no socket is left alone, with exit code 78")
+    func noSocket() throws {
+        try Data("precious".utf8).write(to: URL(filePath: path))
+        let run = try FinishedRun(
+            ["serve", "--listen", "unix:\(path)", "--admin-listen", "127.0.0.1:0"],
+            environment: ["LIMITED_LOGIN_APP_IDS": RunningService.appID]
+        )
+        #expect(run.exitCode == 78)
+        #expect(run.errors.contains("unix:\(path): the file there is no socket"), "\(run.errors)")
+        #expect(run.errors.split(separator: "\n").count == 1, "\(run.errors)")
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "precious")
+    }
+
+    @Test("It speaks TLS there, where that is configured")
+    func tls() throws {
+        let certificates = try TestCertificates.shared.get()
+        let service = try service([
+            "LIMITED_LOGIN_TLS_CERTIFICATE_FILE": certificates.good.certificateFile,
+            "LIMITED_LOGIN_TLS_KEY_FILE": certificates.good.keyFile,
+        ])
+        let answer = try curl(["--cacert", certificates.authorityFile, "-w", "%{http_code}", "https://localhost/livez"])
+        #expect(answer.output.hasSuffix("200"), "\(answer.output) \(answer.errors)")
+        service.process.terminate()
+        #expect(service.process.waitForExit() == 0)
+    }
+
+    @Test("check-config shows the socket and its permissions; a reload that changes them is refused")
+    func shown() throws {
+        let environment = ["LIMITED_LOGIN_APP_IDS": RunningService.appID, "LIMITED_LOGIN_LISTEN": "unix:\(path)"]
+        let run = try FinishedRun(["check-config", "--listen-mode", "0666"], environment: environment)
+        #expect(run.exitCode == 0, "\(run.errors)")
+        #expect(run.output.contains("unix:\(path)") && run.output.contains("0666  (--listen-mode)"), "\(run.output)")
+        let file = folder.path + "/configuration.json"
+        try Data(#"{"listen_mode": "0600"}"#.utf8).write(to: URL(filePath: file))
+        let service = try service(["LIMITED_LOGIN_CONFIG": file])
+        try Data(#"{"listen_mode": "0666"}"#.utf8).write(to: URL(filePath: file))
+        service.process.signal(SIGHUP)
+        #expect(service.process.waitForError("a changed listen_mode takes effect with a restart alone"))
+        #expect(try permissions() == 0o600)
+    }
+}

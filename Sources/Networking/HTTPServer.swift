@@ -108,7 +108,7 @@ package final class HTTPServer: Sendable {
 
     private func run(_ worker: Prepared, _ index: WorkerIndex, _ system: SystemCalls) throws(SocketError) {
         try LoopThread.start("http-worker-\(index)") { [self] in
-            Worker(
+            var server = Worker(
                 index: index,
                 poll: worker.poll,
                 listeners: worker.listeners,
@@ -118,7 +118,8 @@ package final class HTTPServer: Sendable {
                 system: system,
                 tls: configuration.tls,
                 handler: makeHandler(index)
-            ).run()
+            )
+            server.run()
             workerEnded()
         }
     }

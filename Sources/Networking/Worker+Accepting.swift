@@ -23,7 +23,7 @@ extension Worker {
     }
 
     /// A listener has connections in its queue.
-    func acceptReady(_ listener: Listener) {
+    mutating func acceptReady(_ listener: Listener) {
         guard listener.isShared, !listenersAreRefusing else {
             acceptConnections(listener.descriptor, atMost: limits.acceptsPerWake)
             return
@@ -45,7 +45,7 @@ extension Worker {
     /// Takes connections off a listener's queue.
     /// - Returns: False where the queue is empty or accepting must pause.
     @discardableResult
-    func acceptConnections(_ listener: Int32, atMost most: Int) -> Bool {
+    mutating func acceptConnections(_ listener: Int32, atMost most: Int) -> Bool {
         for _ in 0..<most {
             guard makeRoomForHandshake() else {
                 pauseAccepting(for: limits.acceptPause)
@@ -74,7 +74,7 @@ extension Worker {
 
     /// Keeps to the limit: the oldest idle connection goes, else one too slow with its request, else the new one is
     /// kept on reserve for one answer (503, or a health check's), and beyond the reserve told 503 and closed.
-    private func admit(_ descriptor: Int32) {
+    private mutating func admit(_ descriptor: Int32) {
         now = MonotonicClock.now()
         counters.accepted += 1
         let open = shared.openConnections.wrappingAdd(1, ordering: .relaxed).newValue
@@ -97,7 +97,7 @@ extension Worker {
         "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".utf8
     )
 
-    private func evictOne() -> Bool {
+    private mutating func evictOne() -> Bool {
         for list in [ConnectionTable.List.idle, .reading, .handshaking] {
             if let oldest = table.oldest(in: list), engine.isEvictable(oldest, now: now) {
                 close(oldest, .limit)
@@ -109,7 +109,7 @@ extension Worker {
 
     /// Without descriptors a queued connection could neither be served nor refused, and would keep the listener
     /// readable: the spare one is given up to take it and close it.
-    private func shedWithSpareDescriptor(_ listener: Int32) {
+    private mutating func shedWithSpareDescriptor(_ listener: Int32) {
         guard spareDescriptor >= 0 else { return }
         system.close(spareDescriptor)
         let result = system.accept(listener)
@@ -120,20 +120,20 @@ extension Worker {
         spareDescriptor = system.makeSpareDescriptor()
     }
 
-    private func pauseAccepting(for time: Duration) {
+    private mutating func pauseAccepting(for time: Duration) {
         if acceptPausedUntil != nil { return }
         acceptPausedUntil = now + time
         setListeners(watched: false)
     }
 
     /// Listens again after a pause.
-    func resumeAccepting() {
+    mutating func resumeAccepting() {
         acceptPausedUntil = nil
         if spareDescriptor < 0 { spareDescriptor = system.makeSpareDescriptor() }
         setListeners(watched: true)
     }
 
-    private func setListeners(watched: Bool) {
+    private mutating func setListeners(watched: Bool) {
         for (position, listener) in listeners.enumerated() {
             if listener.isShared {
                 // What wakes one of several cannot be modified (epoll_ctl(2), EPOLLEXCLUSIVE).

@@ -8,7 +8,7 @@ extension Worker {
     private static let hangUp = UInt32(PLATFORM_READ_HANG_UP)
 
     /// Something happened on a connection.
-    func handle(_ connection: Connection, _ events: UInt32) {
+    mutating func handle(_ connection: Connection, _ events: UInt32) {
         if connection.tls != nil, handleTLS(connection) { return }
         if connection.isWriting {
             if events & Self.gone != 0 {
@@ -33,7 +33,7 @@ extension Worker {
         }
     }
 
-    func receive(_ connection: Connection) {
+    mutating func receive(_ connection: Connection) {
         var result = 0
         engine.receiveBuffer.receive { storage in
             result =
@@ -56,7 +56,7 @@ extension Worker {
     }
 
     /// Sends what an event produced and makes the worker wait for what the connection needs next.
-    func settle(_ connection: Connection, _ first: ConnectionEngine.Step) {
+    mutating func settle(_ connection: Connection, _ first: ConnectionEngine.Step) {
         var step = first
         if case .close(let cause) = step {
             engine.output.removeAll(keepingCapacity: true)
@@ -71,7 +71,7 @@ extension Worker {
     }
 
     /// - Returns: Nil where the connection was closed.
-    private func sendOutput(_ connection: Connection) -> ConnectionEngine.Step? {
+    private mutating func sendOutput(_ connection: Connection) -> ConnectionEngine.Step? {
         if connection.isWriting {
             connection.pendingOutput.append(contentsOf: engine.output)
             engine.output.removeAll(keepingCapacity: true)
@@ -98,7 +98,7 @@ extension Worker {
     }
 
     /// The socket has space for output that waits.
-    func sendPending(_ connection: Connection) {
+    mutating func sendPending(_ connection: Connection) {
         let count =
             connection.tls == nil
             ? system.send(connection.descriptor, connection.pendingOutput, from: connection.pendingOffset)
@@ -118,7 +118,7 @@ extension Worker {
         }
     }
 
-    private func act(_ connection: Connection, _ step: ConnectionEngine.Step) {
+    private mutating func act(_ connection: Connection, _ step: ConnectionEngine.Step) {
         switch step {
         case .close(let cause):
             close(connection, cause)
@@ -155,7 +155,7 @@ extension Worker {
         }
     }
 
-    func updateInterest(_ connection: Connection) {
+    mutating func updateInterest(_ connection: Connection) {
         let events: UInt32 =
             switch connection.tlsInterest ?? connection.interest {
             case .input: Self.readable
@@ -173,7 +173,7 @@ extension Worker {
     }
 
     /// Registers a new connection.
-    func add(_ descriptor: Int32, isOverLimit: Bool) {
+    mutating func add(_ descriptor: Int32, isOverLimit: Bool) {
         let id = shared.nextConnectionID.wrappingAdd(1, ordering: .relaxed).oldValue
         let connection = engine.open(id: id, descriptor: descriptor, isOverLimit: isOverLimit, now: now)
         table.insert(connection)
@@ -192,7 +192,7 @@ extension Worker {
     }
 
     /// Closes the socket (which takes it out of the epoll set) and forgets the connection.
-    func close(_ connection: Connection, _ cause: ConnectionCloseCause) {
+    mutating func close(_ connection: Connection, _ cause: ConnectionCloseCause) {
         guard connection.slot >= 0 else { return }
         if connection.phase == .parked { engine.abandonParked(connection) }
         wheel.remove(connection.slot)
@@ -206,7 +206,7 @@ extension Worker {
     }
 
     /// Gives memory back after an unusually long output.
-    private func trimOutput() {
+    private mutating func trimOutput() {
         if engine.output.capacity > 4 * limits.outputBytes {
             engine.output = []
         } else {

@@ -6,7 +6,7 @@ extension Worker {
 
     /// Reads what other threads ask for, and moves stopping forward.
     /// - Returns: False once the worker is done.
-    func takeCommands() -> Bool {
+    mutating func takeCommands() -> Bool {
         let commands = handle.takeCommands()
         if commands.contains(.wakeParked) { wakeParked() }
         if commands.contains(.wakeRequests) { wakeRequests() }
@@ -26,14 +26,14 @@ extension Worker {
         return !listeners.isEmpty || table.count > 0
     }
 
-    private func wakeParked() {
+    private mutating func wakeParked() {
         now = MonotonicClock.now()
         for connection in table.all(in: .parked) where connection.slot >= 0 {
             settle(connection, engine.wake(connection, now: now))
         }
     }
 
-    private func wakeRequests() {
+    private mutating func wakeRequests() {
         now = MonotonicClock.now()
         for request in handle.takeRequestsToWake() {
             guard let connection = table.connection(at: request.slot), connection.id == request.connectionID,
@@ -44,7 +44,7 @@ extension Worker {
     }
 
     /// The drain delay is over: no new connection from now on, and idle ones get their last moment.
-    private func refuseNewConnections() {
+    private mutating func refuseNewConnections() {
         listenersAreRefusing = true
         for listener in listeners {
             system.refuseNewConnections(listener)
@@ -62,7 +62,7 @@ extension Worker {
     }
 
     /// Whoever is in the accept queue was promised a connection by the system, and gets an answer.
-    private func closeListeners() {
+    private mutating func closeListeners() {
         for listener in listeners {
             acceptQueue(of: listener)
             _ = system.remove(poll, listener.descriptor)
@@ -73,12 +73,12 @@ extension Worker {
         acceptPausedUntil = nil
     }
 
-    private func acceptQueue(of listener: Listener) {
+    private mutating func acceptQueue(of listener: Listener) {
         while acceptConnections(listener.descriptor, atMost: limits.acceptsPerWake) {}
     }
 
     /// The end of the worker: whatever is left is cut off.
-    func closeEverything() {
+    mutating func closeEverything() {
         var cutOff = 0
         for connection in table.all() {
             if connection.phase != .idle && connection.phase != .lingering { cutOff += 1 }
@@ -92,7 +92,7 @@ extension Worker {
         handle.counters.publish(finalCounters())
     }
 
-    private func finalCounters() -> HTTPServerCounters {
+    private mutating func finalCounters() -> HTTPServerCounters {
         counters.requests = engine.requestCount
         counters.overloaded = engine.overloadedCount
         counters.open = 0

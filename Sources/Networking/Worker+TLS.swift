@@ -3,7 +3,7 @@ internal import OpenSSL
 extension Worker {
     /// Begins TLS on a new connection, where the listeners speak it.
     /// - Returns: False where memory is short.
-    func beginTLS(_ connection: Connection) -> Bool {
+    mutating func beginTLS(_ connection: Connection) -> Bool {
         guard let context = tls.currentContext() else { return true }
         guard let made = try? TLSConnection(server: context, descriptor: connection.descriptor) else { return false }
         connection.tls = made
@@ -15,7 +15,7 @@ extension Worker {
     /// Keeps to the limit of handshakes: one that takes long goes; where none does, new connections wait a moment in the
     /// listener's queue, since those under way are about to end. At the end of the listener nobody may be left in it.
     /// - Returns: False where no connection may be accepted now.
-    func makeRoomForHandshake() -> Bool {
+    mutating func makeRoomForHandshake() -> Bool {
         guard table.count(of: .handshaking) >= limits.handshakes, !listenersAreRefusing else { return true }
         guard let oldest = table.oldest(in: .handshaking), engine.isEvictable(oldest, now: now) else { return false }
         close(oldest, .handshake)
@@ -24,7 +24,7 @@ extension Worker {
 
     /// What TLS itself waits for comes before what the connection waits for.
     /// - Returns: False where the event is the connection's own.
-    func handleTLS(_ connection: Connection) -> Bool {
+    mutating func handleTLS(_ connection: Connection) -> Bool {
         if connection.isHandshaking {
             continueHandshake(connection)
             return true
@@ -36,7 +36,7 @@ extension Worker {
         return true
     }
 
-    private func continueHandshake(_ connection: Connection) {
+    private mutating func continueHandshake(_ connection: Connection) {
         guard let tls = connection.tls else { return }
         do throws(TLSError) {
             switch try tls.handshake() {
@@ -63,7 +63,7 @@ extension Worker {
     }
 
     /// As ``SystemCalls/receive(_:into:)``, decrypted: one record at most.
-    func receiveTLS(_ connection: Connection, into buffer: inout [UInt8]) -> Int {
+    mutating func receiveTLS(_ connection: Connection, into buffer: inout [UInt8]) -> Int {
         guard let tls = connection.tls else { return 0 }
         do throws(TLSError) {
             var span = buffer.mutableSpan
@@ -113,7 +113,7 @@ extension Worker {
     }
 
     /// Decrypted bytes that wait in memory would never make the socket readable.
-    func resumeForPendingTLS(_ connection: Connection) {
+    mutating func resumeForPendingTLS(_ connection: Connection) {
         guard Self.hasReadableTLS(connection), !connection.isQueuedToResume else { return }
         connection.isQueuedToResume = true
         resumeQueue.append(connection)
@@ -121,7 +121,7 @@ extension Worker {
 
     /// Takes the decrypted bytes that wait, unless requests read before them have their turn first.
     /// - Returns: False where there are none.
-    func receivePendingTLS(_ connection: Connection) -> Bool {
+    mutating func receivePendingTLS(_ connection: Connection) -> Bool {
         guard Self.hasReadableTLS(connection), !(connection.hasBufferedInput && connection.phase == .idle) else {
             return false
         }

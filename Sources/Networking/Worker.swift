@@ -3,7 +3,9 @@ internal import HTTP1
 internal import Synchronization
 
 /// One thread of a server: its listeners, its epoll set, its connections. It shares nothing while requests are served.
-final class Worker {
+///
+/// A value, for the reason ``ConnectionEngine`` is one.
+struct Worker: ~Copyable {
     static let wakeTag = UInt64.max
     /// Tags from here on are listeners, counted down from ``wakeTag``; no slab has so many slots.
     static let firstListenerTag = UInt64.max - 1_000
@@ -67,7 +69,7 @@ final class Worker {
     }
 
     /// Serves until stopped, then closes everything that is the worker's own.
-    func run() {
+    mutating func run() {
         while takeCommands() {
             turn()
         }
@@ -75,7 +77,7 @@ final class Worker {
     }
 
     /// Waits for events and handles them, then everything that is due.
-    private func turn() {
+    private mutating func turn() {
         let before = now
         let count = Int(system.wait(poll, &events, timeoutMilliseconds: timeout()))
         now = MonotonicClock.now()
@@ -97,7 +99,7 @@ final class Worker {
     }
 
     /// When half of a crowd has gone, its memory goes back to the system.
-    private func releaseMemory() {
+    private mutating func releaseMemory() {
         peakCount = max(peakCount, table.count)
         if peakCount >= Self.crowd, table.count < peakCount / 2 {
             peakCount = table.count
@@ -105,7 +107,7 @@ final class Worker {
         }
     }
 
-    private func handle(_ event: platform_event) {
+    private mutating func handle(_ event: platform_event) {
         if event.tag == Self.wakeTag {
             system.clear(handle.wakeDescriptor)
         } else if event.tag >= Self.firstListenerTag {
@@ -130,7 +132,7 @@ final class Worker {
     }
 
     /// Pipelined requests whose connection used up its share of the last turn.
-    private func resumeQueued() {
+    private mutating func resumeQueued() {
         if resumeQueue.isEmpty { return }
         let queue = resumeQueue
         resumeQueue.removeAll(keepingCapacity: true)
@@ -141,7 +143,7 @@ final class Worker {
         }
     }
 
-    private func handleDeadlines() {
+    private mutating func handleDeadlines() {
         if let pause = acceptPausedUntil, now >= pause { resumeAccepting() }
         while let slot = wheel.popDue(now: now) {
             guard let connection = table.connection(at: slot) else { continue }
@@ -153,7 +155,7 @@ final class Worker {
         }
     }
 
-    private func publish() {
+    private mutating func publish() {
         counters.requests = engine.requestCount
         counters.overloaded = engine.overloadedCount
         counters.open = table.count

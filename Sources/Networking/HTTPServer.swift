@@ -58,6 +58,7 @@ package final class HTTPServer: Sendable {
             throw error
         }
         shared.runningWorkers.store(prepared.count, ordering: .relaxed)
+        shared.handles.withLock { $0 = prepared.map(\.handle) }
         state.withLock { state in
             state.handles = prepared.map { $0.handle }
             state.addresses = listening.addresses

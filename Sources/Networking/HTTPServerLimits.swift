@@ -50,7 +50,7 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package var acceptsPerWake = 16
     /// How many connections more than its share a worker may have before it leaves those in a queue that all share to
     /// the others, and for how long: 4, so that nearly no accept costs further calls, and no worker serves a crowd while
-    /// others idle; 1 ms, in which another has had its turn of the processor.
+    /// others idle; 1 ms, unless another that leads calls it back before.
     package var acceptLead = 4
     package var acceptLeadPause: Duration = .milliseconds(1)
     /// Pause of a listener when descriptors ran out: 100 ms.

@@ -33,7 +33,23 @@ extension Worker {
         acceptConnections(listener.descriptor, atMost: most)
         // The first in line that sleeps is woken, so that connections which come one by one would all be the first
         // worker's, and so would be the load they bring later. Who leads leaves the line, and comes back at its end.
-        if connectionLead() >= limits.acceptLead { pauseAccepting(for: limits.acceptLeadPause) }
+        if connectionLead() >= limits.acceptLead { leaveLine() }
+    }
+
+    /// Leaves a shared queue to the others for a moment, and calls back who left it before. Of two that leave at once each
+    /// has said so before it looks, so one at least is called.
+    private func leaveLine() {
+        guard acceptPausedUntil == nil else { return }
+        handle.isOutOfLine.store(true, ordering: .sequentiallyConsistent)
+        pauseAccepting(for: limits.acceptLeadPause)
+        for other in shared.handles.withLock({ $0 }) where other !== handle {
+            if other.isOutOfLine.load(ordering: .sequentiallyConsistent) { other.callBack() }
+        }
+    }
+
+    /// Another worker leads by now.
+    func returnToLine() {
+        if handle.isOutOfLine.load(ordering: .relaxed) { resumeAccepting() }
     }
 
     /// By how much this worker's connections exceed its share of all.
@@ -129,6 +145,7 @@ extension Worker {
     /// Listens again after a pause.
     mutating func resumeAccepting() {
         acceptPausedUntil = nil
+        handle.isOutOfLine.store(false, ordering: .sequentiallyConsistent)
         if spareDescriptor < 0 { spareDescriptor = system.makeSpareDescriptor() }
         setListeners(watched: true)
     }

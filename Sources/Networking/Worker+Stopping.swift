@@ -10,6 +10,7 @@ extension Worker {
         let commands = handle.takeCommands()
         if commands.contains(.wakeParked) { wakeParked() }
         if commands.contains(.wakeRequests) { wakeRequests() }
+        if commands.contains(.returnToLine) { returnToLine() }
         if shared.isStoppingNow.load(ordering: .acquiring) { return false }
         if !isDraining {
             guard shared.isDraining.load(ordering: .acquiring) else { return true }

@@ -9,6 +9,8 @@ final class WorkerShared: Sendable {
     let nextConnectionID = Atomic<UInt64>(1)
     /// Workers still running.
     let runningWorkers = Atomic<Int>(0)
+    /// All workers, as each other's.
+    let handles = Locked<[WorkerHandle]>([])
     /// Requests cut off by stopping.
     let cutOffRequests = Atomic<Int>(0)
     let isDraining = Atomic<Bool>(false)
@@ -24,6 +26,7 @@ struct WorkerCommand: OptionSet {
 
     static let wakeParked = WorkerCommand(rawValue: 1)
     static let wakeRequests = WorkerCommand(rawValue: 2)
+    static let returnToLine = WorkerCommand(rawValue: 4)
 }
 
 /// One worker as other threads see it.
@@ -35,6 +38,8 @@ final class WorkerHandle: Sendable {
     /// The parked requests to be visited again by themselves.
     private let requestsToWake = Locked<[ParkedRequest]>([])
     let counters = WorkerCounters()
+    /// The worker leaves a queue that all share to the others for a moment.
+    let isOutOfLine = Atomic<Bool>(false)
     private let system: SystemCalls
 
     init(wakeDescriptor: Int32, system: SystemCalls) {
@@ -50,6 +55,9 @@ final class WorkerHandle: Sendable {
         requestsToWake.withLock { $0.append(request) }
         give(.wakeRequests)
     }
+
+    /// Has the worker take connections from a shared queue again.
+    func callBack() { give(.returnToLine) }
 
     /// One signal does for all commands of a kind until the worker looks.
     private func give(_ command: WorkerCommand) {

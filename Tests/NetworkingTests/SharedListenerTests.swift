@@ -42,6 +42,23 @@ struct SharedListenerTests {
         await server.stop()
     }
 
+    @Test("A worker that leaves the line calls back who left it before, so that somebody is always there")
+    func callsBack() async throws {
+        var limits = HTTPServerLimits()
+        limits.acceptLead = 1
+        limits.acceptLeadPause = .seconds(600)
+        let server = try TestServer(.unix, limits: limits, workerCount: 2) { NamedHandler("\($0)") }
+        var clients: [BlockingClient] = []
+        for _ in 0..<32 {
+            // Nobody comes back by itself in the time of this test.
+            let client = try BlockingClient(server.address)
+            #expect(client.exchange(Self.get)?.status == 200)
+            clients.append(client)
+        }
+        clients.removeAll()
+        await server.stop()
+    }
+
     @Test("Those in the queue when stopping begins are all answered; afterwards nobody connects", arguments: [1, 2])
     func queued(workers: Int) async throws {
         let gate = Gate()

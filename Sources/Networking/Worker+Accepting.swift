@@ -38,7 +38,7 @@ extension Worker {
 
     /// Leaves a shared queue to the others for a moment, and calls back who left it before. Of two that leave at once each
     /// has said so before it looks, so one at least is called.
-    private func leaveLine() {
+    private mutating func leaveLine() {
         guard acceptPausedUntil == nil else { return }
         handle.isOutOfLine.store(true, ordering: .sequentiallyConsistent)
         pauseAccepting(for: limits.acceptLeadPause)
@@ -48,7 +48,7 @@ extension Worker {
     }
 
     /// Another worker leads by now.
-    func returnToLine() {
+    mutating func returnToLine() {
         if handle.isOutOfLine.load(ordering: .relaxed) { resumeAccepting() }
     }
 

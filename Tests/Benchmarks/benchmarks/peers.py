@@ -78,6 +78,48 @@ def envoy(tokens):
     return f"Envoy {version} `jwt_authn`", program, bearer
 
 
+def apache(tokens):
+    """mod_auth_openidc as an OAuth 2.0 resource server with the key in a file, audience and expiry checked; a file of
+    three bytes answered. One process, whose threads share the processor."""
+    binary = shutil.which("apache2") or shutil.which("apache2", path="/usr/sbin")
+    modules = pathlib.Path("/usr/lib/apache2/modules")
+    if not binary or not (modules / "mod_auth_openidc.so").exists():
+        return None
+    folder, port = WORK / "apache", free_port()
+    (folder / "root").mkdir(parents=True, exist_ok=True)
+    (folder / "root" / "index.html").write_text("ok\n")
+    key = tokens.key_of(tokens.tokens[0]["id_token"])["kid"]
+    load = "\n".join(f"LoadModule {name}_module {modules}/mod_{name}.so" for name in (
+        "mpm_event", "authn_core", "authz_core", "authz_user", "dir", "auth_openidc"))
+    (folder / "apache.conf").write_text(f"""
+ServerRoot {folder}
+ServerName localhost
+PidFile {folder}/pid
+ErrorLog {folder}/log
+LogLevel crit
+Listen 127.0.0.1:{port}
+{load}
+ServerLimit 1
+ThreadLimit 128
+ThreadsPerChild 128
+MaxRequestWorkers 128
+KeepAlive On
+MaxKeepAliveRequests 0
+KeepAliveTimeout 60
+LimitRequestFieldSize 16384
+DocumentRoot {folder}/root
+OIDCOAuthVerifyCertFiles {key}#{WORK}/key.pem
+OIDCOAuthRemoteUserClaim sub
+<Location />
+  AuthType oauth20
+  Require claim aud:{APP}
+</Location>
+""")
+    version = output(binary, "-v").split("Apache/")[-1].split()[0]
+    program = Program("apache", [binary, "-X", "-f", folder / "apache.conf"], port, "0")
+    return f"Apache {version} + mod_auth_openidc", program, bearer
+
+
 def golang(tokens):
     """net/http and golang-jwt from Debian's packages; the claims answered."""
     source = pathlib.Path("/usr/share/gocode/src/github.com/golang-jwt/jwt")
@@ -109,7 +151,7 @@ def hummingbird(tokens):
 
 
 PEERS = {"HAProxy": haproxy, "HAProxy, Unix socket": lambda tokens: haproxy(tokens, unix=True), "Envoy": envoy,
-         "Go + golang-jwt": golang, "Hummingbird + jwt-kit": hummingbird}
+         "Apache + mod_auth_openidc": apache, "Go + golang-jwt": golang, "Hummingbird + jwt-kit": hummingbird}
 
 
 def requests_for(style, tokens):

@@ -12,7 +12,6 @@ package final class HTTPServer: Sendable {
     private let state = Locked(State())
 
     private struct State {
-        var handles: [WorkerHandle] = []
         var addresses: [ListenAddress] = []
         var waiters: [@Sendable () -> Void] = []
         var isRunning = false
@@ -60,7 +59,6 @@ package final class HTTPServer: Sendable {
         shared.runningWorkers.store(prepared.count, ordering: .relaxed)
         shared.handles.withLock { $0 = prepared.map(\.handle) }
         state.withLock { state in
-            state.handles = prepared.map { $0.handle }
             state.addresses = listening.addresses
             state.isRunning = true
         }
@@ -109,7 +107,7 @@ package final class HTTPServer: Sendable {
 
     private func run(_ worker: Prepared, _ index: WorkerIndex, _ system: SystemCalls) throws(SocketError) {
         try LoopThread.start("http-worker-\(index)") { [self] in
-            var server = Worker(
+            var thread = Worker(
                 index: index,
                 poll: worker.poll,
                 listeners: worker.listeners,
@@ -120,7 +118,7 @@ package final class HTTPServer: Sendable {
                 tls: configuration.tls,
                 handler: makeHandler(index)
             )
-            server.run()
+            thread.run()
             workerEnded()
         }
     }
@@ -139,11 +137,11 @@ package final class HTTPServer: Sendable {
     package var localAddresses: [ListenAddress] { state.withLock { $0.addresses } }
 
     /// How many workers it has; 0 before ``start()``.
-    package var workerCount: Int { state.withLock { $0.handles.count } }
+    package var workerCount: Int { shared.handles.withLock { $0.count } }
 
     /// Makes every worker visit its parked requests; may be called on any thread.
     package func wakeParked() {
-        for handle in state.withLock({ $0.handles }) {
+        for handle in shared.handles.withLock({ $0 }) {
             handle.wakeParked()
         }
     }
@@ -207,13 +205,13 @@ package final class HTTPServer: Sendable {
     /// The sums over all workers.
     package var counters: HTTPServerCounters {
         var sum = HTTPServerCounters()
-        for handle in state.withLock({ $0.handles }) {
+        for handle in shared.handles.withLock({ $0 }) {
             handle.counters.add(to: &sum)
         }
         return sum
     }
 
     private func signalAll() {
-        for handle in state.withLock({ $0.handles }) { handle.signal() }
+        for handle in shared.handles.withLock({ $0 }) { handle.signal() }
     }
 }

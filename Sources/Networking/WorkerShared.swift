@@ -9,7 +9,7 @@ final class WorkerShared: Sendable {
     let nextConnectionID = Atomic<UInt64>(1)
     /// Workers still running.
     let runningWorkers = Atomic<Int>(0)
-    /// All workers, as each other's.
+    /// All workers, as the other threads see them; empty before the start.
     let handles = Locked<[WorkerHandle]>([])
     /// Requests cut off by stopping.
     let cutOffRequests = Atomic<Int>(0)

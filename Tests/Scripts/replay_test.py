@@ -28,7 +28,9 @@ import live
 
 ATTEMPTS = 200
 CONNECTIONS = 16
-PROMISED_SECONDS = 1.0
+# By default a thread may hold the interpreter for 5 ms while sixteen wait for it, several times in each exchange, which
+# would be told as the service's time.
+sys.setswitchinterval(0.0005)
 failures = []
 
 
@@ -211,7 +213,7 @@ def disturbed(binary, what, options, disturb):
     server = Redis(*options)
     fleet = Fleet(binary, 2, {"LIMITED_LOGIN_REPLAY_STORE": f"redis://127.0.0.1:{server.port}"})
     bodies, accepted, codes = [], {}, {}
-    slowest, late = [0.0], [0]
+    slowest = [0.0]
     lock = threading.Lock()
     over = threading.Event()
 
@@ -229,10 +231,10 @@ def disturbed(binary, what, options, disturb):
             for body in picked:
                 began = time.monotonic()
                 code = outcome(fleet.ports[number % 2], body)
+                # Before the wait for the lock, which is the clients' own.
+                took = time.monotonic() - began
                 with lock:
-                    took = time.monotonic() - began
                     slowest[0] = max(slowest[0], took)
-                    late[0] += took > PROMISED_SECONDS
                     codes[code] = codes.get(code, 0) + 1
                     if code == "accepted":
                         accepted[body] = accepted.get(body, 0) + 1
@@ -255,9 +257,7 @@ def disturbed(binary, what, options, disturb):
         fleet.stop()
         server.stop()
     check(max(accepted.values()) == 1, f"{what}: {len(accepted)} nonces accepted, none of them twice ({codes})")
-    # The clients' own threads wait for each other and for the processors, so that a few of many thousand come late.
-    check(late[0] <= sum(codes.values()) / 1000 and slowest[0] < 5 * PROMISED_SECONDS,
-          f"{what}: the slowest of {sum(codes.values())} answers took {slowest[0] * 1000:.0f} ms, {late[0]} over the promise")
+    check(slowest[0] < 1.0, f"{what}: the slowest of {sum(codes.values())} answers took {slowest[0] * 1000:.0f} ms")
     check(len(accepted) > before, f"{what}: {len(accepted) - before} nonces accepted in 2 s after the last of it")
     surprises = codes.keys() - {"accepted", "nonce_used", "nonce_expired", "replay_store_unavailable"}
     check(not surprises, f"{what}: no other answers {sorted(surprises)}")

@@ -5,17 +5,24 @@
 #
 # Nothing is written at run time, so it runs with --read-only and --cap-drop=ALL as it is.
 
-FROM swift:6.3.1-bookworm AS build
+# The base image's digest, to build from the very same one again: --build-arg SWIFT_DIGEST=@sha256:...
+ARG SWIFT_DIGEST=
+FROM swift:6.3.1-bookworm${SWIFT_DIGEST} AS build
 # A pinned Debian version would be withdrawn with the next security fix, and the fix is what is wanted.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends ca-certificates libhiredis-dev libssl-dev \
+    && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends ca-certificates libssl-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
 
 # Dependencies in a layer of their own: it is kept until the manifest changes.
-COPY Package.swift ./
-RUN swift package resolve
+# config/packages records the version of each package, those of the packages' own dependencies too. Each is resolved to
+# its version, and the build fails if the result is not exactly the list.
+COPY Package.swift config/packages ./
+RUN swift package resolve \
+    && while read -r package version; do swift package resolve "$package" --version "$version" || exit; done < packages \
+    && sed -n '/"identity"/{s/.*: "\(.*\)",/\1/;h}; /"version" : "/{s/.*: "\(.*\)"/\1/;H;x;s/\n/ /p}' Package.resolved >resolved \
+    && diff packages resolved
 
 # The manifest names the test targets, so their folders must be there although nothing in them is compiled.
 # Debug information would be stripped anyway, and with it two builds of the same source differ.

@@ -14,41 +14,43 @@ let strict: [SwiftSetting] = [
 let package = Package(
     name: "limited-login",
     products: [
-        .library(name: "LimitedLogin", targets: ["LimitedLogin"]),
-        .library(name: "KeySets", targets: ["KeySets"]),
+        .library(name: "LimitedLogin", targets: ["LimitedLogin", "JOSE"]),
+        .library(name: "KeySets", targets: ["KeySets", "JOSE"]),
         .executable(name: "limited-login", targets: ["limited-login"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
-        .package(url: "https://github.com/apple/swift-metrics", exact: "2.13.0"),
-        .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
         .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
         .target(name: "CPlatform"),
-        .target(name: "OpenSSL", dependencies: ["COpenSSL"], swiftSettings: strict),
-        .target(name: "JOSE", swiftSettings: strict),
-        .target(name: "LimitedLogin", dependencies: ["JOSE", "OpenSSL"], swiftSettings: strict),
-        .target(name: "HTTP1", swiftSettings: strict),
-        .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL"], swiftSettings: strict),
-        .target(name: "KeySets", dependencies: ["JOSE", "OpenSSL", "Networking"], swiftSettings: strict),
-        .target(name: "Graph", dependencies: ["JOSE", "OpenSSL", "Networking"], swiftSettings: strict),
-        .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
+        .target(name: "COpenAPI", exclude: ["openapi.json"]),
+        .target(name: "Bytes", swiftSettings: strict),
+        .target(name: "OpenSSL", dependencies: ["COpenSSL", "Bytes"], swiftSettings: strict),
+        .target(name: "JOSE", dependencies: ["Bytes"], swiftSettings: strict),
+        .target(name: "LimitedLogin", dependencies: ["JOSE", "OpenSSL", "Bytes"], swiftSettings: strict),
+        .target(name: "HTTP1", dependencies: ["Bytes"], swiftSettings: strict),
+        .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL", "Bytes"], swiftSettings: strict),
+        .target(name: "KeySets", dependencies: ["JOSE", "OpenSSL", "Networking", "Bytes"], swiftSettings: strict),
+        .target(name: "Graph", dependencies: ["JOSE", "OpenSSL", "Networking", "Bytes"], swiftSettings: strict),
         .target(
-            name: "ReplayStores",
-            dependencies: ["CHiredis", "OpenSSL", "HTTP1", "Networking"],
+            name: "LoginStores",
+            dependencies: ["OpenSSL", "HTTP1", "Networking", "Bytes"],
             swiftSettings: strict
         ),
         .target(
             name: "StandInIssuer",
-            dependencies: ["JOSE", "OpenSSL", "HTTP1", "Networking"],
+            dependencies: ["JOSE", "OpenSSL", "HTTP1", "Networking", "Bytes"],
             swiftSettings: strict
         ),
         .target(
             name: "VerificationService",
             dependencies: [
-                "LimitedLogin", "KeySets", "Graph", "ReplayStores", "HTTP1", "Networking", "JOSE", "OpenSSL",
+                "COpenAPI", "LimitedLogin", "KeySets", "Graph", "LoginStores", "HTTP1", "Networking", "JOSE",
+                "OpenSSL", "Bytes",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
@@ -58,8 +60,8 @@ let package = Package(
         .executableTarget(
             name: "limited-login",
             dependencies: [
-                "OpenSSL", "LimitedLogin", "KeySets", "Graph", "ReplayStores", "HTTP1", "Networking", "JOSE",
-                "VerificationService",
+                "OpenSSL", "LimitedLogin", "KeySets", "Graph", "LoginStores", "HTTP1", "Networking", "JOSE",
+                "Bytes", "VerificationService",
                 "StandInIssuer",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -72,7 +74,9 @@ let package = Package(
         .target(name: "TestProcess", path: "Tests/TestProcess"),
         .target(
             name: "TestSupport",
-            dependencies: ["TestProcess", "COpenSSL", "JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer"],
+            dependencies: [
+                "TestProcess", "COpenSSL", "JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer", "Bytes",
+            ],
             path: "Tests/TestSupport",
             swiftSettings: strict
         ),
@@ -83,26 +87,29 @@ let package = Package(
             exclude: ["README.md"],
             swiftSettings: strict
         ),
+        .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
         .testTarget(name: "OpenSSLTests", dependencies: ["OpenSSL", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "JOSETests",
-            dependencies: ["JOSE", "OpenSSL", "StandInIssuer", "TestSupport"],
+            dependencies: ["JOSE", "OpenSSL", "Bytes", "StandInIssuer", "TestSupport"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "LimitedLoginTests",
-            dependencies: ["LimitedLogin", "JOSE", "OpenSSL", "StandInIssuer", "TestSupport"],
+            dependencies: ["LimitedLogin", "JOSE", "OpenSSL", "Bytes", "StandInIssuer", "TestSupport"],
             swiftSettings: strict
         ),
-        .testTarget(name: "HTTP1Tests", dependencies: ["HTTP1", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "HTTP1Tests", dependencies: ["HTTP1", "Bytes", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "NetworkingTests",
-            dependencies: ["Networking", "CPlatform", "HTTP1", "OpenSSL", "TestSupport"],
+            dependencies: ["Networking", "CPlatform", "HTTP1", "OpenSSL", "Bytes", "TestSupport"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "KeySetsTests",
-            dependencies: ["KeySets", "JOSE", "OpenSSL", "Networking", "HTTP1", "StandInIssuer", "TestSupport"],
+            dependencies: [
+                "KeySets", "JOSE", "OpenSSL", "Networking", "HTTP1", "Bytes", "StandInIssuer", "TestSupport",
+            ],
             swiftSettings: strict
         ),
         .testTarget(
@@ -111,15 +118,15 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
-            name: "ReplayStoresTests",
-            dependencies: ["ReplayStores", "CHiredis", "OpenSSL", "Networking", "TestSupport"],
+            name: "LoginStoresTests",
+            dependencies: ["LoginStores", "OpenSSL", "Networking", "TestSupport"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "VerificationServiceTests",
             dependencies: [
-                "VerificationService", "LimitedLogin", "KeySets", "Graph", "ReplayStores", "HTTP1", "Networking",
-                "JOSE", "StandInIssuer", "TestSupport",
+                "VerificationService", "LimitedLogin", "KeySets", "Graph", "LoginStores", "HTTP1", "Networking",
+                "JOSE", "Bytes", "StandInIssuer", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
@@ -127,7 +134,8 @@ let package = Package(
         .testTarget(
             name: "ConformanceTests",
             dependencies: [
-                "LimitedLogin", "KeySets", "JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer", "TestSupport",
+                "LimitedLogin", "KeySets", "JOSE", "OpenSSL", "HTTP1", "Networking", "Bytes", "StandInIssuer",
+                "TestSupport",
             ],
             exclude: ["Differential"],
             swiftSettings: strict

@@ -67,10 +67,28 @@ static inline int COpenSSL_SSL_CTX_harden(SSL_CTX *context) {
     return (int)SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
 }
 
+/// Whether a buffer is kept for a record of which only a part has come or was read: bytes of it lie there, or its header
+/// was read and its body is awaited.
+static inline int COpenSSL_SSL_holds_partial_input(const SSL *connection) {
+    return SSL_has_pending(connection) || SSL_rstate_string(connection)[1] == 'B';
+}
+
 /// Sessions are kept by the clients alone, as tickets, for so many seconds: nothing is stored for whoever connects.
 static inline void COpenSSL_SSL_CTX_resume_by_ticket(SSL_CTX *context, long lifetime) {
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_timeout(context, lifetime);
+}
+
+/// No session is resumed: no ticket is given, none is taken, nothing is stored.
+static inline int COpenSSL_SSL_CTX_never_resume(SSL_CTX *context) {
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+    return SSL_CTX_set_num_tickets(context, 0);
+}
+
+/// Key exchange by these groups alone, in the order of the list. Returns 1 on success.
+static inline int COpenSSL_SSL_CTX_set_groups(SSL_CTX *context, const char *names) {
+    return (int)SSL_CTX_set1_groups_list(context, names);
 }
 
 /// A read ends after one record even where that held no data of the application: a peer that sends key updates without

@@ -139,7 +139,15 @@ int platform_refuse_new_connections(int fd) {
     NEGATED(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program));
 }
 
-int platform_accept(int fd) { NEGATED(accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)); }
+int platform_accept(int fd, struct platform_address *peer) {
+    struct sockaddr_storage storage = {0};
+    socklen_t length = sizeof storage;
+    int accepted = accept4(fd, (struct sockaddr *)&storage, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (accepted < 0)
+        return -errno;
+    from_system(&storage, peer);
+    return accepted;
+}
 
 int platform_connect(int fd, const struct platform_address *address) {
     struct sockaddr_storage storage;

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import JOSE
 internal import Networking
 
@@ -73,8 +74,7 @@ enum GraphAnswerError {
         guard let node = document.member("fbtrace_id", of: error, in: body), document.isString(node) else { return nil }
         let text = document.string(node, in: body)
         let isPlain = text.utf8.allSatisfy { byte in
-            (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10 || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
-                || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "=")
+            ASCII.isAlphanumeric(byte) || "_-+/=".utf8.contains(byte)
         }
         return isPlain && (1...limits.traceIDBytes).contains(text.utf8.count) ? text : nil
     }

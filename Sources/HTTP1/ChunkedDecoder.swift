@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// Removes chunked coding (RFC 9112 §7.1) from bytes that may arrive in any pieces.
 ///
 /// Each byte is looked at once. Nothing is copied: the decoder says where content lies.
@@ -78,18 +80,18 @@ package struct ChunkedDecoder: Sendable {
     private mutating func receiveFrame(_ byte: UInt8) throws(RequestRefusal) {
         switch state {
         case .sizeStart:
-            guard let digit = ASCII.hexadecimalDigit(byte) else { throw .malformedChunk }
+            guard let digit = Hexadecimal.value(byte) else { throw .malformedChunk }
             chunks += 1
             guard chunks <= limits.chunkCount else { throw .tooManyChunks }
             sizeDigits = 1
-            remaining = digit
+            remaining = Int(digit)
             state = .size
         case .size:
-            if let digit = ASCII.hexadecimalDigit(byte) {
+            if let digit = Hexadecimal.value(byte) {
                 // RFC 9112 §7.1: the size must not overflow: below 2^58 four more bits fit, whatever zeros lead.
                 guard sizeDigits < 16, remaining >> 58 == 0 else { throw .malformedChunk }
                 sizeDigits += 1
-                remaining = remaining << 4 | digit
+                remaining = remaining << 4 | Int(digit)
             } else {
                 try endSize(byte)
             }
@@ -116,6 +118,154 @@ package struct ChunkedDecoder: Sendable {
             state = .extensionPadding
             try receiveExtension(byte)
         default: throw .malformedChunk
+        }
+    }
+}
+
+extension ChunkedDecoder {
+    /// RFC 9112 §7.1.1: extensions are ignored, yet kept to their grammar and bounded over the whole message:
+    /// `*( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] )`.
+    mutating func receiveExtension(_ byte: UInt8) throws(RequestRefusal) {
+        extensionBytes += 1
+        guard extensionBytes <= limits.chunkExtensionBytes else { throw .chunkExtensionsTooLong }
+        let isPadding = byte == ASCII.space || byte == ASCII.tab
+        switch state {
+        case .extensionPadding:
+            if isPadding { return }
+            guard byte == UInt8(ascii: ";") else { throw .malformedChunk }
+            state = .extensionName
+        case .extensionName:
+            if isPadding { return }
+            guard FieldGrammar.isTokenByte(byte) else { throw .malformedChunk }
+            state = .extensionNameRest
+        case .extensionNameRest:
+            if FieldGrammar.isTokenByte(byte) { return }
+            try endName(byte, isPadding)
+        case .extensionAfterName:
+            try endName(byte, isPadding)
+        case .extensionValue:
+            if isPadding { return }
+            if byte == UInt8(ascii: "\"") {
+                state = .extensionQuoted
+            } else {
+                guard FieldGrammar.isTokenByte(byte) else { throw .malformedChunk }
+                state = .extensionToken
+            }
+        case .extensionToken:
+            if FieldGrammar.isTokenByte(byte) { return }
+            try endValue(byte, isPadding)
+        case .extensionQuoted:
+            // RFC 9110 §5.6.4: no control byte but tab, so that no line end can hide in a string.
+            if byte == UInt8(ascii: "\"") {
+                state = .extensionAfterValue
+            } else if byte == UInt8(ascii: "\\") {
+                state = .extensionEscape
+            } else {
+                guard FieldGrammar.isValueByte(byte) else { throw .malformedChunk }
+            }
+        case .extensionEscape:
+            guard FieldGrammar.isValueByte(byte) else { throw .malformedChunk }
+            state = .extensionQuoted
+        default:
+            try endValue(byte, isPadding)
+        }
+    }
+
+    private mutating func endName(_ byte: UInt8, _ isPadding: Bool) throws(RequestRefusal) {
+        if byte == UInt8(ascii: "=") {
+            state = .extensionValue
+        } else if isPadding {
+            state = .extensionAfterName
+        } else {
+            try endValue(byte, isPadding)
+        }
+    }
+
+    private mutating func endValue(_ byte: UInt8, _ isPadding: Bool) throws(RequestRefusal) {
+        switch byte {
+        case UInt8(ascii: ";"): state = .extensionName
+        case ASCII.carriageReturn:
+            // White space belongs before `;` or `=`, not before the line end.
+            guard state != .extensionAfterName else { throw .malformedChunk }
+            state = .sizeLineFeed
+        default:
+            guard isPadding else { throw .malformedChunk }
+            state = .extensionPadding
+        }
+    }
+}
+
+extension ChunkedDecoder {
+    /// RFC 9112 §7.1.2 and RFC 9110 §6.5.1: trailer fields are checked, bounded and dropped, never merged into the
+    /// header section; one that would frame or route the message is refused.
+    mutating func receiveTrailer(_ byte: UInt8) throws(RequestRefusal) {
+        trailerBytes += 1
+        // The two bytes of the last line end are not counted.
+        guard trailerBytes <= limits.trailerSectionBytes + 2 else { throw .trailersTooLarge }
+        switch state {
+        case .trailerStart:
+            if byte == ASCII.carriageReturn {
+                state = .endLineFeed
+                return
+            }
+            guard FieldGrammar.isTokenByte(byte) else { throw .malformedTrailer }
+            trailerMatch = TrailerMatch()
+            trailerMatch.receive(byte)
+            state = .trailerName
+        case .trailerName:
+            if byte == UInt8(ascii: ":") {
+                guard !trailerMatch.isForbidden else { throw .malformedTrailer }
+                state = .trailerValue
+                return
+            }
+            guard FieldGrammar.isTokenByte(byte) else { throw .malformedTrailer }
+            trailerMatch.receive(byte)
+        case .trailerValue:
+            if byte == ASCII.carriageReturn {
+                state = .trailerLineFeed
+                return
+            }
+            guard FieldGrammar.isValueByte(byte) else { throw .malformedTrailer }
+        case .trailerLineFeed:
+            guard byte == ASCII.lineFeed else { throw .malformedLineEnd }
+            state = .trailerStart
+        default:
+            guard byte == ASCII.lineFeed else { throw .malformedLineEnd }
+            state = .complete
+        }
+    }
+}
+
+/// Compares a trailer's name, byte by byte as it arrives, with the names that are refused.
+struct TrailerMatch: Sendable {
+    private var length = 0
+    /// One bit for each name that still matches.
+    private var candidates: UInt8 = 0b111
+
+    mutating func receive(_ byte: UInt8) {
+        let lowercase = ASCII.lowercased(byte)
+        for index in 0..<3 {
+            let name = Self.name(index)
+            // Read only where length < utf8CodeUnitCount.
+            let matches = unsafe length < name.utf8CodeUnitCount && name.utf8Start[length] == lowercase
+            if !matches { candidates &= ~(1 << UInt8(index)) }
+        }
+        length += 1
+    }
+
+    /// True where the whole name was one of those refused.
+    var isForbidden: Bool {
+        for index in 0..<3 where candidates & (1 << UInt8(index)) != 0 {
+            if length == Self.name(index).utf8CodeUnitCount { return true }
+        }
+        return false
+    }
+
+    private static func name(_ index: Int) -> StaticString {
+        switch index {
+        case 0: "content-length"
+        case 1: "transfer-encoding"
+        default: "host"
         }
     }
 }

@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// IMF-fixdate (RFC 9110 §5.6.7), for instance `Sun, 06 Nov 1994 08:49:37 GMT`.
 package enum HTTPDate {
     /// Appends the 29 bytes of a moment in the years 1970 … 9999; one outside is cut to that span.
@@ -7,11 +9,11 @@ package enum HTTPDate {
         let secondOfDay = Int(seconds % 86_400)
         let date = civil(daysSinceEpoch: days)
         // 1970-01-01 was a Thursday.
-        ResponseEncoder.append(dayName((days + 4) % 7), to: &output)
-        ResponseEncoder.append(", ", to: &output)
+        output.append(dayName((days + 4) % 7))
+        output.append(", ")
         appendTwoDigits(date.day, to: &output)
         output.append(ASCII.space)
-        ResponseEncoder.append(monthName(date.month), to: &output)
+        output.append(monthName(date.month))
         output.append(ASCII.space)
         appendTwoDigits(date.year / 100, to: &output)
         appendTwoDigits(date.year % 100, to: &output)
@@ -21,7 +23,7 @@ package enum HTTPDate {
         appendTwoDigits(secondOfDay / 60 % 60, to: &output)
         output.append(UInt8(ascii: ":"))
         appendTwoDigits(secondOfDay % 60, to: &output)
-        ResponseEncoder.append(" GMT", to: &output)
+        output.append(" GMT")
     }
 
     /// The civil date of a day, by counting years from 1 March, so that the leap day is the last of its year.

@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// One response, filled in by a handler. The value is reused: its storage survives ``reset()``.
 ///
 /// `Date`, `Content-Length`, `Connection` and `Transfer-Encoding` belong to the encoder; a handler adds none of them.
@@ -8,6 +10,8 @@ package struct HTTPResponse: ~Copyable {
     package private(set) var fields: [UInt8] = []
     /// The content. For HEAD it is what GET would send: the encoder sends its length alone (RFC 9110 §9.3.2).
     package var body: [UInt8] = []
+    /// True where ``body`` is shared with other responses: it is sent from where it lies, never copied.
+    package private(set) var bodyIsShared = false
     /// True where the connection must end after this response.
     package var closesConnection = false
 
@@ -18,8 +22,15 @@ package struct HTTPResponse: ~Copyable {
         status = 200
         // To empty what is empty costs as much as anything else would.
         if !fields.isEmpty { fields.removeAll(keepingCapacity: true) }
-        if !body.isEmpty { body.removeAll(keepingCapacity: true) }
+        if !body.isEmpty { body.removeAll(keepingCapacity: !bodyIsShared) }
+        bodyIsShared = false
         closesConnection = false
+    }
+
+    /// Makes `content` the body without a copy: for large contents that do not change.
+    package mutating func share(_ content: [UInt8]) {
+        body = content
+        bodyIsShared = true
     }
 
     /// Adds one whole constant field line without its CRLF, for instance `Cache-Control: no-store`.

@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// Parses one request head from bytes that may arrive in any pieces.
 ///
 /// The parser remembers how far it came, so each byte is looked at once however the bytes are split, and what it
@@ -114,5 +116,240 @@ package struct RequestParser: ~Copyable {
         guard bytes[position] == ASCII.lineFeed else { throw .malformedLineEnd }
         position += 1
         state = next
+    }
+}
+
+extension RequestParser {
+    /// RFC 9112 §3.1: the method is a token, followed by exactly one space.
+    mutating func parseMethod(_ bytes: Span<UInt8>) throws(RequestRefusal) {
+        let end = min(bytes.count, lineStart + limits.requestLineBytes)
+        while position < end {
+            let byte = bytes[position]
+            if byte == ASCII.space {
+                guard position > tokenStart else { throw .malformedRequestLine }
+                head.methodName = tokenStart..<position
+                head.method = HTTPMethod(bytes, tokenStart..<position)
+                position += 1
+                tokenStart = position
+                state = .target
+                return
+            }
+            guard FieldGrammar.isTokenByte(byte) else { throw .malformedRequestLine }
+            position += 1
+        }
+        try checkRequestLineLength()
+    }
+
+    /// RFC 9112 §3.2: no white space in the target, and no byte outside the grammar of URIs; one that breaks this is
+    /// refused, not repaired (RFC 9112 §3.2, SHOULD 400).
+    mutating func parseTarget(_ bytes: Span<UInt8>) throws(RequestRefusal) {
+        let end = min(bytes.count, lineStart + limits.requestLineBytes)
+        while position < end {
+            let byte = bytes[position]
+            if byte == ASCII.space {
+                guard position > tokenStart else { throw .malformedTarget }
+                target = tokenStart..<position
+                position += 1
+                tokenStart = position
+                state = .version
+                return
+            }
+            switch URIGrammar.kind(byte) {
+            case .plain: break
+            case .needsCheck: targetNeedsCheck = true
+            case .forbidden: throw .malformedTarget
+            }
+            position += 1
+        }
+        try checkRequestLineLength()
+    }
+
+    /// RFC 9112 §2.3: `HTTP/` digit `.` digit, in upper case, then the line end at once.
+    mutating func parseVersion(_ bytes: Span<UInt8>) throws(RequestRefusal) {
+        while position < bytes.count {
+            let byte = bytes[position]
+            switch position - tokenStart {
+            case 0: try require(byte == UInt8(ascii: "H"))
+            case 1, 2: try require(byte == UInt8(ascii: "T"))
+            case 3: try require(byte == UInt8(ascii: "P"))
+            case 4: try require(byte == UInt8(ascii: "/"))
+            case 5:
+                try require(ASCII.digit(byte) != nil)
+                major = byte
+            case 6: try require(byte == UInt8(ascii: "."))
+            case 7:
+                try require(ASCII.digit(byte) != nil)
+                minor = byte
+            default:
+                try require(byte == ASCII.carriageReturn)
+                guard position - lineStart <= limits.requestLineBytes else { throw .targetTooLong }
+                position += 1
+                state = .requestLineFeed
+                return
+            }
+            position += 1
+        }
+    }
+
+    /// The request line is whole: judge its version and the form of its target.
+    mutating func endRequestLine(_ bytes: Span<UInt8>) throws(RequestRefusal) {
+        guard bytes[position] == ASCII.lineFeed else { throw .malformedLineEnd }
+        position += 1
+        // RFC 9110 §15.6.6: another major version cannot be answered in kind.
+        guard major == UInt8(ascii: "1") else { throw .unsupportedVersion }
+        // RFC 9110 §2.5: a higher minor version is handled as the highest this server knows.
+        head.minorVersion = minor == UInt8(ascii: "0") ? 0 : 1
+        head.keepAlive = head.minorVersion == 1
+        try RequestTarget.split(bytes, target, needsCheck: targetNeedsCheck, into: &head)
+        sectionStart = position
+        state = .fieldStart
+    }
+
+    /// RFC 9112 §3: a request line longer than the server is willing to parse is 414.
+    private func checkRequestLineLength() throws(RequestRefusal) {
+        if position - lineStart >= limits.requestLineBytes { throw .targetTooLong }
+    }
+
+    private func require(_ condition: Bool) throws(RequestRefusal) {
+        guard condition else { throw .malformedRequestLine }
+    }
+}
+
+extension RequestParser {
+    /// The first byte of a field line, or of the empty line that ends the section.
+    mutating func startField(_ bytes: Span<UInt8>) throws(RequestRefusal) {
+        if bytes[position] == ASCII.carriageReturn {
+            try checkSectionSize()
+            position += 1
+            state = .endLineFeed
+            return
+        }
+        // RFC 9110 §5.4: a section larger than the server wishes to process is refused, 431 by RFC 6585 §5.
+        guard fieldLines < limits.fieldCount else { throw .tooManyFields }
+        // RFC 9112 §5.2 and §2.2: a line that begins with white space is an obsolete fold, or stands before the first
+        // field; both are refused, as is any other byte outside a token.
+        guard FieldGrammar.isTokenByte(bytes[position]) else { throw .malformedFieldLine }
+        fieldLines += 1
+        tokenStart = position
+        nameHasUnderscore = false
+        state = .fieldName
+    }
+
+    /// RFC 9110 §5.1: a field name is a token; RFC 9112 §5.1: no white space between it and the colon.
+    mutating func parseFieldName(_ bytes: Span<UInt8>) throws(RequestRefusal) {
+        let end = sectionEnd(bytes)
+        while end - position >= 16 {
+            let count = bytes.vector16(at: position).marksBeyondPlainNames.unmarkedCount
+            position += count
+            if count < 16 { break }
+        }
+        while position < end {
+            let byte = bytes[position]
+            if byte == UInt8(ascii: ":") {
+                name = tokenStart..<position
+                position += 1
+                state = .valueStart
+                return
+            }
+            guard FieldGrammar.isTokenByte(byte) else { throw .malformedFieldLine }
+            if byte == UInt8(ascii: "_") { nameHasUnderscore = true }
+            position += 1
+        }
+        try checkSectionSize()
+    }
+
+    /// RFC 9112 §5.1: optional white space around a value is no part of it.
+    mutating func skipWhitespace(_ bytes: Span<UInt8>) throws(RequestRefusal) {
+        let end = sectionEnd(bytes)
+        while position < end {
+            let byte = bytes[position]
+            if byte != ASCII.space, byte != ASCII.tab {
+                tokenStart = position
+                state = .value
+                return
+            }
+            position += 1
+        }
+        try checkSectionSize()
+    }
+
+    /// RFC 9110 §5.5: CR, LF, NUL and other control bytes in a value are refused.
+    mutating func parseFieldValue(_ bytes: Span<UInt8>) throws(RequestRefusal) {
+        let end = sectionEnd(bytes)
+        while end - position >= 16 {
+            let count = bytes.vector16(at: position).marksOfControls.unmarkedCount
+            position += count
+            if count < 16 { break }
+        }
+        while position < end {
+            let byte = bytes[position]
+            if !FieldGrammar.isValueByte(byte) {
+                // RFC 9112 §2.2: LF alone is no line end here.
+                guard byte == ASCII.carriageReturn else {
+                    throw byte == ASCII.lineFeed ? .malformedLineEnd : .malformedFieldValue
+                }
+                var valueEnd = position
+                while valueEnd > tokenStart, bytes[valueEnd - 1] == ASCII.space || bytes[valueEnd - 1] == ASCII.tab {
+                    valueEnd -= 1
+                }
+                try add(bytes, name, tokenStart..<valueEnd)
+                position += 1
+                state = .valueLineFeed
+                return
+            }
+            position += 1
+        }
+        try checkSectionSize()
+    }
+
+    /// Keeps a field, unless its name holds an underscore: some gateways turn `-` into `_`, so such a name may pose as
+    /// another field, and nothing behind this parser ever sees it.
+    private mutating func add(_ bytes: Span<UInt8>, _ name: Range<Int>, _ value: Range<Int>) throws(RequestRefusal) {
+        if nameHasUnderscore { return }
+        try framing.receive(bytes, name, value)
+        head.fields.append(
+            RequestHead.Field(
+                nameStart: UInt32(truncatingIfNeeded: name.lowerBound),
+                nameEnd: UInt32(truncatingIfNeeded: name.upperBound),
+                valueStart: UInt32(truncatingIfNeeded: value.lowerBound),
+                valueEnd: UInt32(truncatingIfNeeded: value.upperBound)
+            )
+        )
+    }
+
+    /// RFC 9110 §5.3: nothing is decided before the whole header section is there.
+    mutating func finish(_ bytes: Span<UInt8>) throws(RequestRefusal) {
+        try framing.judge(bytes, into: &head)
+        head.byteCount = position
+    }
+
+    private func sectionEnd(_ bytes: Span<UInt8>) -> Int {
+        min(bytes.count, sectionStart + limits.headerSectionBytes)
+    }
+
+    private func checkSectionSize() throws(RequestRefusal) {
+        if position - sectionStart >= limits.headerSectionBytes { throw .headerSectionTooLarge }
+    }
+}
+
+/// Sixteen bytes looked at together. Marks are bytes of ones, eight of them in each word, the first byte's lowest.
+extension SIMD16<UInt8> {
+    /// Marks each byte that is no letter, digit or hyphen: the bytes of nearly every field name.
+    @inline(__always)
+    var marksBeyondPlainNames: SIMD2<UInt64> {
+        // With bit 0x20 set, both cases of a letter are one.
+        let letter = (self | 0x20) &- UInt8(ascii: "a")
+        let digit = self &- UInt8(ascii: "0")
+        let isLetter = letter .< SIMD16<UInt8>(repeating: 26)
+        let isDigit = digit .< SIMD16<UInt8>(repeating: 10)
+        let isHyphen = self .== SIMD16<UInt8>(repeating: UInt8(ascii: "-"))
+        return ~(isLetter .| isDigit .| isHyphen).words
+    }
+
+    /// Marks each control byte, a tab too: all that a field value may not hold, and the end of its line.
+    @inline(__always)
+    var marksOfControls: SIMD2<UInt64> {
+        let isLow = self .< SIMD16<UInt8>(repeating: 0x20)
+        return (isLow .| (self .== SIMD16<UInt8>(repeating: 0x7F))).words
     }
 }

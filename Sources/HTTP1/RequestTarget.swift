@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// The four forms of a request target (RFC 9112 §3.2).
 enum RequestTarget {
     /// Checks the form of a target and notes its parts.
@@ -82,15 +84,200 @@ enum RequestTarget {
             let byte = bytes[index]
             if byte == UInt8(ascii: "[") || byte == UInt8(ascii: "]") { throw .malformedTarget }
             if byte == UInt8(ascii: "%") {
-                guard range.upperBound - index > 2, let high = ASCII.hexadecimalDigit(bytes[index + 1]),
-                    let low = ASCII.hexadecimalDigit(bytes[index + 2])
+                guard let value = PercentEncoding.byte(bytes, at: index, before: range.upperBound),
+                    value != 0, value != ASCII.lineFeed, value != ASCII.carriageReturn
                 else { throw .malformedTarget }
-                let value = high << 4 | low
-                if value == 0 || value == 0x0A || value == 0x0D { throw .malformedTarget }
                 index += 3
             } else {
                 index += 1
             }
         }
+    }
+}
+
+/// `uri-host [ ":" port ]` (RFC 9110 §4.2, §7.2; RFC 3986 §3.2), without user information.
+package enum Authority {
+    package enum Port {
+        case optional
+        case required
+    }
+
+    /// True where `range` of `bytes` is a host that is not empty, perhaps with a port of at most 65,535.
+    package static func isValid(_ bytes: Span<UInt8>, _ range: Range<Int>, port: Port) -> Bool {
+        guard range.lowerBound >= 0, range.upperBound <= bytes.count, !range.isEmpty else { return false }
+        var index = range.lowerBound
+        if bytes[index] == UInt8(ascii: "[") {
+            while index < range.upperBound, bytes[index] != UInt8(ascii: "]") {
+                index += 1
+            }
+            guard index < range.upperBound, IPLiteral.isValid(bytes, range.lowerBound + 1..<index) else {
+                return false
+            }
+            index += 1
+        } else {
+            while index < range.upperBound, bytes[index] != UInt8(ascii: ":") {
+                guard let next = afterNameByte(bytes, index, range.upperBound) else { return false }
+                index = next
+            }
+            if index == range.lowerBound { return false }
+        }
+        if index == range.upperBound { return port == .optional }
+        guard bytes[index] == UInt8(ascii: ":") else { return false }
+        return isValidPort(bytes, index + 1..<range.upperBound, port)
+    }
+
+    /// The index after one byte (or percent-encoding) of a `reg-name`; nil where it is none. A comma, though RFC 3986
+    /// lets it pass, shows a list of hosts, and is refused.
+    private static func afterNameByte(_ bytes: Span<UInt8>, _ index: Int, _ end: Int) -> Int? {
+        let byte = bytes[index]
+        if byte == UInt8(ascii: "%") {
+            guard let decoded = PercentEncoding.byte(bytes, at: index, before: end), decoded >= 0x20 else { return nil }
+            return index + 3
+        }
+        return URIGrammar.isNameByte(byte) && byte != UInt8(ascii: ",") ? index + 1 : nil
+    }
+
+    private static func isValidPort(_ bytes: Span<UInt8>, _ range: Range<Int>, _ port: Port) -> Bool {
+        // RFC 3986 §3.2.3: the digits may be missing; RFC 9112 §3.2.3: not for CONNECT.
+        if range.isEmpty { return port == .optional }
+        guard range.count <= 5 else { return false }
+        var value = 0
+        for index in range {
+            guard let digit = ASCII.digit(bytes[index]) else { return false }
+            value = value * 10 + digit
+        }
+        return value <= 65_535 && (port == .optional || value > 0)
+    }
+}
+
+/// What may stand between brackets in an authority (RFC 3986 §3.2.2): an IPv6 address or an address of the future.
+enum IPLiteral {
+    static func isValid(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        guard !range.isEmpty else { return false }
+        return ASCII.lowercased(bytes[range.lowerBound]) == UInt8(ascii: "v")
+            ? isFuture(bytes, range) : isIPv6(bytes, withoutZone(bytes, range))
+    }
+
+    /// RFC 6874 §2: a zone after `%25`, of at least one byte; the range unchanged where there is no such zone.
+    private static func withoutZone(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
+        guard let percent = range.first(where: { bytes[$0] == UInt8(ascii: "%") }), range.upperBound - percent > 3,
+            bytes.equal(percent..<percent + 3, "%25")
+        else { return range }
+        for index in percent + 3..<range.upperBound where !URIGrammar.isNameByte(bytes[index]) {
+            return range
+        }
+        return range.lowerBound..<percent
+    }
+
+    /// `"v" 1*HEXDIG "." 1*( unreserved / sub-delims / ":" )`
+    private static func isFuture(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        var index = range.lowerBound + 1
+        while index < range.upperBound, Hexadecimal.value(bytes[index]) != nil {
+            index += 1
+        }
+        guard index > range.lowerBound + 1, index < range.upperBound, bytes[index] == UInt8(ascii: ".") else {
+            return false
+        }
+        guard index + 1 < range.upperBound else { return false }
+        for rest in index + 1..<range.upperBound {
+            guard URIGrammar.isNameByte(bytes[rest]) || bytes[rest] == UInt8(ascii: ":") else { return false }
+        }
+        return true
+    }
+
+    /// Eight groups of one to four hexadecimal digits; one run of groups may be `::`, and the last two groups may be an
+    /// IPv4 address.
+    private static func isIPv6(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        var index = range.lowerBound
+        var groups = 0
+        var compressed = false
+        while index < range.upperBound {
+            if bytes[index] == UInt8(ascii: ":") {
+                let isDouble = index + 1 < range.upperBound && bytes[index + 1] == UInt8(ascii: ":")
+                if isDouble {
+                    if compressed { return false }
+                    compressed = true
+                    index += 2
+                    if index == range.upperBound { break }
+                } else {
+                    // A single colon stands between two groups, never at the start or the end.
+                    guard groups > 0, index > range.lowerBound, index + 1 < range.upperBound else { return false }
+                    index += 1
+                }
+            } else if index > range.lowerBound, bytes[index - 1] != UInt8(ascii: ":") {
+                return false
+            }
+            let start = index
+            while index < range.upperBound, index - start < 5, Hexadecimal.value(bytes[index]) != nil {
+                index += 1
+            }
+            if index < range.upperBound, bytes[index] == UInt8(ascii: ".") {
+                guard isIPv4(bytes, start..<range.upperBound) else { return false }
+                groups += 2
+                break
+            }
+            guard (1...4).contains(index - start) else { return false }
+            groups += 1
+        }
+        return compressed ? groups <= 7 : groups == 8
+    }
+
+    /// Four decimal numbers 0 … 255 without leading zeros.
+    private static func isIPv4(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        var index = range.lowerBound
+        for part in 0..<4 {
+            if part > 0 {
+                guard index < range.upperBound, bytes[index] == UInt8(ascii: ".") else { return false }
+                index += 1
+            }
+            let start = index
+            var value = 0
+            while index < range.upperBound, index - start < 3, let digit = ASCII.digit(bytes[index]) {
+                value = value * 10 + digit
+                index += 1
+            }
+            guard index > start, value <= 255 else { return false }
+            if index - start > 1, bytes[start] == UInt8(ascii: "0") { return false }
+        }
+        return index == range.upperBound
+    }
+}
+
+/// The bytes of request targets (RFC 3986, as RFC 9112 §3.2 uses it).
+package enum URIGrammar {
+    package enum Kind {
+        /// Allowed wherever it stands.
+        case plain
+        /// Allowed in some places only: `%`, `[`, `]`.
+        case needsCheck
+        /// Never allowed: controls, space, `"`, `#`, `<`, `>`, `\`, `^`, a grave accent, `{`, `|`, `}` and bytes from 0x7F on.
+        case forbidden
+    }
+
+    /// What a byte of a target is.
+    @inlinable
+    package static func kind(_ byte: UInt8) -> Kind {
+        if byte < 64 {
+            if plainLow >> UInt64(byte) & 1 == 1 { return .plain }
+            return byte == 0x25 ? .needsCheck : .forbidden
+        }
+        if byte < 128 {
+            if plainHigh >> UInt64(byte - 64) & 1 == 1 { return .plain }
+            return byte == 0x5B || byte == 0x5D ? .needsCheck : .forbidden
+        }
+        return .forbidden
+    }
+
+    /// `! $ & ' ( ) * + , - . / 0-9 : ; = ?` of the bytes 0 … 63.
+    @usableFromInline
+    static let plainLow: UInt64 = 0xAFFF_FFD2_0000_0000
+    /// `@ A-Z _ a-z ~` of the bytes 64 … 127.
+    @usableFromInline
+    static let plainHigh: UInt64 = 0x47FF_FFFE_87FF_FFFF
+
+    /// True for `unreserved / sub-delims`, the bytes of a `reg-name` besides percent-encodings.
+    static func isNameByte(_ byte: UInt8) -> Bool {
+        kind(byte) == .plain && byte != UInt8(ascii: "/") && byte != UInt8(ascii: "?") && byte != UInt8(ascii: ":")
+            && byte != UInt8(ascii: "@")
     }
 }

@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// Parses a response head from bytes that may arrive in any pieces; interim responses (1xx) are passed over.
 ///
 /// A client needs no speed here: the head is looked for as a whole and then read once. What is decided depends on the
@@ -72,5 +74,175 @@ package struct ResponseParser: Sendable {
         searched = index
         if bytes.count >= headLimit { throw .headTooLarge }
         return nil
+    }
+}
+
+extension ResponseParser {
+    /// Reads one head, whose last four bytes are CRLF CRLF.
+    func read(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(ResponseRefusal) -> ResponseHead {
+        var head = ResponseHead()
+        head.byteCount = range.upperBound
+        var position = range.lowerBound
+        try readStatusLine(bytes, takeLine(bytes, &position, range.upperBound), into: &head)
+        while true {
+            let line = try takeLine(bytes, &position, range.upperBound)
+            if line.isEmpty { break }
+            guard head.fields.count < fieldLimit else { throw .tooManyFields }
+            head.fields.append(try field(bytes, line))
+        }
+        head.framing = try framing(bytes, head)
+        return head
+    }
+
+    /// The next line without its CRLF; every CR must have its LF (RFC 9112 §2.2).
+    private func takeLine(
+        _ bytes: Span<UInt8>,
+        _ position: inout Int,
+        _ end: Int
+    ) throws(ResponseRefusal) -> Range<Int> {
+        let start = position
+        while position + 1 < end {
+            if bytes[position] == ASCII.carriageReturn {
+                guard bytes[position + 1] == ASCII.lineFeed else { throw .malformedLineEnd }
+                position += 2
+                return start..<(position - 2)
+            }
+            position += 1
+        }
+        throw .malformedLineEnd
+    }
+
+    /// RFC 9112 §4: `HTTP/1.x SP 3DIGIT SP reason`; the space before an empty reason may be missing, as many leave it
+    /// out.
+    private func readStatusLine(
+        _ bytes: Span<UInt8>,
+        _ line: Range<Int>,
+        into head: inout ResponseHead
+    ) throws(ResponseRefusal) {
+        let start = line.lowerBound
+        guard line.count >= 12, bytes.equal(start..<(start + 5), "HTTP/"), bytes[start + 6] == UInt8(ascii: "."),
+            let major = ASCII.digit(bytes[start + 5]), let minor = ASCII.digit(bytes[start + 7]),
+            bytes[start + 8] == ASCII.space,
+            let hundreds = ASCII.digit(bytes[start + 9]), let tens = ASCII.digit(bytes[start + 10]),
+            let ones = ASCII.digit(bytes[start + 11]),
+            // RFC 9110 §15: the first digit is 1 … 5.
+            (1...5).contains(hundreds)
+        else { throw .malformedStatusLine }
+        guard major == 1 else { throw .unsupportedVersion }
+        if line.count > 12 {
+            guard bytes[start + 12] == ASCII.space else { throw .malformedStatusLine }
+            for index in (start + 13)..<max(line.upperBound, start + 13) {
+                guard FieldGrammar.isValueByte(bytes[index]) else { throw .malformedStatusLine }
+            }
+        }
+        head.minorVersion = minor == 0 ? 0 : 1
+        head.status = hundreds * 100 + tens * 10 + ones
+    }
+
+    /// RFC 9112 §5: a name, a colon, a value with optional white space around it; no folds (§5.2).
+    private func field(_ bytes: Span<UInt8>, _ line: Range<Int>) throws(ResponseRefusal) -> ResponseHead.Field {
+        var colon = line.lowerBound
+        while colon < line.upperBound, FieldGrammar.isTokenByte(bytes[colon]) { colon += 1 }
+        guard colon > line.lowerBound, colon < line.upperBound, bytes[colon] == UInt8(ascii: ":") else {
+            throw .malformedFieldLine
+        }
+        let start = ListElements.skipWhitespace(bytes, colon + 1, line.upperBound)
+        var end = line.upperBound
+        while end > start, bytes[end - 1] == ASCII.space || bytes[end - 1] == ASCII.tab { end -= 1 }
+        for index in start..<end {
+            guard FieldGrammar.isValueByte(bytes[index]) else { throw .malformedFieldValue }
+        }
+        return ResponseHead.Field(name: line.lowerBound..<colon, value: start..<end)
+    }
+
+    /// RFC 9112 §6.3: one declaration of the body's length at most.
+    private func framing(_ bytes: Span<UInt8>, _ head: ResponseHead) throws(ResponseRefusal) -> ResponseHead.Framing {
+        var lengths = 0
+        var length = 0
+        var codings = 0
+        var coding = TransferCoding.chunked
+        for field in head.fields {
+            if bytes.equalIgnoringCase(field.name, "content-length") {
+                guard let value = DecimalNumber.parse(bytes, field.value) else { throw .invalidContentLength }
+                lengths += 1
+                length = value
+            } else if bytes.equalIgnoringCase(field.name, "transfer-encoding") {
+                codings += 1
+                coding = TransferCoding(bytes, field.value)
+            }
+        }
+        // §6.3: 1xx, 204 and 304 have no body, whatever their fields say; nor has a 2xx to CONNECT.
+        if head.status < 200 || head.status == 204 || head.status == 304 { return .length(0) }
+        if answersConnect, head.status < 300 { return .length(0) }
+        if codings > 0 {
+            guard lengths == 0 else { throw .conflictingFraming }
+            // Only chunked was offered (no TE field); HTTP/1.0 knows none.
+            guard codings == 1, coding == .chunked, head.minorVersion == 1 else { throw .invalidTransferEncoding }
+            return .chunked
+        }
+        guard lengths <= 1 else { throw .invalidContentLength }
+        return lengths == 1 ? .length(length) : .untilClose
+    }
+}
+
+/// The head of a response as ranges of the bytes it was parsed from.
+package struct ResponseHead: Sendable, Equatable {
+    package struct Field: Sendable, Equatable {
+        package let name: Range<Int>
+        package let value: Range<Int>
+    }
+
+    /// How the end of the body is known (RFC 9112 §6.3).
+    package enum Framing: Sendable, Equatable {
+        /// No body, or one of so many bytes.
+        case length(Int)
+        case chunked
+        /// The body ends with the connection.
+        case untilClose
+    }
+
+    /// 200 … 599: interim responses are passed over.
+    package internal(set) var status = 0
+    package internal(set) var minorVersion = 1
+    package internal(set) var fields: [Field] = []
+    package internal(set) var framing = Framing.untilClose
+    /// Where the body begins: bytes of the head and of the interim responses before it.
+    package internal(set) var byteCount = 0
+
+    package init() {}
+}
+
+/// Why the grammar refuses a response.
+package enum ResponseRefusal: Error, Equatable, Sendable {
+    case malformedStatusLine
+    case unsupportedVersion
+    case malformedFieldLine
+    case malformedFieldValue
+    case malformedLineEnd
+    case headTooLarge
+    case tooManyFields
+    case invalidContentLength
+    case invalidTransferEncoding
+    case conflictingFraming
+    case unexpectedUpgrade
+    /// The chunked coding is broken, or one of its own limits exceeded.
+    case chunkedBody(RequestRefusal)
+
+    /// One constant sentence; nothing in it was sent by the peer.
+    package var sentence: StaticString {
+        switch self {
+        case .malformedStatusLine: "the status line is malformed"
+        case .unsupportedVersion: "the HTTP version is not supported"
+        case .malformedFieldLine: "a field line is malformed"
+        case .malformedFieldValue: "a field value holds a byte that is not allowed"
+        case .malformedLineEnd: "a line does not end in CRLF"
+        case .headTooLarge: "the head is too large"
+        case .tooManyFields: "there are too many fields"
+        case .invalidContentLength: "the Content-Length field is invalid"
+        case .invalidTransferEncoding: "the Transfer-Encoding field is invalid"
+        case .conflictingFraming: "there are both Content-Length and Transfer-Encoding"
+        case .unexpectedUpgrade: "it switches protocols unasked"
+        case .chunkedBody(let refusal): refusal.sentence
+        }
     }
 }

@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// A parsed JSON text (RFC 8259) as a flat tape of nodes over the caller's bytes.
 ///
 /// One document serves many texts: `parse` forgets the previous text but keeps the memory. Nodes are
@@ -126,5 +128,162 @@ package struct JSONDocument: ~Copyable {
             node = next(node + step)
         }
         return count
+    }
+}
+
+extension JSONDocument {
+    /// Reads `bytes` as one JSON value with nothing but white space around it.
+    ///
+    /// Never recurses: nesting costs an entry in `enclosing`. When it throws, the document is empty.
+    package mutating func parse(_ bytes: Span<UInt8>) throws(JSONError) {
+        nodes.removeAll(keepingCapacity: true)
+        if !enclosing.isEmpty { enclosing.removeAll(keepingCapacity: true) }
+        // Every offset and every index on the tape fits 32 bits.
+        guard bytes.count <= min(limits.byteCount, Int(UInt32.max)) else {
+            throw JSONError(.tooLong, at: limits.byteCount)
+        }
+        var reader = JSONTapeReader(limits: limits, repeatedMembers: repeatedMembers)
+        swap(&reader.enclosing, &enclosing)
+        defer { swap(&reader.enclosing, &enclosing) }
+        do throws(JSONError) {
+            // Each node has a byte of its own, so no text has more nodes than bytes.
+            try nodes.append(addingCapacity: min(limits.nodeCount, bytes.count)) {
+                (tape: inout OutputSpan<Node>) throws(JSONError) in
+                let end = try reader.readText(bytes, to: &tape)
+                guard end == bytes.count else { throw JSONError(.trailingBytes, at: end) }
+            }
+        } catch {
+            nodes.removeAll(keepingCapacity: true)
+            throw error
+        }
+    }
+}
+
+extension JSONDocument {
+    /// Whether a string or name has exactly this value, after escape decoding.
+    package func string(_ node: Int, equals value: StaticString, in bytes: Span<UInt8>) -> Bool {
+        let node = nodes[node]
+        guard node.kind == .string || node.kind == .name else { return false }
+        if !node.isEscaped { return bytes.equal(node.range, value) }
+        var reader = JSONStringReader(node.range)
+        for index in 0..<value.utf8CodeUnitCount where reader.next(in: bytes) != value.byte(at: index) {
+            return false
+        }
+        return reader.next(in: bytes) == nil
+    }
+
+    /// Whether a string or name has exactly these UTF-8 bytes as its value, after escape decoding.
+    ///
+    /// Stops at the first difference: secrets are compared elsewhere.
+    package func string(_ node: Int, equals value: Span<UInt8>, in bytes: Span<UInt8>) -> Bool {
+        guard kind(node) == .string || kind(node) == .name else { return false }
+        let range = range(node)
+        if !isEscaped(node) { return bytes.equal(range, value) }
+        var reader = JSONStringReader(range)
+        for index in 0..<value.count where reader.next(in: bytes) != value[index] { return false }
+        return reader.next(in: bytes) == nil
+    }
+
+    /// Appends the value of a string or name, escapes decoded, as UTF-8; of any other node, its text.
+    package func appendString(_ node: Int, in bytes: Span<UInt8>, to buffer: inout [UInt8]) {
+        let range = range(node)
+        guard isEscaped(node) else {
+            buffer.append(addingCapacity: range.count) { (output: inout OutputSpan<UInt8>) in
+                output.append(bytes, range)
+            }
+            return
+        }
+        // No escape is shorter than what it stands for: `\u0080` is two bytes of UTF-8, a pair of twelve is four.
+        buffer.append(addingCapacity: range.count) { (output: inout OutputSpan<UInt8>) in
+            var reader = JSONStringReader(range)
+            while let byte = reader.next(in: bytes) { output.append(byte) }
+        }
+    }
+
+    /// The value of a string or name; of any other node, its text.
+    package func string(_ node: Int, in bytes: Span<UInt8>) -> String {
+        var buffer: [UInt8] = []
+        appendString(node, in: bytes, to: &buffer)
+        return String(decoding: buffer, as: UTF8.self)
+    }
+
+    /// The value of a number as the nearest double, always finite; nil when the node is no number.
+    package func double(_ node: Int, in bytes: Span<UInt8>) -> Double? {
+        guard kind(node) == .number else { return nil }
+        // Up to 2⁵³ every integer is a double exactly, so the common case needs no decimal conversion.
+        if let integer = JSONScanner.integer(bytes, range(node)), integer.magnitude <= 1 << 53, integer != 0 {
+            return Double(integer)
+        }
+        return JSONScanner.double(bytes, range(node))
+    }
+
+    /// The value of a number spelt as a plain integer of 64 bits; else nil.
+    package func integer(_ node: Int, in bytes: Span<UInt8>) -> Int64? {
+        guard kind(node) == .number else { return nil }
+        return JSONScanner.integer(bytes, range(node))
+    }
+}
+
+/// The same questions asked with an array, for callers whose bytes and document are parts of one value: a span
+/// of one part would keep the other from being changed.
+extension JSONDocument {
+    /// Reads `bytes` as one JSON value with nothing but white space around it.
+    package mutating func parse(_ bytes: [UInt8]) throws(JSONError) {
+        try parse(bytes.span)
+    }
+
+    /// Appends the value of a string or name, escapes decoded, as UTF-8; of any other node, its text.
+    package func appendString(_ node: Int, in bytes: [UInt8], to buffer: inout [UInt8]) {
+        appendString(node, in: bytes.span, to: &buffer)
+    }
+}
+
+/// The bounds of the JSON reader. Reaching one refuses the text; nothing is silently clipped.
+package struct JSONLimits: Equatable, Sendable {
+    /// Greatest length of the whole text in bytes. 64 KiB: the largest JWK Set that is read.
+    package var byteCount = 65_536
+    /// Greatest nesting of objects and arrays. 16: real tokens and key sets need 3.
+    package var depth = 16
+    /// Greatest number of members in one object. 256: bounds the search for repeated names.
+    package var memberCount = 256
+    /// Greatest number of values and names in the text. 16,384: bounds the tape to 256 KiB.
+    package var nodeCount = 16_384
+    /// Greatest length of one number in bytes. 64: three times what a double needs.
+    package var numberByteCount = 64
+
+    /// The default bounds.
+    package init() {}
+}
+
+/// Why a text is not the JSON (RFC 8259, I-JSON RFC 7493) this project reads.
+package struct JSONError: Error, Equatable, Sendable {
+    /// The rule that was broken.
+    package enum Reason: String, Equatable, Sendable {
+        case empty = "the text is empty"
+        case tooLong = "the text is too long"
+        case byteOrderMark = "the text starts with a byte-order mark"
+        case unexpectedByte = "a byte stands where no JSON grammar allows it"
+        case truncated = "the text ends too early"
+        case trailingBytes = "bytes follow the value"
+        case tooDeep = "arrays and objects are nested too deeply"
+        case tooManyMembers = "an object has too many members"
+        case tooManyNodes = "the text holds too many values"
+        case repeatedMember = "an object names a member twice"
+        case controlCharacter = "a string holds an unescaped control character"
+        case invalidEscape = "a string holds an escape that does not exist"
+        case loneSurrogate = "a string holds half of a surrogate pair"
+        case invalidUTF8 = "a string is not UTF-8"
+        case invalidNumber = "a number is not spelt as JSON spells numbers"
+        case numberOutOfRange = "a number is too long or too great"
+    }
+
+    /// The rule that was broken.
+    package let reason: Reason
+    /// The offset in bytes at which it was noticed.
+    package let offset: Int
+
+    package init(_ reason: Reason, at offset: Int) {
+        self.reason = reason
+        self.offset = offset
     }
 }

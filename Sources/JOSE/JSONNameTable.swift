@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// The names of members that a reader knows, found by their bytes: two words looked at and one slot, however many there
 /// are.
 package struct JSONNameTable: Sendable {

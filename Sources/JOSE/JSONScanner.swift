@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// The lexical grammar of JSON: pure functions from an offset to the offset behind what was read.
 ///
 /// Every function returns an offset from its argument up to `bytes.count`, and reads no byte outside.
@@ -18,7 +20,7 @@ enum JSONScanner {
     static func scanWord(_ word: StaticString, _ bytes: Span<UInt8>, from start: Int) throws(JSONError) -> Int {
         let end = start + word.utf8CodeUnitCount
         guard end <= bytes.count else { throw JSONError(.truncated, at: bytes.count) }
-        guard word.matches(bytes, start..<end) else { throw JSONError(.unexpectedByte, at: start) }
+        guard bytes.equal(start..<end, word) else { throw JSONError(.unexpectedByte, at: start) }
         return end
     }
 
@@ -68,8 +70,6 @@ enum JSONScanner {
     }
 
     /// Skips bytes that stand for themselves; may stop early, never late.
-    ///
-    /// Most strings are short, so the first bytes are looked at sixteen at a time, and those of a long one 32 at a time.
     @inline(__always)
     private static func skipPlain(_ bytes: Span<UInt8>, from start: Int) -> Int {
         // Both are from 0 to `bytes.count`, so no difference or sum below overflows.
@@ -79,13 +79,6 @@ enum JSONScanner {
             let plain = bytes.vector16(at: offset).specialBytes.unmarkedCount
             offset &+= plain
             if plain < 16 { return offset }
-            guard offset &- start == 16 else { continue }
-            while count &- offset >= 32, !bytes.hasSpecialBytes(in32At: offset) { offset &+= 32 }
-        }
-        if count &- offset >= 8 {
-            let marks = bytes.word(at: offset).specialBytes
-            // The lowest mark is exact; the bytes below it are plain.
-            return offset &+ (marks == 0 ? 8 : marks.trailingZeroBitCount / 8)
         }
         return offset
     }
@@ -115,20 +108,10 @@ enum JSONScanner {
         guard start + 4 <= bytes.count else { throw JSONError(.truncated, at: bytes.count) }
         var value: UInt32 = 0
         for offset in start..<start + 4 {
-            guard let digit = hexadecimalDigit(bytes[offset]) else { throw JSONError(.invalidEscape, at: offset) }
+            guard let digit = Hexadecimal.value(bytes[offset]) else { throw JSONError(.invalidEscape, at: offset) }
             value = value << 4 | UInt32(digit)
         }
         return value
-    }
-
-    /// The value of a hexadecimal digit.
-    static func hexadecimalDigit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
     }
 
     /// One character of two to four bytes, as RFC 3629 section 4 spells them: no overlong form, no surrogate,
@@ -156,5 +139,99 @@ enum JSONScanner {
             throw JSONError(.invalidUTF8, at: offset)
         }
         return start + count
+    }
+}
+
+extension SIMD16<UInt8> {
+    /// Marks, with all ones, each byte that does not stand for itself in a JSON string: below 0x20, a quote, a reverse
+    /// solidus, or from 0x80 on.
+    @inline(__always)
+    var specialBytes: SIMD2<UInt64> {
+        // Read as signed numbers, the bytes from 0x80 on are below 0x20 too. The types are 16 bytes of plain bits each.
+        let isLow = unsafe unsafeBitCast(self, to: SIMD16<Int8>.self) .< SIMD16<Int8>(repeating: 0x20)
+        let isQuote = self .== SIMD16<UInt8>(repeating: UInt8(ascii: "\""))
+        let isSolidus = self .== SIMD16<UInt8>(repeating: UInt8(ascii: "\\"))
+        return isLow.words | isQuote.words | isSolidus.words
+    }
+}
+
+extension JSONScanner {
+    /// RFC 8259 section 6: `-`? digits fraction? exponent?, no leading zero; and no value beyond a double.
+    static func scanNumber(_ bytes: Span<UInt8>, from start: Int, limit: Int) throws(JSONError) -> Int {
+        var offset = start
+        if bytes[offset] == UInt8(ascii: "-") { offset += 1 }
+        let whole = offset
+        offset = skipDigits(bytes, from: offset)
+        guard offset > whole else { throw JSONError(.invalidNumber, at: offset) }
+        guard bytes[whole] != UInt8(ascii: "0") || offset == whole + 1 else {
+            throw JSONError(.invalidNumber, at: whole)
+        }
+        if offset < bytes.count, bytes[offset] == UInt8(ascii: ".") {
+            let fraction = offset + 1
+            offset = skipDigits(bytes, from: fraction)
+            guard offset > fraction else { throw JSONError(.invalidNumber, at: offset) }
+        }
+        var hasExponent = false
+        if offset < bytes.count, bytes[offset] | 0x20 == UInt8(ascii: "e") {
+            hasExponent = true
+            offset += 1
+            if offset < bytes.count, bytes[offset] == UInt8(ascii: "+") || bytes[offset] == UInt8(ascii: "-") {
+                offset += 1
+            }
+            let exponent = offset
+            offset = skipDigits(bytes, from: exponent)
+            guard offset > exponent else { throw JSONError(.invalidNumber, at: offset) }
+        }
+        guard offset - start <= limit else { throw JSONError(.numberOutOfRange, at: start) }
+        // Without an exponent, 64 digits are far within a double's 10³⁰⁸.
+        if hasExponent, !(double(bytes, start..<offset)?.isFinite ?? false) {
+            throw JSONError(.numberOutOfRange, at: start)
+        }
+        return offset
+    }
+
+    private static func skipDigits(_ bytes: Span<UInt8>, from start: Int) -> Int {
+        var offset = start
+        while offset < bytes.count, bytes[offset] &- UInt8(ascii: "0") < 10 { offset += 1 }
+        return offset
+    }
+
+    /// The value of a number's text as the nearest double.
+    static func double(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Double? {
+        var text = String()
+        text.reserveCapacity(range.count)
+        for offset in range { text.unicodeScalars.append(Unicode.Scalar(bytes[offset])) }
+        return Double(text)
+    }
+
+    /// The value of a number's text when it is a plain integer of 64 bits.
+    static func integer(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int64? {
+        var offset = range.lowerBound
+        guard offset < range.upperBound else { return nil }
+        let isNegative = bytes[offset] == UInt8(ascii: "-")
+        if isNegative { offset += 1 }
+        var value: Int64 = 0
+        if range.upperBound - offset <= 18 {
+            // Eighteen digits stay below 10¹⁸: nothing overflows.
+            while offset < range.upperBound {
+                let digit = bytes[offset] &- UInt8(ascii: "0")
+                guard digit < 10 else { return nil }
+                value = value &* 10 &+ Int64(digit)
+                offset &+= 1
+            }
+            return isNegative ? -value : value
+        }
+        while offset < range.upperBound {
+            let digit = bytes[offset] &- UInt8(ascii: "0")
+            guard digit < 10 else { return nil }
+            // Built downwards, because the least 64-bit integer has no positive twin.
+            let (product, overflow) = value.multipliedReportingOverflow(by: 10)
+            let (sum, overflowAgain) = product.subtractingReportingOverflow(Int64(digit))
+            guard !overflow, !overflowAgain else { return nil }
+            value = sum
+            offset += 1
+        }
+        if isNegative { return value }
+        return value == .min ? nil : -value
     }
 }

@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// Reads the value of a JSON string, UTF-8 byte by byte, with its escapes decoded (RFC 8259 section 7).
 ///
 /// Meant for text the parser accepted; on any other it still ends and reads nothing outside its range.
@@ -67,7 +69,7 @@ struct JSONStringReader {
     private mutating func readFourDigits(in bytes: Span<UInt8>) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<4 where offset < end {
-            value = value << 4 | UInt32(JSONScanner.hexadecimalDigit(bytes[offset]) ?? 0)
+            value = value << 4 | UInt32(Hexadecimal.value(bytes[offset]) ?? 0)
             offset += 1
         }
         return value

@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// Reads one JSON text onto a tape: the grammar of RFC 8259 with the document's limits.
 ///
 /// The tape is memory whose owner nobody else can hold meanwhile, so that a node costs a few stores.
@@ -188,5 +190,109 @@ struct JSONTapeReader: ~Copyable {
     private func finish(_ node: Int, at end: Int, on tape: inout Tape) {
         tape[node].end = UInt32(truncatingIfNeeded: end)
         tape[node].next = UInt32(truncatingIfNeeded: tape.count)
+    }
+}
+
+extension JSONTapeReader {
+    /// Whether the newest name of `frame`, the last node on the tape, was there before; notes it in the filter.
+    ///
+    /// Names are compared after escape decoding: `"\u0061lg"` repeats `"alg"`.
+    @inline(__always)
+    static func isRepeated(
+        _ name: Range<Int>,
+        isEscaped: Bool,
+        in frame: inout JSONFrame,
+        _ bytes: Span<UInt8>,
+        _ tape: borrowing Tape
+    ) -> Bool {
+        let mayRepeat: Bool
+        if isEscaped {
+            frame.hasEscapedName = true
+            mayRepeat = true
+        } else {
+            // While no name is escaped, a clear bit proves the name new and spares the search.
+            mayRepeat = frame.nameFilter.insert(hash(bytes, name)) || frame.hasEscapedName
+        }
+        return mayRepeat && isAmong(tape.count - 1, from: frame.node + 1, bytes, tape)
+    }
+
+    /// Whether the name at `node` equals one of those before it, of which the first stands at `first`.
+    private static func isAmong(
+        _ node: Int,
+        from first: Int,
+        _ bytes: Span<UInt8>,
+        _ tape: borrowing Tape
+    ) -> Bool {
+        var earlier = first
+        while earlier < node {
+            if names(tape[earlier], tape[node], areEqualIn: bytes) { return true }
+            earlier = Int(tape[earlier + 1].next)
+        }
+        return false
+    }
+
+    /// A hash of the name's length and of its first and last eight bytes. Names that an attacker makes collide cost
+    /// him their search: at most the limit of members each.
+    @inline(__always)
+    private static func hash(_ bytes: Span<UInt8>, _ range: Range<Int>) -> UInt64 {
+        var mix = UInt64(truncatingIfNeeded: range.count)
+        if range.count >= 8 {
+            mix ^= bytes.word(at: range.lowerBound)
+            mix = mix &* 0x9E37_79B9_7F4A_7C15 ^ bytes.word(at: range.upperBound - 8)
+        } else {
+            mix ^= bytes.shortWord(range) << 3
+        }
+        return mix &* 0x9E37_79B9_7F4A_7C15
+    }
+
+    private static func names(
+        _ left: JSONDocument.Node,
+        _ right: JSONDocument.Node,
+        areEqualIn bytes: Span<UInt8>
+    ) -> Bool {
+        let (leftRange, rightRange) = (left.range, right.range)
+        if !left.isEscaped && !right.isEscaped {
+            return bytes.equal(leftRange, bytes.extracting(rightRange))
+        }
+        var leftReader = JSONStringReader(leftRange)
+        var rightReader = JSONStringReader(rightRange)
+        while true {
+            let byte = leftReader.next(in: bytes)
+            guard byte == rightReader.next(in: bytes) else { return false }
+            if byte == nil { return true }
+        }
+    }
+}
+
+/// An object or array that is being read.
+struct JSONFrame {
+    /// Its index on the tape.
+    var node: Int
+    var isObject: Bool
+    var memberCount = 0
+    /// The names so far that are spelt without escapes.
+    var nameFilter = JSONNameFilter()
+    /// Whether one of the names is spelt with escapes, which the filter cannot see through.
+    var hasEscapedName = false
+
+    init(node: Int, isObject: Bool) {
+        self.node = node
+        self.isObject = isObject
+    }
+}
+
+/// A filter of 256 bits, one for each hash that was inserted: a clear bit proves that a name is new.
+struct JSONNameFilter {
+    private var words = InlineArray<4, UInt64>(repeating: 0)
+
+    /// Sets the bit of a hash; returns whether it was set before.
+    @inline(__always)
+    mutating func insert(_ hash: UInt64) -> Bool {
+        // The highest eight bits: two choose the word, so below four, and six the bit.
+        let word = Int(truncatingIfNeeded: hash >> 62)
+        let bit = UInt64(1) << (hash >> 56 & 63)
+        let wasSet = words[word] & bit != 0
+        words[word] |= bit
+        return wasSet
     }
 }

@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// An RSA public key for RS256 from a JWK (RFC 7517, RFC 7518 section 6.3), fit to verify.
 public struct JSONWebKey: Equatable, Hashable, Sendable {
     /// `kid`: the name tokens use for this key; 1 to 256 bytes.
@@ -37,5 +39,205 @@ public struct JSONWebKey: Equatable, Hashable, Sendable {
     public var thumbprintInput: [UInt8] {
         Array("{\"e\":\"".utf8) + Base64URL.encode(publicExponent)
             + Array("\",\"kty\":\"RSA\",\"n\":\"".utf8) + Base64URL.encode(modulus) + Array("\"}".utf8)
+    }
+}
+
+extension JSONWebKey {
+    /// Reads one JWK at `node`: one predicate over all its members, refusing rather than falling back.
+    init(_ document: borrowing JSONDocument, _ node: Int, in bytes: Span<UInt8>) throws(JSONWebKeyError) {
+        guard document.kind(node) == .object else { throw .notAnObject }
+        guard !document.isRepeating(node) else { throw .repeatedMember }
+        // RFC 7517 section 4.1: `kty` is required.
+        guard let type = document.member("kty", of: node, in: bytes), document.kind(type) == .string else {
+            throw .malformedKeyType
+        }
+        guard document.string(type, equals: "RSA", in: bytes) else { throw .unsupportedKeyType }
+        try Self.checkPurpose(document, node, algorithm: "RS256", in: bytes)
+        try Self.checkIsPublic(document, node, in: bytes)
+        guard let keyID = document.member("kid", of: node, in: bytes), document.kind(keyID) == .string else {
+            throw .missingKeyID
+        }
+        var modulus = try Self.number("n", document, node, in: bytes)
+        // RFC 7518 section 6.3.1.1 notes that some implementations put one zero octet before the modulus. The
+        // value is the same, so refusing it would lock everyone out and protect nobody.
+        if modulus.first == 0 { modulus.removeFirst() }
+        let exponent = try Self.number("e", document, node, in: bytes)
+        guard modulus.first != 0, exponent.first != 0 else { throw .malformedNumber }
+        try self.init(keyID: document.string(keyID, in: bytes), modulus: modulus, publicExponent: exponent)
+    }
+
+    /// RFC 7518 sections 6.2.2, 6.3.2 and 6.4.1: a private or symmetric member gives the key away.
+    static func checkIsPublic(
+        _ document: borrowing JSONDocument,
+        _ node: Int,
+        in bytes: Span<UInt8>
+    ) throws(JSONWebKeyError) {
+        for name in privateMembers where document.member(name, of: node, in: bytes) != nil {
+            throw .holdsPrivateMembers
+        }
+    }
+
+    private static let privateMembers: [StaticString] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"]
+
+    /// Refuses a key that says it is for something else: RFC 7517 sections 4.2 to 4.4.
+    static func checkPurpose(
+        _ document: borrowing JSONDocument,
+        _ node: Int,
+        algorithm expected: StaticString,
+        in bytes: Span<UInt8>
+    ) throws(JSONWebKeyError) {
+        if let use = document.member("use", of: node, in: bytes) {
+            guard document.string(use, equals: "sig", in: bytes) else { throw .notForSignatures }
+        }
+        if let operations = document.member("key_ops", of: node, in: bytes) {
+            try checkOperations(document, operations, in: bytes)
+        }
+        if let algorithm = document.member("alg", of: node, in: bytes) {
+            guard document.string(algorithm, equals: expected, in: bytes) else { throw .unsupportedAlgorithm }
+        }
+    }
+
+    /// RFC 7517 section 4.3: an array of distinct strings. `sign` beside `verify` is no use for a public key but
+    /// does no harm; any other operation says that the key serves another purpose.
+    private static func checkOperations(
+        _ document: borrowing JSONDocument,
+        _ operations: Int,
+        in bytes: Span<UInt8>
+    ) throws(JSONWebKeyError) {
+        guard document.kind(operations) == .array else { throw .notForVerifying }
+        var verifyCount = 0
+        var signCount = 0
+        var element = document.firstChild(operations)
+        while element < document.next(operations) {
+            if document.string(element, equals: "verify", in: bytes) {
+                verifyCount += 1
+            } else if document.string(element, equals: "sign", in: bytes) {
+                signCount += 1
+            } else {
+                throw .notForVerifying
+            }
+            element = document.next(element)
+        }
+        guard verifyCount == 1, signCount <= 1 else { throw .notForVerifying }
+    }
+
+    /// A Base64urlUInt member (RFC 7518 section 2): a string, strict base64url, not empty.
+    private static func number(
+        _ name: StaticString,
+        _ document: borrowing JSONDocument,
+        _ node: Int,
+        in bytes: Span<UInt8>
+    ) throws(JSONWebKeyError) -> [UInt8] {
+        guard let member = document.member(name, of: node, in: bytes), document.kind(member) == .string else {
+            throw .malformedNumber
+        }
+        // Decoded first, so that a digit spelt as a JSON escape is the same digit.
+        var text: [UInt8] = []
+        document.appendString(member, in: bytes, to: &text)
+        var value: [UInt8] = []
+        guard Base64URL.decode(text.span, 0..<text.count, into: &value), !value.isEmpty else { throw .malformedNumber }
+        return value
+    }
+}
+
+/// Why one JWK cannot be used to verify signatures. Later versions may know more reasons.
+public struct JSONWebKeyError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The reason as a clause that can follow a colon.
+    public let description: String
+
+    private init(_ description: String) { self.description = description }
+
+    /// It is not a JSON object.
+    public static let notAnObject = Self("the key is not a JSON object")
+    /// It names a member twice (RFC 7517 section 4).
+    public static let repeatedMember = Self("the key names a member twice")
+    /// `kty` is missing or not a string (RFC 7517 section 4.1).
+    public static let malformedKeyType = Self("kty is missing or not a string")
+    /// `kty` is another than `RSA`.
+    public static let unsupportedKeyType = Self("kty is not RSA")
+    /// `use` is there and not `sig` (RFC 7517 section 4.2).
+    public static let notForSignatures = Self("use is not sig")
+    /// `key_ops` is there and no array of distinct strings with `verify` (RFC 7517 section 4.3).
+    public static let notForVerifying = Self("key_ops does not list verify, or is malformed")
+    /// `alg` is there and not `RS256` (RFC 7517 section 4.4): one key, one algorithm.
+    public static let unsupportedAlgorithm = Self("alg is not RS256")
+    /// `kid` is missing, empty or not a string (RFC 7517 section 4.5): no token could name the key.
+    public static let missingKeyID = Self("kid is missing, empty or not a string")
+    /// `kid` is longer than 256 bytes.
+    public static let keyIDTooLong = Self("kid is longer than 256 bytes")
+    /// A private or symmetric member is there: the key is compromised (RFC 7518 sections 6.3.2 and 6.4.1).
+    public static let holdsPrivateMembers = Self("the key holds private members")
+    /// `n` or `e` is missing or not strict base64url (RFC 7518 section 6.3.1).
+    public static let malformedNumber = Self("n or e is missing or not base64url")
+    /// `crv` is missing or not `P-256` (RFC 7518 section 6.2.1.1).
+    public static let unsupportedCurve = Self("crv is not P-256")
+    /// `x` or `y` is missing or not 32 bytes of strict base64url (RFC 7518 section 6.2.1.2).
+    public static let malformedCoordinate = Self("x or y is missing or not 32 bytes of base64url")
+    /// `n` has less than 2048 bits (RFC 7518 section 3.3).
+    public static let modulusTooShort = Self("the modulus has less than 2048 bits")
+    /// `n` has more than 8192 bits.
+    public static let modulusTooLong = Self("the modulus has more than 8192 bits")
+    /// `n` is even or has a factor below 168: not the product of two great primes.
+    public static let modulusHasSmallFactor = Self("the modulus has a small factor")
+    /// `n` bears the fingerprint of the weak generator of CVE-2017-15361.
+    public static let weakModulus = Self("the modulus comes from a generator known to be weak (ROCA)")
+    /// `e` is even, less than 3 or greater than 2³³.
+    public static let unsafeExponent = Self("the public exponent is even, less than 3 or greater than 2^33")
+    /// Another key of the set has the same key ID but another value, so the ID names neither (RFC 7517 section 4.5).
+    public static let ambiguousKeyID = Self("another key has the same kid")
+    /// An equal key stands earlier in the set.
+    public static let repeatedKey = Self("the same key stands earlier in the set")
+}
+
+/// The arithmetic rules of an RSA public key (rules that OpenSSL does not enforce).
+enum RSAParameters {
+    /// The primes the two fingerprints below look at.
+    private static let smallPrimes: [UInt32] = [
+        3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107,
+        109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167,
+    ]
+
+    /// Refuses what no honest issuer publishes. Both numbers are big-endian without leading zeros.
+    static func check(modulus: [UInt8], publicExponent: [UInt8]) throws(JSONWebKeyError) {
+        let bitCount = bitCount(modulus)
+        guard bitCount >= JSONWebKey.Limits.leastModulusBitCount else { throw .modulusTooShort }
+        guard bitCount <= JSONWebKey.Limits.greatestModulusBitCount else { throw .modulusTooLong }
+        try checkExponent(publicExponent)
+        guard let last = modulus.last, last & 1 == 1 else { throw .modulusHasSmallFactor }
+        let remainders = smallPrimes.map { remainder(of: modulus, by: $0) }
+        guard !remainders.contains(0) else { throw .modulusHasSmallFactor }
+        // CVE-2017-15361: the flawed library made primes of the form k·M + 65537^a mod M, so that modulo every
+        // small prime the modulus is a power of 65537. An honest modulus passes all tests once in about 10^8.
+        let hasFingerprint = zip(smallPrimes, remainders).allSatisfy { isPowerOf65537($1, modulo: $0) }
+        guard !hasFingerprint else { throw .weakModulus }
+    }
+
+    /// RFC 8017 section 3.1 wants 3 or more; an even exponent has no inverse.
+    private static func checkExponent(_ exponent: [UInt8]) throws(JSONWebKeyError) {
+        guard exponent.count <= 5, let last = exponent.last, last & 1 == 1 else { throw .unsafeExponent }
+        // At most five bytes, so the value fits 64 bits.
+        let value = exponent.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        guard value >= 3, value <= JSONWebKey.Limits.greatestPublicExponent else { throw .unsafeExponent }
+    }
+
+    /// The number of bits of a big-endian number without leading zeros.
+    static func bitCount(_ number: [UInt8]) -> Int {
+        guard let first = number.first else { return 0 }
+        return number.count * 8 - first.leadingZeroBitCount
+    }
+
+    private static func remainder(of number: [UInt8], by divisor: UInt32) -> UInt32 {
+        // The remainder stays below 168, so 256 times it plus a byte fits easily.
+        number.reduce(UInt32(0)) { ($0 << 8 | UInt32($1)) % divisor }
+    }
+
+    private static func isPowerOf65537(_ value: UInt32, modulo prime: UInt32) -> Bool {
+        var power: UInt32 = 1
+        // The powers repeat after at most `prime - 1` steps.
+        for _ in 0..<prime {
+            if power == value { return true }
+            power = power * (65537 % prime) % prime
+        }
+        return false
     }
 }

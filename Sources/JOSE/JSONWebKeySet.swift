@@ -60,3 +60,86 @@ extension JSONWebKey {
         modulus == other.modulus && publicExponent == other.publicExponent
     }
 }
+
+extension JSONWebKeySet {
+    /// Reads the JSON text of a JWK Set (RFC 7517 section 5).
+    ///
+    /// Keys of other kinds and malformed keys are ignored one by one and told in `ignoredKeys`; other members
+    /// of the set are ignored. A set without any usable key is no error here: what it means depends on the
+    /// keys the caller already has.
+    /// - Parameter text: at most 64 KiB of UTF-8.
+    /// - Throws: `JSONWebKeySetError` when the text is no JWK Set at all, or holds more than 64 keys.
+    public init(parsing text: Span<UInt8>) throws(JSONWebKeySetError) {
+        guard text.count <= Limits.byteCount else { throw .tooLong }
+        var document = JSONDocument(repeatedMembers: .marked)
+        do throws(JSONError) {
+            try document.parse(text)
+        } catch {
+            throw .malformed("\(error.reason.rawValue), at byte \(error.offset)")
+        }
+        guard document.kind(document.root) == .object, !document.isRepeating(document.root),
+            let list = document.member("keys", of: document.root, in: text), document.kind(list) == .array
+        else { throw .notAKeySet }
+        guard document.childCount(list) <= Limits.keyCount else { throw .tooManyKeys }
+        var candidates: [(index: Int, key: JSONWebKey)] = []
+        var ignored: [IgnoredKey] = []
+        var node = document.firstChild(list)
+        var index = 0
+        while node < document.next(list) {
+            do throws(JSONWebKeyError) {
+                candidates.append((index, try JSONWebKey(document, node, in: text)))
+            } catch {
+                ignored.append(IgnoredKey(index: index, keyID: Self.keyID(document, node, in: text), reason: error))
+            }
+            node = document.next(node)
+            index += 1
+        }
+        self.init(candidates, ignored: ignored)
+    }
+
+    /// Reads the JSON text of a JWK Set.
+    public init(parsing text: String) throws(JSONWebKeySetError) {
+        try self.init(parsing: Array(text.utf8).span)
+    }
+
+    private static func keyID(_ document: borrowing JSONDocument, _ node: Int, in bytes: Span<UInt8>) -> String? {
+        guard let keyID = document.member("kid", of: node, in: bytes), document.kind(keyID) == .string,
+            document.range(keyID).count <= JSONWebKey.Limits.keyIDByteCount
+        else { return nil }
+        return document.string(keyID, in: bytes)
+    }
+}
+
+/// Why a text is no JWK Set at all.
+public struct JSONWebKeySetError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The reason as one sentence without its full stop.
+    public let description: String
+
+    private init(_ description: String) { self.description = description }
+
+    /// The text is longer than 64 KiB.
+    public static let tooLong = Self("the JWK Set is longer than \(JSONWebKeySet.Limits.byteCount) bytes")
+    /// The text is JSON but no object with an array `keys` (RFC 7517 section 5.1), or names `keys` twice.
+    public static let notAKeySet = Self("the JSON text is no JWK Set: it is no object with one array \"keys\"")
+    /// The array holds more than 64 keys.
+    public static let tooManyKeys = Self("the JWK Set holds more than \(JSONWebKeySet.Limits.keyCount) keys")
+
+    /// The text is not strict JSON; the reason and the place as a clause.
+    static func malformed(_ reason: String) -> Self { Self("the JWK Set is not JSON: \(reason)") }
+}
+
+/// Gives the keys that verify now: a cache that keeps an issuer's JWK Set at hand, or a fixed set in a test.
+public protocol JSONWebKeySetProvider: Sendable {
+    /// Why there are no keys to give.
+    associatedtype Failure: Error
+
+    /// The keys that verify now, for a token of this key ID. It may wait, within a bound, for a key that was only just
+    /// published; the set answered may lack the key all the same, and then no such key is published.
+    /// - Throws: when nobody can tell: there are no usable keys, or the key is unknown and its source cannot be asked.
+    func keySet(containing keyID: String) async throws(Failure) -> JSONWebKeySet
+}
+
+extension JSONWebKeySet: JSONWebKeySetProvider {
+    /// The set itself.
+    public func keySet(containing keyID: String) async throws(Never) -> JSONWebKeySet { self }
+}

@@ -109,6 +109,7 @@ extension JWKSetCache {
         let keySet = answer.keySet ?? before.keySet
         let change = before.epoch == 0 || keySet != before.keySet ? KeySetChange(from: before.keySet, to: keySet) : nil
         storage.machine.end(change == nil ? .unchanged(answer.freshness) : .replaced(answer.freshness), at: now)
+        for keyID in change?.removed ?? [] { storage.machine.keyHasLeft(hash: Self.hash(keyID.utf8.span), at: now) }
         storage.currentSource = answer.sourceIndex
         if let document = answer.document {
             storage.validator = document.validator

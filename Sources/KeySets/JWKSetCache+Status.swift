@@ -1,3 +1,4 @@
+internal import Bytes
 internal import JOSE
 internal import Networking
 internal import OpenSSL
@@ -48,8 +49,7 @@ extension JWKSetCacheStatus.Key {
     /// RFC 7638: base64url of the SHA-256 of the key's canonical JSON. Empty only when OpenSSL has no memory left.
     private static func thumbprint(of key: JSONWebKey) -> String {
         guard let digest = try? SHA256.digest(of: key.thumbprintInput.span) else { return "" }
-        let bytes = digest.bytes.indices.map { digest.bytes[$0] }
-        return String(decoding: Base64URL.encode(bytes), as: UTF8.self)
+        return String(decoding: digest.base64URL, as: UTF8.self)
     }
 }
 
@@ -65,6 +65,6 @@ extension JWKSetCacheStatus.IgnoredKey {
     init(_ key: JSONWebKeySet.IgnoredKey) {
         index = key.index
         id = key.keyID
-        reason = key.reason.rawValue
+        reason = key.reason.description
     }
 }

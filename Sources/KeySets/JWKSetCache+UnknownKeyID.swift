@@ -47,7 +47,7 @@ extension JWKSetCache {
     }
 
     /// A hash with the process's random key, so that nobody outside can aim at an entry.
-    private static func hash(_ keyID: Span<UInt8>) -> UInt64 {
+    static func hash(_ keyID: Span<UInt8>) -> UInt64 {
         var hasher = Hasher()
         unsafe keyID.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
         return UInt64(truncatingIfNeeded: hasher.finalize())

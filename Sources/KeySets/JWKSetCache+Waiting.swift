@@ -8,7 +8,7 @@ extension JWKSetCache {
     /// Waits at most ``JWKSetCacheLimits/waitForFetch``. The set answered may still lack the key: then no source has it
     /// and the token is to be rejected.
     /// - Throws: ``JWKSetCacheError/unavailable(_:)`` when there are no usable keys, or when the key is unknown and the
-    ///   sources cannot be asked: not the token's fault.
+    ///   sources cannot be asked at present, because they fail or were asked moments ago: not the token's fault.
     public func keySet(containing keyID: String) async throws(JWKSetCacheError) -> JSONWebKeySet {
         let began = clock()
         var isFirst = true
@@ -20,7 +20,7 @@ extension JWKSetCache {
                 switch keysUnavailable(seenEpoch: snapshot.epoch, waitingSince: began, now: now) {
                 case .lookAgain: continue
                 case .wait(let deadline): await update(until: deadline)
-                case .unavailable: throw .unavailable(lastErrorSentence)
+                case .unavailable: throw .unavailable(lastError ?? "no source has answered yet")
                 }
                 continue
             }
@@ -35,7 +35,8 @@ extension JWKSetCache {
             case .lookAgain: continue
             case .wait(let deadline): await update(until: deadline)
             case .unknown: return snapshot.keySet
-            case .unavailable: throw .unavailable(lastErrorSentence)
+            case .unavailable(let seconds):
+                throw .unavailable(lastError ?? "the sources can be asked about an unknown key in \(seconds) s")
             }
         }
     }
@@ -47,9 +48,7 @@ extension JWKSetCache {
         return status
     }
 
-    private var lastErrorSentence: String {
-        storage.withLock { $0.lastError } ?? "no source has answered yet"
-    }
+    private var lastError: String? { storage.withLock { $0.lastError } }
 
     /// Returns after the next fetch that ends, at once if none is under way, at `deadline` at the latest.
     private func update(until deadline: MonotonicInstant) async {

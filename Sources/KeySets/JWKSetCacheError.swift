@@ -4,7 +4,8 @@ public enum JWKSetCacheError: Error, Sendable, Equatable, CustomStringConvertibl
     case invalidLimits(String)
     /// No source was named.
     case noSources
-    /// No usable keys, and none came within ``JWKSetCacheLimits/waitForFetch``; the sentence is the last failure's.
+    /// No usable keys, or not the one asked for, and none came within ``JWKSetCacheLimits/waitForFetch``; the sentence
+    /// is the last failure's, or says when the sources can be asked again.
     case unavailable(String)
 
     /// One sentence.

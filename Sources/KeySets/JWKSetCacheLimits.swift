@@ -21,8 +21,10 @@ public struct JWKSetCacheLimits: Sendable, Equatable {
     /// Refetches for unknown key IDs that may follow each other at once. 2: a rotation one second after a fetch is
     /// still picked up by the first token that needs it.
     public var unknownKeyIDBurst = 2
-    /// Time in which one more such refetch is earned. 30 s. Separate from ordinary refreshes, which no flood delays.
-    public var unknownKeyIDInterval: Duration = .seconds(30)
+    /// Time in which one more such refetch is earned. 5 s: the longest that a flood of made-up key IDs can delay a
+    /// rotation, and twelve small conditional requests a minute while it lasts. Separate from ordinary refreshes, which
+    /// no flood delays.
+    public var unknownKeyIDInterval: Duration = .seconds(5)
     /// Key IDs remembered as unknown. 1,024, about 32 KiB: the memory of a flood stays flat.
     public var negativeEntryCount = 1024
     /// How long a key ID stays unknown after the key set was asked for its sake. 60 s; a changed set forgets it sooner.

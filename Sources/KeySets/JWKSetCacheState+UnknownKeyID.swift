@@ -19,10 +19,19 @@ extension JWKSetCacheState {
             return (wait(since: since, at: now), false)
         case .idle:
             guard !isStopped else { return (.unavailable(retryAfterSeconds: 1), false) }
-            guard budget.take(at: now), begin(at: now) else { return (.unknown, false) }
+            // Nobody has asked the sources about this key ID, so nobody may call it unknown.
+            guard budget.take(at: now), begin(at: now) else {
+                return (.unavailable(retryAfterSeconds: Self.seconds(from: now, to: budget.nextAt)), false)
+            }
             memory.store(.init(hash: hash, askedAt: now, fetch: fetchNumber, joined: false))
             return (wait(since: since, at: now), true)
         }
+    }
+
+    /// The good fetch that has just ended no longer has this key: the issuer has said that there is none, so that a token
+    /// of the key is rejected without another fetch.
+    mutating func keyHasLeft(hash: UInt64, at now: MonotonicInstant) {
+        memory.store(.init(hash: hash, askedAt: now, fetch: fetchNumber, joined: false))
     }
 
     /// A request found no usable keys; answers whether a fetch is worth waiting for.

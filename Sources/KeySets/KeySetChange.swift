@@ -22,6 +22,6 @@ struct KeySetChange: Equatable {
 
 extension JSONWebKeySet.IgnoredKey {
     func event(source: String) -> JWKSetEvent {
-        .keyIgnored(source: source, index: index, keyID: keyID, reason: reason.rawValue)
+        .keyIgnored(source: source, index: index, keyID: keyID, reason: reason.description)
     }
 }

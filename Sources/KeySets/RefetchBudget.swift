@@ -14,9 +14,14 @@ struct RefetchBudget: Sendable {
         self.tolerance = overflow ? .max : tolerance
     }
 
+    /// When the next refetch may be taken; in the past if one is left.
+    var nextAt: MonotonicInstant {
+        MonotonicInstant(nanoseconds: fullAgainAt.nanoseconds - min(tolerance, fullAgainAt.nanoseconds))
+    }
+
     /// Takes one refetch; false when none is left.
     mutating func take(at now: MonotonicInstant) -> Bool {
-        guard fullAgainAt.nanoseconds(since: now) <= tolerance else { return false }
+        guard now >= nextAt else { return false }
         fullAgainAt = max(fullAgainAt, now).adding(nanoseconds: interval)
         return true
     }

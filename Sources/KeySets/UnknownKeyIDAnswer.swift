@@ -7,9 +7,10 @@ package enum UnknownKeyIDAnswer: Sendable, Equatable {
     /// A fetch that may bring the key is under way: park the request, ask again at the next update, and at the latest
     /// at this moment, which never lies past the request's own wait.
     case wait(until: MonotonicInstant)
-    /// No source has it, or the budget for asking is spent: 401 `unknown_key`.
+    /// The sources were asked and do not have it: 401 `unknown_key`.
     case unknown
-    /// The sources cannot be asked at present, so nobody can tell: 503 `keys_unavailable`.
+    /// The sources cannot be asked at present, because they fail or because the budget for asking is spent: 503
+    /// `keys_unavailable`.
     case unavailable(retryAfterSeconds: Int)
 }
 

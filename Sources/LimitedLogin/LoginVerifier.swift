@@ -1,14 +1,20 @@
 public import JOSE
 
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
 /// Decides about id tokens with keys that somebody else keeps: the door for an app's own server.
 ///
 /// ```swift
 /// let verified = try await verifier.verify(token, nonce: nonce)
 /// ```
 ///
-/// It puts a ``TokenVerifier`` and a provider of keys together and adds no check and no leniency of its own. A server
-/// that judges many tokens a second on each thread keeps its own ``VerificationKeys`` and ``VerificationWorkspace``
-/// instead; this one makes the key ready for every token.
+/// It puts a ``TokenVerifier`` and a provider of keys together and adds no check and no leniency of its own.
 public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
     /// Judges what the keys were found for.
     public let verifier: TokenVerifier
@@ -21,13 +27,13 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
     ///   - policy: what is accepted.
     ///   - keys: the keys of the policy's issuers: a `JWKSetCache` of the `KeySets` library, or a `JSONWebKeySet`.
     ///   - nonces: issued the nonces of logins bound by ``TokenBinding/issuedNonce``; nil where none are.
-    ///   - clock: the present in seconds since 1970, from a clock that is kept right. What is no such time (negative, or
-    ///     not a number) lets no token pass: ``TokenRejection/keysUnavailable``.
+    ///   - clock: the present in seconds since 1970; the system's clock unless a test gives another. Without such a time
+    ///     (it is negative, or not a number) nothing is judged: ``VerificationUnavailable/clock``.
     public init(
         policy: VerificationPolicy,
         keys: Keys,
         nonces: NonceIssuer? = nil,
-        clock: @escaping @Sendable () -> Double
+        clock: @escaping @Sendable () -> Double = SystemClock.secondsSince1970
     ) {
         verifier = TokenVerifier(policy: policy, nonces: nonces)
         self.keys = keys
@@ -39,14 +45,14 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
     ///   - token: the id token as the app sent it.
     ///   - nonce: the nonce your server gave to the app. Forget it once a token with it was accepted.
     ///   - appID: the one app the token must be for, one of the policy's; nil for any of them.
-    /// - Throws: the one reason it was refused for; ``TokenRejection/keysUnavailable`` is nobody's fault, and a reason to
-    ///   try again rather than to end a session.
+    /// - Throws: ``TokenRejection``, the one reason it was refused for; ``VerificationUnavailable`` where nobody can tell,
+    ///   which is no fault of the token: try again rather than end a session.
     public func verify(
         _ token: String,
         nonce: String,
         appID: String? = nil
-    ) async throws(TokenRejection) -> VerifiedToken {
-        guard let nonce = Nonce(nonce) else { throw .invalidNonce }
+    ) async throws -> VerifiedToken {
+        guard let nonce = Nonce(nonce) else { throw Refusal.invalidNonce.error }
         return try await verify(token, expecting: TokenExpectation(binding: .nonce(nonce), appID: appID))
     }
 
@@ -60,8 +66,8 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
         _ token: String,
         rawNonce: String,
         appID: String? = nil
-    ) async throws(TokenRejection) -> VerifiedToken {
-        guard let nonce = Nonce(rawNonce) else { throw .invalidNonce }
+    ) async throws -> VerifiedToken {
+        guard let nonce = Nonce(rawNonce) else { throw Refusal.invalidNonce.error }
         return try await verify(token, expecting: TokenExpectation(binding: .rawNonce(nonce), appID: appID))
     }
 
@@ -69,14 +75,22 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
     /// - Parameters:
     ///   - token: the id token as the app sent it.
     ///   - subject: the session's user, ``Profile/userID`` of the login that began it.
+    ///   - nonce: the nonce of the login that began it, which the SDK's refresh in the background keeps; nil where it is
+    ///     not known any more.
     ///   - appID: the one app the token must be for, one of the policy's; nil for any of them.
     /// - Throws: as ``verify(_:nonce:appID:)``.
     public func verify(
         _ token: String,
         subject: String,
+        nonce: String? = nil,
         appID: String? = nil
-    ) async throws(TokenRejection) -> VerifiedToken {
-        try await verify(token, expecting: TokenExpectation(binding: .subject(subject), appID: appID))
+    ) async throws -> VerifiedToken {
+        var binding = TokenBinding.subject(subject)
+        if let nonce {
+            guard let nonce = Nonce(nonce) else { throw Refusal.invalidNonce.error }
+            binding = .nonce(nonce).refreshing(subject)
+        }
+        return try await verify(token, expecting: TokenExpectation(binding: binding, appID: appID))
     }
 
     /// Verifies a token.
@@ -87,20 +101,15 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
     public func verify(
         _ token: String,
         expecting expectation: TokenExpectation
-    ) async throws(TokenRejection) -> VerifiedToken {
-        // No verdict without a time; a wrong clock is nobody's fault but this machine's.
-        guard let now = NumericDate(secondsSince1970: clock()) else { throw .keysUnavailable }
+    ) async throws -> VerifiedToken {
+        guard let now = NumericDate(secondsSince1970: clock()) else { throw VerificationUnavailable.clock }
         let keyID = try keyID(of: token, expectation, now)
         guard keyID.utf8.count <= JSONWebKey.Limits.keyIDByteCount else {
             // No set holds a longer one, so asking for it would be in vain.
-            throw .unknownKey(keyID: String(decoding: keyID.utf8.prefix(64).map(Self.visible), as: UTF8.self))
+            throw Refusal.unknownKey(keyID: String(decoding: keyID.utf8.prefix(64).map(Self.visible), as: UTF8.self))
+                .error
         }
-        let keySet: JSONWebKeySet
-        do {
-            keySet = try await keys.keySet(containing: keyID)
-        } catch {
-            throw .keysUnavailable
-        }
+        guard let keySet = try? await keys.keySet(containing: keyID) else { throw VerificationUnavailable.keys }
         return try verifier.verify(token, expecting: expectation, keys: keySet, now: later(than: now))
     }
 
@@ -117,9 +126,9 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
         of token: String,
         _ expectation: TokenExpectation,
         _ now: NumericDate
-    ) throws(TokenRejection) -> String {
+    ) throws -> String {
         let workspace = VerificationWorkspace()
-        do throws(TokenRejection) {
+        do throws(Refusal) {
             // Without a key nothing can be accepted: the verdict ends where the key would be found.
             _ = try verifier.verify(
                 token,
@@ -129,8 +138,21 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
                 workspace: workspace
             )
         } catch {
-            guard error == .keysUnavailable else { throw error }
+            guard error == .keysUnavailable else { throw error.error }
         }
         return String(decoding: workspace.keyID, as: UTF8.self)
+    }
+}
+
+/// The system's clock. The verdict itself never asks it: the time is an argument there.
+@usableFromInline
+enum SystemClock {
+    /// The present in seconds since 1970.
+    @usableFromInline
+    static func secondsSince1970() -> Double {
+        var time = timespec()
+        // CLOCK_REALTIME is always there; where it were not, the time would be 1970, when no token was valid.
+        guard unsafe clock_gettime(CLOCK_REALTIME, &time) == 0 else { return 0 }
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1_000_000_000
     }
 }

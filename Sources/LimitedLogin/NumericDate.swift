@@ -1,3 +1,5 @@
+internal import JOSE
+
 /// Seconds since 1970-01-01T00:00:00Z without leap seconds (RFC 7519 section 2, NumericDate).
 public struct NumericDate: Comparable, Hashable, Sendable {
     /// The seconds: finite, from 0 to 2⁵³; fractions are legal.
@@ -21,6 +23,17 @@ public struct NumericDate: Comparable, Hashable, Sendable {
     /// A moment in milliseconds, of which the lowest 48 bits count: up to the year 10889, and so always in range.
     init(milliseconds: UInt64) {
         secondsSince1970 = Double(milliseconds & 0xFFFF_FFFF_FFFF) / 1_000
+    }
+
+    /// The moment that a number of a JSON text stands for; nil outside 0 to 2⁵³, and for what is no number.
+    init?(_ document: borrowing JSONDocument, _ node: Int, in bytes: Span<UInt8>) {
+        // An integer is judged exactly: as a double, 2⁵³ + 1 would pass for 2⁵³.
+        if let integer = document.integer(node, in: bytes) {
+            self.init(secondsSince1970: integer)
+            return
+        }
+        guard let value = document.double(node, in: bytes), value < Self.greatestSeconds else { return nil }
+        self.init(secondsSince1970: value)
     }
 
     /// The whole seconds, rounded down.

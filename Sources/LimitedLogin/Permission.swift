@@ -1,50 +1,87 @@
-/// The twelve permissions of Limited Login.
+internal import Bytes
+
+/// A permission of Limited Login. There are twelve; later versions may know more of them.
 ///
 /// A token does not list what was granted. A claim shows that its permission was; a claim that is missing may
 /// have been declined, or there is nothing to tell.
-public enum Permission: String, CaseIterable, Sendable {
-    /// The name and the picture.
-    case publicProfile = "public_profile"
-    /// The e-mail address the person shows Facebook.
-    case email
-    /// Name and picture of the gaming profile, in place of `publicProfile`.
-    case gamingProfile = "gaming_profile"
-    /// First name and picture of the gaming profile.
-    case gamingUserPicture = "gaming_user_picture"
-    /// The bracket of the person's age.
-    case userAgeRange = "user_age_range"
-    /// The birthday, in whole or in part.
-    case userBirthday = "user_birthday"
-    /// The friends who use the same app.
-    case userFriends = "user_friends"
-    /// The gender.
-    case userGender = "user_gender"
-    /// The home town.
-    case userHometown = "user_hometown"
-    /// The link to the person's page.
-    case userLink = "user_link"
-    /// The city the person lives in.
-    case userLocation = "user_location"
-    /// Leave to write to the person; yields no claim.
-    case userMessengerContact = "user_messenger_contact"
+public struct Permission: Hashable, CaseIterable, Sendable, CustomStringConvertible {
+    fileprivate enum Known: UInt16, CaseIterable {
+        case publicProfile, email, gamingProfile, gamingUserPicture, userAgeRange, userBirthday, userFriends, userGender
+        case userHometown, userLink, userLocation, userMessengerContact
 
-    /// Whether a permission of this name is within the scope of Limited Login.
-    public static func isLimitedScope(_ name: String) -> Bool {
-        Permission(name: name.utf8.span) != nil
+        var name: StaticString {
+            switch self {
+            case .publicProfile: "public_profile"
+            case .email: "email"
+            case .gamingProfile: "gaming_profile"
+            case .gamingUserPicture: "gaming_user_picture"
+            case .userAgeRange: "user_age_range"
+            case .userBirthday: "user_birthday"
+            case .userFriends: "user_friends"
+            case .userGender: "user_gender"
+            case .userHometown: "user_hometown"
+            case .userLink: "user_link"
+            case .userLocation: "user_location"
+            case .userMessengerContact: "user_messenger_contact"
+            }
+        }
+    }
+
+    fileprivate let known: Known
+
+    private init(_ known: Known) { self.known = known }
+
+    /// The name and the picture.
+    public static let publicProfile = Permission(.publicProfile)
+    /// The e-mail address the person shows Facebook.
+    public static let email = Permission(.email)
+    /// Name and picture of the gaming profile, in place of ``publicProfile``.
+    public static let gamingProfile = Permission(.gamingProfile)
+    /// First name and picture of the gaming profile.
+    public static let gamingUserPicture = Permission(.gamingUserPicture)
+    /// The bracket of the person's age.
+    public static let userAgeRange = Permission(.userAgeRange)
+    /// The birthday, in whole or in part.
+    public static let userBirthday = Permission(.userBirthday)
+    /// The friends who use the same app.
+    public static let userFriends = Permission(.userFriends)
+    /// The gender.
+    public static let userGender = Permission(.userGender)
+    /// The home town.
+    public static let userHometown = Permission(.userHometown)
+    /// The link to the person's page.
+    public static let userLink = Permission(.userLink)
+    /// The city the person lives in.
+    public static let userLocation = Permission(.userLocation)
+    /// Leave to write to the person; yields no claim.
+    public static let userMessengerContact = Permission(.userMessengerContact)
+
+    /// All permissions within the scope of Limited Login.
+    public static let allCases = Known.allCases.map { Permission($0) }
+
+    /// The permission with this name; nil outside the scope of Limited Login.
+    public init?(rawValue: String) {
+        self.init(name: rawValue.utf8.span)
     }
 
     /// The permission with this name; nil outside the limited scope. Compares bytes, makes no string.
     package init?(name: Span<UInt8>) {
-        for permission in Permission.allCases where permission.hasName(name) {
-            self = permission
+        for known in Known.allCases where name.equal(0..<name.count, known.name) {
+            self.known = known
             return
         }
         return nil
     }
 
+    /// The name, such as `user_friends`.
+    public var rawValue: String { "\(known.name)" }
+
+    /// The same as `rawValue`.
+    public var description: String { rawValue }
+
     /// The claims that show this permission was granted; empty when none does.
-    public var claims: [ClaimName] {
-        switch self {
+    package var claims: [ClaimName] {
+        switch known {
         case .publicProfile: [.name, .givenName, .middleName, .familyName, .picture]
         case .email: [.email]
         case .gamingProfile: [.name]
@@ -60,10 +97,43 @@ public enum Permission: String, CaseIterable, Sendable {
         }
     }
 
-    private func hasName(_ bytes: Span<UInt8>) -> Bool {
-        let name = rawValue.utf8.span
-        guard name.count == bytes.count else { return false }
-        for index in 0..<name.count where name[index] != bytes[index] { return false }
-        return true
+    /// The permission's bit in a `PermissionSet`.
+    var bit: PermissionSet { PermissionSet(rawValue: 1 << known.rawValue) }
+}
+
+/// A set of permissions in one machine word.
+package struct PermissionSet: OptionSet, Hashable, Sendable {
+    /// One bit for each permission.
+    package let rawValue: UInt16
+
+    /// A set from its bits.
+    package init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    /// The set of one permission.
+    package init(_ permission: Permission) {
+        self = permission.bit
     }
+
+    /// Whether the permission is in the set.
+    package func contains(_ permission: Permission) -> Bool {
+        contains(permission.bit)
+    }
+
+    /// The permissions of the set in the order of `Permission`.
+    package var permissions: [Permission] { Permission.allCases.filter { contains($0) } }
+
+    /// The gaming permissions, whose claims are those of `public_profile`.
+    static let gaming: PermissionSet = [Permission.gamingProfile.bit, Permission.gamingUserPicture.bit]
+
+    /// What of `satisfied` a login that asked for `asked` was granted: the gaming permissions it asked for in place of
+    /// `public_profile`, or that.
+    static func shown(_ satisfied: PermissionSet, asked: PermissionSet) -> PermissionSet {
+        let gaming = asked.intersection(.gaming)
+        if gaming.isEmpty || asked.contains(.publicProfile) { return satisfied.subtracting(.gaming) }
+        return satisfied.subtracting(.gaming).subtracting(Permission.publicProfile.bit)
+            .union(satisfied.intersection(gaming))
+    }
+
+    /// Permissions that yield no claim: a token can neither confirm them nor show that they are missing.
+    package static let unverifiable = PermissionSet(.userMessengerContact)
 }

@@ -1,159 +1,147 @@
-/// Why a token was refused.
+/// Why a token was refused: the token's own fault, or the fault of what the caller expects of it.
 ///
-/// Nothing here holds the token, nor a claim's value unless the signature was good.
-public enum TokenRejection: Error, Equatable, Sendable {
-    /// The caller gave neither nonce nor subject, and the policy demands one.
-    case bindingRequired
-    /// The caller's nonce is empty or holds white space.
-    case invalidNonce
-    /// The caller's subject is empty.
-    case invalidSubject
-    /// The caller asks for a nonce that was issued here, and the verifier has no ``NonceIssuer``.
-    case noNonceIssuer
-    /// The caller's app is not one of the policy's.
-    case unknownApp
-    /// These bytes are no token.
-    case malformedToken(MalformedToken)
-    /// This is a token, but of another kind.
-    case notAnIDToken(ForeignToken)
-    /// `alg` is not `RS256`; its value where it is a short name.
-    case unsupportedAlgorithm(String?)
-    /// The header demands an extension with `crit` or `b64`.
-    case unsupportedCriticalHeader
-    /// `kid` is missing, empty or no string.
-    case missingKeyID
-    /// No key of the set has the token's key ID, given here cut to 64 visible ASCII characters.
-    case unknownKey(keyID: String)
-    /// There are no keys at all: an outage of the key source, not a fault of the token.
-    case keysUnavailable
-    /// The signature is not the one of the key the token names.
-    case invalidSignature(SignatureFault)
-    /// A claim that every id token has is not there.
-    case missingClaim(ClaimName)
-    /// A claim has the wrong type or a value out of range.
-    case malformedClaim(ClaimName, ClaimFault)
-    /// The issuer is not trusted.
-    case invalidIssuer(String)
-    /// The token is meant for another app, or for others too.
-    case invalidAudience(AudienceFault)
-    /// The token's life is over.
-    case expired(at: NumericDate, now: NumericDate)
-    /// The token's life has not begun: `claim` lies in the future.
-    case notYetValid(ClaimName, at: NumericDate, now: NumericDate)
-    /// The token was issued too long ago.
-    case tooOld(issuedAt: NumericDate, maximumAgeSeconds: Int, now: NumericDate)
-    /// The token belongs to another login.
-    case nonceMismatch(NonceFault)
-    /// The token's nonce was not issued here, or for another app.
-    case nonceNotIssued
-    /// The token's nonce was issued here, but too long ago.
-    case nonceExpired(NonceExpiry)
-    /// The token's nonce was used before. Told by whoever remembers used nonces; a ``TokenVerifier`` does not.
-    case nonceUsed
-    /// The token was accepted before. Told by whoever remembers tokens; a ``TokenVerifier`` does not.
-    case tokenReplayed(ReplayEvidence)
-    /// The token belongs to another person.
-    case subjectMismatch
-    /// The login was not a Limited Login, and the policy allows no other.
-    case trackingNotAllowed
+/// Nothing here holds the token, nor a claim's value unless the signature was good. What is nobody's fault, such as keys
+/// that cannot be had, is a ``VerificationUnavailable`` instead.
+public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The stable codes told to callers. Later versions may know more of them.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        private enum Known: String, CaseIterable {
+            case invalidRequest = "invalid_request"
+            case invalidNonce = "invalid_nonce"
+            case unknownApp = "unknown_app"
+            case malformedToken = "malformed_token"
+            case notAnIDToken = "not_an_id_token"
+            case unsupportedAlgorithm = "unsupported_algorithm"
+            case unsupportedCriticalHeader = "unsupported_critical_header"
+            case missingKeyID = "missing_key_id"
+            case unknownKey = "unknown_key"
+            case invalidSignature = "invalid_signature"
+            case missingClaim = "missing_claim"
+            case malformedClaim = "malformed_claim"
+            case invalidIssuer = "invalid_issuer"
+            case invalidAudience = "invalid_audience"
+            case expired
+            case notYetValid = "not_yet_valid"
+            case tooOld = "too_old"
+            case nonceMismatch = "nonce_mismatch"
+            case nonceNotIssued = "nonce_not_issued"
+            case nonceExpired = "nonce_expired"
+            case nonceUsed = "nonce_used"
+            case tokenReplayed = "token_replayed"
+            case subjectMismatch = "subject_mismatch"
+            case keyThumbprintMismatch = "key_thumbprint_mismatch"
+            case accessTokenHashMismatch = "at_hash_mismatch"
+            case trackingNotAllowed = "tracking_not_allowed"
+            case keysUnavailable = "keys_unavailable"
+        }
 
-    /// What makes bytes no token at all.
-    public enum MalformedToken: Equatable, Sendable {
-        /// There are no bytes.
-        case empty
-        /// There are more than 8 KiB.
-        case tooLong
-        /// There are not three parts separated by full stops; their number.
-        case wrongPartCount(Int)
-        /// It is JSON, not the compact form (RFC 7515 section 7.2).
-        case jsonSerialization
-        /// The part is empty.
-        case emptyPart(Part)
-        /// The part is not strict base64url.
-        case invalidBase64URL(Part)
-        /// The part is not strict JSON; the reason as a clause.
-        case invalidJSON(Part, reason: String)
-        /// The part is JSON but not an object.
-        case notAnObject(Part)
-    }
+        private let known: Known
 
-    /// A part of a token.
-    public enum Part: String, Sendable {
-        /// The JOSE header.
-        case header
-        /// The claims.
-        case payload
-        /// The signature.
-        case signature
-    }
+        private init(_ known: Known) { self.known = known }
 
-    /// A kind of token that is not an id token.
-    public enum ForeignToken: Equatable, Sendable {
-        /// An opaque access token.
-        case accessToken
-        /// A JWE of five parts, or a header that speaks of encryption.
-        case encrypted
-        /// A token within a token (`cty`).
-        case nested
-        /// `typ` is not `JWT`; its value where it is a short name.
-        case type(String?)
-    }
-
-    /// What is wrong with a signature.
-    public enum SignatureFault: Equatable, Sendable {
-        /// It has not the length of the key's modulus.
-        case wrongLength
-        /// It is not the key's signature of these bytes.
-        case mismatch
-    }
-
-    /// What is wrong with a claim.
-    public enum ClaimFault: Equatable, Sendable {
-        /// It has another JSON type than its definition says.
-        case wrongType
-        /// It is an empty string or array.
-        case empty
-        /// It is a number outside 0 to 2⁵³.
-        case outOfRange
-        /// It is longer than its definition allows, or not ASCII.
-        case outOfShape
-    }
-
-    /// What is wrong with an audience.
-    public enum AudienceFault: Equatable, Sendable {
+        /// The request itself cannot be meant.
+        public static let invalidRequest = Code(.invalidRequest)
+        /// The nonce given is no nonce.
+        public static let invalidNonce = Code(.invalidNonce)
+        /// The app given is not configured.
+        public static let unknownApp = Code(.unknownApp)
+        /// The token is no JWS of JSON.
+        public static let malformedToken = Code(.malformedToken)
+        /// The token is of another kind.
+        public static let notAnIDToken = Code(.notAnIDToken)
+        /// `alg` is not RS256.
+        public static let unsupportedAlgorithm = Code(.unsupportedAlgorithm)
+        /// The header has `crit` or `b64`.
+        public static let unsupportedCriticalHeader = Code(.unsupportedCriticalHeader)
+        /// The header has no `kid`.
+        public static let missingKeyID = Code(.missingKeyID)
+        /// No published key has that ID.
+        public static let unknownKey = Code(.unknownKey)
+        /// The signature is wrong.
+        public static let invalidSignature = Code(.invalidSignature)
+        /// A claim is missing.
+        public static let missingClaim = Code(.missingClaim)
+        /// A claim has the wrong type or range.
+        public static let malformedClaim = Code(.malformedClaim)
+        /// The issuer is not trusted.
+        public static let invalidIssuer = Code(.invalidIssuer)
         /// The token is for another app.
-        case otherApp(String)
-        /// The token is for several audiences, which Facebook never issues.
-        case severalAudiences
-        /// `azp` names another app than `aud`.
-        case otherAuthorizedParty(String)
+        public static let invalidAudience = Code(.invalidAudience)
+        /// The token's life is over.
+        public static let expired = Code(.expired)
+        /// The token's life has not begun.
+        public static let notYetValid = Code(.notYetValid)
+        /// The token was issued too long ago.
+        public static let tooOld = Code(.tooOld)
+        /// The token belongs to another login.
+        public static let nonceMismatch = Code(.nonceMismatch)
+        /// The token's nonce was not issued here for this app.
+        public static let nonceNotIssued = Code(.nonceNotIssued)
+        /// The token's nonce was issued too long ago.
+        public static let nonceExpired = Code(.nonceExpired)
+        /// The token's nonce was used before.
+        public static let nonceUsed = Code(.nonceUsed)
+        /// The token was accepted before.
+        public static let tokenReplayed = Code(.tokenReplayed)
+        /// The token belongs to another person.
+        public static let subjectMismatch = Code(.subjectMismatch)
+        /// The token is bound to another key, or to none.
+        public static let keyThumbprintMismatch = Code(.keyThumbprintMismatch)
+        /// The access token was not issued together with the token.
+        public static let accessTokenHashMismatch = Code(.accessTokenHashMismatch)
+        /// The login was not a Limited Login.
+        public static let trackingNotAllowed = Code(.trackingNotAllowed)
+        /// The service's code for a ``VerificationUnavailable``; no ``TokenRejection`` has it.
+        package static let keysUnavailable = Code(.keysUnavailable)
+
+        package static let allCases = Known.allCases.map { Code($0) }
+
+        /// The code as it is written in answers and logs.
+        public var rawValue: String { known.rawValue }
+
+        /// The same as `rawValue`.
+        public var description: String { rawValue }
     }
 
-    /// Why an issued nonce is no longer good.
-    public enum NonceExpiry: Equatable, Sendable {
-        /// Its time is over.
-        case over(at: NumericDate, now: NumericDate)
-        /// It is older than the memory of used nonces, so that nobody can know that it was not used.
-        case beyondMemory
-    }
+    /// Why, with every detail.
+    package let refusal: Refusal
 
-    /// How it is known that a token was accepted before.
-    public enum ReplayEvidence: Equatable, Sendable {
-        /// It is remembered.
-        case remembered
-        /// It is older than the memory of accepted tokens, so that nobody can know that it was not.
-        case beyondMemory
-    }
+    fileprivate init(_ refusal: Refusal) { self.refusal = refusal }
 
-    /// How a nonce differs.
-    public enum NonceFault: Equatable, Sendable {
-        /// It is empty: the login was started without one.
-        case empty
-        /// It is another one.
-        case different
-        /// It is the SHA-256 of the nonce given: the client hashes, so the nonce is a raw nonce.
-        case hashed
-        /// It is the nonce given itself, though its hash was expected.
-        case notHashed
+    /// The stable code.
+    public var code: Code { refusal.code }
+
+    /// The claim at fault, where one is.
+    public var claim: String? { refusal.claim }
+
+    /// The check that refused the token; the checks before it passed.
+    public var check: VerificationCheck { refusal.check }
+
+    /// One sentence or two that a person can act on.
+    public var detail: String { refusal.detail }
+
+    /// The code and the detail.
+    public var description: String { "\(code): \(detail)" }
+}
+
+/// Why nobody can tell whether a token is good: a fault of the keys or of the clock, never of the token.
+///
+/// Answer 503 and let the app try again. Nobody should be logged out for it.
+public struct VerificationUnavailable: Error, Equatable, Sendable, CustomStringConvertible {
+    /// There are no keys to verify with, or they cannot be used.
+    public static let keys = VerificationUnavailable("No keys are available to verify with; try again later.")
+    /// The clock gives no time.
+    public static let clock = VerificationUnavailable("The clock gives no time to judge a token by; set it right.")
+
+    /// One sentence for the log.
+    public let description: String
+
+    private init(_ description: String) { self.description = description }
+}
+
+extension Refusal {
+    /// The error that the library throws for it.
+    package var error: any Error {
+        self == .keysUnavailable ? VerificationUnavailable.keys : TokenRejection(self)
     }
 }

@@ -19,15 +19,16 @@ extension TokenVerifier {
         claims.tokenID = buffers.text(payload[.tokenID]) ?? 0..<0
         claims.nonce = buffers.text(payload[.nonce])
         if let keyID = header.keyID { claims.keyID = buffers.headerDocument.range(keyID) }
+        claims.keyThumbprint = buffers.text(buffers.keyThumbprint(payload))
 
-        claims.name = buffers.text(payload[.name])
-        claims.firstName = buffers.text(payload[.givenName])
-        claims.middleName = buffers.text(payload[.middleName])
-        claims.lastName = buffers.text(payload[.familyName])
-        claims.imageURL = buffers.text(payload[.picture])
-        claims.email = buffers.text(payload[.email])
-        claims.linkURL = buffers.text(payload[.userLink])
-        claims.gender = buffers.text(payload[.userGender])
+        claims.name = buffers.fact(payload[.name])
+        claims.firstName = buffers.fact(payload[.givenName])
+        claims.middleName = buffers.fact(payload[.middleName])
+        claims.lastName = buffers.fact(payload[.familyName])
+        claims.imageURL = buffers.fact(payload[.picture])
+        claims.email = buffers.fact(payload[.email])
+        claims.linkURL = buffers.fact(payload[.userLink])
+        claims.gender = buffers.fact(payload[.userGender])
         claims.birthday = buffers.birthday(payload[.userBirthday])
         claims.ageRange = buffers.ageRange(payload[.userAgeRange])
         claims.hometown = buffers.place(payload[.userHometown])
@@ -70,6 +71,11 @@ extension TokenBuffers {
         return payloadDocument.stringRange(node)
     }
 
+    /// The text of a string that is not empty; an empty one says nothing.
+    fileprivate func fact(_ node: Int?) -> Range<Int>? {
+        text(node).flatMap { $0.isEmpty ? nil : $0 }
+    }
+
     fileprivate mutating func birthday(_ node: Int?) -> Birthday? {
         guard let node, let range = payloadDocument.stringRange(node) else { return nil }
         guard payloadDocument.isEscaped(node) else { return Birthday(payload.span, range) }
@@ -84,21 +90,27 @@ extension TokenBuffers {
         var minimum: Int?
         var maximum: Int?
         if let bound = bounds.first {
-            guard let value = payloadDocument.integer(bound, in: payload.span) else { return nil }
-            minimum = Int(value)
+            guard let value = age(bound) else { return nil }
+            minimum = value
         }
         if let bound = bounds.second {
-            guard let value = payloadDocument.integer(bound, in: payload.span) else { return nil }
-            maximum = Int(value)
+            guard let value = age(bound) else { return nil }
+            maximum = value
         }
         return AgeRange(minimum: minimum, maximum: maximum)
+    }
+
+    /// Whole years; JSON spells the same number `21` and `21.0` (RFC 8259 section 6).
+    private func age(_ node: Int) -> Int? {
+        if let integer = payloadDocument.integer(node, in: payload.span) { return Int(integer) }
+        return payloadDocument.double(node, in: payload.span).flatMap { Int(exactly: $0) }
     }
 
     /// `{"id": string, "name": string}`; a place without both is none.
     fileprivate func place(_ node: Int?) -> VerifiedClaims.Place? {
         guard let node, payloadDocument.isObject(node) else { return nil }
         let parts = members(Self.placeParts, of: node)
-        guard let id = text(parts.first), let name = text(parts.second) else { return nil }
+        guard let id = fact(parts.first), let name = fact(parts.second) else { return nil }
         return VerifiedClaims.Place(id: id, name: name)
     }
 

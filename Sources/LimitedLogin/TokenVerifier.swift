@@ -1,4 +1,4 @@
-internal import JOSE
+public import JOSE
 
 /// Decides whether an id token is genuine, meant for this app, fresh, and tied to this login.
 ///
@@ -54,6 +54,7 @@ public struct TokenVerifier: Sendable {
     ///   - binding: what ties the token to the login.
     ///   - value: the nonce, raw nonce or subject, escapes decoded; empty for `.unbound`.
     ///   - appID: the one app the token must be for; empty for any configured app.
+    ///   - added: what else must hold.
     ///   - keys: the keys of the policy's issuers.
     ///   - now: the time to judge as of.
     ///   - workspace: this worker's buffers; afterwards they hold the token's header, key ID and payload. The verdict does
@@ -63,12 +64,13 @@ public struct TokenVerifier: Sendable {
         binding: BindingKind,
         value: Span<UInt8>,
         appID: Span<UInt8>,
+        added: AddedExpectation = AddedExpectation(),
         keys: VerificationKeys,
         now: NumericDate,
         workspace: VerificationWorkspace
-    ) throws(TokenRejection) -> VerifiedClaims {
+    ) throws(Refusal) -> VerifiedClaims {
         // One access for the whole verdict: nobody else touches the buffers meanwhile.
-        try judge(token, binding, value, appID, keys, now, &workspace.buffers)
+        try judge(token, binding, value, appID, added, keys, now, &workspace.buffers)
     }
 
     private func judge(
@@ -76,16 +78,18 @@ public struct TokenVerifier: Sendable {
         _ binding: BindingKind,
         _ value: Span<UInt8>,
         _ appID: Span<UInt8>,
+        _ added: AddedExpectation,
         _ keys: VerificationKeys,
         _ now: NumericDate,
         _ buffers: inout TokenBuffers
-    ) throws(TokenRejection) -> VerifiedClaims {
+    ) throws(Refusal) -> VerifiedClaims {
         buffers.keyID.removeAll(keepingCapacity: true)
+        buffers.recognizedNonce = nil
         // What the caller expects can be meant; then the signature, which costs most; then the claims, of which
         // nothing is read before the signature is good.
-        try checkExpectation(binding, value, appID)
+        try checkExpectation(binding, value, appID, added)
         let header = try authenticate(token, keys, &buffers)
-        return try judgeClaims(header, binding, value, appID, now, &buffers)
+        return try judgeClaims(header, binding, value, appID, added, now, &buffers)
     }
 
     /// The first half: these bytes are a JWS that the issuer's key signed. The steps stand in the order of their
@@ -94,29 +98,20 @@ public struct TokenVerifier: Sendable {
         _ token: Span<UInt8>,
         _ keys: VerificationKeys,
         _ buffers: inout TokenBuffers
-    ) throws(TokenRejection) -> JOSEHeader {
+    ) throws(Refusal) -> JOSEHeader {
         // At most 8 KiB, before any work is done.
         try checkSize(token)
         // Three parts (RFC 7515 section 7.1), each strict base64url (section 2).
         let jws = try split(token)
-        let known = buffers.knownHeader(token, jws.header)
-        try decodeParts(jws, of: token, headerIsKnown: known != nil, &buffers)
-        let header: JOSEHeader
-        if let known {
-            // Byte for byte the header that passed the four checks below for the token before: an issuer's key signs
-            // with one header. None of them asks anything but the header, so they would pass again.
-            header = known
-        } else {
-            // The header: one JSON object that names no member twice (RFC 7515 section 4).
-            header = try readHeader(&buffers)
-            // `alg` is exactly RS256 (RFC 8725 section 3.1): fixed here, never chosen by the token.
-            try checkAlgorithm(header, &buffers)
-            // No `crit` (RFC 7515 section 4.1.11) and no `b64` (RFC 7797 section 6): no extension is understood.
-            try checkCriticalHeader(header)
-            // `typ` is absent or JWT (RFC 8725 section 3.11); nothing encrypted, nothing nested.
-            try checkType(header, &buffers)
-            buffers.remember(header, token, jws.header)
-        }
+        try decodeParts(jws, of: token, &buffers)
+        // The header: one JSON object that names no member twice (RFC 7515 section 4).
+        let header = try readHeader(&buffers)
+        // `alg` is exactly RS256 (RFC 8725 section 3.1): fixed here, never chosen by the token.
+        try checkAlgorithm(header, &buffers)
+        // No `crit` (RFC 7515 section 4.1.11) and no `b64` (RFC 7797 section 6): no extension is understood.
+        try checkCriticalHeader(header)
+        // `typ` is absent or JWT (RFC 8725 section 3.11); nothing encrypted, nothing nested.
+        try checkType(header, &buffers)
         // `kid` is a non-empty string (RFC 7515 section 4.1.4).
         try readKeyID(header, &buffers)
         // The key comes from the issuer's set by that name; jku, jwk, x5u and x5c are never read.
@@ -132,9 +127,10 @@ public struct TokenVerifier: Sendable {
         _ binding: BindingKind,
         _ value: Span<UInt8>,
         _ appID: Span<UInt8>,
+        _ added: AddedExpectation,
         _ now: NumericDate,
         _ buffers: inout TokenBuffers
-    ) throws(TokenRejection) -> VerifiedClaims {
+    ) throws(Refusal) -> VerifiedClaims {
         // The payload: one JSON object that names no member twice (RFC 7519 section 4).
         let payload = try readPayload(&buffers)
         // `iss` is one of the configured issuers, byte for byte (OpenID Connect Core section 3.1.3.7 step 2).
@@ -145,11 +141,93 @@ public struct TokenVerifier: Sendable {
         let times = try checkTimes(payload, now, &buffers)
         // `sub` and `jti` are there and not empty (OpenID Connect Core section 2, RFC 7519 section 4.1.7).
         try checkIdentity(payload, &buffers)
-        // The token belongs to this login: `nonce` (step 11) or `sub` (section 12.2) as expected.
-        try checkBinding(payload, binding, value, now, &buffers)
-        // `at_hash` shows that an access token came with it (OpenID Connect Core section 3.2.2.9).
-        let tracking = try checkTracking(payload, &buffers)
+        // The token belongs to this login: `nonce` (step 11), `sub` (section 12.2) and `cnf.jkt` as expected.
+        try checkBinding(payload, binding, value, added, now, &buffers)
+        // `at_hash` shows that an access token came with it, and which (OpenID Connect Core sections 3.2.2.9, 3.1.3.6).
+        let tracking = try checkTracking(payload, added, &buffers)
         // Everything is checked; what remains is to tell what the token says.
         return facts(payload, times, tracking, header, &buffers)
+    }
+}
+
+/// The door for callers who want values of their own rather than speed.
+extension TokenVerifier {
+    /// Verifies a token: the same verdict as every other door's, with owned values.
+    ///
+    /// - Parameters:
+    ///   - token: the id token as the app sent it.
+    ///   - expectation: the login it should belong to.
+    ///   - keys: the JWK Set of the policy's issuers.
+    ///   - now: the time to judge as of.
+    /// - Throws: ``TokenRejection``, the one reason it was refused for; ``VerificationUnavailable`` where there are no keys.
+    public func verify(
+        _ token: String,
+        expecting expectation: TokenExpectation,
+        keys: JSONWebKeySet,
+        now: NumericDate
+    ) throws -> VerifiedToken {
+        do throws(Refusal) {
+            return try verify(
+                token,
+                expecting: expectation,
+                keys: VerificationKeys(keys),
+                now: now,
+                workspace: VerificationWorkspace()
+            )
+        } catch {
+            throw error.error
+        }
+    }
+
+    /// Verifies a token with keys that are ready and buffers that are reused.
+    package func verify(
+        _ token: String,
+        expecting expectation: TokenExpectation,
+        keys: VerificationKeys,
+        now: NumericDate,
+        workspace: VerificationWorkspace
+    ) throws(Refusal) -> VerifiedToken {
+        // An app ID that is given but empty is none of the policy's; the byte door would read it as none given.
+        if let appID = expectation.appID, appID.isEmpty { throw .unknownApp }
+        if expectation.binding.refreshedSubject == "" { throw .invalidSubject }
+        if expectation.keyThumbprint == "" { throw .invalidKeyThumbprint }
+        if expectation.accessToken == "" { throw .accessTokenHashMismatch }
+        let bytes = Array(token.utf8)
+        let claims = try judge(
+            bytes.span,
+            binding: expectation.binding.kind,
+            value: expectation.binding.value.utf8.span,
+            appID: (expectation.appID ?? "").utf8.span,
+            added: expectation.added,
+            keys: keys,
+            now: now,
+            workspace: workspace
+        )
+        return VerifiedToken(token, claims, workspace)
+    }
+}
+
+extension TokenVerifier {
+    /// The same verifier, but one that also judges a token by itself: for callers that cannot know the login, such as
+    /// gateways and OAuth introspection clients. Every other check stays.
+    package func acceptingUnbound() -> TokenVerifier {
+        TokenVerifier(
+            policy: VerificationPolicy(policy, binding: .optional),
+            apps: apps,
+            issuers: issuers,
+            nonces: nonces
+        )
+    }
+}
+
+extension VerificationPolicy {
+    /// A policy that was judged already, with another binding.
+    fileprivate init(_ policy: VerificationPolicy, binding: Binding) {
+        appIDs = policy.appIDs
+        issuers = policy.issuers
+        clockSkewSeconds = policy.clockSkewSeconds
+        maximumTokenAgeSeconds = policy.maximumTokenAgeSeconds
+        self.binding = binding
+        tracking = policy.tracking
     }
 }

@@ -1,43 +1,58 @@
-/// The checks of a verdict, in the order they are made.
-public enum VerificationCheck: Int, CaseIterable, Comparable, Sendable {
+/// The checks of a verdict, in the order they are made. Later versions may know more of them.
+public struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, CustomStringConvertible {
+    private enum Known: Int, CaseIterable {
+        case expectation, size, serialization, header, algorithm, criticalHeader, type, keyID, key, signature
+        case payload, issuer, audience, times, identity, binding, tracking
+    }
+
+    private let known: Known
+
+    private init(_ known: Known) { self.known = known }
+
     /// What the caller expects can be meant.
-    case expectation
+    public static let expectation = VerificationCheck(.expectation)
     /// The token is not too long.
-    case size
+    public static let size = VerificationCheck(.size)
     /// It has three parts in strict base64url.
-    case serialization
+    public static let serialization = VerificationCheck(.serialization)
     /// Its header is one JSON object.
-    case header
+    public static let header = VerificationCheck(.header)
     /// `alg`.
-    case algorithm
+    public static let algorithm = VerificationCheck(.algorithm)
     /// `crit` and `b64`.
-    case criticalHeader
+    public static let criticalHeader = VerificationCheck(.criticalHeader)
     /// `typ`, and no sign of an encrypted or nested token.
-    case type
+    public static let type = VerificationCheck(.type)
     /// `kid`.
-    case keyID
+    public static let keyID = VerificationCheck(.keyID)
     /// The issuer's key set has that key.
-    case key
+    public static let key = VerificationCheck(.key)
     /// The signature.
-    case signature
+    public static let signature = VerificationCheck(.signature)
     /// The payload is one JSON object.
-    case payload
+    public static let payload = VerificationCheck(.payload)
     /// `iss`.
-    case issuer
+    public static let issuer = VerificationCheck(.issuer)
     /// `aud`, and `azp` where it is there.
-    case audience
+    public static let audience = VerificationCheck(.audience)
     /// `exp`, `iat`, `nbf` and the age.
-    case times
+    public static let times = VerificationCheck(.times)
     /// `sub` and `jti`.
-    case identity
+    public static let identity = VerificationCheck(.identity)
     /// `nonce` or `sub`, as the login expects.
-    case binding
+    public static let binding = VerificationCheck(.binding)
     /// `at_hash`.
-    case tracking
+    public static let tracking = VerificationCheck(.tracking)
+
+    /// All checks, in their order.
+    public static let allCases = Known.allCases.map { VerificationCheck($0) }
+
+    /// The check's name, as in ``VerificationCheck/keyID``.
+    public var description: String { "\(known)" }
 
     /// What the check asks, for a person.
     public var title: String {
-        switch self {
+        switch known {
         case .expectation: "The expectation names a configured app and a login"
         case .size: "The token is at most \(VerificationLimits.tokenByteCount) bytes long"
         case .serialization: "The token is a JWS of three parts in strict base64url"
@@ -60,6 +75,6 @@ public enum VerificationCheck: Int, CaseIterable, Comparable, Sendable {
 
     /// Whether the left check is made before the right one.
     public static func < (left: VerificationCheck, right: VerificationCheck) -> Bool {
-        left.rawValue < right.rawValue
+        left.known.rawValue < right.known.rawValue
     }
 }

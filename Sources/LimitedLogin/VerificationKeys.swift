@@ -1,11 +1,12 @@
-public import JOSE
+internal import Bytes
+package import JOSE
 internal import OpenSSL
 
 /// The keys of a JWK Set made ready to verify: one worker's own, found by key ID.
 ///
 /// Not Sendable: each worker makes its own from the shared set, so that no lock and no reference count passes
 /// between them on the way of a request.
-public final class VerificationKeys {
+package final class VerificationKeys {
     private struct Entry {
         let keyID: [UInt8]
         let key: RSAPublicKey
@@ -15,7 +16,7 @@ public final class VerificationKeys {
 
     /// Makes each usable key of the set ready. A key OpenSSL refuses is left out, as the set's other unusable
     /// keys are.
-    public init(_ set: JSONWebKeySet) {
+    package init(_ set: JSONWebKeySet) {
         entries = set.keys.compactMap { key in
             guard let ready = try? RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent) else { return nil }
             return Entry(keyID: Array(key.keyID.utf8), key: ready)
@@ -23,16 +24,16 @@ public final class VerificationKeys {
     }
 
     /// Whether no key can verify anything.
-    public var isEmpty: Bool { entries.isEmpty }
+    package var isEmpty: Bool { entries.isEmpty }
 
     /// The number of keys.
-    public var count: Int { entries.count }
+    package var count: Int { entries.count }
 
     /// The key with exactly this key ID (RFC 7515 section 4.1.4: a case-sensitive string, compared byte for byte).
     ///
     /// The ID is never more than the name looked up here: no path, query or address is made from it.
     func key(withID keyID: [UInt8]) -> RSAPublicKey? {
-        for entry in entries where keyID.span.areEqual(0..<keyID.count, to: entry.keyID.span) { return entry.key }
+        for entry in entries where keyID.span.equal(0..<keyID.count, entry.keyID.span) { return entry.key }
         return nil
     }
 }

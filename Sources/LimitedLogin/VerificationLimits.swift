@@ -4,8 +4,6 @@ internal import JOSE
 package enum VerificationLimits {
     /// Greatest length of a token in bytes. 8 KiB: real ones have about 1 KiB, and no work is done beyond it.
     package static let tokenByteCount = 8_192
-    /// Greatest length of an encoded header in bytes that is kept for the next token. 512: an issuer's have about 100.
-    static let rememberedHeaderByteCount = 512
     /// Greatest length of `sub` in bytes. OpenID Connect Core section 2: 255 ASCII characters.
     package static let subjectByteCount = 255
     /// Greatest clock skew in seconds. 300: more would noticeably lengthen the life of a stolen token.

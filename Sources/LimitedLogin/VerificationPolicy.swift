@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// What is accepted: apps, issuers, clock skew, age, binding and tracking. No member turns a check off.
 public struct VerificationPolicy: Sendable {
     /// Whether a token must be bound to a login.
@@ -18,6 +20,8 @@ public struct VerificationPolicy: Sendable {
 
     /// Both issuers Facebook has used: today's, and the one before September 2021.
     public static let defaultIssuers = ["https://www.facebook.com", "https://facebook.com"]
+    /// A minute: synchronised clocks differ by milliseconds, and the worst by seconds.
+    public static let defaultClockSkewSeconds = 60
 
     /// The apps tokens may be for; a token's `aud` is one of them, byte for byte.
     public let appIDs: [String]
@@ -43,11 +47,11 @@ public struct VerificationPolicy: Sendable {
     public init(
         appIDs: [String],
         issuers: [String] = defaultIssuers,
-        clockSkewSeconds: Int = 60,
+        clockSkewSeconds: Int = defaultClockSkewSeconds,
         maximumTokenAgeSeconds: Int? = nil,
         binding: Binding = .required,
         tracking: Tracking = .any
-    ) throws(VerificationPolicyError) {
+    ) throws(InvalidConfiguration) {
         guard !appIDs.isEmpty else { throw .noAppID }
         for appID in appIDs where !Self.isAppID(appID) { throw .invalidAppID(appID) }
         guard !issuers.isEmpty else { throw .noIssuer }
@@ -82,6 +86,60 @@ public struct VerificationPolicy: Sendable {
     }
 
     private static func isVisibleASCII(_ text: String) -> Bool {
-        !text.isEmpty && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+        !text.isEmpty && text.utf8.allSatisfy(ASCII.isVisible)
+    }
+}
+
+/// Why a policy or a secret cannot be meant.
+public struct InvalidConfiguration: Error, Equatable, Sendable, CustomStringConvertible {
+    /// What is wrong and how to do right. It never quotes a secret.
+    public let description: String
+
+    package static let noAppID = Self(
+        "At least one app ID is needed: a token without a known audience could be meant for any app."
+    )
+    package static let noIssuer = Self("At least one issuer is needed; Facebook's is https://www.facebook.com.")
+
+    package static func invalidAppID(_ text: String) -> Self {
+        Self(
+            "\(text.debugDescription) is no app ID: give 1 to \(VerificationLimits.appIDByteCount) visible ASCII characters without white space."
+        )
+    }
+
+    package static func invalidIssuer(_ text: String) -> Self {
+        Self("\(text.debugDescription) is no issuer: give an https URL (http only for a loopback host).")
+    }
+
+    package static func clockSkewOutOfRange(_ seconds: Int) -> Self {
+        Self("A clock skew of \(seconds) s is out of range: 0 to \(VerificationLimits.clockSkewSeconds) s.")
+    }
+
+    package static func maximumTokenAgeOutOfRange(_ seconds: Int) -> Self {
+        Self("A greatest token age of \(seconds) s is out of range: 1 to \(Int32.max) s.")
+    }
+
+    package static let secretTooShort = Self("the secret has fewer than 32 bytes")
+    package static let secretTooLong = Self("the secret has more than 128 bytes")
+    package static let secretNotRandom = Self(
+        "the secret is the same few bytes again and again; take it from a random generator"
+    )
+    package static let secretNotVisible = Self("the secret must be visible ASCII characters without white space")
+
+    private init(_ description: String) { self.description = description }
+}
+
+/// A few configured byte strings that are asked with bytes, without an allocation.
+struct ByteStringSet: Sendable {
+    private let members: [[UInt8]]
+
+    /// The set of these strings; empty ones are left out, for an empty string is never a member.
+    init(_ members: [String]) {
+        self.members = members.filter { !$0.isEmpty }.map { Array($0.utf8) }
+    }
+
+    /// Whether the bytes in `range` are a member.
+    func contains(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        for member in members where bytes.equal(range, member.span) { return true }
+        return false
     }
 }

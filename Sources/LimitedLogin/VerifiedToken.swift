@@ -1,17 +1,124 @@
+internal import JOSE
+
 /// An accepted token with values of its own.
 public struct VerifiedToken: Equatable, Sendable {
     /// What the token says about itself.
     public let authenticationToken: AuthenticationToken
     /// What it says about the person.
     public let profile: Profile
-    /// Every claim it holds.
-    public let claims: AuthenticationTokenClaims
+    /// Every claim it holds, those this library knows nothing about too: the payload as the issuer wrote it, one JSON
+    /// object in UTF-8, no member named twice.
+    public let claimsJSON: String
     /// The permissions a caller may rely on: the profile's, and the gaming ones whose claims are there.
     let satisfiedPermissions: PermissionSet
+
+    /// The permissions that the token shows to have been granted, for a login that asked for `permissions`.
+    ///
+    /// A token cannot tell `public_profile` from the gaming permissions, whose claims are the same. Where the login asked
+    /// for ``Permission/gamingProfile`` or ``Permission/gamingUserPicture`` and not for ``Permission/publicProfile``, those
+    /// stand in its place.
+    public func shownPermissions(among permissions: [Permission]) -> [Permission] {
+        let asked = PermissionSet(permissions.map(\.bit))
+        return PermissionSet.shown(satisfiedPermissions, asked: asked).permissions
+    }
 
     /// Those of `permissions` that the token shows no claim of. A permission that yields no claim
     /// (`user_messenger_contact`) is never among them.
     public func missingPermissions(among permissions: [Permission]) -> [Permission] {
         permissions.filter { !satisfiedPermissions.contains($0) && !PermissionSet.unverifiable.contains($0) }
+    }
+}
+
+/// What an accepted token says about itself.
+public struct AuthenticationToken: Equatable, Sendable {
+    /// The token as it was received.
+    public let tokenString: String
+    /// `iss`: who issued it.
+    public let issuer: String
+    /// `aud`: the app it is for.
+    public let audience: String
+    /// `sub`: the person, under an ID that only this app knows.
+    public let subject: String
+    /// `jti`: the token's own name.
+    public let tokenID: String
+    /// `nonce`; empty when the login was started without one, nil when there is no such claim.
+    public let nonce: String?
+    /// `iat`: when it was issued.
+    public let issuedAt: NumericDate
+    /// `exp`: until when it is valid.
+    public let expiresAt: NumericDate
+    /// `kid`: the key that signed it.
+    public let keyID: String
+    /// The tracking the login was made with, as far as the token shows.
+    public let tracking: LoginTracking
+    /// `cnf.jkt`: the RFC 7638 thumbprint of the key the token is bound to (RFC 9449 section 6.1); nil when there
+    /// is none or it is no string. To see that the caller has that key, verify a ``DPoPProof``.
+    public let keyThumbprint: String?
+}
+
+extension VerifiedToken {
+    /// Copies the judged facts out of the workspace.
+    init(_ token: String, _ claims: VerifiedClaims, _ workspace: VerificationWorkspace) {
+        let payload = workspace.payload
+        func text(_ range: Range<Int>) -> String { JSONText.value(payload.span, range) }
+        func place(_ place: VerifiedClaims.Place?) -> Profile.Place? {
+            place.map { Profile.Place(id: text($0.id), name: text($0.name)) }
+        }
+        self.init(
+            authenticationToken: AuthenticationToken(
+                tokenString: token,
+                issuer: text(claims.issuer),
+                audience: text(claims.audience),
+                subject: text(claims.subject),
+                tokenID: text(claims.tokenID),
+                nonce: claims.nonce.map(text),
+                issuedAt: claims.issuedAt,
+                expiresAt: claims.expiresAt,
+                keyID: String(decoding: workspace.keyID, as: UTF8.self),
+                tracking: claims.tracking,
+                keyThumbprint: claims.keyThumbprint.map(text)
+            ),
+            profile: Profile(
+                userID: text(claims.subject),
+                name: claims.name.map(text),
+                firstName: claims.firstName.map(text),
+                middleName: claims.middleName.map(text),
+                lastName: claims.lastName.map(text),
+                email: claims.email.map(text),
+                imageURL: claims.imageURL.map(text),
+                linkURL: claims.linkURL.map(text),
+                friendIDs: claims.friendsNode.map { workspace.buffers.strings(in: $0) },
+                birthday: claims.birthday,
+                ageRange: claims.ageRange,
+                hometown: place(claims.hometown),
+                location: place(claims.location),
+                gender: claims.gender.map(text),
+                permissions: claims.permissions.permissions,
+                isLimited: claims.tracking == .limited
+            ),
+            claimsJSON: String(decoding: payload, as: UTF8.self),
+            satisfiedPermissions: claims.satisfiedPermissions
+        )
+    }
+}
+
+extension TokenBuffers {
+    /// The values of an array of strings.
+    fileprivate func strings(in node: Int) -> [String] {
+        var strings: [String] = []
+        var element = payloadDocument.firstChild(node)
+        while element < payloadDocument.next(node) {
+            strings.append(payloadString(element))
+            element = payloadDocument.next(element)
+        }
+        return strings
+    }
+
+    /// The node of `cnf.jkt` (RFC 7800 section 3.1, RFC 9449 section 6.1), where it is a string.
+    func keyThumbprint(_ payload: PayloadClaims) -> Int? {
+        guard let confirmation = payload[.confirmation], let thumbprint = member("jkt", of: confirmation),
+            payloadDocument.isString(thumbprint)
+        else { return nil }
+        return thumbprint
     }
 }

@@ -30,7 +30,11 @@ package final class Connection {
 
     /// A number no other connection of the server has had.
     package let id: UInt64
-    let openedAt: MonotonicInstant
+    /// From here on the next response ends the connection.
+    var endsAt: MonotonicInstant
+    /// When the connection last ceased to be wholly idle. A client that begins each request before the one before it has
+    /// ended cannot make itself look new.
+    var busySince: MonotonicInstant
     /// True for a connection beyond the limit: it gets one answer.
     let isOverLimit: Bool
     /// The socket, or -1 where there is none.
@@ -82,14 +86,27 @@ package final class Connection {
     var slot = -1
     var pendingOutput: [UInt8] = []
     var pendingOffset = 0
+    /// A body that is sent from where it lies, once ``pendingOutput`` is sent: a reference and how far it came.
+    var pendingShared: [UInt8]?
+    var sharedOffset = 0
+    /// What ``ConnectionEngine/account(_:)`` last counted for this connection.
+    package internal(set) var accountedBytes = 0
     var registeredEvents: UInt32 = 0
     var isQueuedToResume = false
 
-    init(id: UInt64, descriptor: Int32, now: MonotonicInstant, isOverLimit: Bool, idleDeadline: MonotonicInstant) {
+    init(
+        id: UInt64,
+        descriptor: Int32,
+        now: MonotonicInstant,
+        isOverLimit: Bool,
+        endsAt: MonotonicInstant,
+        idleDeadline: MonotonicInstant
+    ) {
         self.id = id
         self.descriptor = descriptor
         self.isOverLimit = isOverLimit
-        openedAt = now
+        self.endsAt = endsAt
+        busySince = now
         requestStart = now
         previousRequestStart = now
         phaseDeadline = idleDeadline
@@ -117,4 +134,24 @@ package final class Connection {
 
     /// How many bytes are kept for this connection: of requests, and of responses not sent yet.
     package var bufferedByteCount: Int { (input?.bytes.capacity ?? 0) + pendingOutput.capacity }
+
+    /// What the connection takes in memory: itself, what is buffered, and what OpenSSL keeps for it.
+    var heldBytes: Int {
+        var held = Self.ownBytes + pendingOutput.capacity
+        if let input { held += input.heldBytes }
+        guard let tls else { return held }
+        if isHandshaking { return held + Self.handshakeBytes }
+        held += Self.sessionBytes
+        if tls.holdsPartialInput { held += Self.recordBytes }
+        if isWriting { held += Self.recordBytes }
+        return held
+    }
+
+    /// Of the connection itself, with its places in the worker's tables: 1 KiB.
+    private static let ownBytes = 1_024
+    /// Of OpenSSL within a handshake: 46 KiB, and after it 11 KiB; measured with OpenSSL 3.0.
+    private static let handshakeBytes = 46 * 1_024
+    private static let sessionBytes = 11 * 1_024
+    /// Of a record that is not whole yet, in either direction: 16 KiB and what stands around it (RFC 8446 section 5.1).
+    private static let recordBytes = 17 * 1_024
 }

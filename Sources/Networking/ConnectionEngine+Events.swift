@@ -11,6 +11,7 @@ extension ConnectionEngine {
         }
         guard let own = connection.input else { return process(connection, receiveBuffer, now) }
         own.append(contentsOf: receiveBuffer)
+        account(connection)
         return process(connection, own, now)
     }
 
@@ -142,14 +143,14 @@ extension ConnectionEngine {
         }
     }
 
-    /// True where the connection may be closed for a new one: idle, or too slow with its request.
+    /// True where the connection may be closed for a new one: idle, or too slow with its requests, its answers or its
+    /// handshake.
     package func isEvictable(_ connection: Connection, now: MonotonicInstant) -> Bool {
-        if connection.isWriting { return false }
+        let isSlow = now > connection.busySince + limits.slowRequestAge
+        if connection.isWriting { return isSlow }
         switch connection.phase {
-        case .idle:
-            if connection.isHandshaking { return now > connection.openedAt + limits.slowRequestAge }
-            return connection.input == nil
-        case .head, .body, .discarding: return now > connection.requestStart + limits.slowRequestAge
+        case .idle: return connection.isHandshaking ? isSlow : connection.input == nil || isSlow
+        case .head, .body, .discarding: return isSlow
         case .lingering: return true
         case .parked, .closing: return false
         }

@@ -9,11 +9,12 @@ extension ConnectionEngine {
             switch connection.phase {
             case .idle:
                 if buffer.count == 0 { return becomeIdle(connection, buffer, now) }
-                if budget == 0 || output.count >= limits.outputBytes {
+                if budget == 0 || output.count >= limits.outputBytes || sharedOutput != nil {
                     keep(buffer, for: connection)
                     return .resume
                 }
                 budget -= 1
+                if connection.input == nil { connection.busySince = now }
                 connection.phase = .head
                 connection.previousRequestStart = connection.requestStart
                 connection.requestStart = now

@@ -61,7 +61,7 @@ extension ConnectionEngine {
         let keepAlive =
             facts.keepAlive && !response.closesConnection && !isDraining
             && connection.requestsServed < limits.requestsPerConnection && !connection.isOverLimit
-            && now.nanoseconds(since: connection.openedAt) < connectionAgeNanoseconds
+            && now < connection.endsAt
         encoder.encode(
             response,
             ResponseEncoder.Context(
@@ -72,6 +72,9 @@ extension ConnectionEngine {
             unixSeconds: unixSeconds,
             to: &output
         )
+        if response.bodyIsShared, ResponseEncoder.sharedBodyFollows(response, facts.method) {
+            sharedOutput = response.body
+        }
         requestCount += 1
         handler.didRespond(status: response.status, context: context(connection, now))
         return keepAlive

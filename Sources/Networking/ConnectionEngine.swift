@@ -26,6 +26,10 @@ package struct ConnectionEngine: ~Copyable {
     let receiveBuffer: RequestBuffer
     /// Response bytes of the event just handled, to be sent on its connection; the worker empties it.
     package var output: [UInt8] = []
+    /// A shared body that follows ``output``; the worker takes it. Nothing further is answered before it is sent.
+    package var sharedOutput: [UInt8]?
+    /// What all connections take in memory, by ``account(_:)``.
+    package private(set) var heldBytes = 0
     /// The wall clock for `Date`, in seconds since 1970.
     package var unixSeconds: Int64 = 0
     /// True once stopping has begun: each response ends its connection.
@@ -45,7 +49,6 @@ package struct ConnectionEngine: ~Copyable {
     private var spareBuffers: [RequestBuffer] = []
     let queueDelayNanoseconds: UInt64
     let idleNanoseconds: UInt64
-    let connectionAgeNanoseconds: UInt64
 
     package init(limits: HTTPServerLimits, worker: WorkerIndex, handler: any HTTPRequestHandler) {
         self.limits = limits
@@ -54,7 +57,6 @@ package struct ConnectionEngine: ~Copyable {
         receiveBuffer = RequestBuffer(limits: limits.http, capacity: max(limits.receiveBytes, 1))
         queueDelayNanoseconds = limits.queueDelay.wholeNanoseconds
         idleNanoseconds = limits.idleTimeout.wholeNanoseconds
-        connectionAgeNanoseconds = limits.connectionAge.wholeNanoseconds
     }
 
     /// A new connection, waiting for its first request.
@@ -64,6 +66,7 @@ package struct ConnectionEngine: ~Copyable {
             descriptor: descriptor,
             now: now,
             isOverLimit: isOverLimit,
+            endsAt: now + limits.connectionAge,
             idleDeadline: now.adding(nanoseconds: idleNanoseconds)
         )
     }
@@ -109,6 +112,21 @@ package struct ConnectionEngine: ~Copyable {
         let declared = connection.phase == .body ? buffer.requestEnd : 0
         buffer.move(to: own, reserving: declared)
         connection.input = own
+        account(connection)
+    }
+
+    /// Counts anew what the connection takes. Called where that changes, so that a request which comes and goes in one
+    /// piece costs nothing for it.
+    mutating func account(_ connection: Connection) {
+        let held = connection.slot >= 0 ? connection.heldBytes : 0
+        heldBytes += held - connection.accountedBytes
+        connection.accountedBytes = held
+    }
+
+    /// How many bytes may be received for a connection now: 0 where it holds as much as it may.
+    package func room(for connection: Connection) -> Int {
+        guard let own = connection.input else { return limits.receiveBytes }
+        return max(0, min(limits.receiveBytes, limits.requestBytes - own.count))
     }
 
     /// Takes the connection's own buffer away: nothing of it is needed any more.
@@ -120,5 +138,6 @@ package struct ConnectionEngine: ~Copyable {
             own.clear()
             spareBuffers.append(own)
         }
+        account(connection)
     }
 }

@@ -3,9 +3,11 @@
 struct ConnectionTable: ~Copyable {
     /// The lists; a connection is in one at most.
     enum List: UInt8 {
-        case none, idle, reading, parked, handshaking
+        /// `busy` have a request or an answer under way, `silent` have not begun their TLS handshake, and `waiting` have,
+        /// but wait for their turn.
+        case none, idle, busy, parked, silent, waiting, handshaking
 
-        static let count = 5
+        static let count = 7
     }
 
     private static let noSlot: Int32 = -1

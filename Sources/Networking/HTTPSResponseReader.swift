@@ -1,3 +1,4 @@
+internal import Bytes
 internal import HTTP1
 
 /// Reads one response from a stream within the limits, however it is cut.

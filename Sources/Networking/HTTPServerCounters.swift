@@ -12,6 +12,8 @@ package struct HTTPServerCounters: Equatable, Sendable {
     package var parked = 0
     /// Connections with a request or response under way.
     package var active: Int { max(0, open - idle - parked) }
+    /// What the connections take in memory now, in bytes.
+    package var heldBytes = 0
     /// Requests refused for overload since the start.
     package var overloaded: UInt64 = 0
     /// Connections closed since the start, by cause.
@@ -43,6 +45,10 @@ package enum ConnectionCloseCause: UInt8, CaseIterable, Sendable {
     case refused
     /// Closed to make room for a new connection, or refused at the limit.
     case limit
+    /// It held more memory than one connection may, or the most when all together held too much.
+    case memory
+    /// Closed to make room: its peer address had the most connections.
+    case peer
     /// The server stopped.
     case stopped
     /// A system call failed.
@@ -60,6 +66,8 @@ package enum ConnectionCloseCause: UInt8, CaseIterable, Sendable {
         case .handshake: "tls_handshake"
         case .refused: "refused"
         case .limit: "limit"
+        case .memory: "memory"
+        case .peer: "peer_limit"
         case .stopped: "stopped"
         case .failed: "failed"
         }

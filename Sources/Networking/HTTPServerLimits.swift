@@ -4,9 +4,11 @@ package import HTTP1
 package struct HTTPServerLimits: Sendable, Equatable {
     /// The grammar's limits.
     package var http = HTTPLimits()
-    /// TLS handshakes under way on one worker: 256, since each holds up to 46 KiB; beyond it one older than
-    /// ``slowRequestAge`` is closed, or else new connections wait in the listener's queue.
+    /// TLS handshakes under way on one worker: 256, since each holds up to 46 KiB. A connection counts once its first byte
+    /// has come; beyond the limit it waits until one ends, or is older than ``slowHandshakeAge`` and closed.
     package var handshakes = 256
+    /// A handshake older than this may be closed for one that waits: 250 ms, two round trips of nearly every caller.
+    package var slowHandshakeAge: Duration = .milliseconds(250)
     /// From the acceptance of a connection to the end of its TLS handshake: 5 s, absolute; then it is closed.
     package var handshakeDeadline: Duration = .seconds(5)
     /// From a request's first byte to the end of its head: 5 s, absolute, so that dripping bytes do not extend it; 408.
@@ -32,6 +34,15 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package var connections = 10_000
     /// The same where the listeners speak TLS: 4,000, since a connection then holds 12 KiB when idle.
     package var secureConnections = 4_000
+    /// When ``connections`` are there, the peer address with the most makes room. Where it has more than this share of them,
+    /// 1/64, even a busy connection of it is closed for one from elsewhere.
+    package var crowdShare = 64
+    /// Of that peer's connections, so many are looked at, oldest first, for one that is idle or slow: 64.
+    package var crowdLooks = 64
+    /// Peer addresses that are no one client, such as gateways: they never make room for being many.
+    package var trustedPeers: [AddressPrefix] = []
+    /// Age of a connection whose client showed a certificate: 5 min, after which it must show it anew.
+    package var verifiedConnectionAge: Duration = .seconds(300)
     /// Connections beyond ``connections``, held open so that health checks are answered and others told 503: 64.
     package var reservedConnections = 64
     /// A connection whose incomplete request is older than this may be closed for a new one at the limit: 1 s.
@@ -44,6 +55,15 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package var pipelineBudget = 32
     /// Response bytes gathered before they are sent: 32 KiB; parsing stops while they wait.
     package var outputBytes = 32_768
+    /// Request bytes one connection holds: 64 KiB, above the greatest request the grammar's limits let through; no more
+    /// is received while so much waits, and where nothing of it can be answered the connection closes.
+    package var requestBytes = 65_536
+    /// Answer bytes that wait on one connection for a client that does not read: 64 KiB; beyond it the connection closes.
+    /// What is shared among connections does not count.
+    package var waitingAnswerBytes = 65_536
+    /// What all connections of the server take in memory: 48 MiB, three quarters of the 64 MiB promised for the process;
+    /// each worker has its equal share, beyond which its largest connections are closed.
+    package var connectionBytes = 48 * 1_048_576
     /// One receive: 16 KiB, more than any usual request.
     package var receiveBytes = 16_384
     /// Accepts at one wake: 16, so that a flood of connections does not starve requests.

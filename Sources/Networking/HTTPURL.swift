@@ -42,3 +42,11 @@ extension HTTPURL.Scheme {
         }
     }
 }
+
+extension String {
+    /// The text as an error may quote it where a URL is expected: what stands before an `@` may be a password, whatever
+    /// else is wrong with the URL.
+    package var withoutUserInformation: String {
+        lastIndex(of: "@").map { "…" + self[$0...] } ?? self
+    }
+}

@@ -31,7 +31,7 @@ package enum ProcessorCount {
         return quota / period + (quota % period == 0 ? 0 : 1)
     }
 
-    private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
+    static func number(_ digits: ArraySlice<UInt8>) -> Int? {
         var value = 0
         var count = 0
         for byte in digits where byte != UInt8(ascii: "\n") {
@@ -43,7 +43,7 @@ package enum ProcessorCount {
         return count > 0 ? value : nil
     }
 
-    private static func read(_ path: String) -> [UInt8]? {
+    static func read(_ path: String) -> [UInt8]? {
         let number = unsafe path.withCString { unsafe platform_open_for_reading($0) }
         guard number >= 0 else { return nil }
         let descriptor = FileDescriptor(takingOwnershipOf: number)

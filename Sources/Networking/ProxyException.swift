@@ -1,3 +1,4 @@
+internal import Bytes
 internal import HTTP1
 
 /// One element of `NO_PROXY`: `*`, a domain (which stands for its subdomains too, a leading dot changes nothing), an

@@ -42,6 +42,12 @@ final class RequestBuffer {
         return facts.isChunked ? rawOffset : facts.byteCount + (facts.contentLength ?? 0)
     }
 
+    /// What the storage takes in memory, with the parser's list of fields where the buffer is a connection's own.
+    var heldBytes: Int { bytes.capacity + Self.parserBytes }
+
+    /// The greatest list of fields a parser keeps: 100 of 16 bytes each, rounded up as arrays grow.
+    private static let parserBytes = 2_048
+
     /// Calls `body` with the storage to receive into; it returns how many bytes it put at the front.
     func receive(_ body: (inout [UInt8]) -> Int) {
         start = 0
@@ -60,9 +66,17 @@ final class RequestBuffer {
         }
     }
 
-    /// Adds the whole content of `other` at the end and empties it.
+    /// Adds the whole content of `other` at the end and empties it. Requests already answered make room first: each byte
+    /// is moved once for it, since the next request then begins at the front.
     func append(contentsOf other: RequestBuffer) {
         if end < bytes.count { bytes.removeLast(bytes.count - end) }
+        if start > 0 {
+            bytes.removeFirst(start)
+            start = 0
+        }
+        let needed = bytes.count + other.count
+        // Whole pages instead of twice as much: what is held is what came.
+        if needed > bytes.capacity { bytes.reserveCapacity((needed + 4_095) & ~4_095) }
         bytes.append(contentsOf: other.bytes[other.start..<other.end])
         end = bytes.count
         other.start = 0

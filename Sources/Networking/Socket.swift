@@ -54,7 +54,7 @@ package struct Socket: ~Copyable {
 
     /// A socket bound to `address` that does not share its port and does not listen: it cannot be had while another
     /// socket listens there.
-    static func bound(to address: SocketAddress) throws(SocketError) -> Socket {
+    package static func bound(to address: SocketAddress) throws(SocketError) -> Socket {
         let socket = try make(for: address)
         try check(platform_set_reuse_address(socket.descriptor.number), .setOption, address)
         if address.isIPv6 { try check(platform_set_ipv6_only(socket.descriptor.number), .setOption, address) }

@@ -1,3 +1,5 @@
+internal import Bytes
+
 extension SocketAddress {
     /// Reads `127.0.0.1:8080`, `[::1]:8080` or `localhost:8080` (IPv4 loopback); nil for anything else.
     package init?(_ text: String) {
@@ -73,26 +75,17 @@ extension SocketAddress {
     }
 
     private static func decimal(_ digits: some Collection<UInt8>, atMost limit: Int) -> Int? {
-        guard (1...5).contains(digits.count) else { return nil }
-        var value = 0
-        for digit in digits {
-            guard digit >= UInt8(ascii: "0"), digit <= UInt8(ascii: "9") else { return nil }
-            if value == 0, digits.count > 1, digit == digits.first, digit == UInt8(ascii: "0") { return nil }
-            value = value * 10 + Int(digit - UInt8(ascii: "0"))
-        }
-        return value <= limit ? value : nil
+        let digits = Array(digits)
+        guard let value = DecimalNumber.parse(digits.span, digits.indices), value <= limit else { return nil }
+        return value
     }
 
     private static func hexadecimal(_ digits: some Collection<UInt8>) -> Int? {
         guard (1...4).contains(digits.count) else { return nil }
         var value = 0
         for digit in digits {
-            switch digit {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): value = value * 16 + Int(digit - UInt8(ascii: "0"))
-            case UInt8(ascii: "a")...UInt8(ascii: "f"): value = value * 16 + Int(digit - UInt8(ascii: "a")) + 10
-            case UInt8(ascii: "A")...UInt8(ascii: "F"): value = value * 16 + Int(digit - UInt8(ascii: "A")) + 10
-            default: return nil
-            }
+            guard let digit = Hexadecimal.value(digit) else { return nil }
+            value = value << 4 | Int(digit)
         }
         return value
     }

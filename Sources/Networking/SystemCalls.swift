@@ -10,16 +10,17 @@ struct SystemCalls {
     }
 
     /// Every function below returns a value that is not negative, or the negated error number.
-    func accept(_ listener: Int32) -> Int32 {
+    /// `peer` is set where the connection has one: not on a Unix socket.
+    func accept(_ listener: Int32, peer: inout platform_address) -> Int32 {
         if let fault = faults?.next(.accept) { return -fault }
-        return opened(platform_accept(listener))
+        return unsafe opened(platform_accept(listener, &peer))
     }
 
-    func receive(_ descriptor: Int32, into buffer: inout [UInt8]) -> Int {
+    func receive(_ descriptor: Int32, into buffer: inout [UInt8], atMost most: Int) -> Int {
         if let fault = faults?.next(.receive) { return -Int(fault) }
-        // The system writes at most `count` bytes from the base address on, which is the whole array.
+        // The system writes at most so many bytes from the base address on, and they lie within the array.
         return unsafe buffer.withUnsafeMutableBytes { bytes in
-            unsafe platform_recv(descriptor, bytes.baseAddress, bytes.count)
+            unsafe platform_recv(descriptor, bytes.baseAddress, min(bytes.count, most))
         }
     }
 

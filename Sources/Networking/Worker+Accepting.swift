@@ -25,12 +25,12 @@ extension Worker {
     /// A listener has connections in its queue.
     mutating func acceptReady(_ listener: Listener) {
         guard listener.isShared, !listenersAreRefusing else {
-            acceptConnections(listener.descriptor, atMost: limits.acceptsPerWake)
+            acceptConnections(listener, atMost: limits.acceptsPerWake)
             return
         }
         // Whom the system wakes takes one at least: nobody else was woken for it.
         let most = min(max(limits.acceptLead - connectionLead(), 1), limits.acceptsPerWake)
-        acceptConnections(listener.descriptor, atMost: most)
+        acceptConnections(listener, atMost: most)
         // The first in line that sleeps is woken, so that connections which come one by one would all be the first
         // worker's, and so would be the load they bring later. Who leads leaves the line, and comes back at its end.
         if connectionLead() >= limits.acceptLead { leaveLine() }
@@ -54,22 +54,18 @@ extension Worker {
 
     /// By how much this worker's connections exceed its share of all.
     private func connectionLead() -> Int {
-        let workers = max(shared.runningWorkers.load(ordering: .relaxed), 1)
-        return table.count - shared.openConnections.load(ordering: .relaxed) / workers
+        table.count - shared.openConnections.load(ordering: .relaxed) / workerCount
     }
 
     /// Takes connections off a listener's queue.
     /// - Returns: False where the queue is empty or accepting must pause.
     @discardableResult
-    mutating func acceptConnections(_ listener: Int32, atMost most: Int) -> Bool {
+    mutating func acceptConnections(_ listener: Listener, atMost most: Int) -> Bool {
         for _ in 0..<most {
-            guard makeRoomForHandshake() else {
-                pauseAccepting(for: limits.acceptPause)
-                return false
-            }
-            let result = system.accept(listener)
+            var address = platform_address()
+            let result = system.accept(listener.descriptor, peer: &address)
             if result >= 0 {
-                admit(result)
+                admit(result, from: listener.isShared ? nil : countedPeer(address))
                 continue
             }
             switch -result {
@@ -77,7 +73,8 @@ extension Worker {
             // The client left before it was accepted, or a signal came: the next one may be there.
             case ErrorNumber.connectionAborted, ErrorNumber.protocolError, ErrorNumber.interrupted: continue
             case ErrorNumber.processFileLimit, ErrorNumber.systemFileLimit:
-                shedWithSpareDescriptor(listener)
+                if makeRoom(for: nil) { continue }
+                shedWithSpareDescriptor(listener.descriptor)
                 pauseAccepting(for: limits.acceptPause)
                 return false
             default:
@@ -88,16 +85,16 @@ extension Worker {
         return true
     }
 
-    /// Keeps to the limit: the oldest idle connection goes, else one too slow with its request, else the new one is
-    /// kept on reserve for one answer (503, or a health check's), and beyond the reserve told 503 and closed.
-    private mutating func admit(_ descriptor: Int32) {
+    /// Keeps to the limit: another connection makes room, else the new one is kept on reserve for one answer (503, or a
+    /// health check's), and beyond the reserve told 503 and closed.
+    private mutating func admit(_ descriptor: Int32, from peer: PeerTable.Peer?) {
         now = MonotonicClock.now()
         counters.accepted += 1
         let open = shared.openConnections.wrappingAdd(1, ordering: .relaxed).newValue
-        if open <= limits.connections || evictOne() {
-            add(descriptor, isOverLimit: false)
+        if open <= limits.connections || makeRoom(for: peer) {
+            add(descriptor, from: peer, isOverLimit: false)
         } else if open <= limits.connections + limits.reservedConnections {
-            add(descriptor, isOverLimit: true)
+            add(descriptor, from: peer, isOverLimit: true)
         } else {
             // There is no room to wait for anything, so its request is not read, nor a TLS handshake made: what the
             // socket takes at once is sent.
@@ -113,9 +110,28 @@ extension Worker {
         "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".utf8
     )
 
-    private mutating func evictOne() -> Bool {
-        for list in [ConnectionTable.List.idle, .reading, .handshaking] {
-            if let oldest = table.oldest(in: list), engine.isEvictable(oldest, now: now) {
+    /// Nil for a peer whose connections are not counted.
+    private func countedPeer(_ address: platform_address) -> PeerTable.Peer? {
+        let address = SocketAddress(address)
+        return limits.trustedPeers.contains { $0.contains(address) } ? nil : PeerTable.Peer(address)
+    }
+
+    /// Closes one connection for a new one from `peer`: of the peer that has the most, else the oldest that has not begun
+    /// its TLS handshake, else the oldest that is idle, or too slow.
+    /// - Returns: False where none may be closed.
+    private mutating func makeRoom(for peer: PeerTable.Peer?) -> Bool {
+        if let greatest = peers.greatest(), greatest.count > 1 {
+            let isOwn = greatest.peer == peer
+            let isCrowd = isCrowd(greatest.count)
+            if let victim = victim(of: greatest.peer, evenBusy: isCrowd && !isOwn) {
+                close(victim, isOwn ? .limit : .peer)
+                return true
+            }
+            // Nobody else goes for one more of a crowd.
+            if isCrowd, isOwn { return false }
+        }
+        for list in [ConnectionTable.List.silent, .idle, .busy, .waiting, .handshaking] {
+            if let oldest = table.oldest(in: list), list == .silent || engine.isEvictable(oldest, now: now) {
                 close(oldest, .limit)
                 return true
             }
@@ -123,12 +139,26 @@ extension Worker {
         return false
     }
 
+    /// Of a peer's connections the one idle longest, else one too slow; with `evenBusy` the oldest, where there is none.
+    private func victim(of peer: PeerTable.Peer, evenBusy: Bool) -> Connection? {
+        let connections = peers.slots(of: peer, atMost: limits.crowdLooks).compactMap { table.connection(at: $0) }
+        let idle = connections.filter { [.silent, .idle].contains(table.list(of: $0)) && !$0.hasBufferedInput }
+        return idle.min { $0.phaseDeadline < $1.phaseDeadline }
+            ?? connections.first { engine.isEvictable($0, now: now) } ?? (evenBusy ? connections.first : nil)
+    }
+
+    /// Whether so many connections of one peer are more than its share of them all.
+    func isCrowd(_ count: Int) -> Bool { count > max(limits.connections / limits.crowdShare / workerCount, 1) }
+
+    private var workerCount: Int { max(shared.runningWorkers.load(ordering: .relaxed), 1) }
+
     /// Without descriptors a queued connection could neither be served nor refused, and would keep the listener
     /// readable: the spare one is given up to take it and close it.
     private mutating func shedWithSpareDescriptor(_ listener: Int32) {
         guard spareDescriptor >= 0 else { return }
         system.close(spareDescriptor)
-        let result = system.accept(listener)
+        var address = platform_address()
+        let result = system.accept(listener, peer: &address)
         if result >= 0 {
             system.close(result)
             handle.counters.didClose(.limit)

@@ -75,7 +75,7 @@ extension Worker {
     }
 
     private mutating func acceptQueue(of listener: Listener) {
-        while acceptConnections(listener.descriptor, atMost: limits.acceptsPerWake) {}
+        while acceptConnections(listener, atMost: limits.acceptsPerWake) {}
     }
 
     /// The end of the worker: whatever is left is cut off.
@@ -99,6 +99,7 @@ extension Worker {
         counters.open = 0
         counters.idle = 0
         counters.parked = 0
+        counters.heldBytes = 0
         return counters
     }
 }

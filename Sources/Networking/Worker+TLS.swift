@@ -1,32 +1,70 @@
 internal import OpenSSL
 
 extension Worker {
-    /// Begins TLS on a new connection, where the listeners speak it.
-    /// - Returns: False where memory is short.
-    mutating func beginTLS(_ connection: Connection) -> Bool {
-        guard let context = tls.currentContext() else { return true }
-        guard let made = try? TLSConnection(server: context, descriptor: connection.descriptor) else { return false }
-        connection.tls = made
+    /// A new connection is silent until the first byte of its handshake, where the listeners speak TLS: until then it
+    /// costs no memory of TLS, and no handshake waits for it.
+    mutating func awaitHandshake(_ connection: Connection) {
+        guard tls.currentContext() != nil else { return }
         connection.isHandshaking = true
         connection.phaseDeadline = now + limits.handshakeDeadline
-        return true
+        table.move(connection, to: .silent)
     }
 
-    /// Keeps to the limit of handshakes: one that takes long goes; where none does, new connections wait a moment in the
-    /// listener's queue, since those under way are about to end. At the end of the listener nobody may be left in it.
-    /// - Returns: False where no connection may be accepted now.
-    mutating func makeRoomForHandshake() -> Bool {
-        guard table.count(of: .handshaking) >= limits.handshakes, !listenersAreRefusing else { return true }
-        guard let oldest = table.oldest(in: .handshaking), engine.isEvictable(oldest, now: now) else { return false }
-        close(oldest, .handshake)
-        return true
+    /// The first byte has come: the handshake begins, or waits for its turn with its bytes in the socket.
+    private mutating func requestHandshake(_ connection: Connection) {
+        guard table.count(of: .waiting) == 0, table.count(of: .handshaking) < limits.handshakes else {
+            connection.tlsInterest = .nothing
+            table.move(connection, to: .waiting)
+            updateInterest(connection)
+            return
+        }
+        beginHandshake(connection)
+    }
+
+    private mutating func beginHandshake(_ connection: Connection) {
+        guard let context = tls.currentContext(),
+            let made = try? TLSConnection(server: context, descriptor: connection.descriptor)
+        else {
+            close(connection, .failed)
+            return
+        }
+        connection.tls = made
+        connection.busySince = now
+        table.move(connection, to: .handshaking)
+        engine.account(connection)
+        continueHandshake(connection)
+    }
+
+    /// Gives the turn to handshakes that wait, oldest first, where others have ended or take too long: what had come for
+    /// them at the last poll has been handled, however long that took.
+    mutating func beginWaitingHandshakes() {
+        while let next = table.oldest(in: .waiting) {
+            if table.count(of: .handshaking) >= limits.handshakes {
+                guard let turn = nextHandshakeTurn(), turn <= polledAt, let slow = table.oldest(in: .handshaking) else {
+                    return
+                }
+                close(slow, .handshake)
+            }
+            beginHandshake(next)
+        }
+    }
+
+    /// When the oldest handshake must make room for one that waits; nil where none waits.
+    func nextHandshakeTurn() -> MonotonicInstant? {
+        guard table.count(of: .waiting) > 0, let oldest = table.oldest(in: .handshaking) else { return nil }
+        return oldest.busySince + limits.slowHandshakeAge
     }
 
     /// What TLS itself waits for comes before what the connection waits for.
     /// - Returns: False where the event is the connection's own.
     mutating func handleTLS(_ connection: Connection) -> Bool {
         if connection.isHandshaking {
-            continueHandshake(connection)
+            switch table.list(of: connection) {
+            case .silent: requestHandshake(connection)
+            // Its turn has not come, and the client is gone.
+            case .waiting: close(connection, .handshake)
+            default: continueHandshake(connection)
+            }
             return true
         }
         guard connection.tlsInterest != nil else { return false }
@@ -43,6 +81,8 @@ extension Worker {
             case .done:
                 connection.isHandshaking = false
                 connection.tlsInterest = nil
+                // A resumption or an old connection would not notice that the certificate has ended.
+                if tls.verifiesClient { connection.endsAt = min(connection.endsAt, now + limits.verifiedConnectionAge) }
                 settle(connection, engine.secured(connection, now: now))
                 return
             case .wantRead: connection.tlsInterest = .input
@@ -54,6 +94,7 @@ extension Worker {
             connection.tls = nil
             connection.tlsInterest = nil
             connection.isHandshaking = false
+            engine.account(connection)
             if case .system = error {
                 close(connection, .handshake)
             } else {
@@ -62,12 +103,12 @@ extension Worker {
         }
     }
 
-    /// As ``SystemCalls/receive(_:into:)``, decrypted: one record at most.
-    mutating func receiveTLS(_ connection: Connection, into buffer: inout [UInt8]) -> Int {
+    /// As ``SystemCalls/receive(_:into:atMost:)``, decrypted: one record at most.
+    mutating func receiveTLS(_ connection: Connection, into buffer: inout [UInt8], atMost most: Int) -> Int {
         guard let tls = connection.tls else { return 0 }
         do throws(TLSError) {
             var span = buffer.mutableSpan
-            switch try tls.read(into: &span) {
+            switch try tls.read(into: &span, atMost: most) {
             case .bytes(let count): return count
             case .closed: return 0
             case .wantRead: return -Int(ErrorNumber.again)

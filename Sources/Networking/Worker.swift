@@ -22,6 +22,7 @@ struct Worker: ~Copyable {
     let poll: Int32
     var listeners: [Listener]
     var table = ConnectionTable()
+    var peers = PeerTable()
     var wheel: TimerWheel
     var tls: WorkerTLS
     var resumeQueue: [Connection] = []
@@ -29,12 +30,16 @@ struct Worker: ~Copyable {
     var acceptPausedUntil: MonotonicInstant?
     var counters = HTTPServerCounters()
     var now: MonotonicInstant
+    /// When the events now handled were reported.
+    var polledAt: MonotonicInstant
     private var events: [platform_event]
     private var drainedAt: MonotonicInstant
     var isDraining = false
     var listenersCloseAt = MonotonicInstant.never
     var cutOffAt = MonotonicInstant.never
     var listenersAreRefusing = false
+    /// What this worker's connections may take in memory, in bytes.
+    let memoryShare: Int
     /// The most connections since memory was last given back.
     private var peakCount = 0
 
@@ -61,7 +66,9 @@ struct Worker: ~Copyable {
         self.tls = WorkerTLS(tls)
         engine = ConnectionEngine(limits: limits, worker: index, handler: handler)
         handler.attach(RequestWaker(handle))
+        memoryShare = limits.connectionBytes / max(shared.runningWorkers.load(ordering: .relaxed), 1)
         now = MonotonicClock.now()
+        polledAt = now
         drainedAt = now
         wheel = TimerWheel(now: now)
         spareDescriptor = system.makeSpareDescriptor()
@@ -81,6 +88,7 @@ struct Worker: ~Copyable {
         let before = now
         let count = Int(system.wait(poll, &events, timeoutMilliseconds: timeout()))
         now = MonotonicClock.now()
+        polledAt = now
         engine.unixSeconds = WallClock.unixSeconds()
         // Whatever is ready now came after the last time nothing was left over; after a real wait it came just now.
         let waited = now.nanoseconds(since: before) > 200_000
@@ -89,10 +97,12 @@ struct Worker: ~Copyable {
         if count > 0 {
             for position in 0..<min(count, events.count) {
                 handle(events[position])
+                if engine.heldBytes > memoryShare { freeMemory() }
             }
         }
         resumeQueued()
         handleDeadlines()
+        beginWaitingHandshakes()
         engine.endTurn()
         publish()
         releaseMemory()
@@ -125,6 +135,7 @@ struct Worker: ~Copyable {
         var next = MonotonicInstant.never
         if let deadline = wheel.nextDeadline() { next = deadline }
         if let pause = acceptPausedUntil { next = min(next, pause) }
+        if let turn = nextHandshakeTurn() { next = min(next, turn) }
         next = min(next, listenersCloseAt, cutOffAt)
         if next == .never { return -1 }
         let left = next.nanoseconds(since: now)
@@ -161,6 +172,7 @@ struct Worker: ~Copyable {
         counters.open = table.count
         counters.idle = table.count(of: .idle)
         counters.parked = table.count(of: .parked)
+        counters.heldBytes = engine.heldBytes
         handle.counters.publish(counters)
     }
 }

@@ -97,6 +97,7 @@ final class WorkerCounters: Sendable {
     private let open = Atomic<Int>(0)
     private let idle = Atomic<Int>(0)
     private let parked = Atomic<Int>(0)
+    private let heldBytes = Atomic<Int>(0)
     private let closed: [ClosedCount]
 
     /// A box, since an atomic cannot stand in an array by itself.
@@ -116,6 +117,7 @@ final class WorkerCounters: Sendable {
         open.store(counters.open, ordering: .relaxed)
         idle.store(counters.idle, ordering: .relaxed)
         parked.store(counters.parked, ordering: .relaxed)
+        heldBytes.store(counters.heldBytes, ordering: .relaxed)
     }
 
     func didClose(_ cause: ConnectionCloseCause) {
@@ -130,6 +132,7 @@ final class WorkerCounters: Sendable {
         sum.open += open.load(ordering: .relaxed)
         sum.idle += idle.load(ordering: .relaxed)
         sum.parked += parked.load(ordering: .relaxed)
+        sum.heldBytes += heldBytes.load(ordering: .relaxed)
         for index in closed.indices {
             sum.closed[index] += closed[index].value.load(ordering: .relaxed)
         }

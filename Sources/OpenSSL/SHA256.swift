@@ -1,3 +1,4 @@
+internal import Bytes
 internal import COpenSSL
 
 /// SHA-256 (FIPS 180-4) with a digest context that is made once and used again for every message.
@@ -46,5 +47,108 @@ internal import COpenSSL
     package static func digest(of message: Span<UInt8>) throws(OpenSSLError) -> SHA256Digest {
         guard let digest = try SHA256().digest(of: message) else { throw OpenSSLError("EVP_Digest") }
         return digest
+    }
+}
+
+/// The 32 bytes of a SHA-256 digest (FIPS 180-4), held inline.
+package struct SHA256Digest: Sendable {
+    /// The digest's bytes, in order. `bytes.span` reads them without a copy.
+    package var bytes: InlineArray<32, UInt8>
+
+    package init(bytes: InlineArray<32, UInt8>) {
+        self.bytes = bytes
+    }
+
+    /// The digest as 64 lower-case hexadecimal digits in ASCII.
+    package var hexadecimalBytes: InlineArray<64, UInt8> {
+        var digits = InlineArray<64, UInt8>(repeating: 0)
+        for index in 0..<32 {
+            digits[2 * index] = Hexadecimal.digit(bytes[index] >> 4)
+            digits[2 * index + 1] = Hexadecimal.digit(bytes[index])
+        }
+        return digits
+    }
+
+    /// The digest as 43 digits of base64url.
+    package var base64URL: [UInt8] { Base64URL.encode(bytes.indices.map { bytes[$0] }) }
+
+    /// The digest as 64 lower-case hexadecimal digits.
+    package var hexadecimal: String {
+        let digits = hexadecimalBytes
+        return String(decoding: digits.indices.map { digits[$0] }, as: UTF8.self)
+    }
+}
+
+extension SHA256Digest: Equatable {
+    package static func == (left: SHA256Digest, right: SHA256Digest) -> Bool {
+        ConstantTime.areEqual(left.bytes.span, right.bytes.span)
+    }
+}
+
+/// HMAC with SHA-256 (RFC 2104).
+package enum HMACSHA256 {
+    /// The authentication code of `message` under `key`.
+    package static func authenticationCode(
+        for message: Span<UInt8>,
+        key: Span<UInt8>
+    ) throws(OpenSSLError) -> SHA256Digest {
+        var code = SHA256Digest(bytes: InlineArray(repeating: 0))
+        var output = code.bytes.mutableSpan
+        var length = 0
+        let done = unsafe key.withUnsafeBufferPointer { keyBytes in
+            unsafe message.withUnsafeBufferPointer { input in
+                unsafe output.withUnsafeMutableBufferPointer { result in
+                    // The result buffer is 32 bytes, its size is passed, and SHA-256 writes exactly 32.
+                    unsafe EVP_Q_mac(
+                        nil,
+                        "HMAC",
+                        nil,
+                        "SHA256",
+                        nil,
+                        keyBytes.baseAddress,
+                        keyBytes.count,
+                        input.baseAddress,
+                        input.count,
+                        result.baseAddress,
+                        result.count,
+                        &length
+                    ) != nil
+                }
+            }
+        }
+        guard done, length == 32 else { throw OpenSSLError("EVP_Q_mac") }
+        return code
+    }
+}
+
+/// Comparison whose running time depends on the lengths alone, never on where two values first differ.
+package enum ConstantTime {
+    /// Whether two byte strings are equal. Their lengths are not secret.
+    package static func areEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
+        guard left.count == right.count else { return false }
+        return unsafe left.withUnsafeBufferPointer { leftBytes in
+            unsafe right.withUnsafeBufferPointer { rightBytes in
+                // An empty span may have no base address; two empty strings are equal.
+                guard let leftBase = leftBytes.baseAddress, let rightBase = rightBytes.baseAddress else {
+                    return true
+                }
+                // Both buffers hold `count` bytes: the lengths were compared above.
+                return unsafe CRYPTO_memcmp(leftBase, rightBase, leftBytes.count) == 0
+            }
+        }
+    }
+}
+
+/// Bytes from OpenSSL's cryptographic random generator.
+package enum RandomBytes {
+    /// Makes `count` random bytes.
+    package static func make(count: Int) throws(OpenSSLError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let result = unsafe bytes.withUnsafeMutableBufferPointer { buffer in
+            // RAND_bytes takes a C int; a count beyond it is refused by the generator's own failure value.
+            unsafe RAND_bytes(buffer.baseAddress, Int32(clamping: buffer.count))
+        }
+        guard result == 1, count <= Int(Int32.max) else { throw OpenSSLError("RAND_bytes") }
+        return bytes
     }
 }

@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Glibc
 
 /// One TLS connection over a non-blocking descriptor that stays the caller's.
 ///
@@ -67,4 +68,156 @@ internal import COpenSSL
 /// The one method table of the socket BIO.
 private enum SocketBIO {
     nonisolated(unsafe) static let method = unsafe COpenSSL_BIO_socket_method()
+}
+
+extension TLSConnection {
+    /// Drives the handshake on.
+    package func handshake() throws(TLSError) -> Step {
+        ERR_clear_error()
+        let result = unsafe SSL_do_handshake(pointer)
+        if result == 1 { return .done }
+        switch try outcome(of: result, errno: errno) {
+        case .wantRead: return .wantRead
+        case .wantWrite: return .wantWrite
+        case .closed, .bytes: throw .truncated
+        }
+    }
+
+    /// Reads what there is, at most the buffer's size and `most` bytes.
+    package func read(into buffer: inout MutableSpan<UInt8>, atMost most: Int = .max) throws(TLSError) -> Transfer {
+        ERR_clear_error()
+        // `SSL_read` of no bytes has no defined outcome.
+        guard min(buffer.count, most) > 0 else { return .bytes(0) }
+        let capacity = Int32(clamping: min(buffer.count, most))
+        let result = unsafe buffer.withUnsafeMutableBytes { unsafe SSL_read(pointer, $0.baseAddress, capacity) }
+        if result > 0 { return .bytes(Int(result)) }
+        return try outcome(of: result, errno: errno)
+    }
+
+    /// Writes a first part of the bytes, at most all of them.
+    package func write(_ bytes: Span<UInt8>) throws(TLSError) -> Transfer {
+        ERR_clear_error()
+        guard bytes.count > 0 else { return .bytes(0) }
+        let count = Int32(clamping: bytes.count)
+        let result = unsafe bytes.withUnsafeBytes { unsafe SSL_write(pointer, $0.baseAddress, count) }
+        if result > 0 { return .bytes(Int(result)) }
+        return try outcome(of: result, errno: errno)
+    }
+
+    /// Says close_notify; does not wait for the peer's own (RFC 8446, 6.1).
+    package func shutdown() throws(TLSError) -> Step {
+        ERR_clear_error()
+        let result = unsafe SSL_shutdown(pointer)
+        if result >= 0 { return .done }
+        switch try outcome(of: result, errno: errno) {
+        case .wantRead: return .wantRead
+        case .wantWrite: return .wantWrite
+        case .closed, .bytes: return .done
+        }
+    }
+
+    /// Whether bytes are decrypted and ready: a poll of the descriptor would not tell.
+    package var hasPendingBytes: Bool { unsafe SSL_pending(pointer) > 0 }
+
+    /// Whether OpenSSL keeps a buffer for a record of which only a part has come, or was read.
+    package var holdsPartialInput: Bool {
+        unsafe COpenSSL_SSL_holds_partial_input(pointer) == 1
+    }
+
+    /// Whether this connection's session was resumed.
+    package var isResumed: Bool { unsafe SSL_session_reused(pointer) == 1 }
+
+    /// Server: whether the client had to show a certificate.
+    package var verifiesClient: Bool { unsafe SSL_get_verify_mode(pointer) & SSL_VERIFY_PEER != 0 }
+
+    /// The version in force, such as `TLSv1.3`.
+    package var version: String { unsafe String(cString: SSL_get_version(pointer)) }
+
+    private func outcome(of result: Int32, errno: Int32) throws(TLSError) -> Transfer {
+        let code = unsafe SSL_get_error(pointer, result)
+        switch code {
+        case SSL_ERROR_WANT_READ: return .wantRead
+        case SSL_ERROR_WANT_WRITE: return .wantWrite
+        case SSL_ERROR_ZERO_RETURN: return .closed
+        case SSL_ERROR_SYSCALL:
+            ERR_clear_error()
+            if errno == 0 { throw .truncated }
+            throw .system(errno: errno)
+        default:
+            throw failure()
+        }
+    }
+
+    /// The reason of a failed handshake or record, the certificate's before the protocol's.
+    private func failure() -> TLSError {
+        let verdict = unsafe SSL_get_verify_result(pointer)
+        let isTruncation = ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING
+        let reason = TLSError.drainQueue() ?? "no reason given"
+        if verdict != Int(X509_V_OK) { return .certificate(TLSError.certificateReason(verdict)) }
+        return isTruncation ? .truncated : .protocolFailure(reason)
+    }
+}
+
+/// Why TLS did not come about or broke off. `description` is one sentence fit for a log line.
+package enum TLSError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// A certificate, key or trust file could not be used, or memory was short.
+    case configuration(String)
+    /// The peer's certificate was refused, or it refused ours.
+    case certificate(String)
+    /// The peer broke the protocol, or the two sides share no version or cipher.
+    case protocolFailure(String)
+    /// The stream ended without the peer's close_notify: what came may be cut short (RFC 8446, 6.1).
+    case truncated
+    /// The socket failed.
+    case system(errno: Int32)
+
+    package var description: String {
+        switch self {
+        case .configuration(let reason): "TLS cannot be set up: \(reason)"
+        case .certificate(let reason): "the certificate was refused: \(reason)"
+        case .protocolFailure(let reason): "the TLS connection failed: \(reason)"
+        case .truncated: "the TLS connection ended without notice"
+        case .system(let errno): "the connection failed: \(Self.systemReason(errno))"
+        }
+    }
+}
+
+extension TLSError {
+    /// Empties this thread's OpenSSL error queue and answers the reason of its oldest entry, the root of the failure.
+    static func drainQueue() -> String? {
+        let code = ERR_get_error()
+        ERR_clear_error()
+        guard code != 0 else { return nil }
+        // An errno has no reason of OpenSSL's, but a mark beside it (ERR_GET_REASON(3)).
+        if code & systemErrorMark != 0 { return systemReason(Int32(truncatingIfNeeded: code & (systemErrorMark - 1))) }
+        guard let reason = unsafe ERR_reason_error_string(code) else { return "OpenSSL error \(code)" }
+        return unsafe String(cString: reason)
+    }
+
+    /// `ERR_SYSTEM_FLAG`, which is no name in Swift.
+    private static let systemErrorMark: CUnsignedLong = 0x8000_0000
+
+    /// The system's words for an errno.
+    static func systemReason(_ number: Int32) -> String {
+        // glibc's and musl's `strerror` answer from constant or thread-local memory.
+        guard let text = unsafe strerror(number) else { return "error \(number)" }
+        return unsafe String(cString: text).lowercased()
+    }
+
+    /// The sentence for a certificate that failed verification (`X509_V_ERR_…`).
+    static func certificateReason(_ code: Int) -> String {
+        switch Int32(truncatingIfNeeded: code) {
+        case X509_V_ERR_CERT_HAS_EXPIRED: "certificate has expired"
+        case X509_V_ERR_CERT_NOT_YET_VALID: "certificate is not yet valid"
+        case X509_V_ERR_HOSTNAME_MISMATCH: "host name mismatch"
+        case X509_V_ERR_IP_ADDRESS_MISMATCH: "IP address mismatch"
+        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT: "self-signed certificate"
+        case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN: "self-signed certificate in the chain"
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
+            X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+            "certificate is not issued by a trusted authority"
+        default:
+            unsafe String(cString: X509_verify_cert_error_string(code))
+        }
+    }
 }

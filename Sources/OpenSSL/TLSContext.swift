@@ -24,6 +24,7 @@ internal import COpenSSL
     /// - Parameter speaksHTTP: whether ALPN offers `http/1.1`; where not, the protocol has no name to offer.
     package convenience init(clientTrusting trust: Trust, speaksHTTP: Bool = true) throws(TLSError) {
         try self.init(role: .client)
+        if let file = trust.fileName { try Self.requireRegular(file, "the trusted authorities") }
         let loaded =
             switch trust {
             case .system: unsafe SSL_CTX_set_default_verify_paths(pointer)
@@ -35,13 +36,17 @@ internal import COpenSSL
     }
 
     /// A server: certificate chain and key from PEM files; with `clientAuthoritiesFile`, only clients with a
-    /// certificate of these authorities are let in. Sessions are resumed by ticket; ALPN chooses `http/1.1`.
+    /// certificate of these authorities are let in. Sessions resume by ticket, but never where clients show
+    /// certificates; ALPN chooses `http/1.1`.
     package convenience init(
         serverCertificateFile: String,
         keyFile: String,
         clientAuthoritiesFile: String? = nil
     ) throws(TLSError) {
         try self.init(role: .server)
+        try Self.requireRegular(serverCertificateFile, "the certificate")
+        try Self.requireRegular(keyFile, "the private key")
+        if let clientAuthoritiesFile { try Self.requireRegular(clientAuthoritiesFile, "the client authorities") }
         // An encrypted key would otherwise be asked for on the terminal: no passphrase, and so an error.
         unsafe SSL_CTX_set_default_passwd_cb(pointer) { _, _, _, _ in 0 }
         guard unsafe SSL_CTX_use_certificate_chain_file(pointer, serverCertificateFile) == 1 else {
@@ -54,19 +59,26 @@ internal import COpenSSL
         guard unsafe SSL_CTX_set_cipher_list(pointer, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1 else {
             throw .failure(of: "the cipher suites", in: nil)
         }
-        try admitClients(of: clientAuthoritiesFile)
-        // A resumed session is not verified again: a client's certificate counts for this long at most.
-        try resumeSessions(
-            lifetimeSeconds: clientAuthoritiesFile == nil ? Self.sessionSeconds : Self.verifiedSessionSeconds
-        )
+        // The groups of Mozilla's intermediate configuration; OpenSSL would add X448 and P-521.
+        guard unsafe COpenSSL_SSL_CTX_set_groups(pointer, "X25519:P-256:P-384") == 1 else {
+            throw .failure(of: "the key exchange groups", in: nil)
+        }
+        if let clientAuthoritiesFile {
+            try admitClients(of: clientAuthoritiesFile)
+            // A resumed session's certificate is not verified again, and each resumption gives a new ticket
+            // (RFC 8446, 4.6.1): a chain of tickets would outlive the certificate.
+            guard unsafe COpenSSL_SSL_CTX_never_resume(pointer) == 1 else {
+                throw .failure(of: "the end of session resumption", in: nil)
+            }
+        } else {
+            try resumeSessions(lifetimeSeconds: Self.sessionSeconds)
+        }
         unsafe COpenSSL_SSL_CTX_read_one_record(pointer)
         chooseHTTP1()
     }
 
     /// How long a session can be resumed: an hour, as long as a connection lives.
     static let sessionSeconds = 3_600
-    /// The same where the client showed a certificate: five minutes.
-    static let verifiedSessionSeconds = 300
 
     /// Server: when the first of the certificates it sends ends, in seconds since 1970; nil where there is none.
     package var certificateExpiry: Int64? {
@@ -79,6 +91,15 @@ internal import COpenSSL
             expiry = min(expiry, unsafe COpenSSL_X509_expiry(certificate))
         }
         return expiry < 0 ? nil : expiry
+    }
+
+    /// OpenSSL opens the files itself, and would wait for the writer of a pipe.
+    private static func requireRegular(_ file: String, _ subject: String) throws(TLSError) {
+        do throws(FileContents.Failure) {
+            try FileContents.requireRegular(path: file)
+        } catch {
+            throw .configuration("\(subject) in \(file): \(error.reason.lowercased())")
+        }
     }
 
     private init(role: Role) throws(TLSError) {
@@ -107,5 +128,63 @@ extension TLSError {
         let reason = drainQueue() ?? "no reason given"
         guard let file else { return .configuration("\(subject): \(reason)") }
         return .configuration("\(subject) in \(file): \(reason)")
+    }
+}
+
+/// `http/1.1` as ALPN carries it: each name after its length (RFC 7301, 3.1).
+private let http1: [UInt8] = [8, 0x68, 0x74, 0x74, 0x70, 0x2F, 0x31, 0x2E, 0x31]
+
+extension TLSContext {
+    /// Client: offers `http/1.1` alone, so that a server cannot choose HTTP/2.
+    func offerHTTP1() throws(TLSError) {
+        // This function, against OpenSSL's habit, answers 0 on success.
+        guard unsafe SSL_CTX_set_alpn_protos(pointer, http1, UInt32(http1.count)) == 0 else {
+            throw .failure(of: "ALPN", in: nil)
+        }
+    }
+
+    /// Server: chooses `http/1.1` where the client offers it; refuses a client that offers only others (RFC 7301, 3.2).
+    func chooseHTTP1() {
+        unsafe SSL_CTX_set_alpn_select_cb(
+            pointer,
+            { _, chosen, chosenCount, offered, offeredCount, _ in
+                guard let chosen = unsafe chosen, let chosenCount = unsafe chosenCount, let offered = unsafe offered
+                else { return SSL_TLSEXT_ERR_ALERT_FATAL }
+                // Bounds: `offered` holds `offeredCount` bytes; each step stays below it before it reads.
+                let names = unsafe UnsafeBufferPointer(start: offered, count: Int(offeredCount))
+                var index = 0
+                while index < names.count {
+                    let count = unsafe Int(names[index])
+                    guard index + count < names.count else { break }
+                    if count == 8, unsafe names[index...(index + 8)].elementsEqual(http1) {
+                        unsafe chosen.pointee = offered + index + 1
+                        unsafe chosenCount.pointee = 8
+                        return SSL_TLSEXT_ERR_OK
+                    }
+                    index += count + 1
+                }
+                return SSL_TLSEXT_ERR_ALERT_FATAL
+            },
+            nil
+        )
+    }
+
+    /// Server: demands a client certificate of these authorities.
+    func admitClients(of file: String) throws(TLSError) {
+        guard unsafe SSL_CTX_load_verify_locations(pointer, file, nil) == 1,
+            let names = unsafe SSL_load_client_CA_file(file)
+        else { throw .failure(of: "the client authorities", in: file) }
+        unsafe SSL_CTX_set_client_CA_list(pointer, names)
+        unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+    }
+
+    /// Server: sessions resume by ticket, with this context alone: another one, made from other files, has other
+    /// ticket keys.
+    func resumeSessions(lifetimeSeconds: Int) throws(TLSError) {
+        let name: [UInt8] = Array("limited-login".utf8)
+        guard unsafe SSL_CTX_set_session_id_context(pointer, name, UInt32(name.count)) == 1 else {
+            throw .failure(of: "session resumption", in: nil)
+        }
+        unsafe COpenSSL_SSL_CTX_resume_by_ticket(pointer, lifetimeSeconds)
     }
 }

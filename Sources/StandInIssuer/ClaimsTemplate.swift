@@ -1,3 +1,4 @@
+internal import Bytes
 internal import JOSE
 internal import OpenSSL
 
@@ -119,11 +120,9 @@ package struct ClaimsTemplate: Sendable {
     /// `<4 letters or digits>.<64 hexadecimal digits>`, the shape of every real `jti`.
     private static func tokenID() throws(ClaimsTemplateError) -> String {
         let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
-        let digits = Array("0123456789abcdef".utf8)
         do throws(OpenSSLError) {
             let prefix = try RandomBytes.make(count: 4).map { letters[Int($0) % letters.count] }
-            let rest = try RandomBytes.make(count: 32).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0x0f)]] }
-            return String(decoding: prefix + [UInt8(ascii: ".")] + rest, as: UTF8.self)
+            return String(decoding: prefix, as: UTF8.self) + "." + Hexadecimal.encode(try RandomBytes.make(count: 32))
         } catch {
             throw ClaimsTemplateError(description: "no random bytes: \(error)")
         }

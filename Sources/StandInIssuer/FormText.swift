@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// Reads `application/x-www-form-urlencoded` text: a query, or a form.
 enum FormText {
     /// The parameters by name; of one that repeats itself, the last.
@@ -12,17 +14,8 @@ enum FormText {
     }
 
     private static func decoded(_ text: Substring) -> String {
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
-            {
-                bytes.append(value)
-                rest = rest.dropFirst(2)
-            } else {
-                bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        let bytes = Array(text.utf8)
+        // A malformed escape stays as it is.
+        return String(decoding: PercentEncoding.decode(bytes.span, bytes.indices, isForm: true) ?? bytes, as: UTF8.self)
     }
 }

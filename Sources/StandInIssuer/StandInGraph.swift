@@ -1,3 +1,4 @@
+internal import Bytes
 internal import JOSE
 internal import Networking
 internal import OpenSSL

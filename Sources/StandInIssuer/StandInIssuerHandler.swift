@@ -1,3 +1,4 @@
+internal import Bytes
 package import HTTP1
 package import Networking
 internal import OpenSSL

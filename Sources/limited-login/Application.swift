@@ -1,11 +1,13 @@
+internal import FoundationEssentials
 internal import Graph
 internal import KeySets
 internal import LimitedLogin
 internal import Logging
+internal import LoginStores
 internal import Metrics
 internal import Networking
 internal import OpenSSL
-internal import ReplayStores
+internal import ServiceLifecycle
 internal import VerificationService
 
 /// Everything of one running service, wired together; `serve` and `demo` both start here.
@@ -31,17 +33,17 @@ struct Application {
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
         self.configuration = configuration
         let keyEvents = KeyEvents(logger: logger, factory: registry)
-        let cache = try KeyCacheFactory.make(configuration) { event in keyEvents.record(event) }
+        let cache = try ServiceParts.keyCache(configuration) { event in keyEvents.record(event) }
         let process = ProcessMetrics(factory: registry)
-        tls = try Self.tlsContext(configuration).map { TLSContextPublisher($0) }
+        tls = try ServiceParts.tlsContext(configuration).map { TLSContextPublisher($0) }
         let metrics = ServiceMetrics(factory: registry)
-        let graph = try GraphClientFactory.make(configuration).map { client in
+        let graph = try ServiceParts.graphClient(configuration).map { client in
             GraphWorkers(client: client, metrics: metrics.graph())
         }
         let storeEvents = ReplayStoreEvents(logger: logger, factory: registry)
-        replayStore = try ReplayStoreFactory.make(configuration) { event in storeEvents.record(event) }
+        replayStore = try ServiceParts.replayStore(configuration) { event in storeEvents.record(event) }
         let core = ServiceCore(
-            settings: try Self.settings(configuration, demonstratingWith: nonces),
+            settings: try ServiceParts.settings(configuration, demonstratingWith: nonces),
             cache: cache,
             replayStore: replayStore,
             metrics: metrics,
@@ -55,106 +57,113 @@ struct Application {
         )
         self.core = core
         self.cache = cache
+        let memory = MemoryLimit.allowed(of: configuration.memoryLimitBytes)
+        var limits = HTTPServerLimits()
+        limits.connectionBytes = memory / 4 * 3
+        limits.trustedPeers = configuration.trustedPeers
         server = HTTPServer(
             configuration: HTTPServerConfiguration(
                 addresses: [configuration.listen],
                 socketMode: configuration.listenMode,
                 workerCount: configuration.workers,
+                limits: limits,
                 tls: tls
             )
         ) { _ in ServiceHandler(core: core, listener: .service) }
+        // The metrics are longer than any answer of the service; a few slow readers of them are all there may be.
+        limits.connectionBytes = memory / 16
+        limits.waitingAnswerBytes = limits.connectionBytes / 4
         administration = HTTPServer(
             configuration: HTTPServerConfiguration(
                 addresses: [.network(configuration.adminListen)],
-                workerCount: 1
+                workerCount: 1,
+                limits: limits
             )
         ) { _ in ServiceHandler(core: core, listener: .administration) }
         let server = server
         cache.onUpdate { server.wakeParked() }
         process.observe(server: server, cache: cache, replayStore: replayStore, tls: tls)
     }
+}
 
-    /// Reads the files of the service's listener; nil where it speaks plain HTTP.
-    static func tlsContext(_ configuration: ServiceConfiguration) throws(StartError) -> TLSContext? {
-        guard let files = configuration.tls else { return nil }
-        do throws(TLSError) {
-            return try TLSContext(
-                serverCertificateFile: files.certificate,
-                keyFile: files.key,
-                clientAuthoritiesFile: files.clientAuthorities
-            )
+extension Application {
+    /// Binds both listeners, then starts the key cache. The store of what was used connects meanwhile.
+    func start() throws(StartError) {
+        do throws(SocketError) {
+            if case .redis(let store) = replayStore { try store.start() }
+            try administration.start()
+            try server.start()
         } catch {
-            throw StartError(error.description)
+            throw StartError("\(error)")
         }
-    }
-
-    /// What a reload can change: the policy, the clients and the nonces.
-    static func settings(
-        _ configuration: ServiceConfiguration,
-        demonstratingWith nonces: NonceIssuer? = nil
-    ) throws(StartError) -> RuntimeSettings {
-        var clients: ClientKeys?
-        if let file = configuration.clientKeysFile {
-            do throws(ConfigurationError) {
-                clients = try ClientKeys(path: file)
-            } catch {
-                throw StartError(error.description)
-            }
+        cache.start()
+        if let expiry = tls?.context.certificateExpiry, expiry <= WallClock.unixSeconds() {
+            core.logger.warning("the TLS certificate has expired")
         }
-        var appSecrets: AppSecrets?
-        if let file = configuration.appSecretsFile {
-            do throws(ConfigurationError) {
-                appSecrets = try AppSecrets(path: file, appIDs: configuration.appIDs)
-            } catch {
-                throw StartError(error.description)
-            }
-        }
-        // Not by `??`, whose closure throws untyped.
-        let issuer = nonces == nil ? try nonceIssuer(configuration) : nonces
-        return RuntimeSettings(
-            verifier: TokenVerifier(
-                policy: try policy(configuration),
-                nonces: issuer
-            ),
-            clients: clients,
-            callersMayBeUnknown: nonces != nil,
-            gatewayIsEnabled: configuration.gatewayIsEnabled,
-            nonceLifetimeSeconds: configuration.nonceTTLSeconds,
-            rejectsReplays: configuration.replaysAreRejected,
-            appSecrets: appSecrets
+        warnOfDoubts(in: configuration)
+        let addresses = server.localAddresses.map(\.description).joined(separator: ",")
+        notify(.ready, "Listening on \(addresses)")
+        core.logger.notice(
+            "listening",
+            metadata: [
+                "address": "\(addresses)",
+                "admin_address": "\(administration.localAddresses.map(\.description).joined(separator: ","))",
+                "app_ids": "\(configuration.appIDs.count)",
+                "version": "\(BuildInformation.version)",
+            ]
         )
     }
 
-    /// Issues and recognises nonces; nil where no secret is configured.
-    static func nonceIssuer(_ configuration: ServiceConfiguration) throws(StartError) -> NonceIssuer? {
-        guard let file = configuration.nonceSecretFile else { return nil }
-        do throws(ConfigurationError) {
-            return try NonceSecretsFile.issuer(path: file)
-        } catch {
-            throw StartError(error.description)
-        }
-    }
-
-    /// What the verifier is told; every value was bounded by the configuration already.
-    static func policy(_ configuration: ServiceConfiguration) throws(StartError) -> VerificationPolicy {
-        do throws(VerificationPolicyError) {
-            return try VerificationPolicy(
-                appIDs: configuration.appIDs,
-                issuers: configuration.issuers,
-                clockSkewSeconds: configuration.clockSkewSeconds,
-                maximumTokenAgeSeconds: configuration.maxTokenAgeSeconds,
-                binding: configuration.bindingIsRequired ? .required : .optional,
-                tracking: configuration.onlyLimitedTracking ? .limited : .any
-            )
-        } catch {
-            throw StartError("the verification policy cannot be used: \(error)")
+    /// Told at the start and at each reload, since who reads the log then is who set it.
+    func warnOfDoubts(in configuration: ServiceConfiguration) {
+        for doubt in configuration.doubts {
+            core.logger.warning("a setting is hardly meant", metadata: ["reason": "\(doubt)"])
         }
     }
 }
 
-/// Why the service does not start: one sentence for standard error.
-struct StartError: Error, CustomStringConvertible {
-    let description: String
+extension Application {
+    /// Tells the service manager, where there is one.
+    func notify(_ state: ServiceManager.State, _ status: String) {
+        let socket = ProcessInfo.processInfo.environment["NOTIFY_SOCKET"]
+        guard let manager = ServiceManager(notifySocket: socket) else { return }
+        do throws(SocketError) {
+            try manager.notify(state, status: status)
+        } catch {
+            core.logger.warning("the service manager cannot be told", metadata: ["reason": "\(error)"])
+        }
+    }
+}
 
-    init(_ description: String) { self.description = description }
+/// The running service as ServiceLifecycle sees it: it serves until it is told to stop, then drains.
+struct ServerService: Service {
+    /// How long requests under way may take to end after the listeners have closed.
+    static let grace = Duration.seconds(10)
+
+    let application: Application
+    /// Called once it serves.
+    var whenServing: @Sendable () -> Void = {}
+
+    /// Binding happens here, within the lifecycle, so that a SIGTERM at any moment since is an orderly stop.
+    func run() async throws {
+        try application.start()
+        whenServing()
+        // The workers have threads of their own. No endless sleep here: it would be a timer, and wake the process.
+        try? await gracefulShutdown()
+        await stop()
+    }
+
+    private func stop() async {
+        let logger = application.core.logger
+        application.core.beginDraining()
+        application.notify(.stopping, "Stopping")
+        let delay = application.configuration.drainDelaySeconds
+        logger.notice("stopping", metadata: ["drain_delay_seconds": "\(delay)"])
+        let cut = await application.server.stop(drainDelay: .seconds(delay), grace: Self.grace)
+        await application.administration.stop(drainDelay: .zero, grace: .seconds(1))
+        application.cache.stop()
+        if case .redis(let store) = application.replayStore { store.stop() }
+        application.core.graph?.stop()
+        logger.notice("stopped", metadata: ["requests_cut_off": "\(cut)"])
+    }
 }

@@ -20,11 +20,11 @@ struct CheckConfig: ParsableCommand {
         }
         do throws(StartError) {
             // Building it opens the certificate file and judges the URLs, as a start would.
-            _ = try KeyCacheFactory.make(loaded.configuration) { _ in }
-            _ = try Application.settings(loaded.configuration)
-            _ = try Application.tlsContext(loaded.configuration)
-            _ = try GraphClientFactory.make(loaded.configuration)
-            _ = try ReplayStoreFactory.make(loaded.configuration) { _ in }
+            _ = try ServiceParts.keyCache(loaded.configuration) { _ in }
+            _ = try ServiceParts.settings(loaded.configuration)
+            _ = try ServiceParts.tlsContext(loaded.configuration)
+            _ = try ServiceParts.graphClient(loaded.configuration)
+            _ = try ServiceParts.replayStore(loaded.configuration) { _ in }
         } catch {
             throw Exit.refusing(error.description)
         }
@@ -33,17 +33,9 @@ struct CheckConfig: ParsableCommand {
         for key in ConfigurationKey.allCases {
             let setting = loaded.settings[key]
             let padding = String(repeating: " ", count: width - key.rawValue.count)
-            let value = setting.map { key.shown(Self.text($0.value)) } ?? key.defaultText
+            let value = setting.map { key.shown($0.value) } ?? key.defaultText
             let origin = setting?.origin.description ?? "default"
-            StandardOutput.write("\(key.rawValue)\(padding) = \(value)  (\(origin))")
-        }
-    }
-
-    private static func text(_ value: ConfigurationValue) -> String {
-        switch value {
-        case .list(let values): values.joined(separator: ",")
-        case .text(let text): text
-        case .integer(let number): String(number)
+            StandardOutput.write(line: "\(key.rawValue)\(padding) = \(value)  (\(origin))")
         }
     }
 }

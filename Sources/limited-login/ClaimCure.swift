@@ -5,7 +5,7 @@ internal import VerificationService
 struct ClaimCure {
     let cure: Cure
 
-    func sentence(for rejection: TokenRejection) -> String {
+    func sentence(for rejection: Refusal) -> String {
         switch rejection {
         case .missingClaim(.nonce):
             "The login was begun without a nonce: pass one to LoginConfiguration, or judge by --subject."
@@ -52,7 +52,7 @@ struct ClaimCure {
             + "LIMITED_LOGIN_ISSUERS right, and is it a token of Facebook's?"
     }
 
-    private func audience(_ fault: TokenRejection.AudienceFault) -> String {
+    private func audience(_ fault: Refusal.AudienceFault) -> String {
         switch fault {
         case .otherApp(let app):
             "Issued for app \(app.prefix(80).debugDescription), you configured "
@@ -65,7 +65,7 @@ struct ClaimCure {
         }
     }
 
-    private func nonce(_ fault: TokenRejection.NonceFault) -> String {
+    private func nonce(_ fault: Refusal.NonceFault) -> String {
         switch fault {
         case .empty: "The login was begun without a nonce: pass one to LoginConfiguration(tracking:nonce:)."
         case .hashed: "The app hashes its nonce: give the same value after --raw-nonce (in requests, as raw_nonce)."

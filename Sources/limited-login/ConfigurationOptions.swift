@@ -3,63 +3,39 @@ internal import FoundationEssentials
 internal import VerificationService
 
 /// The flags of the service: one for each `ConfigurationKey`, all optional, all above the environment and the file.
-struct ConfigurationOptions: ParsableArguments, Sendable {
-    @Option(name: .customLong("config"), help: "The configuration file (default: config/limited-login.json, if there).")
-    var file: String?
-
-    @Option(help: .key(.appIDs)) var appIds: String?
-    @Option(help: .key(.issuers)) var issuers: String?
-    @Option(help: .key(.jwksURLs)) var jwksUrls: String?
-    @Option(help: .key(.jwksFile)) var jwksFile: String?
-    @Option(help: .key(.caFile)) var caFile: String?
-    @Option(help: .key(.jwksTTLSeconds)) var jwksTtlSeconds: String?
-    @Option(help: .key(.jwksMinimumTTLSeconds)) var jwksMinimumTtlSeconds: String?
-    @Option(help: .key(.jwksMaximumTTLSeconds)) var jwksMaximumTtlSeconds: String?
-    @Option(help: .key(.jwksMaxStaleSeconds)) var jwksMaxStaleSeconds: String?
-    @Option(help: .key(.listen)) var listen: String?
-    @Option(help: .key(.listenMode)) var listenMode: String?
-    @Option(help: .key(.adminListen)) var adminListen: String?
-    @Option(help: .key(.workers)) var workers: String?
-    @Option(help: .key(.clockSkewSeconds)) var clockSkewSeconds: String?
-    @Option(help: .key(.maxTokenAgeSeconds)) var maxTokenAgeSeconds: String?
-    @Option(help: .key(.binding)) var binding: String?
-    @Option(help: .key(.tracking)) var tracking: String?
-    @Option(help: .key(.clientKeysFile)) var clientKeysFile: String?
-    @Option(help: .key(.tlsCertificateFile)) var tlsCertificateFile: String?
-    @Option(help: .key(.tlsKeyFile)) var tlsKeyFile: String?
-    @Option(help: .key(.tlsClientCAFile)) var tlsClientCaFile: String?
-    @Option(help: .key(.gateway)) var gateway: String?
-    @Option(help: .key(.nonceSecretFile)) var nonceSecretFile: String?
-    @Option(help: .key(.nonceTTLSeconds)) var nonceTtlSeconds: String?
-    @Option(help: .key(.replay)) var replay: String?
-    @Option(help: .key(.replayStore)) var replayStore: String?
-    @Option(help: .key(.replayStorePasswordFile)) var replayStorePasswordFile: String?
-    @Option(help: .key(.replayStoreCapacity)) var replayStoreCapacity: String?
-    @Option(help: .key(.appSecretsFile)) var appSecretsFile: String?
-    @Option(help: .key(.graphURL)) var graphUrl: String?
-    @Option(help: .key(.graphVersion)) var graphVersion: String?
-    @Option(help: .key(.uninstallURL)) var uninstallUrl: String?
-    @Option(help: .key(.drainDelaySeconds)) var drainDelaySeconds: String?
-    @Option(help: .key(.logLevel)) var logLevel: String?
-    @Option(help: .key(.logFormat)) var logFormat: String?
-
+///
+/// ArgumentParser finds the options of a type by reflection, so that the mirror can make them from the table of settings;
+/// each is decoded under the name it has there.
+struct ConfigurationOptions: ParsableArguments, CustomReflectable, Sendable {
+    /// The configuration file.
+    private var file: String?
     /// What was given on the command line, by key.
-    var flags: [ConfigurationKey: String] {
-        let all: [ConfigurationKey: String?] = [
-            .appIDs: appIds, .issuers: issuers, .jwksURLs: jwksUrls, .jwksFile: jwksFile, .caFile: caFile,
-            .jwksTTLSeconds: jwksTtlSeconds, .jwksMinimumTTLSeconds: jwksMinimumTtlSeconds,
-            .jwksMaximumTTLSeconds: jwksMaximumTtlSeconds, .jwksMaxStaleSeconds: jwksMaxStaleSeconds,
-            .listen: listen, .listenMode: listenMode, .adminListen: adminListen, .workers: workers,
-            .clockSkewSeconds: clockSkewSeconds,
-            .maxTokenAgeSeconds: maxTokenAgeSeconds, .binding: binding, .tracking: tracking,
-            .clientKeysFile: clientKeysFile, .tlsCertificateFile: tlsCertificateFile, .tlsKeyFile: tlsKeyFile,
-            .tlsClientCAFile: tlsClientCaFile, .gateway: gateway, .drainDelaySeconds: drainDelaySeconds,
-            .nonceSecretFile: nonceSecretFile, .nonceTTLSeconds: nonceTtlSeconds, .replay: replay,
-            .replayStore: replayStore, .replayStorePasswordFile: replayStorePasswordFile,
-            .replayStoreCapacity: replayStoreCapacity, .appSecretsFile: appSecretsFile, .graphURL: graphUrl,
-            .graphVersion: graphVersion, .uninstallURL: uninstallUrl, .logLevel: logLevel, .logFormat: logFormat,
-        ]
-        return all.compactMapValues { $0 }
+    private var flags: [ConfigurationKey: String] = [:]
+
+    init() {}
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Name.self)
+        file = try container.decode(Option<String?>.self, forKey: .file).wrappedValue
+        for key in ConfigurationKey.allCases {
+            flags[key] = try container.decode(Option<String?>.self, forKey: Name(stringValue: key.rawValue))
+                .wrappedValue
+        }
+    }
+
+    var customMirror: Mirror {
+        let file = Option<String?>(
+            name: .customLong("config"),
+            help: ArgumentHelp(
+                "The configuration file (default: \(ConfigurationLoader.defaultFile), if there).",
+                valueName: "file"
+            ),
+            completion: .file()
+        )
+        let flags = ConfigurationKey.allCases.map { key in
+            (label: Optional(key.rawValue), value: Self.option(key) as Any)
+        }
+        return Mirror(self, children: [(label: Name.file.stringValue, value: file as Any)] + flags)
     }
 
     /// Loads the configuration from these flags, this process's environment and the file.
@@ -70,11 +46,33 @@ struct ConfigurationOptions: ParsableArguments, Sendable {
             file: file
         )
     }
-}
 
-extension ArgumentHelp {
-    /// The key's own sentence and default.
-    fileprivate static func key(_ key: ConfigurationKey) -> ArgumentHelp {
-        ArgumentHelp("\(key.summary) (default: \(key.defaultText))", valueName: "value")
+    private static func option(_ key: ConfigurationKey) -> Option<String?> {
+        let completion: CompletionKind? =
+            switch key.definition.kind {
+            case .file, .secretFile: .file()
+            case .choice(let words): .list(words)
+            default: nil
+            }
+        return Option(
+            name: .customLong(key.flagName),
+            help: ArgumentHelp(
+                "\(key.definition.summary) (default: \(key.defaultText))",
+                valueName: key.definition.kind.placeholder
+            ),
+            completion: completion
+        )
+    }
+
+    /// The name of an option in the mirror and in the decoder.
+    private struct Name: CodingKey {
+        static let file = Name(stringValue: "configuration_file")
+
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) { self.stringValue = stringValue }
+
+        init?(intValue: Int) { nil }
     }
 }

@@ -12,7 +12,7 @@ struct Cure {
     let now: NumericDate
 
     /// The sentence for a refusal.
-    func sentence(for rejection: TokenRejection) -> String {
+    func sentence(for rejection: Refusal) -> String {
         switch rejection {
         case .bindingRequired:
             "Give one of --nonce, --raw-nonce, --issued-nonce and --subject, or --unbound to leave the login aside."
@@ -35,7 +35,7 @@ struct Cure {
         }
     }
 
-    private func malformed(_ fault: TokenRejection.MalformedToken) -> String {
+    private func malformed(_ fault: Refusal.MalformedToken) -> String {
         switch fault {
         case .empty: "Nothing was given: pass what the app reads from AuthenticationToken.current.tokenString."
         case .tooLong: "An id token has about 1,000 characters, so look what else was pasted along with it."
@@ -53,7 +53,7 @@ struct Cure {
         }
     }
 
-    private func foreign(_ kind: TokenRejection.ForeignToken) -> String {
+    private func foreign(_ kind: Refusal.ForeignToken) -> String {
         switch kind {
         case .accessToken:
             "This is an access token: have the app send AuthenticationToken.current.tokenString, not "

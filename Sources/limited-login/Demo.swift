@@ -11,16 +11,16 @@ struct Demo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Runs a stand-in issuer and the service in one process and prints ready-made curl lines.",
         discussion: """
-            It needs no network and no Facebook app; the stand-in plays Graph too. Permissions need a caller with the key \
-            'demo', which is no secret. Stop it with Control-C.
+            It needs no network and no Facebook app; the stand-in plays Graph too. Callers need the key 'demo', which is \
+            no secret. Stop it with Control-C.
             """
     )
 
     @Option(help: "Address and port of the service, HOST:PORT. Port 0 takes a free one.")
-    var listen = "127.0.0.1:8080"
+    var listen = ConfigurationKey.listen.defaultText
 
     @Option(help: "Address and port of the administrative listener, HOST:PORT. Port 0 takes a free one.")
-    var adminListen = "127.0.0.1:8081"
+    var adminListen = ConfigurationKey.adminListen.defaultText
 
     @Option(help: "Address and port of the stand-in issuer, HOST:PORT; a loopback address. Port 0 takes a free one.")
     var issuerListen = "127.0.0.1:0"
@@ -93,7 +93,9 @@ struct Demo: AsyncParsableCommand {
 
     private static func print(_ demonstration: Demonstration, _ application: Application, _ issuer: StandInIssuer) {
         let service = application.server.localAddresses.first.map(\.description) ?? "?"
+        let administration = application.administration.localAddresses.first.map(\.description) ?? "?"
         let issuerBase = issuer.address.map { "http://\($0)" } ?? "?"
+        let key = "-H 'X-Api-Key: \(DemonstrationFiles.clientKey)'"
         var lines = [
             "limited-login demo: service on http://\(service), stand-in issuer on \(issuerBase)",
             "",
@@ -103,22 +105,22 @@ struct Demo: AsyncParsableCommand {
             lines.append("")
             lines.append("# \(request.title) -> \(request.outcome)")
             lines.append(
-                "curl -sS -w '\\n%{http_code}\\n' -H 'Content-Type: application/json' "
+                "curl -sS -w '\\n%{http_code}\\n' \(key) -H 'Content-Type: application/json' "
                     + "http://\(service)/verify -d '\(request.body)'"
             )
         }
         lines += [
             "",
             "# a nonce of the service, a login with it, and its token judged twice: accepted, then 401 nonce_used",
-            "nonce=$(curl -sS -X POST http://\(service)/nonces | cut -d'\"' -f4)",
+            "nonce=$(curl -sS \(key) -X POST http://\(service)/nonces | cut -d'\"' -f4)",
             "token=$(curl -sS \(issuerBase)/tokens -d \"{\\\"nonce\\\":\\\"$nonce\\\"}\" | cut -d'\"' -f4)",
-            "for time in first second; do curl -sS -w '\\n%{http_code}\\n' -H 'Content-Type: application/json' "
+            "for time in first second; do curl -sS -w '\\n%{http_code}\\n' \(key) -H 'Content-Type: application/json' "
                 + "http://\(service)/verify -d \"{\\\"id_token\\\":\\\"$token\\\",\\\"issued_nonce\\\":true}\"; done",
             "",
             "# mint a token of your own, rotate the issuer's keys, look at the keys",
             "curl -sS -X POST \(issuerBase)/tokens -d '{\"nonce\":\"abc\",\"email\":\"a@example.com\"}'",
             "curl -sS -X POST \(issuerBase)/rotate",
-            "curl -sS 'http://\(service)/readyz?verbose'",
+            "curl -sS 'http://\(administration)/readyz?verbose'",
         ]
         lines += Demonstration.life(service: "http://\(service)", issuer: issuerBase)
         lines += ["", "Control-C stops it."]

@@ -1,4 +1,7 @@
+internal import Bytes
+internal import FoundationEssentials
 internal import JOSE
+internal import OpenSSL
 internal import StandInIssuer
 
 /// The requests that `demo` prints: one that is accepted, and one for each way a token is refused.
@@ -82,5 +85,75 @@ struct Demonstration: Sendable {
         let middle = payload.count / 2
         payload[middle] = payload[middle] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
         return "\(parts[0]).\(String(decoding: payload, as: UTF8.self)).\(parts[2])"
+    }
+}
+
+extension Demonstration {
+    /// The whole life of a login, as lines for a shell: a nonce, a login with it, its verification, which uses the nonce
+    /// up, the permissions, one of them revoked, the login revoked. The page on the API walks through the same.
+    static func life(service: String, issuer: String) -> [String] {
+        let permissions = "\(service)/users/$user/permissions"
+        return [
+            "",
+            "The life of a login, all in one terminal:",
+            "",
+            "call() { curl -sS -w '\\n%{http_code}\\n' -H 'X-Api-Key: \(DemonstrationFiles.clientKey)' \"$@\"; }",
+            "# the backend issues a nonce for one login",
+            "nonce=$(curl -sS -X POST \(service)/nonces -H 'X-Api-Key: \(DemonstrationFiles.clientKey)' "
+                + "-H 'Content-Type: application/json' -d '{}' | cut -d'\"' -f4)",
+            "# the app logs in with it (the stand-in plays Facebook); the person turns one permission down",
+            "token=$(curl -sS '\(issuer)/tokens?declined=user_friends' "
+                + "-d \"{\\\"nonce\\\":\\\"$nonce\\\",\\\"sub\\\":\\\"1000200030004000\\\",\\\"email\\\":\\\"jo@example.com\\\"}\" "
+                + "| cut -d'\"' -f4)",
+            "# the backend has the token judged, which uses the nonce up: the second time it is refused => 200, 401",
+            "verify() { call \(service)/verify -H 'Content-Type: application/json' "
+                + "-d \"{\\\"id_token\\\":\\\"$token\\\",\\\"issued_nonce\\\":true}\"; }",
+            "verify",
+            "verify",
+            "# what has the person granted, what is worth asking for, and what not? => 200",
+            "user=1000200030004000",
+            "call \"\(permissions)?permissions=email,user_friends,user_birthday\"",
+            "# take one permission back, and see it gone => 204, 200",
+            "call -X DELETE \"\(permissions)/email\"",
+            "call \"\(permissions)\"",
+            "# revoke the login => 204, 200",
+            "call -X DELETE \"\(permissions)\"",
+            "call \"\(permissions)\"",
+            "# or have Limited Login's own endpoint uninstall the app => 204",
+            "call \(service)/uninstall -H 'Content-Type: application/json' -d \"{\\\"id_token\\\":\\\"$token\\\"}\"",
+        ]
+    }
+}
+
+/// The files that a demonstration's service is configured with: they are needed while it starts, and gone after.
+struct DemonstrationFiles {
+    /// The key of the demonstration's caller. It is no secret, and nothing but a demonstration takes it.
+    static let clientKey = "demo"
+    /// The secret of the demonstration's app, made anew each time.
+    let appSecret: String
+    let clientKeys: String
+    let appSecrets: String
+    private let folder: URL
+
+    init(appID: String) throws {
+        // A folder of its own, which nobody else may look into.
+        folder = FileManager.default.temporaryDirectory.appending(path: "limited-login-demo-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(
+            at: folder,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700]
+        )
+        appSecret = Hexadecimal.encode(try RandomBytes.make(count: 16))
+        let digest = try SHA256.digest(of: Array(Self.clientKey.utf8).span).hexadecimal
+        clientKeys = try Self.write("demo \(digest)\n", "client-keys", in: folder)
+        appSecrets = try Self.write("\(appID) \(appSecret)\n", "app-secrets", in: folder)
+    }
+
+    func remove() { try? FileManager.default.removeItem(at: folder) }
+
+    private static func write(_ text: String, _ name: String, in folder: URL) throws -> String {
+        let file = folder.appending(path: name)
+        try Data(text.utf8).write(to: file)
+        return file.path
     }
 }

@@ -23,7 +23,7 @@ struct Keys: AsyncParsableCommand {
         }
         let cache: JWKSetCache
         do throws(StartError) {
-            cache = try KeyCacheFactory.make(loaded.configuration) { event in
+            cache = try ServiceParts.keyCache(loaded.configuration) { event in
                 if case .sourceFailed(let source, let reason) = event {
                     StandardError.write("limited-login: \(source): \(reason)")
                 }
@@ -36,7 +36,7 @@ struct Keys: AsyncParsableCommand {
         if json {
             var bytes: [UInt8] = []
             HealthReport.writeKeys(status, to: &bytes)
-            StandardOutput.write(String(decoding: bytes, as: UTF8.self))
+            StandardOutput.write(json: bytes)
         } else {
             Self.print(status)
         }
@@ -45,16 +45,17 @@ struct Keys: AsyncParsableCommand {
 
     private static func print(_ status: JWKSetCacheStatus) {
         guard status.isUsable else { return }
-        StandardOutput.write("source: \(status.source ?? "-")")
+        StandardOutput.write(line: "source: \(status.source ?? "-")")
         let age = status.age?.components.seconds ?? 0
         let expiry = status.untilExpiry?.components.seconds ?? 0
         for key in status.keys {
             StandardOutput.write(
-                "\(key.id)  RSA \(key.bits) bits  thumbprint \(key.thumbprint)  age \(age) s  expires in \(expiry) s"
+                line: "\(key.id)  RSA \(key.bits) bits  thumbprint \(key.thumbprint)  age \(age) s"
+                    + "  expires in \(expiry) s"
             )
         }
         for key in status.ignoredKeys {
-            StandardOutput.write("ignored: key \(key.index) (\(key.id ?? "no id")): \(key.reason)")
+            StandardOutput.write(line: "ignored: key \(key.index) (\(key.id ?? "no id")): \(key.reason)")
         }
     }
 }

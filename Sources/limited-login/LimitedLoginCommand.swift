@@ -46,12 +46,20 @@ enum Main {
             }
         } catch {
             let code = LimitedLoginCommand.exitCode(for: error)
+            // Help and the version.
+            if code == .success { LimitedLoginCommand.exit(withError: error) }
+            // Not by `exit(withError:)`, which quotes arguments as they are.
+            let message = LimitedLoginCommand.fullMessage(for: error)
+            if !message.isEmpty { StandardError.write(lines: message) }
             // `verify` is used in scripts that tell 0, 1, 2 and 3 apart, as grep's users do.
-            if arguments.first == Verify._commandName, code == .validationFailure {
-                StandardError.write(LimitedLoginCommand.fullMessage(for: error))
-                Verify.exit(withError: ExitCode(2))
-            }
-            LimitedLoginCommand.exit(withError: error)
+            let isUsageOfVerify = arguments.first == Verify._commandName && code == .validationFailure
+            Glibc.exit(isUsageOfVerify ? Exit.verifyUsage.rawValue : code.rawValue)
         }
     }
+}
+
+/// What this build is.
+enum BuildInformation {
+    /// The semantic version of the service and its API.
+    static let version = "0.2.0"
 }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Bytes
 internal import LimitedLogin
 internal import Networking
 internal import OpenSSL
@@ -44,13 +45,13 @@ struct NonceCommand: ParsableCommand {
             }
             var bytes: [UInt8] = []
             NonceAnswer.write(issued, to: &bytes)
-            StandardOutput.write(String(decoding: bytes, as: UTF8.self))
+            StandardOutput.write(json: bytes)
         }
 
         private func issue(_ configuration: ServiceConfiguration) throws -> IssuedNonce {
             let issuer: NonceIssuer?
             do throws(StartError) {
-                issuer = try Application.nonceIssuer(configuration)
+                issuer = try ServiceParts.nonceIssuer(configuration)
             } catch {
                 throw Exit.refusing(error.description)
             }
@@ -83,11 +84,7 @@ struct NonceCommand: ParsableCommand {
             guard let bytes = try? RandomBytes.make(count: NonceSecret.leastByteCount) else {
                 throw Exit.refusing("this machine has no randomness")
             }
-            let digits = bytes.map { byte in
-                let text = String(byte, radix: 16)
-                return text.count == 1 ? "0" + text : text
-            }
-            StandardOutput.write(digits.joined())
+            StandardOutput.write(Hexadecimal.encode(bytes))
         }
     }
 }

@@ -44,7 +44,7 @@ struct Permissions: ParsableCommand {
                     needed: needed,
                     to: &bytes
                 )
-                StandardOutput.write(String(decoding: bytes, as: UTF8.self))
+                StandardOutput.write(json: bytes)
                 return
             }
             var lists = [
@@ -56,7 +56,7 @@ struct Permissions: ParsableCommand {
             }
             for (title, names) in lists {
                 let text = names.isEmpty ? "none" : names.map(\.name).joined(separator: ", ")
-                StandardOutput.write("\(title): \(text)")
+                StandardOutput.write(line: "\(title): \(text)")
             }
         }
     }
@@ -93,7 +93,7 @@ struct Permissions: ParsableCommand {
             try call.ask { client throws(GraphFailure) in
                 try client.revoke(permission, of: call.user, app: call.app)
             }
-            StandardOutput.write("revoked: \(permission?.name ?? "the login")")
+            StandardOutput.write(line: "revoked: \(permission?.name ?? "the login")")
         }
     }
 }
@@ -123,13 +123,13 @@ struct GraphCommand {
         guard let user = GraphUserID(person.userID) else { throw ValidationError("The user id is none.") }
         do {
             let configuration = try options.load().configuration
-            guard let file = configuration.appSecretsFile, let client = try GraphClientFactory.make(configuration)
+            guard let client = try ServiceParts.graphClient(configuration),
+                let secrets = try ServiceParts.appSecrets(configuration)
             else {
                 throw Exit.refusing(
                     "Graph needs the app's secret: set \(ConfigurationKey.appSecretsFile.environmentName)"
                 )
             }
-            let secrets = try AppSecrets(path: file, appIDs: configuration.appIDs)
             app = try secrets.secret(of: person.appID.map { Array($0.utf8) })
             self.user = user
             self.client = client

@@ -1,9 +1,9 @@
 internal import Glibc
 internal import KeySets
+internal import LoginStores
 internal import Metrics
 internal import Networking
 internal import OpenSSL
-internal import ReplayStores
 internal import VerificationService
 
 /// The gauges that are read when somebody asks for the metrics, not kept up to date in between.
@@ -45,6 +45,8 @@ final class ProcessMetrics: Sendable {
             gauge("http_server_connections", [("state", "idle")], Double(counters.idle))
             gauge("http_server_connections", [("state", "parked")], Double(counters.parked))
             gauge("http_server_connections_limit", [], Double(server.configuration.limits.connections))
+            gauge("http_server_connections_memory_bytes", [], Double(counters.heldBytes))
+            gauge("http_server_connections_memory_limit_bytes", [], Double(server.configuration.limits.connectionBytes))
             gauge("http_server_workers", [], Double(server.workerCount))
             for cause in ConnectionCloseCause.allCases {
                 let labels = [("cause", "\(cause.label)")]
@@ -72,5 +74,27 @@ final class ProcessMetrics: Sendable {
 
     private func gauge(_ name: String, _ labels: [(String, String)], _ value: Double) {
         Gauge(label: name, dimensions: labels, factory: factory).record(value)
+    }
+}
+
+/// What Linux says about this process.
+enum ProcessStatus {
+    /// Resident memory in bytes; 0 where /proc is not mounted.
+    static func residentBytes() -> Int {
+        guard let bytes = try? FileContents.read(path: "/proc/self/statm", limit: 4096) else { return 0 }
+        // The second number is the resident set in pages (proc(5)).
+        let numbers = String(decoding: bytes, as: UTF8.self).split(separator: " ")
+        guard numbers.count > 1, let pages = Int(numbers[1]) else { return 0 }
+        return pages * sysconf(Int32(_SC_PAGESIZE))
+    }
+
+    /// Number of open descriptors; 0 where /proc is not mounted.
+    static func openDescriptors() -> Int {
+        guard let directory = unsafe opendir("/proc/self/fd") else { return 0 }
+        defer { unsafe closedir(directory) }
+        var count = 0
+        while unsafe readdir(directory) != nil { count += 1 }
+        // Less ".", ".." and the directory's own descriptor.
+        return max(0, count - 3)
     }
 }

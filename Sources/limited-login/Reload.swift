@@ -1,4 +1,3 @@
-internal import Graph
 internal import Logging
 internal import Networking
 internal import VerificationService
@@ -10,6 +9,19 @@ struct Reload: Sendable {
     let logLevel: LogLevelSwitch
     /// Loads the configuration anew, as the start did.
     let load: @Sendable () throws(ConfigurationError) -> LoadedConfiguration
+    /// What the last reload put in force, or the start.
+    private let inForce: Locked<ServiceConfiguration>
+
+    init(
+        application: Application,
+        logLevel: LogLevelSwitch,
+        load: @escaping @Sendable () throws(ConfigurationError) -> LoadedConfiguration
+    ) {
+        self.application = application
+        self.logLevel = logLevel
+        self.load = load
+        inForce = Locked(application.configuration)
+    }
 
     /// Takes SIGHUP from now on. Called before anybody is told that the service is ready: the signal would end it.
     func begin() {
@@ -33,14 +45,16 @@ struct Reload: Sendable {
         let reason: String
         do {
             let configuration = try load().configuration
-            if let key = Self.keyThatNeedsRestart(application.configuration, configuration) {
-                reason = "a changed \(key.rawValue) takes effect with a restart alone"
+            let old = inForce.withLock { $0 }
+            if let refusal = configuration.refusal(after: old) {
+                reason = refusal
             } else {
                 // Everything is made before anything takes effect.
-                let settings = try Application.settings(configuration)
-                let tls = try Application.tlsContext(configuration)
+                let settings = try ServiceParts.settings(configuration)
+                let tls = try ServiceParts.tlsContext(configuration)
                 application.core.settings.publish(settings)
                 if let tls { application.tls?.publish(tls) }
+                inForce.withLock { $0 = configuration }
                 logLevel.set(Logger.Level(rawValue: configuration.logLevel) ?? .info)
                 application.warnOfDoubts(in: configuration)
                 logger.notice("configuration reloaded", metadata: ["app_ids": "\(configuration.appIDs.count)"])
@@ -51,31 +65,5 @@ struct Reload: Sendable {
         }
         logger.error("configuration not reloaded, the old one stays", metadata: ["reason": "\(reason)"])
         return false
-    }
-
-    /// The first key whose change a running service cannot follow.
-    private static func keyThatNeedsRestart(
-        _ old: ServiceConfiguration,
-        _ new: ServiceConfiguration
-    ) -> ConfigurationKey? {
-        let fixed: [(ConfigurationKey, Bool)] = [
-            (.jwksURLs, old.jwksURLs == new.jwksURLs), (.jwksFile, old.jwksFile == new.jwksFile),
-            (.caFile, old.caFile == new.caFile), (.jwksTTLSeconds, old.jwksTTLSeconds == new.jwksTTLSeconds),
-            (.jwksMinimumTTLSeconds, old.jwksMinimumTTLSeconds == new.jwksMinimumTTLSeconds),
-            (.jwksMaximumTTLSeconds, old.jwksMaximumTTLSeconds == new.jwksMaximumTTLSeconds),
-            (.jwksMaxStaleSeconds, old.jwksMaxStaleSeconds == new.jwksMaxStaleSeconds),
-            (.listen, old.listen == new.listen), (.listenMode, old.listenMode == new.listenMode),
-            (.adminListen, old.adminListen == new.adminListen),
-            (.workers, old.workers == new.workers), (.logFormat, old.logFormat == new.logFormat),
-            (.tlsCertificateFile, (old.tls == nil) == (new.tls == nil)),
-            (.replayStore, old.replayStore == new.replayStore),
-            (.replayStorePasswordFile, old.replayStorePasswordFile == new.replayStorePasswordFile),
-            (.replayStoreCapacity, old.replayStoreCapacity == new.replayStoreCapacity),
-            (.appSecretsFile, (old.appSecretsFile == nil) == (new.appSecretsFile == nil)),
-            (.graphURL, old.graph.hasSameURL(as: new.graph)), (.graphVersion, old.graph.version == new.graph.version),
-            (.uninstallURL, old.graph == new.graph),
-            (.drainDelaySeconds, old.drainDelaySeconds == new.drainDelaySeconds),
-        ]
-        return fixed.first { !$0.1 }?.0
     }
 }

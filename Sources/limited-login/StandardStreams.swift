@@ -1,9 +1,15 @@
+internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
+internal import VerificationService
 
 /// Lines for people and scripts on standard error; standard output carries results alone.
 enum StandardError {
-    static func write(_ line: String) { StandardStream.write(Array((line + "\n").utf8), to: STDERR_FILENO) }
+    /// Writes one line; what a terminal would obey in it is replaced.
+    static func write(_ line: String) { write(line: Array((TerminalText.safe(line) + "\n").utf8)) }
+
+    /// Writes text of several lines, such as the usage.
+    static func write(lines: String) { write(line: Array((TerminalText.safe(lines: lines) + "\n").utf8)) }
 
     /// Writes a whole line of a log, its line feed included.
     static func write(line: [UInt8]) { StandardStream.write(line, to: STDERR_FILENO) }
@@ -11,7 +17,14 @@ enum StandardError {
 
 /// Results on standard output.
 enum StandardOutput {
+    /// Writes text as it stands: colours and line feeds are the program's own.
     static func write(_ text: String) { StandardStream.write(Array((text + "\n").utf8), to: STDOUT_FILENO) }
+
+    /// Writes one line; what a terminal would obey in it is replaced.
+    static func write(line: String) { write(TerminalText.safe(line)) }
+
+    /// Writes JSON; what a terminal would obey in its strings is escaped.
+    static func write(json: [UInt8]) { write(TerminalText.safe(json: String(decoding: json, as: UTF8.self))) }
 }
 
 /// Writes whole texts to a descriptor without a buffer between, so that a reader on a pipe sees each line at once.
@@ -28,4 +41,57 @@ private enum StandardStream {
             bytes = bytes.dropFirst(count)
         }
     }
+}
+
+/// The exit codes of the program, after BSD's sysexits.
+enum Exit {
+    /// A configuration that cannot be used, a port in use, an unreadable file (EX_CONFIG).
+    static let configuration = ExitCode(78)
+    /// The token is refused (`verify`), or Graph refuses (`permissions`).
+    static let rejected = ExitCode(1)
+    /// `verify` was called wrongly.
+    static let verifyUsage = ExitCode(2)
+    /// The issuer's keys are not to be had (`verify`, `keys`).
+    static let keysUnavailable = ExitCode(3)
+    /// Graph cannot be asked now (`permissions`).
+    static let graphUnavailable = ExitCode(3)
+    /// A service that is asked for its health does not answer well.
+    static let unhealthy = ExitCode(1)
+
+    /// Says one sentence on standard error and ends with the configuration's exit code.
+    static func refusing(_ sentence: String) -> ExitCode {
+        StandardError.write("limited-login: \(sentence)")
+        return configuration
+    }
+}
+
+/// When the report is coloured.
+enum ColourChoice: String, CaseIterable, ExpressibleByArgument {
+    /// On a terminal that can, unless `NO_COLOR` is set.
+    case auto
+    case always
+    case never
+
+    /// Whether standard output is to be coloured.
+    var isOn: Bool {
+        switch self {
+        case .always: return true
+        case .never: return false
+        case .auto:
+            let environment = ProcessInfo.processInfo.environment
+            return isatty(STDOUT_FILENO) == 1 && environment["NO_COLOR", default: ""].isEmpty
+                && environment["TERM"] != "dumb"
+        }
+    }
+}
+
+/// The colours of the report (ECMA-48, SGR).
+enum Colour: String {
+    case green = "32"
+    case red = "31"
+    case dim = "2"
+    case bold = "1"
+
+    /// The text in this colour, or as it is.
+    func paint(_ text: String, _ isOn: Bool) -> String { isOn ? "\u{1b}[\(rawValue)m\(text)\u{1b}[0m" : text }
 }

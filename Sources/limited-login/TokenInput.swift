@@ -1,5 +1,8 @@
 internal import ArgumentParser
+internal import Bytes
 internal import Glibc
+internal import JOSE
+internal import OpenSSL
 internal import VerificationService
 
 /// Gets the token to judge, without the white space around it.
@@ -12,7 +15,7 @@ enum TokenInput {
         if let argument { return argument == "-" ? readStandardInput() : Array(argument.utf8) }
         guard let file else { return [] }
         do throws(FileContents.Failure) {
-            return trimmed(try FileContents.read(path: file, limit: byteLimit))
+            return trimmed(try FileContents.read(path: file, limit: byteLimit, allowingPipe: true))
         } catch {
             StandardError.write("limited-login: \(file) cannot be read: \(error.reason)")
             throw Exit.verifyUsage
@@ -39,5 +42,60 @@ enum TokenInput {
         let start = bytes.drop(while: isBlank)
         let end = start.lastIndex { !isBlank($0) }.map { start.index(after: $0) } ?? start.startIndex
         return Array(start[..<end])
+    }
+}
+
+/// What people paste along with a token, or in its place.
+struct PastedText {
+    private let bytes: [UInt8]
+
+    init(_ token: [UInt8]) { bytes = token }
+
+    /// The way out of a mistake in copying; nil where none is seen.
+    var cure: String? {
+        guard let first = bytes.first else { return nil }
+        let text = String(decoding: bytes.prefix(64), as: UTF8.self)
+        if text.lowercased().hasPrefix("bearer ") || text.lowercased().hasPrefix("authorization:") {
+            return "Leave out what stands before the token: it begins with eyJ."
+        }
+        if first == UInt8(ascii: "\"") || first == UInt8(ascii: "'") {
+            return "Take away the quotation marks around the token."
+        }
+        if text.lowercased().hasPrefix("optional(") {
+            return "The app printed an optional: unwrap AuthenticationToken.current?.tokenString before it is sent."
+        }
+        if first == UInt8(ascii: "{") { return "Pass the token itself, which begins with eyJ, not the JSON around it." }
+        if bytes.contains(where: { $0 <= 0x20 }) {
+            return "Join the lines: the token is one word, and this text has white space within."
+        }
+        if contains("%2E") || contains("%2e") { return "Undo the percent-encoding: %2E stands for a full stop." }
+        if bytes.contains(UInt8(ascii: "=")) || bytes.contains(UInt8(ascii: "+")) || bytes.contains(UInt8(ascii: "/")) {
+            return "Somebody encoded this anew as plain base64: pass the token on unchanged, in base64url without '='."
+        }
+        if contains("...") || contains("…") { return "Copy the whole token: what shows it has cut out its middle." }
+        return nil
+    }
+
+    private func contains(_ text: String) -> Bool {
+        let pattern = Array(text.utf8)
+        guard bytes.count >= pattern.count else { return false }
+        return (0...(bytes.count - pattern.count)).contains { bytes[$0..<$0 + pattern.count].elementsEqual(pattern) }
+    }
+}
+
+/// Looks into a token that proved nothing, to guess where it comes from; the service never does.
+enum UnverifiedGlance {
+    /// The claim `iss` of a token that is at least a JWS of JSON.
+    static func issuer(of token: [UInt8]) -> String? {
+        let bytes = token.span
+        guard let jws = try? JWSCompactSerialization(splitting: bytes) else { return nil }
+        var payload: [UInt8] = []
+        guard Base64URL.decode(bytes, jws.payload, into: &payload) else { return nil }
+        var document = JSONDocument()
+        guard (try? document.parse(payload.span)) != nil,
+            let issuer = document.member("iss", of: document.root, in: payload.span),
+            document.kind(issuer) == .string
+        else { return nil }
+        return document.string(issuer, in: payload.span)
     }
 }

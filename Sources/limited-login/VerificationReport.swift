@@ -6,7 +6,7 @@ internal import VerificationService
 /// What `verify` prints: every check with its outcome, then the Profile or the reason of the refusal.
 struct VerificationReport {
     /// The refusal; nil when the token is accepted.
-    let rejection: TokenRejection?
+    let rejection: Refusal?
     /// What to do about the refusal, in one sentence; nil when the token is accepted.
     let cure: String?
     /// The service's answer for an accepted token.
@@ -23,15 +23,15 @@ struct VerificationReport {
         now: Double?
     ) throws -> VerificationReport {
         let verifier = TokenVerifier(
-            policy: try Application.policy(configuration),
-            nonces: try Application.nonceIssuer(configuration)
+            policy: try ServiceParts.policy(configuration),
+            nonces: try ServiceParts.nonceIssuer(configuration)
         )
         let workspace = VerificationWorkspace()
         let anyApp: [UInt8] = []
         guard let moment = NumericDate(secondsSince1970: now ?? Double(WallClock.unixSeconds())) else {
             throw StartError("this machine's clock stands before 1970")
         }
-        do throws(TokenRejection) {
+        do throws(Refusal) {
             let claims = try verifier.judge(
                 token.span,
                 binding: binding,
@@ -71,7 +71,7 @@ struct VerificationReport {
     }
 
     /// The report as one JSON object.
-    var json: String {
+    var json: [UInt8] {
         var bytes: [UInt8] = []
         JSONWriter.raw(rejection == nil ? "{\"accepted\":true" : "{\"accepted\":false", to: &bytes)
         if let rejection {
@@ -102,7 +102,7 @@ struct VerificationReport {
         } else {
             JSONWriter.raw("}", to: &bytes)
         }
-        return String(decoding: bytes, as: UTF8.self)
+        return bytes
     }
 
     /// The report as lines for a person.
@@ -126,5 +126,55 @@ struct VerificationReport {
             lines += AnswerLines.of(answer, now: moment)
         }
         return lines.joined(separator: "\n")
+    }
+}
+
+/// The service's answer as lines for a person: the authentication token, then the Profile.
+enum AnswerLines {
+    static func of(_ answer: [UInt8], now: NumericDate) -> [String] {
+        var limits = JSONLimits()
+        limits.byteCount = max(limits.byteCount, answer.count)
+        var document = JSONDocument(limits: limits)
+        guard (try? document.parse(answer.span)) != nil else { return [] }
+        var lines: [String] = []
+        for section in ["authentication_token", "profile"] {
+            var name = document.firstChild(document.root)
+            while name < document.next(document.root) {
+                if document.string(name, in: answer.span) == section {
+                    lines.append("")
+                    lines.append("\(section):")
+                    lines += members(of: name + 1, in: document, answer, now)
+                }
+                name = document.next(name + 1)
+            }
+        }
+        return lines
+    }
+
+    private static func members(
+        of object: Int,
+        in document: borrowing JSONDocument,
+        _ answer: [UInt8],
+        _ now: NumericDate
+    ) -> [String] {
+        var lines: [String] = []
+        var name = document.firstChild(object)
+        while name < document.next(object) {
+            let value = name + 1
+            let text =
+                document.kind(value) == .string
+                ? document.string(value, in: answer.span)
+                : String(decoding: answer[document.range(value)], as: UTF8.self)
+            let member = document.string(name, in: answer.span)
+            // The two times are numbers of seconds; nobody reads those.
+            let time =
+                member.hasSuffix("_at")
+                ? document.double(value, in: answer.span).flatMap { NumericDate(secondsSince1970: $0) } : nil
+            lines.append(
+                "  \(member): \(TerminalText.safe(text))\(time.map { ", \(LocalTime.describe($0, now: now))" } ?? "")"
+            )
+            name = document.next(value)
+        }
+        return lines
     }
 }

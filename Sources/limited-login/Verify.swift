@@ -81,7 +81,11 @@ struct Verify: AsyncParsableCommand {
             configuration: configuration,
             now: at.flatMap { Moment.secondsSince1970($0) }
         )
-        StandardOutput.write(json ? report.json : report.text(isColoured: color.isOn))
+        if json {
+            StandardOutput.write(json: report.json)
+        } else {
+            StandardOutput.write(report.text(isColoured: color.isOn))
+        }
         if report.rejection != nil { throw Exit.rejected }
     }
 

@@ -1,3 +1,4 @@
+import Bytes
 import JOSE
 import LimitedLogin
 import OpenSSL
@@ -15,12 +16,18 @@ struct TokensCVETests {
         MintedClaims(audience: Self.appID, subject: "7", nonce: "n", issuedAt: Self.now)
     }
 
-    private func rejection(of token: String, keys: JSONWebKeySet = StandInKeys.set) throws -> TokenRejection? {
+    private func rejection(of token: String, keys: JSONWebKeySet = StandInKeys.set) throws -> Refusal? {
         let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [Self.appID]))
         let nonce = try #require(Nonce("n"))
         let date = try #require(NumericDate(secondsSince1970: Self.now))
-        do throws(TokenRejection) {
-            _ = try verifier.verify(token, expecting: TokenExpectation(binding: .nonce(nonce)), keys: keys, now: date)
+        do throws(Refusal) {
+            _ = try verifier.verify(
+                token,
+                expecting: TokenExpectation(binding: .nonce(nonce)),
+                keys: VerificationKeys(keys),
+                now: date,
+                workspace: VerificationWorkspace()
+            )
             return nil
         } catch {
             return error
@@ -190,7 +197,7 @@ struct TokensCVETests {
         let before = VerificationKeys(StandInKeys.set)
         let after = VerificationKeys(StandInKeys.makeSet([StandInKeys.current]))
         _ = try verifier.verify(token, expecting: expectation, keys: before, now: date, workspace: workspace)
-        #expect(throws: TokenRejection.unknownKey(keyID: StandInKeys.previous.keyID)) {
+        #expect(throws: Refusal.unknownKey(keyID: StandInKeys.previous.keyID)) {
             try verifier.verify(token, expecting: expectation, keys: after, now: date, workspace: workspace)
         }
     }
@@ -212,12 +219,13 @@ struct TokensCVETests {
             )
         }
         let same = TokenVerifier(policy: try VerificationPolicy(appIDs: [Self.appID]))
-        #expect(throws: TokenRejection.nonceMismatch(.different)) {
+        #expect(throws: Refusal.nonceMismatch(.different)) {
             try same.verify(
                 token,
                 expecting: TokenExpectation(binding: .nonce(wrong)),
-                keys: StandInKeys.set,
-                now: date
+                keys: VerificationKeys(StandInKeys.set),
+                now: date,
+                workspace: VerificationWorkspace()
             )
         }
     }

@@ -45,14 +45,14 @@ struct TokensDifferentialTests {
         )
     }
 
-    private static func verdicts(on tokens: [String]) throws -> [TokenRejection?] {
+    private static func verdicts(on tokens: [String]) throws -> [Refusal?] {
         let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [TokenGenerator.appID]))
         let expectation = TokenExpectation(binding: .nonce(try #require(Nonce(TokenGenerator.nonce))))
         let now = try #require(NumericDate(secondsSince1970: TokenGenerator.now))
         let keys = VerificationKeys(StandInKeys.set)
         let workspace = VerificationWorkspace()
         return tokens.map { token in
-            do throws(TokenRejection) {
+            do throws(Refusal) {
                 _ = try verifier.verify(token, expecting: expectation, keys: keys, now: now, workspace: workspace)
                 return nil
             } catch {
@@ -64,7 +64,7 @@ struct TokensDifferentialTests {
 
 /// The script that asks joserfc.
 enum IndependentJudge {
-    private static let script = PackageRoot.path + "/Tests/ConformanceTests/Differential/judge.py"
+    private static let script = ProjectFiles.path("Tests/ConformanceTests/Differential/judge.py")
 
     static let isPresent: Bool = (try? run(["-c", "import joserfc"]))?.status == 0
 

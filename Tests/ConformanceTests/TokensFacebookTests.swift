@@ -1,3 +1,4 @@
+import Bytes
 import FoundationEssentials
 import JOSE
 import LimitedLogin
@@ -5,7 +6,7 @@ import OpenSSL
 import TestSupport
 import Testing
 
-@Suite("Facebook's own keys and tokens", .enabled(if: VectorFolder.isPresent, Comment(rawValue: VectorFolder.absence)))
+@Suite("Facebook's own keys and tokens", VectorFolder.needs("facebook/jwks-snapshots/2024-10-01.json"))
 struct TokensFacebookTests {
     @Test(
         "Each of the 8 real key sets is read whole",
@@ -47,7 +48,7 @@ struct TokensFacebookTests {
         #expect(isStrict)
         let token = String(decoding: text, as: UTF8.self)
         let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: ["1"], binding: .optional))
-        #expect(throws: TokenRejection.missingKeyID) {
+        let rejection = #expect(throws: TokenRejection.self) {
             try verifier.verify(
                 token,
                 expecting: TokenExpectation(binding: .unbound),
@@ -55,6 +56,7 @@ struct TokensFacebookTests {
                 now: #require(NumericDate(secondsSince1970: 1_521_000_000 as Int64))
             )
         }
+        #expect(rejection?.code == .missingKeyID)
     }
 
     @Test("The Android SDK's test token is refused as an id token")

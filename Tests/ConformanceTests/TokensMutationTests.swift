@@ -27,10 +27,10 @@ struct TokensMutationTests {
             now = try #require(NumericDate(secondsSince1970: TokensMutationTests.now))
         }
 
-        func rejection(of token: [UInt8]) -> TokenRejection? {
+        func rejection(of token: [UInt8]) -> Refusal? {
             let none: [UInt8] = []
             let value = value
-            do throws(TokenRejection) {
+            do throws(Refusal) {
                 _ = try verifier.judge(
                     token.span,
                     binding: .nonce,

@@ -14,11 +14,11 @@ struct SignatureLayer {
     }
 
     /// The reason a JWS is refused for under a JWK Set; nil when its signature verifies.
-    func rejection(of jws: String, keySet: [UInt8]) throws -> TokenRejection? {
+    func rejection(of jws: String, keySet: [UInt8]) throws -> Refusal? {
         let keys = VerificationKeys(try JSONWebKeySet(parsing: keySet.span))
         // Whatever happens, nothing stays in OpenSSL's error queue.
         defer { #expect(OpenSSLError.isQueueEmpty) }
-        do throws(TokenRejection) {
+        do throws(Refusal) {
             let token = Array(jws.utf8)
             try verifier.verifySignature(token.span, keys: keys, workspace: VerificationWorkspace())
             return nil
@@ -28,9 +28,12 @@ struct SignatureLayer {
     }
 }
 
-@Suite("Wycheproof", .enabled(if: VectorFolder.isPresent, Comment(rawValue: VectorFolder.absence)))
+@Suite("Wycheproof")
 struct TokensWycheproofTests {
-    @Test("All 318 RSA cases of the JWS set are judged as an RS256-only verifier must")
+    @Test(
+        "All 318 RSA cases of the JWS set are judged as an RS256-only verifier must",
+        VectorFolder.needs("wycheproof/jws_rsa_rs256_policy.json")
+    )
     func signatures() throws {
         struct File: Decodable {
             let cases: [Case]
@@ -62,7 +65,7 @@ struct TokensWycheproofTests {
         print("Wycheproof JWS: \(cases.count) RSA cases, \(acceptedCount) accepted")
     }
 
-    @Test("All 26 cases of the JWK set are judged right")
+    @Test("All 26 cases of the JWK set are judged right", VectorFolder.needs("wycheproof/json_web_key_test.json"))
     func keys() throws {
         struct File: Decodable {
             let testGroups: [Group]
@@ -94,7 +97,10 @@ struct TokensWycheproofTests {
         print("Wycheproof JWK: \(count) cases")
     }
 
-    @Test("All 259 raw RSA-2048 signatures are judged right")
+    @Test(
+        "All 259 raw RSA-2048 signatures are judged right",
+        VectorFolder.needs("wycheproof/rsa_signature_2048_sha256_test.json")
+    )
     func rawSignatures() throws {
         struct File: Decodable {
             let testGroups: [Group]
@@ -134,7 +140,10 @@ struct TokensWycheproofTests {
         print("Wycheproof RSA 2048: \(count) cases, \(acceptedCount) accepted")
     }
 
-    @Test("All 83 cases of the mixed set are refused as id tokens, and every five-part one as encrypted")
+    @Test(
+        "All 83 cases of the mixed set are refused as id tokens, and every five-part one as encrypted",
+        VectorFolder.needs("wycheproof/json_web_crypto_test.json")
+    )
     func encrypted() throws {
         struct File: Decodable {
             let testGroups: [Group]

@@ -103,7 +103,7 @@ struct NonceLifeTests {
             try Self.expectOneWinner(replicas, replicas.nonce(round % 2))
         }
         #expect(
-            try replicas.services[0].get("/readyz?verbose").text.contains(
+            try replicas.services[0].get("/readyz?verbose", admin: true).text.contains(
                 #""replay_store":{"state":"up","kind":"redis"}"#
             )
         )
@@ -240,9 +240,10 @@ struct NonceLifeTests {
 
     @Test("A password in the URL is never shown")
     func password() throws {
-        let shown = try FinishedRun([
-            "check-config", "--app-ids", "42", "--replay-store", "redis://user:hunter2@127.0.0.1:1/2",
-        ])
+        let shown = try FinishedRun(
+            ["check-config", "--app-ids", "42"],
+            environment: ["LIMITED_LOGIN_REPLAY_STORE": "redis://user:hunter2@127.0.0.1:1/2"]
+        )
         #expect(shown.exitCode == 0)
         #expect(shown.output.contains("redis://127.0.0.1:1/2 with a password"))
         #expect(!shown.output.contains("hunter2"))

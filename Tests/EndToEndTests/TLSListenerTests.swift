@@ -123,6 +123,32 @@ struct TLSListenerTests {
         #expect(second.output.contains("HTTP/1.1 200 OK"))
     }
 
+    @Test("Nobody who showed a certificate resumes: each handshake looks at it", arguments: ["-tls1_2", "-tls1_3"])
+    func noResumptionWithCertificates(_ version: String) throws {
+        let service = try service(clientAuthority: true)
+        let file = FileManager.default.temporaryDirectory.appending(path: "session-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        let request = "GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+        let identity = ["-cert", certificates.good.certificateFile, "-key", certificates.good.keyFile, version]
+        let first = try openssl(service, identity + ["-sess_out", file, "-ign_eof"], input: request)
+        #expect(first.output.contains("HTTP/1.1 200 OK"), "\(first.output)")
+        #expect(!first.output.contains("session ticket:"))
+        // By TLS 1.3 there is nothing to keep; by TLS 1.2 a session without an id.
+        guard FileManager.default.fileExists(atPath: file) else { return }
+        let second = try openssl(service, identity + ["-sess_in", file, "-ign_eof"], input: request)
+        #expect(second.output.contains("New, TLSv1"), "\(second.output)")
+    }
+
+    @Test(
+        "Keys are exchanged by X25519, P-256 and P-384 alone",
+        arguments: [("X25519", true), ("P-256", true), ("P-384", true), ("X448", false), ("P-521", false)]
+    )
+    func groups(_ name: String, _ isTaken: Bool) throws {
+        let service = try service()
+        let run = try openssl(service, ["-tls1_3", "-groups", name])
+        #expect((run.exitCode == 0) == isTaken, "\(run.errors)")
+    }
+
     @Test("With client authorities a caller needs a certificate of theirs, on every path")
     func mutual() throws {
         let service = try service(clientAuthority: true)

@@ -20,36 +20,38 @@ let package = Package(
     targets: [
         .systemLibrary(name: "COpenSSL"),
         .systemLibrary(name: "CLibFuzzer"),
-        .target(name: "OpenSSL", dependencies: ["COpenSSL"], swiftSettings: fuzzed),
-        .target(name: "JOSE", swiftSettings: fuzzed),
-        .target(name: "LimitedLogin", dependencies: ["JOSE", "OpenSSL"], swiftSettings: fuzzed),
+        .target(name: "Bytes", swiftSettings: fuzzed),
+        .target(name: "OpenSSL", dependencies: ["COpenSSL", "Bytes"], swiftSettings: fuzzed),
+        .target(name: "JOSE", dependencies: ["Bytes"], swiftSettings: fuzzed),
+        .target(name: "LimitedLogin", dependencies: ["JOSE", "OpenSSL", "Bytes"], swiftSettings: fuzzed),
         .target(name: "CPlatform"),
-        .target(name: "HTTP1", swiftSettings: fuzzed),
-        .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL"], swiftSettings: fuzzed),
-        .systemLibrary(name: "CHiredis"),
+        .target(name: "COpenAPI", exclude: ["openapi.json"]),
+        .target(name: "HTTP1", dependencies: ["Bytes"], swiftSettings: fuzzed),
+        .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL", "Bytes"], swiftSettings: fuzzed),
         .target(
-            name: "ReplayStores",
-            dependencies: ["CHiredis", "OpenSSL", "HTTP1", "Networking"],
+            name: "LoginStores",
+            dependencies: ["OpenSSL", "HTTP1", "Networking", "Bytes"],
             swiftSettings: fuzzed
         ),
-        .target(name: "HTTPFuzzing", dependencies: ["HTTP1", "Networking"], swiftSettings: fuzzed),
+        .target(name: "HTTPFuzzing", dependencies: ["Bytes", "HTTP1", "Networking"], swiftSettings: fuzzed),
         .executableTarget(
             name: "fuzz-http",
-            dependencies: ["CLibFuzzer", "HTTP1", "Networking", "HTTPFuzzing"],
+            dependencies: ["CLibFuzzer", "Bytes", "HTTP1", "Networking", "HTTPFuzzing"],
             swiftSettings: fuzzed,
             linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]
         ),
-        .target(name: "KeySets", dependencies: ["JOSE", "OpenSSL", "Networking"], swiftSettings: fuzzed),
-        .target(name: "Graph", dependencies: ["JOSE", "OpenSSL", "Networking"], swiftSettings: fuzzed),
+        .target(name: "KeySets", dependencies: ["JOSE", "OpenSSL", "Networking", "Bytes"], swiftSettings: fuzzed),
+        .target(name: "Graph", dependencies: ["JOSE", "OpenSSL", "Networking", "Bytes"], swiftSettings: fuzzed),
         .target(
             name: "StandInIssuer",
-            dependencies: ["JOSE", "OpenSSL", "HTTP1", "Networking"],
+            dependencies: ["JOSE", "OpenSSL", "HTTP1", "Networking", "Bytes"],
             swiftSettings: fuzzed
         ),
         .target(
             name: "VerificationService",
             dependencies: [
-                "LimitedLogin", "KeySets", "Graph", "ReplayStores", "HTTP1", "Networking", "JOSE", "OpenSSL",
+                "COpenAPI", "LimitedLogin", "KeySets", "Graph", "LoginStores", "HTTP1", "Networking", "JOSE",
+                "OpenSSL", "Bytes",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
@@ -60,14 +62,14 @@ let package = Package(
             name: "fuzz-service",
             dependencies: [
                 "CLibFuzzer", "VerificationService", "StandInIssuer", "KeySets", "LimitedLogin", "HTTP1", "Networking",
-                "JOSE", "HTTPFuzzing", .product(name: "Logging", package: "swift-log"),
+                "JOSE", "Bytes", "HTTPFuzzing", .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: fuzzed,
             linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]
         ),
         .executableTarget(
             name: "fuzz",
-            dependencies: ["CLibFuzzer", "JOSE", "LimitedLogin", "OpenSSL", "ReplayStores"],
+            dependencies: ["CLibFuzzer", "Bytes", "JOSE", "LimitedLogin", "OpenSSL", "LoginStores"],
             swiftSettings: fuzzed,
             linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]
         ),

@@ -73,11 +73,4 @@ struct ResponseEncoderTests {
         HTTPDate.append(unixSeconds: seconds, to: &output)
         #expect(String(decoding: output, as: UTF8.self) == text)
     }
-
-    @Test("Numbers are written in full", arguments: [0, 1, 9, 10, 99, 100, 16_384, .max - 1, .max])
-    func numbers(number: Int) {
-        var output: [UInt8] = []
-        output.append(addingCapacity: DecimalNumber.digitCount) { DecimalNumber.append(number, to: &$0) }
-        #expect(String(decoding: output, as: UTF8.self) == String(number))
-    }
 }

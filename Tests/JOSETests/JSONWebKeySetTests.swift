@@ -1,3 +1,4 @@
+import Bytes
 import JOSE
 import OpenSSL
 import StandInIssuer
@@ -187,8 +188,7 @@ struct JSONWebKeySetTests {
     )
     func notJSON(text: String) {
         #expect { try JSONWebKeySet(parsing: text) } throws: { error in
-            guard case JSONWebKeySetError.malformed(let reason)? = error as? JSONWebKeySetError else { return false }
-            return reason.contains("at byte") && "\(error)".contains("not JSON")
+            error is JSONWebKeySetError && "\(error)".contains("at byte") && "\(error)".contains("not JSON")
         }
     }
 
@@ -223,7 +223,6 @@ struct JSONWebKeySetTests {
         #expect(throws: JSONWebKeyError.missingKeyID) {
             try JSONWebKey(keyID: "", modulus: key.modulus, publicExponent: key.publicExponent)
         }
-        #expect(JSONWebKeyError.allCases.allSatisfy { !$0.description.isEmpty })
     }
 
     @Test("The thumbprint's input is that of RFC 7638 section 3.1")

@@ -170,12 +170,10 @@ struct IssuerFaultTests {
         }
         defer { issuer.stop() }
         let fixture = try CacheFixture([try source(port: issuer.port, timeout: .seconds(600))])
-        let began = MonotonicClock.now()
         fixture.cache.start()
         for await _ in asked.stream { break }
         fixture.cache.stop()
         await fixture.settle()
-        #expect(MonotonicClock.now().duration(since: began) < .seconds(60))
         #expect(fixture.cache.status.lastError?.contains("cancelled") == true)
     }
 

@@ -1,3 +1,4 @@
+import Bytes
 import JOSE
 import StandInIssuer
 import TestSupport

@@ -133,10 +133,10 @@ struct BindingTests {
     @Test("A nonce given as bytes is judged as one given as text")
     func byteDoor() throws {
         let token = Array(try StandInKeys.current.mint(Login.claims).utf8)
-        func rejection(_ kind: BindingKind, _ value: String) -> TokenRejection? {
+        func rejection(_ kind: BindingKind, _ value: String) -> Refusal? {
             let bytes = Array(value.utf8)
             let none: [UInt8] = []
-            do throws(TokenRejection) {
+            do throws(Refusal) {
                 _ = try Login.sharedVerifier.judge(
                     token.span,
                     binding: kind,

@@ -126,7 +126,7 @@ struct ClaimTests {
 
     @Test("A subject is 1 to 255 ASCII characters")
     func subjects() throws {
-        func rejection(_ text: String) throws -> TokenRejection? {
+        func rejection(_ text: String) throws -> Refusal? {
             try Login.rejection(of: Login.token("sub", "\"\(text)\""))
         }
         #expect(try rejection("") == .malformedClaim(.subject, .empty))
@@ -141,12 +141,12 @@ struct ClaimTests {
     @Test("Claims this library knows nothing about are passed through")
     func unknownClaims() throws {
         let token = try Login.verify(Login.token("zzz", "{\"deep\":[1,{\"é\":null}]}"))
-        #expect(token.claims.json.contains("\"zzz\":{\"deep\":[1,{\"é\":null}]}"))
-        #expect(token.claims.confirmationKeyThumbprint == nil)
+        #expect(token.claimsJSON.contains("\"zzz\":{\"deep\":[1,{\"é\":null}]}"))
+        #expect(token.authenticationToken.keyThumbprint == nil)
         let confirmed = try Login.verify(StandInKeys.current.mint(Login.fullClaims))
-        #expect(confirmed.claims.confirmationKeyThumbprint == "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I")
-        #expect(try Login.verify(Login.token("cnf", "5")).claims.confirmationKeyThumbprint == nil)
-        #expect(try Login.verify(Login.token("cnf", "{\"jkt\":5}")).claims.confirmationKeyThumbprint == nil)
+        #expect(confirmed.authenticationToken.keyThumbprint == "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I")
+        #expect(try Login.verify(Login.token("cnf", "5")).authenticationToken.keyThumbprint == nil)
+        #expect(try Login.verify(Login.token("cnf", "{\"jkt\":5}")).authenticationToken.keyThumbprint == nil)
     }
 
     @Test("A claim spelt with escapes is the same claim")

@@ -23,9 +23,9 @@ struct EnvelopeTests {
             ("bnVsbA.e30.AA", .malformedToken(.notAnObject(.header))),
             ("e30 .e30.AA", .malformedToken(.invalidBase64URL(.header))),
             ("e30.e30.AA\n", .malformedToken(.invalidBase64URL(.signature))),
-        ] as [(String, TokenRejection)]
+        ] as [(String, Refusal)]
     )
-    func shapes(token: String, rejection: TokenRejection) throws {
+    func shapes(token: String, rejection: Refusal) throws {
         #expect(try Login.rejection(of: token) == rejection)
     }
 
@@ -141,11 +141,11 @@ struct EnvelopeTests {
 
     @Test("An unknown key tells its ID for a refetch, unless no key could have it")
     func unknownKey() throws {
-        func keyID(of length: Int) throws -> ([UInt8], TokenRejection?) {
+        func keyID(of length: Int) throws -> ([UInt8], Refusal?) {
             let workspace = VerificationWorkspace()
             let header = "{\"alg\":\"RS256\",\"kid\":\"" + String(repeating: "k", count: length) + "\"}"
             let token = Array(try Login.token(header: header).utf8)
-            do throws(TokenRejection) {
+            do throws(Refusal) {
                 let value = Array(Login.nonce.utf8)
                 let none: [UInt8] = []
                 _ = try Login.sharedVerifier.judge(

@@ -27,7 +27,7 @@ struct IssuedNonceTests {
     }
 
     private static func rejection(_ nonce: String, _ issuer: NonceIssuer?, at now: Int64 = Login.now) throws
-        -> TokenRejection?
+        -> Refusal?
     {
         var claims = Login.claims
         claims.nonce = nonce
@@ -125,7 +125,7 @@ struct IssuedNonceTests {
         let first = try #require(nonce.utf8.first)
         let escaped = "\\u00" + String(first, radix: 16) + nonce.dropFirst()
         let verifier = try Login.verifier(nonces: issuer)
-        func rejection(_ json: String?) throws -> TokenRejection? {
+        func rejection(_ json: String?) throws -> Refusal? {
             try Login.rejection(of: Login.token("nonce", json), with: verifier, binding: .issuedNonce)
         }
         #expect(try rejection("\"\(escaped)\"") == nil)
@@ -151,15 +151,18 @@ struct IssuedNonceTests {
     @Test(
         "What is no secret is refused, and no message quotes it",
         arguments: [
-            ("", NonceSecretError.tooShort), ("00", .tooShort), ("0123456789abcdef0123456789abcde", .tooShort),
-            (String(repeating: "01020304", count: 8), .notRandom), (String(repeating: "0", count: 64), .notRandom),
-            (String(repeating: "0123456789abcdef", count: 8) + "0", .tooLong), (" 0123456789abcde", .notVisible),
-            (" 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", .notVisible),
-            ("0123456789abcdef0123456789abcdef0123456789abcdef\t", .notVisible),
-            ("é123456789abcdef0123456789abcdef0123456789abcdef", .notVisible),
+            ("", InvalidConfiguration.secretTooShort), ("00", .secretTooShort),
+            ("0123456789abcdef0123456789abcde", .secretTooShort),
+            (String(repeating: "01020304", count: 8), .secretNotRandom),
+            (String(repeating: "0", count: 64), .secretNotRandom),
+            (String(repeating: "0123456789abcdef", count: 8) + "0", .secretTooLong),
+            (" 0123456789abcde", .secretNotVisible),
+            (" 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", .secretNotVisible),
+            ("0123456789abcdef0123456789abcdef0123456789abcdef\t", .secretNotVisible),
+            ("é123456789abcdef0123456789abcdef0123456789abcdef", .secretNotVisible),
         ]
     )
-    func secrets(text: String, error: NonceSecretError) {
+    func secrets(text: String, error: InvalidConfiguration) {
         #expect(throws: error) { try NonceSecret(text: text) }
     }
 

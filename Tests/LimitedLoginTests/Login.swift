@@ -107,12 +107,14 @@ struct Login {
         appID: String? = nil,
         keys: JSONWebKeySet = StandInKeys.set,
         at now: Int64 = now
-    ) throws -> TokenRejection? {
+    ) throws -> Refusal? {
         do {
             _ = try verify(token, with: verifier, binding: binding, appID: appID, keys: keys, at: now)
             return nil
         } catch let rejection as TokenRejection {
-            return rejection
+            return rejection.refusal
+        } catch let fault as VerificationUnavailable {
+            return fault == .keys ? .keysUnavailable : nil
         }
     }
 

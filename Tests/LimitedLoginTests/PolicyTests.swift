@@ -16,7 +16,7 @@ struct PolicyTests {
         arguments: ["", " ", "1 2", "1\n", "é", "1\u{0}", String(repeating: "1", count: 129)]
     )
     func appIDs(appID: String) {
-        #expect(throws: VerificationPolicyError.invalidAppID(appID)) { try VerificationPolicy(appIDs: ["1", appID]) }
+        #expect(throws: InvalidConfiguration.invalidAppID(appID)) { try VerificationPolicy(appIDs: ["1", appID]) }
     }
 
     @Test(
@@ -28,7 +28,7 @@ struct PolicyTests {
         ]
     )
     func invalidIssuers(issuer: String) {
-        #expect(throws: VerificationPolicyError.invalidIssuer(issuer)) {
+        #expect(throws: InvalidConfiguration.invalidIssuer(issuer)) {
             try VerificationPolicy(appIDs: ["1"], issuers: [issuer])
         }
     }
@@ -43,14 +43,14 @@ struct PolicyTests {
 
     @Test("What cannot be meant is refused with a sentence")
     func refusals() {
-        let errors: [VerificationPolicyError] = [
+        let errors: [InvalidConfiguration] = [
             .noAppID, .invalidAppID("a b"), .noIssuer, .invalidIssuer("x"), .clockSkewOutOfRange(301),
             .maximumTokenAgeOutOfRange(0),
         ]
         #expect(throws: errors[0]) { try VerificationPolicy(appIDs: []) }
         #expect(throws: errors[2]) { try VerificationPolicy(appIDs: ["1"], issuers: []) }
         #expect(throws: errors[4]) { try VerificationPolicy(appIDs: ["1"], clockSkewSeconds: 301) }
-        #expect(throws: VerificationPolicyError.clockSkewOutOfRange(-1)) {
+        #expect(throws: InvalidConfiguration.clockSkewOutOfRange(-1)) {
             try VerificationPolicy(appIDs: ["1"], clockSkewSeconds: -1)
         }
         #expect(throws: errors[5]) { try VerificationPolicy(appIDs: ["1"], maximumTokenAgeSeconds: 0) }

@@ -40,7 +40,7 @@ struct ProfileTests {
         arguments: [
             ("{\"min\":21}", 21, nil), ("{\"max\":17}", nil, 17), ("{\"min\":13,\"max\":17}", 13, 17),
             ("{\"min\":0}", 0, nil),
-            ("{\"min\":18,\"max\":20,\"x\":1}", 18, 20),
+            ("{\"min\":18,\"max\":20,\"x\":1}", 18, 20), ("{\"min\":21.0}", 21, nil), ("{\"max\":1.7e1}", nil, 17),
         ] as [(String, Int?, Int?)]
     )
     func ageRanges(json: String, minimum: Int?, maximum: Int?) throws {
@@ -53,7 +53,8 @@ struct ProfileTests {
         arguments: [
             "{}", "{\"min\":21,\"max\":21}", "{\"min\":22,\"max\":21}", "{\"min\":-1}", "{\"max\":-1}",
             "{\"min\":\"21\"}",
-            "{\"min\":21,\"max\":null}", "{\"min\":null}", "{\"min\":1e30}", "{\"min\":21,\"max\":true}", "21", "[21]",
+            "{\"min\":21,\"max\":null}", "{\"min\":null}", "{\"min\":1e30}", "{\"min\":20.5}", "{\"max\":-1.0}",
+            "{\"min\":21,\"max\":true}", "21", "[21]",
             "null",
         ]
     )
@@ -72,7 +73,7 @@ struct ProfileTests {
         #expect(found?.id == "1" && found?.name == "São")
         for json in [
             "{\"id\":1,\"name\":\"a\"}", "{\"id\":\"1\"}", "{\"name\":\"a\"}", "{}", "\"a\"", "[\"1\",\"a\"]",
-            "{\"id\":\"1\",\"name\":null}",
+            "{\"id\":\"1\",\"name\":null}", "{\"id\":\"\",\"name\":\"a\"}", "{\"id\":\"1\",\"name\":\"\"}",
         ] {
             #expect(try place(json) == nil)
         }
@@ -89,12 +90,12 @@ struct ProfileTests {
     }
 
     @Test(
-        "A fact of the wrong type is dropped and the token is good",
+        "A fact of the wrong type, or of no text, is dropped and the token is good",
         arguments: [
             "name", "given_name", "middle_name", "family_name", "email", "picture", "user_link", "user_gender",
             "user_birthday",
         ],
-        ["5", "null", "[\"x\"]", "{}", "true"]
+        ["5", "null", "[\"x\"]", "{}", "true", "\"\""]
     )
     func wrongTypes(claim: String, json: String) throws {
         let profile = try profile(claim, json)
@@ -135,34 +136,44 @@ struct ProfileTests {
         #expect(full.missingPermissions(among: Permission.allCases).isEmpty)
     }
 
+    @Test(
+        "The gaming permissions stand in place of public_profile where a login asked for them alone",
+        arguments: [
+            ([], [.publicProfile, .email]), ([.email], [.publicProfile, .email]),
+            ([.publicProfile], [.publicProfile, .email]), ([.gamingProfile], [.email, .gamingProfile]),
+            ([.gamingUserPicture], [.email, .gamingUserPicture]),
+            ([.gamingProfile, .gamingUserPicture], [.email, .gamingProfile, .gamingUserPicture]),
+            ([.publicProfile, .gamingProfile], [.publicProfile, .email]),
+        ] as [([Permission], [Permission])]
+    )
+    func gaming(asked: [Permission], shown: [Permission]) throws {
+        var claims = Login.claims
+        claims.name = "A"
+        claims.picture = "https://x.test/p"
+        claims.email = "a@x.test"
+        let token = try Login.verify(StandInKeys.current.mint(claims))
+        #expect(token.shownPermissions(among: asked) == shown && token.missingPermissions(among: asked).isEmpty)
+    }
+
+    @Test("A gaming permission without its claim is missing, and public_profile does not stand for it")
+    func missingGaming() throws {
+        let token = try Login.verify(Login.token("given_name", "\"x\""))
+        let asked: [Permission] = [.gamingProfile, .gamingUserPicture]
+        #expect(token.shownPermissions(among: asked).isEmpty && token.missingPermissions(among: asked) == asked)
+        #expect(token.shownPermissions(among: [.email]) == [.publicProfile])
+    }
+
     @Test("The limited scope has twelve permissions and no other")
     func scope() {
         #expect(Permission.allCases.count == 12)
-        #expect(Permission.allCases.allSatisfy { Permission.isLimitedScope($0.rawValue) })
+        #expect(Permission.allCases.allSatisfy { Permission(rawValue: $0.rawValue) == $0 })
         for name in ["user_likes", "openid", "", "Email", "emai", "email ", "user_photos", "pages_show_list"] {
-            #expect(!Permission.isLimitedScope(name))
+            #expect(Permission(rawValue: name) == nil)
         }
         let bits = Permission.allCases.map { PermissionSet($0).rawValue }
         #expect(Set(bits).count == 12 && bits.allSatisfy { $0.nonzeroBitCount == 1 })
         #expect(PermissionSet.unverifiable.permissions == [.userMessengerContact])
         #expect(Permission.userMessengerContact.claims.isEmpty)
         #expect(Permission.gamingProfile.claims == [.name] && Permission.gamingUserPicture.claims.contains(.picture))
-    }
-
-    @Test("A login is checked before anyone is asked")
-    func configuration() throws {
-        let login = try LoginConfiguration(permissions: ["email", "user_friends"], nonce: "n")
-        #expect(login.permissions == [.email, .userFriends] && login.nonce.value == "n")
-        #expect(try LoginConfiguration(permissions: []).nonce != LoginConfiguration(permissions: []).nonce)
-        #expect(throws: LoginConfigurationError.outsideLimitedScope("user_likes")) {
-            try LoginConfiguration(permissions: ["email", "user_likes"])
-        }
-        #expect(throws: LoginConfigurationError.repeatedPermission(.email)) {
-            try LoginConfiguration(permissions: ["email", "email"])
-        }
-        #expect(throws: LoginConfigurationError.invalidNonce) { try LoginConfiguration(permissions: [], nonce: "a b") }
-        #expect("\(LoginConfigurationError.outsideLimitedScope("user_likes"))".contains("user_likes"))
-        #expect("\(LoginConfigurationError.repeatedPermission(.email))".contains("email"))
-        #expect("\(LoginConfigurationError.invalidNonce)".contains("nonce"))
     }
 }

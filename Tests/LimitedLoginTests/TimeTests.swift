@@ -21,7 +21,7 @@ struct TimeTests {
 
     @Test("A token from the future is refused beyond the skew")
     func issuance() throws {
-        func rejection(_ claim: String, _ offset: Int64) throws -> TokenRejection? {
+        func rejection(_ claim: String, _ offset: Int64) throws -> Refusal? {
             try Login.rejection(of: Login.token(claim, "\(now + offset)"))
         }
         for claim in ["iat", "nbf"] {

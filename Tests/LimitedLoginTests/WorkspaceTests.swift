@@ -8,7 +8,7 @@ import Testing
 struct WorkspaceTests {
     /// What a verdict told, and what it left in the workspace.
     private struct Outcome: Equatable {
-        var rejection: TokenRejection?
+        var rejection: Refusal?
         var subject = ""
         var header: [UInt8] = []
         var keyID: [UInt8] = []
@@ -17,7 +17,7 @@ struct WorkspaceTests {
     private func judge(_ token: String, in workspace: VerificationWorkspace) -> Outcome {
         let (bytes, nonce, appID) = (Array(token.utf8), Array(Login.nonce.utf8), [UInt8]())
         var outcome = Outcome()
-        do throws(TokenRejection) {
+        do throws(Refusal) {
             let claims = try Login.sharedVerifier.judge(
                 bytes.span,
                 binding: .nonce,

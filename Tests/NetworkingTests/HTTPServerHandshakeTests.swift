@@ -140,15 +140,54 @@ struct HTTPServerHandshakeTests {
     func handshakeLimit() async throws {
         var limits = HTTPServerLimits()
         limits.handshakes = 3
-        limits.slowRequestAge = .milliseconds(20)
-        limits.acceptPause = .milliseconds(5)
+        limits.slowHandshakeAge = .milliseconds(20)
+        let server = try server(limits)
+        let hello = try TLSClient.clientHello()
+        let stalled = try (0..<20).map { number in
+            let client = try BlockingClient(server.address)
+            client.send(Array(hello.prefix(number % 2 == 0 ? 1 : hello.count)))
+            return client
+        }
+        #expect(try isServed(server))
+        // Three at most are left; all before them were closed.
+        #expect(server.waitUntil { $0.closed(.handshake) >= 17 })
+        #expect(stalled[0].read().end != .timedOut)
+        #expect(server.server.counters.open <= 4)
+        await server.stop()
+    }
+
+    @Test("A silent connection takes no handshake's place")
+    func silence() async throws {
+        var limits = HTTPServerLimits()
+        limits.handshakes = 1
+        limits.slowHandshakeAge = .seconds(100)
         let server = try server(limits)
         let silent = try (0..<20).map { _ in try BlockingClient(server.address) }
+        #expect(server.waitUntil { $0.open == 20 })
         #expect(try isServed(server))
-        // The server's own three at most are left; all before them were closed, unanswered.
-        #expect(server.waitUntil { $0.closed(.handshake) >= 17 })
-        #expect(silent[0].read().end != .timedOut)
-        #expect(server.server.counters.open <= 4)
+        #expect(server.server.counters.closed(.handshake) == 0)
+        // One of them speaks after all.
+        silent[0].send(try TLSClient.clientHello())
+        #expect(silent[0].read { $0.count > 5 }.bytes.first == 0x16)
+        await server.stop()
+    }
+
+    @Test("A handshake that waits for its turn has the same deadline, and a client that leaves is dropped")
+    func waiting() async throws {
+        var limits = HTTPServerLimits()
+        limits.handshakes = 1
+        limits.slowHandshakeAge = .seconds(100)
+        limits.handshakeDeadline = .milliseconds(300)
+        let server = try server(limits)
+        let clients = try (0..<3).map { _ in
+            let client = try BlockingClient(server.address)
+            client.send([0x16])
+            return client
+        }
+        #expect(server.waitUntil { $0.open == 3 })
+        clients[2].reset()
+        #expect(clients[1].read().end != .timedOut)
+        #expect(server.waitUntil { $0.closed(.handshake) == 3 && $0.open == 0 })
         await server.stop()
     }
 
@@ -156,7 +195,7 @@ struct HTTPServerHandshakeTests {
     func crowd() async throws {
         var limits = HTTPServerLimits()
         limits.handshakes = 4
-        limits.acceptPause = .milliseconds(5)
+        limits.slowHandshakeAge = .seconds(5)
         let server = try server(limits)
         let address = server.address
         let authority = certificates.authorityFile

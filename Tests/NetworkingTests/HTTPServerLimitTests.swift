@@ -91,6 +91,69 @@ struct HTTPServerLimitTests {
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
+    @Test("A client that begins each request before the last has ended is slow all the same")
+    func neverWhollyIdle() async throws {
+        var limits = HTTPServerLimits()
+        limits.connections = 1
+        limits.reservedConnections = 0
+        limits.slowRequestAge = .milliseconds(200)
+        let server = try TestServer(limits: limits)
+        let dripping = try BlockingClient(server.address)
+        dripping.send("GET / HTTP/1.1\r\nHost: a\r\n")
+        var status: Int?
+        let deadline = MonotonicClock.now() + .seconds(60)
+        while status != 200, MonotonicClock.now() < deadline {
+            dripping.send("\r\nGET / HTTP/1.1\r\nHost: a\r\n")
+            guard dripping.readResponses(1).first?.status == 200 else { break }
+            status = try BlockingClient(server.address).exchange(Self.get)?.status
+        }
+        #expect(status == 200)
+        #expect(dripping.read().end != .timedOut)
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("A crowd from one address makes room for others, even where it is busy, but not for itself")
+    func crowd() async throws {
+        var limits = HTTPServerLimits()
+        limits.connections = 4
+        limits.reservedConnections = 0
+        let server = try TestServer(limits: limits)
+        let crowd = try (0..<3).map { _ in try BlockingClient(server.address) }
+        for client in crowd { client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n") }
+        let idle = try BlockingClient(server.address, from: [127, 0, 0, 3])
+        #expect(idle.exchange(Self.get)?.status == 200)
+        #expect(server.waitUntil { $0.parked == 3 && $0.open == 4 })
+        // One more of the crowd closes nobody, not even the idle one from elsewhere.
+        #expect(try BlockingClient(server.address).readResponses(1).first?.status == 503)
+        #expect(idle.exchange(Self.get)?.status == 200)
+        // From elsewhere: the oldest of the crowd goes.
+        let other = try BlockingClient(server.address, from: [127, 0, 0, 2])
+        #expect(other.exchange(Self.get)?.status == 200)
+        #expect(crowd[0].read().end != .timedOut)
+        #expect(server.waitUntil { $0.parked == 2 && $0.closed(.peer) == 1 })
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test(
+        "A trusted peer's many connections are not a crowd, nor are those of a Unix socket",
+        arguments: TestServer.Kind.allCases
+    )
+    func trustedCrowd(kind: TestServer.Kind) async throws {
+        var limits = HTTPServerLimits()
+        limits.connections = 3
+        limits.reservedConnections = 0
+        limits.trustedPeers = try [#require(AddressPrefix("127.0.0.1/32"))]
+        let server = try TestServer(kind, limits: limits)
+        let gateway = try (0..<3).map { _ in try BlockingClient(server.address) }
+        for client in gateway { client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n") }
+        #expect(server.waitUntil { $0.parked == 3 })
+        let other = try BlockingClient(server.address, from: kind == .tcp ? [127, 0, 0, 2] : nil)
+        #expect(other.readResponses(1).first?.status == 503)
+        server.server.wakeParked()
+        for client in gateway { #expect(client.readResponses(1).first?.text == "woken") }
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
     @Test("10,000 requests in one write are all answered, the last with close", arguments: TestServer.Kind.allCases)
     func hugePipeline(kind: TestServer.Kind) async throws {
         let server = try TestServer(kind)

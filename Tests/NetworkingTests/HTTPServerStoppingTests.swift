@@ -18,7 +18,7 @@ struct HTTPServerStoppingTests {
         let load = Load(server.address)
         load.start(persistent: 6, single: 4)
         #expect(server.waitUntil { $0.requests > 2_000 })
-        let cutOff = await server.server.stop(drainDelay: .zero, grace: .seconds(10))
+        let cutOff = await server.server.stop(drainDelay: .zero, grace: .seconds(600))
         load.waitForEnd()
         #expect(cutOff == 0)
         #expect(load.unanswered == 0)
@@ -50,7 +50,7 @@ struct HTTPServerStoppingTests {
         let client = try BlockingClient(server.address)
         client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(server.waitUntil { $0.parked == 1 })
-        async let stopped = server.server.stop(drainDelay: .zero, grace: .seconds(10))
+        async let stopped = server.server.stop(drainDelay: .zero, grace: .seconds(600))
         while !server.server.isDraining { await Task.yield() }
         server.server.wakeParked()
         #expect(client.readResponses(1).first?.text == "woken")

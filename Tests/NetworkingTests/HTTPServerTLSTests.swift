@@ -91,6 +91,8 @@ struct HTTPServerTLSTests {
     func slowReader(kind: TestServer.Kind) async throws {
         var limits = HTTPServerLimits()
         limits.http.bodyBytes = 1_000_000
+        limits.requestBytes = 2_000_000
+        limits.waitingAnswerBytes = 2_000_000
         limits.writeStall = .milliseconds(200)
         let server = try server(kind, limits)
         let late = try client(server)

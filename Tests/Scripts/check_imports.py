@@ -17,19 +17,21 @@ import tempfile
 # C library names stand for the few system calls and constants; they are the platform, not an arrow.
 PLATFORM = {"Glibc", "Musl", "CPlatform", "Synchronization"}
 LOGGING = {"Logging", "Metrics", "CoreMetrics"}
-OWN = {"OpenSSL", "JOSE", "LimitedLogin", "HTTP1", "Networking", "KeySets", "Graph", "ReplayStores"}
+OWN = {"Bytes", "OpenSSL", "JOSE", "LimitedLogin", "HTTP1", "Networking", "KeySets", "Graph", "LoginStores"}
 
 ALLOWED = {
-    "OpenSSL": {"COpenSSL", "Glibc", "Musl", "Synchronization"},
-    "JOSE": set(),
-    "LimitedLogin": {"JOSE", "OpenSSL"},
-    "HTTP1": set(),
-    "Networking": PLATFORM | {"HTTP1", "OpenSSL", "Dispatch"},
-    "KeySets": PLATFORM - {"CPlatform"} | {"JOSE", "OpenSSL", "Networking", "Dispatch"},
-    "Graph": PLATFORM - {"CPlatform"} | {"JOSE", "OpenSSL", "Networking"},
-    "ReplayStores": PLATFORM - {"CPlatform"} | {"CHiredis", "OpenSSL", "HTTP1", "Networking"},
-    "StandInIssuer": PLATFORM - {"CPlatform"} | {"JOSE", "OpenSSL", "HTTP1", "Networking", "Dispatch", "FoundationEssentials"},
-    "VerificationService": PLATFORM - {"CPlatform"} | LOGGING | OWN | {"Dispatch", "FoundationEssentials"},
+    "Bytes": set(),
+    "OpenSSL": {"COpenSSL", "Glibc", "Musl", "Synchronization", "Bytes"},
+    "JOSE": {"Bytes"},
+    "LimitedLogin": {"JOSE", "OpenSSL", "Bytes"},
+    "HTTP1": {"Bytes"},
+    "Networking": PLATFORM | {"HTTP1", "OpenSSL", "Bytes", "Dispatch"},
+    "KeySets": PLATFORM - {"CPlatform"} | {"JOSE", "OpenSSL", "Networking", "Bytes", "Dispatch"},
+    "Graph": PLATFORM - {"CPlatform"} | {"JOSE", "OpenSSL", "Networking", "Bytes"},
+    "LoginStores": PLATFORM - {"CPlatform"} | {"OpenSSL", "HTTP1", "Networking", "Bytes"},
+    "StandInIssuer": PLATFORM - {"CPlatform"} | OWN - {"LimitedLogin", "KeySets", "Graph", "LoginStores"}
+    | {"Dispatch", "FoundationEssentials"},
+    "VerificationService": PLATFORM - {"CPlatform"} | LOGGING | OWN | {"COpenAPI", "Dispatch", "FoundationEssentials"},
     "limited-login": PLATFORM - {"CPlatform"} | LOGGING | OWN
     | {"VerificationService", "StandInIssuer", "ArgumentParser", "ServiceLifecycle", "UnixSignals", "Dispatch"}
     | {"FoundationEssentials"},
@@ -40,6 +42,9 @@ IMPORT = re.compile(
     r"(?:(?:typealias|struct|class|enum|protocol|let|var|func|actor)\s+)?(\w+)",
     re.MULTILINE,
 )
+
+# One file may ask the system's clock, and hands the time to the verdict, which knows none.
+EXCEPTIONS = {("LimitedLogin", "LoginVerifier.swift"): {"Glibc", "Musl", "Darwin"}}
 
 MUTEX = re.compile(r"(?<![\w`])Mutex[<(]")
 
@@ -55,7 +60,7 @@ def findings(sources: pathlib.Path) -> list[str]:
             text = file.read_text(encoding="utf-8")
             for match in IMPORT.finditer(text):
                 line = text.count("\n", 0, match.start(1)) + 1
-                if match.group(1) not in allowed:
+                if match.group(1) not in allowed | EXCEPTIONS.get((target, file.name), set()):
                     found.append(f"{file}:{line}: {target} may not import {match.group(1)}")
                 if "@_exported" in match.group(0):
                     found.append(f"{file}:{line}: nothing is re-exported")

@@ -3,7 +3,7 @@
 # Full Foundation, its ICU tables and libcurl would triple the binary and double its memory.
 set -euo pipefail
 
-allowed='^(linux-vdso|ld-linux-[a-z0-9-]+|libc|libm|libgcc_s|libstdc\+\+|libssl|libcrypto|libhiredis|libdispatch|libBlocksRuntime|libFoundationEssentials|libswift[A-Za-z_]*)$'
+allowed='^(linux-vdso|ld-linux-[a-z0-9-]+|libc|libm|libgcc_s|libstdc\+\+|libssl|libcrypto|libdispatch|libBlocksRuntime|libFoundationEssentials|libswift[A-Za-z_]*)$'
 
 # Prints every needed library outside the list, directly needed or through another.
 unexpected() {

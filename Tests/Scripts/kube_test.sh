@@ -35,6 +35,18 @@ within() {
 }
 answers() { [ "$(status_of "$1")" = "$2" ]; }
 
+# With the listener's own authority in that place, each holder of a certificate from it would be a caller.
+check_callers() {
+  kubectl kustomize "$root/config/kubernetes/overlays/tls" | python3 -c '
+import re, sys
+text = sys.stdin.read()
+folder = re.search(r"CLIENT_CA_FILE\n *value: (\S+)/ca\.crt\n", text).group(1)
+volume = re.search(rf"mountPath: {folder}\n *name: (\S+)\n", text).group(1)
+secret = re.search(rf"- name: {volume}\n *secret:\n *secretName: (\S+)\n", text).group(1)
+sys.exit(secret != "limited-login-client-ca")' || fail "the callers' authorities do not come from a Secret of their own"
+  passed "the callers' authorities come from a Secret of their own"
+}
+
 validate() {
   local overlay version
   if [ ! -x "$validator" ]; then
@@ -111,6 +123,7 @@ play() {
 }
 
 command -v kubectl >/dev/null || { echo 'kubernetes: SKIPPED: kubectl (for kustomize) is not installed'; exit 0; }
+check_callers
 validate
 command -v podman >/dev/null || { echo 'kubernetes: SKIPPED: podman is not installed'; exit 0; }
 # shellcheck source=/dev/null

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes config/man/limited-login.1 from what the program says about itself.
+"""Prints the manual page, limited-login.1, made from what the program says about itself.
 
-usage: manual_page.py [--write]     (without it: fails where the page is not what the program says)
+usage: manual_page.py > limited-login.1     (LIMITED_LOGIN names the program; without it, it is built)
 """
 
 import json
@@ -11,18 +11,14 @@ import sys
 
 import live
 
-PAGE = live.ROOT / "config" / "man" / "limited-login.1"
-
-HEAD = r""".\" Made by Tests/Scripts/manual_page.py from the program's own help; do not edit.
+HEAD = r""".\" Made by Tests/Scripts/manual_page.py from the program's own help.
 .TH LIMITED\-LOGIN 1 "" "limited\-login {version}" "User Commands"
 .ad l
 .nh
 """
 
 TAIL = r""".SH ENVIRONMENT
-Every option of
-.B serve
-has a variable beside it:
+Every setting has a variable beside its option:
 .B \-\-app\-ids
 is
 .BR LIMITED_LOGIN_APP_IDS .
@@ -88,20 +84,35 @@ def option(argument):
     return text + (rf" \fI{plain(argument['valueName'])}\fR" if argument["kind"] == "option" else "")
 
 
-def command(described, above=()):
+def shown(described):
+    """A command's own arguments."""
+    return [
+        argument
+        for argument in described.get("arguments", [])
+        if argument["shouldDisplay"] and argument.get("preferredName", {}).get("name") not in ("help", "version")
+    ]
+
+
+def entries(arguments):
+    return [line for one in arguments for line in (".TP", option(one), plain(one.get("abstract", "")))]
+
+
+def command(described, settings, above=()):
     path = [*above, described["commandName"]]
     lines = [f'.SS "{plain(" ".join(path[1:]))}"' if above else ".SH DESCRIPTION"]
     for paragraph in [described.get("abstract"), *(described.get("discussion") or "").split("\n")]:
         if paragraph:
             lines += [".PP", plain(paragraph)]
-    for argument in described.get("arguments", []):
-        if argument["shouldDisplay"] and argument.get("preferredName", {}).get("name") not in ("help", "version"):
-            lines += [".TP", option(argument), plain(argument.get("abstract", ""))]
+    arguments = shown(described)
+    own = [argument for argument in arguments if argument not in settings]
+    lines += entries(own)
+    if len(own) < len(arguments):
+        lines += [".PP", "Takes the options of SETTINGS too." if own else "Takes the options of SETTINGS."]
     if not above:
         lines.append(".SH COMMANDS")
     for below in described.get("subcommands", []):
         if below["commandName"] != "help" and below["shouldDisplay"]:
-            lines += command(below, path)
+            lines += command(below, settings, path)
     return lines
 
 
@@ -111,20 +122,11 @@ def page(program):
     described = json.loads(output)["command"]
     name = [".SH NAME", rf"limited\-login \- {plain(described['abstract'].rstrip('.'))}", ".SH SYNOPSIS"]
     name += [r".B limited\-login", r"\fIcommand\fR [\fIoptions\fR]"]
-    return HEAD.format(version=plain(version)) + "\n".join([*name, *command(described)]) + "\n" + TAIL
-
-
-def main():
-    text = page(live.build())
-    if "--write" in sys.argv[1:]:
-        PAGE.write_text(text)
-        return 0
-    if PAGE.read_text() != text:
-        print(f"{PAGE} is not what the program says: run Tests/Scripts/manual_page.py --write")
-        return 1
-    print(f"{PAGE.name}: {len(text.splitlines())} lines, as the program says")
-    return 0
+    # What check-config takes is what every command of the service takes.
+    settings = next(shown(below) for below in described["subcommands"] if below["commandName"] == "check-config")
+    lines = [*name, *command(described, settings), ".SH SETTINGS", *entries(settings)]
+    return HEAD.format(version=plain(version)) + "\n".join(lines) + "\n" + TAIL
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.stdout.write(page(live.build()))

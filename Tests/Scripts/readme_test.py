@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the commands of README.md as a reader would, and judges what they answer.
+"""Runs the commands of README.md and of the service's documentation as a reader would, and judges what they answer.
 
 usage: readme_test.py [NAME...]     (default: every command but `test`, which is the test run itself)
 
@@ -22,10 +22,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 
-from readme_command import command
+from readme_command import command, documents
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-README = ROOT / "README.md"
 START_SECONDS = 600  # a build from nothing comes first
 STOP_SECONDS = 20
 PROFILE = {
@@ -80,7 +79,7 @@ class Running:
 
 @contextlib.contextmanager
 def running(name: str) -> Iterator[Running]:
-    program = Running(command(name, README.read_text(encoding="utf-8")))
+    program = Running(command(name))
     try:
         yield program
     finally:
@@ -214,9 +213,9 @@ CHECKS = {
 }
 
 
-def unknown_commands(readme: str) -> list[str]:
+def unknown_commands() -> list[str]:
     """Shell blocks that nothing would run."""
-    fences = re.findall(r"^(.*)\n+```(?:sh|bash|shell|console)$", readme, re.MULTILINE)
+    fences = re.findall(r"^(.*)\n+```(?:sh|bash|shell|console)$", documents(), re.MULTILINE)
     names = [re.fullmatch(r"<!-- command: (\w+) -->", line) for line in fences]
     return [
         line or "(no line before it)"
@@ -226,16 +225,16 @@ def unknown_commands(readme: str) -> list[str]:
 
 
 def main() -> None:
-    unknown = unknown_commands(README.read_text(encoding="utf-8"))
+    unknown = unknown_commands()
     if unknown:
-        sys.exit("README.md has shell blocks that nothing runs, after these lines:\n" + "\n".join(unknown))
+        sys.exit("There are shell blocks that nothing runs, after these lines:\n" + "\n".join(unknown))
     failed = False
     for name in sys.argv[1:] or CHECKS:
         began = time.monotonic()
         try:
-            print(f"README command {name}: ok: {CHECKS[name]()} ({time.monotonic() - began:.0f} s)", flush=True)
+            print(f"command {name}: ok: {CHECKS[name]()} ({time.monotonic() - began:.0f} s)", flush=True)
         except (Failure, subprocess.SubprocessError, KeyError, ValueError) as error:
-            print(f"README command {name}: FAILED: {error}", flush=True)
+            print(f"command {name}: FAILED: {error}", flush=True)
             failed = True
     sys.exit(failed)
 

@@ -14,6 +14,7 @@ Exit code 1 where a bound is broken. Without redis-server the tests that need it
 import argparse
 import http.client
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -26,6 +27,8 @@ import time
 
 import live
 
+# The server to test with: `REDIS_SERVER` may name another, such as valkey-server.
+PROGRAM = os.environ.get("REDIS_SERVER", "redis-server")
 ATTEMPTS = 200
 CONNECTIONS = 16
 # By default a thread may hold the interpreter for 5 ms while sixteen wait for it, several times in each exchange, which
@@ -57,7 +60,7 @@ class Redis:
 
     def start(self):
         self.process = subprocess.Popen(
-            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.folder.name, "--save", "",
+            [PROGRAM, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.folder.name, "--save", "",
              *self.options],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )
@@ -325,7 +328,7 @@ def main():
     arguments = parser.parse_args()
     binary = str(pathlib.Path(arguments.binary or live.build()).resolve())
     for name in arguments.names or tests:
-        if name in ("redis", "kills", "hangs") and not shutil.which("redis-server"):
+        if name in ("redis", "kills", "hangs") and not shutil.which(PROGRAM):
             print(f"SKIPPED: {name}: redis-server is not installed")
             continue
         tests[name](binary, arguments.rounds)

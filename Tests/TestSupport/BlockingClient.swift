@@ -13,9 +13,10 @@ package final class BlockingClient {
         case enough
     }
 
-    package convenience init(_ address: ListenAddress) throws {
+    /// - Parameter source: The address to come from, 4 or 16 bytes; nil lets the system choose.
+    package convenience init(_ address: ListenAddress, from source: [UInt8]? = nil) throws {
         switch address {
-        case .network(let address): try self.init(address)
+        case .network(let address): try self.init(address, from: source)
         case .unix(let path): try self.init(path)
         }
     }
@@ -25,8 +26,12 @@ package final class BlockingClient {
         try socket.connect(to: path)
     }
 
-    package init(_ address: SocketAddress) throws {
-        socket = try Socket.make(for: address)
+    package init(_ address: SocketAddress, from source: [UInt8]? = nil) throws {
+        if let source = source.flatMap({ SocketAddress(bytes: $0, port: 0) }) {
+            socket = try Socket.bound(to: source)
+        } else {
+            socket = try Socket.make(for: address)
+        }
         if try socket.connect(to: address) == .inProgress {
             _ = try socket.wait(forWriting: true, until: MonotonicClock.now() + .seconds(10))
             try socket.finishConnecting(to: address)

@@ -79,7 +79,7 @@ package final class ConnectionDriver {
                 if inputIsOver { perform(engine.inputEnded(connection, now: now)) }
                 return
             }
-            let piece = Array(unread.prefix(engine.limits.receiveBytes))
+            let piece = Array(unread.prefix(engine.room(for: connection)))
             unread.removeFirst(piece.count)
             engine.waitingSince = now
             perform(engine.received(connection, piece.span, now: now))
@@ -122,6 +122,8 @@ package final class ConnectionDriver {
             if !engine.output.isEmpty {
                 pending += engine.output
                 engine.output.removeAll()
+                pending += engine.sharedOutput ?? []
+                engine.sharedOutput = nil
                 if connection.isWriting {
                     step = .wait
                 } else {

@@ -34,7 +34,7 @@ package enum HTTPCases {
         "lighttpd", "llhttp", "nginx-tests", "picohttpparser",
     ]
 
-    private static var folder: String { PackageRoot.path + "/../shared/http-cases" }
+    private static var folder: String { ProjectFiles.path("../shared/http-cases") }
 
     /// True where the folder is there.
     package static var arePresent: Bool {

@@ -1,3 +1,4 @@
+internal import Bytes
 package import HTTP1
 package import Networking
 
@@ -5,6 +6,9 @@ package import Networking
 /// the fields that came, `/cookie` the cookies; HEAD and OPTIONS work, other methods are refused with `Allow`.
 package final class ProbeHandler: HTTPRequestHandler {
     package init() {}
+
+    /// The answer of `/shared`, more than a socket takes at once.
+    package static let shared = [UInt8](repeating: UInt8(ascii: "s"), count: 8_000_000)
 
     package func receiveHead(
         _ head: borrowing RequestHead,
@@ -39,7 +43,7 @@ package final class ProbeHandler: HTTPRequestHandler {
         response.addField("Content-Type: text/plain")
         if bytes.equal(head.path, "/park") {
             switch visit {
-            case .first: return .park(until: context.now + .seconds(60))
+            case .first: return .park(until: context.now + .seconds(600))
             case .woken: response.body += Array("woken".utf8)
             case .expired:
                 response.status = 503
@@ -52,6 +56,8 @@ package final class ProbeHandler: HTTPRequestHandler {
                 append(bytes, field.value, to: &response.body)
                 response.body += Array("\n".utf8)
             }
+        } else if bytes.equal(head.path, "/shared") {
+            response.share(Self.shared)
         } else if bytes.equal(head.path, "/cookie") {
             head.forEachValue(of: "cookie", in: bytes) { value in
                 for pair in Array(bytes, value).split(separator: UInt8(ascii: ";")) {

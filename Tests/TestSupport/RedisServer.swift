@@ -7,11 +7,11 @@ internal import Networking
 ///
 /// Only the process is shared among threads, and only started and signalled; hence `@unchecked Sendable`.
 package final class RedisServer: @unchecked Sendable {
-    /// The program, where it is installed; tests that need it are skipped without.
-    package static let program: String? = [
-        "/usr/bin/redis-server", "/usr/bin/valkey-server", "/usr/local/bin/redis-server",
-    ]
-    .first { unsafe access($0, X_OK) == 0 }
+    /// The program that `REDIS_SERVER` names, or else the one that is installed; tests that need it are skipped without.
+    package static let program: String? =
+        ProcessInfo.processInfo.environment["REDIS_SERVER"]
+        ?? ["/usr/bin/redis-server", "/usr/bin/valkey-server", "/usr/local/bin/redis-server"]
+        .first { unsafe access($0, X_OK) == 0 }
     package static var isInstalled: Bool { program != nil }
     package static let skipReason = "redis-server is not installed"
 

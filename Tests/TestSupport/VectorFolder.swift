@@ -1,29 +1,30 @@
 internal import FoundationEssentials
+package import Testing
 
-/// The folder of test vectors made by others, which lies beside the package and may be absent.
+/// Test vectors made by others. They lie beside the package, or in `.build/vectors`, where
+/// `Tests/Scripts/fetch_vectors.py` puts the public ones; either may be absent.
 package enum VectorFolder {
-    /// Why a suite that needs the vectors is skipped.
-    package static let absence: String = "the folder ../shared/vectors is not there"
+    private static let roots = [ProjectFiles.path("../shared/vectors"), ProjectFiles.path(".build/vectors")]
 
-    /// Whether the vectors are there.
-    package static let isPresent: Bool = FileManager.default.fileExists(atPath: root + "/README.md")
+    /// Runs a test only where the file that it needs is there.
+    package static func needs(_ path: String) -> ConditionTrait {
+        .enabled(if: find(path) != nil, "\(path) is neither in ../shared/vectors nor in .build/vectors")
+    }
 
-    private static let root = packageRoot + "/../shared/vectors"
+    private static func find(_ path: String) -> String? {
+        roots.map { "\($0)/\(path)" }.first { FileManager.default.fileExists(atPath: $0) }
+    }
 
-    /// The root of the package, found from this file's place in it.
-    package static let packageRoot: String = {
-        var parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
-        parts.removeLast(3)
-        return parts.joined(separator: "/")
-    }()
+    private static func data(_ path: String) throws -> Data {
+        guard let file = find(path) else { throw TestSupportError("there is no vector \(path)") }
+        return try Data(contentsOf: URL(filePath: file))
+    }
 
     /// The bytes of a file of the folder.
-    package static func bytes(_ path: String) throws -> [UInt8] {
-        Array(try Data(contentsOf: URL(filePath: root + "/" + path)))
-    }
+    package static func bytes(_ path: String) throws -> [UInt8] { Array(try data(path)) }
 
     /// A file of the folder, decoded from JSON.
     package static func decode<Value: Decodable>(_ type: Value.Type, _ path: String) throws -> Value {
-        try JSONDecoder().decode(type, from: Data(contentsOf: URL(filePath: root + "/" + path)))
+        try JSONDecoder().decode(type, from: data(path))
     }
 }

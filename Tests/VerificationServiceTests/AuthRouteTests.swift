@@ -48,7 +48,8 @@ struct AuthRouteTests {
         "Any method and any path below is judged alike",
         arguments: [
             ("HEAD", "/auth"), ("POST", "/auth"), ("PUT", "/auth/"), ("DELETE", "/auth/orders/7"),
-            ("PATCH", "/auth/a?b=c"), ("OPTIONS", "/auth"), ("TRACE", "/auth/x"), ("PROPFIND", "/auth/../verify"),
+            ("PATCH", "/auth/a?original&b=c"), ("OPTIONS", "/auth"), ("TRACE", "/auth/x"),
+            ("PROPFIND", "/auth/../verify"),
             ("GET", "/auth/verify"), ("REPORT", "/auth"),
         ]
     )
@@ -112,8 +113,8 @@ struct AuthRouteTests {
         let service = try await InProcessService(gatewayIsEnabled: true)
         let token = Self.bearer(try Tokens.mint(Self.rich()))
         for query in [
-            "permissions=email", "permissions=", "permissions=email&permissions=user_birthday", "x=1",
-            "permissions=email&original=/a?b=c&permissions=user_birthday&app_id=9", "original",
+            "permissions=email", "permissions=email&permissions=user_birthday", "", "&",
+            "permissions=email&original=/a?b=c&permissions=user_birthday&app_id=9&x=1", "original", "original&x",
         ] {
             #expect(try service.answer("GET", "/auth?\(query)", fields: token).status == 200, "\(query)")
         }
@@ -124,10 +125,27 @@ struct AuthRouteTests {
         for query in [
             "permissions=email%20user_birthday", "permissions=user_birthday+email", "permissions=user_likes",
             "permissions=user_messenger_contact", "permissions=user_birthday&permissions=email",
-            "permissions=user_birthday&original=/a", "originals=/a&permissions=user_birthday",
+            "permissions=user_birthday&original=/a", "permissions=", "permissions", "permissions=%20,",
+            "permissions=&permissions=email", "permissions=&original",
         ] {
             #expect(try service.answer("GET", "/auth?\(query)", fields: token).status == 403, "\(query)")
         }
+    }
+
+    @Test(
+        "A parameter that is unknown or misspelt demands nothing, so it is refused before any token is accepted",
+        arguments: [
+            "x=1", "permission=email", "Permissions=email", "permissions=email&x", "=email", "originals=/a",
+            "x&original=/a", "app-id=42", "permissions%20=email",
+        ]
+    )
+    func unknownParameter(query: String) async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        let token = Self.bearer(try Tokens.mint(Self.rich()))
+        let answer = try service.answer("GET", "/auth?\(query)", fields: token)
+        #expect(answer.status == 400)
+        #expect(answer.code == "invalid_request")
+        #expect(answer["x-auth-subject"] == nil)
     }
 
     @Test("An app id in the query narrows the configured ones; another is 403, not 401")

@@ -1,3 +1,4 @@
+import Bytes
 import HTTP1
 import Networking
 import TestSupport

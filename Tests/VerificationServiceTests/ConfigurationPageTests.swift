@@ -6,24 +6,24 @@ import Testing
 
 @Suite("Configuration: the page, the example file and the code agree")
 struct ConfigurationPageTests {
-    @Test(
-        "The page has one row for each key, with its names, default and meaning",
-        arguments: ConfigurationKey.allCases
-    )
+    @Test("The page has the row of each key", arguments: ConfigurationKey.allCases)
     func row(key: ConfigurationKey) throws {
-        let page = try ProjectFiles.text("config/README.md")
-        let start = "| `\(key.rawValue)` | `\(key.environmentName)` | `--\(key.flagName)` |"
-        let rows = page.split(separator: "\n").filter { $0.hasPrefix(start) }
-        let row = try #require(rows.first)
-        #expect(rows.count == 1)
-        #expect(row.hasSuffix("| \(key.defaultText) | \(key.summary) |"))
-        switch key.kind {
-        case .integer(let range): #expect(row.contains("integer, \(range.lowerBound) to \(range.upperBound)"))
-        case .duration(let range): #expect(row.contains("time, \(range.lowerBound) to \(range.upperBound) s"))
-        case .choice(let words): #expect(row.contains(words.map { "`\($0)`" }.joined(separator: ", ")))
-        case .list: #expect(row.contains("| list of strings |"))
-        case .text: #expect(row.contains("| string |"))
-        }
+        let page = try ProjectFiles.text("config/README.md").split(separator: "\n")
+        let definition = key.definition
+        let kind =
+            switch definition.kind {
+            case .list: "list of strings"
+            case .text: "string"
+            case .file, .secretFile: "path of a file"
+            case .integer(let range): "integer, \(range.lowerBound) to \(range.upperBound)"
+            case .duration(let range): "time, \(range.lowerBound) to \(range.upperBound) s"
+            case .size(let range): "size, \(range.lowerBound) to \(range.upperBound) bytes"
+            case .choice(let words): "one of " + words.map { "`\($0)`" }.joined(separator: ", ")
+            }
+        let row =
+            "| `\(key.rawValue)` | `\(key.environmentName)` | `--\(key.flagName)` | \(kind) | \(key.defaultText) "
+            + "| \(definition.reload.rawValue) | \(definition.summary) |"
+        #expect(page.contains(row[...]), "\(row)")
     }
 
     @Test("The page has no row that is no key's")

@@ -214,17 +214,11 @@ struct GraphRouteTests {
     }
 
     @Test(
-        "Each error stands in the README and on the page of permissions, under its status",
+        "Each error stands on the page of permissions, under its status",
         arguments: GraphError.allCases
     )
     func documented(_ error: GraphError) throws {
         let status = "\(ProblemCode.graph(error).status)"
-        let readme = try ProjectFiles.text("README.md").split(separator: "\n").filter {
-            $0.contains("`\(error.rawValue)`")
-        }
-        #expect(
-            readme.contains { $0.hasPrefix("| \(status)") || $0.hasPrefix("| 404, 409") && "404, 409".contains(status) }
-        )
         let page = try ProjectFiles.text("Sources/VerificationService/VerificationService.docc/Permissions.md")
         let rows = page.split(separator: "\n").filter { $0.hasPrefix("|") && $0.contains("`\(error.rawValue)`") }
         #expect(!rows.isEmpty)

@@ -4,8 +4,8 @@ import JOSE
 import KeySets
 import LimitedLogin
 import Logging
+import LoginStores
 import Networking
-import ReplayStores
 import StandInIssuer
 import TestSupport
 import Testing
@@ -90,15 +90,17 @@ final class InProcessService {
         case parked(until: MonotonicInstant)
     }
 
-    /// Sends a whole request and says what became of it.
+    /// Sends a whole request and says what became of it. `listener` is another listener of the same service.
     func send(
         _ method: String = "POST",
         _ target: String = "/verify",
         fields: [String] = ["Content-Type: application/json"],
         body: String = "",
-        visit: RequestVisit = .first
+        visit: RequestVisit = .first,
+        listener: ListenerRole? = nil
     ) throws -> Outcome {
         requests += 1
+        let handler = listener.map { ServiceHandler(core: core, listener: $0) } ?? handler
         let head = (["\(method) \(target) HTTP/1.1", "Host: test"] + fields).joined(separator: "\r\n")
         let bytes = Array("\(head)\r\nContent-Length: \(body.utf8.count)\r\n\r\n".utf8)
         var parser = RequestParser(limits: HTTPLimits())
@@ -135,11 +137,11 @@ final class InProcessService {
         _ method: String = "POST",
         _ target: String = "/verify",
         fields: [String] = ["Content-Type: application/json"],
-        body: String = ""
+        body: String = "",
+        listener: ListenerRole? = nil
     ) throws -> TestResponse {
-        guard case .answered(let response) = try send(method, target, fields: fields, body: body) else {
-            throw ParkedUnexpectedly()
-        }
+        let outcome = try send(method, target, fields: fields, body: body, listener: listener)
+        guard case .answered(let response) = outcome else { throw ParkedUnexpectedly() }
         return response
     }
 

@@ -116,5 +116,9 @@ struct MalformedConfigurationTests {
         .member(#"{"jwks_ttl_seconds": true}"#, "jwks_ttl_seconds"),
         .member(#"{"jwks_ttl_seconds": 1.5}"#, "jwks_ttl_seconds"),
         .member(#"{"workers": "2m"}"#, "workers"),
+        .member(#"{"memory_limit": "64MB"}"#, "memory_limit"), .member(#"{"memory_limit": true}"#, "memory_limit"),
+        .member(#"{"memory_limit": "15MiB"}"#, "memory_limit"), .member(#"{"memory_limit": 1.5}"#, "memory_limit"),
+        .member(#"{"memory_limit": "999999999999GiB"}"#, "memory_limit"),
+        .member(#"{"memory_limit": "MiB"}"#, "memory_limit"), .member(#"{"memory_limit": "-64MiB"}"#, "memory_limit"),
     ]
 }

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import LimitedLogin
+import LoginStores
 import Networking
-import ReplayStores
 import StandInIssuer
 import TestSupport
 import Testing
@@ -157,7 +157,7 @@ struct NonceRouteTests {
         // A token that is bound otherwise needs no memory.
         #expect(try service.verify(Self.token("n-1")).status == 200)
         #expect(try service.answer("GET", "/readyz", fields: []).status == 200)
-        let health = try service.answer("GET", "/readyz?verbose", fields: []).text
+        let health = try service.answer("GET", "/readyz?verbose", fields: [], listener: .administration).text
         #expect(health.contains(#""replay_store":{"state":"down","kind":"memory","entries":1,"capacity":1}"#))
     }
 

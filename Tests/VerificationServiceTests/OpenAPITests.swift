@@ -21,58 +21,113 @@ struct OpenAPITests {
         return try #require(try JSONSerialization.jsonObject(with: Data(answer.body)) as? Object)
     }
 
+    private static let documented = Route.table.filter { $0.listeners.contains(.service) }
+
+    /// The responses of each operation of a path: by method, then by status or `default`, as their references say.
+    private static func operations(_ document: Object, _ path: String) throws -> [String: [String: Object]] {
+        let paths = try #require(document["paths"] as? [String: Object])
+        let item = try #require(paths[path], "\(path)").filter { HTTPMethod.allCases.map(\.member).contains($0.key) }
+        return try item.mapValues { operation in
+            let responses = try #require((operation as? Object)?["responses"] as? [String: Object])
+            return try responses.mapValues { try resolved($0, document) }
+        }
+    }
+
+    private static func resolved(_ object: Object, _ document: Object) throws -> Object {
+        guard let reference = object["$ref"] as? String else { return object }
+        var place: Any = document
+        for name in reference.split(separator: "/").dropFirst() {
+            place = try #require((place as? Object)?[String(name)], "\(reference)")
+        }
+        return try #require(place as? Object, "\(reference)")
+    }
+
+    /// The codes that the description of a problem names: what stands in backquotes there is a code.
+    private static func codes(_ response: Object) throws -> Set<String> {
+        let description = try #require(response["description"] as? String)
+        return Set(description.matches(of: /`([a-z_]+)`/).map { String($0.1) })
+    }
+
+    @Test("It is a small document without white space between its values")
+    func size() {
+        #expect(OpenAPIDocument.bytes.count < 48_000)
+        #expect(!OpenAPIDocument.bytes.contains(UInt8(ascii: "\n")))
+    }
+
     @Test("Every route of the service's listener is there, and no other")
     func routes() async throws {
         let document = try await Self.document()
         let paths = try #require(document["paths"] as? Object)
-        let routes = Route.allCases.filter { $0 != .unmatched && $0 != .metrics }.map { "\($0.path)" }
-        #expect(Set(paths.keys) == Set(routes + ["/auth/{path}"]))
+        #expect(Set(paths.keys) == Set(Self.documented.map { "\($0.path)" } + ["/auth/{path}"]))
         #expect(document["openapi"] as? String == "3.1.0")
     }
 
-    @Test("Each path has exactly the methods that the router lets through", arguments: OpenAPIDocument.documented)
+    @Test("Each path has exactly the methods that the router lets through", arguments: documented)
     func methods(route: Route) async throws {
-        let paths = try #require(try await Self.document()["paths"] as? Object)
-        let item = try #require(paths["\(route.path)"] as? Object)
-        let documented = Set(item.keys).subtracting(["parameters"])
+        let documented = Set(try Self.operations(try await Self.document(), "\(route.path)").keys)
         let service = try await InProcessService(gatewayIsEnabled: true)
         var answered: Set<String> = []
         let path = "\(route.path)".replacing("{user_id}", with: "1").replacing("{permission}", with: "email")
         // OpenAPI 3.1 has no word for QUERY; CONNECT never gets as far as a path.
         let methods = HTTPMethod.allCases.filter { ![.unrecognized, .connect, .query].contains($0) }
         for method in methods {
-            let name = "\(method.name)"
             // OPTIONS tells the methods of every path; only at /auth is it judged like any other.
-            if method == .options, route != .auth { continue }
-            let status = try service.answer(name, path, fields: []).status
-            if status != 405 { answered.insert(name.lowercased()) }
+            if method == .options, route.methods != nil { continue }
+            let status = try service.answer("\(method.name)", path, fields: []).status
+            if status != 405 { answered.insert(method.member) }
         }
         #expect(documented == answered)
     }
 
-    @Test("Every code is documented under its status, with an example", arguments: ProblemCode.all)
-    func codes(code: ProblemCode) async throws {
+    @Test("Each operation has exactly the codes of its route, each under its status", arguments: documented)
+    func codes(route: Route) async throws {
         let document = try await Self.document()
-        let paths = try #require(document["paths"] as? [String: Object])
-        var places = 0
-        for item in paths.values {
-            for case let operation as Object in item.values {
-                let responses = try #require(operation["responses"] as? [String: Object])
-                for (status, response) in responses {
-                    let content = response["content"] as? [String: Object]
-                    let examples = content?["application/problem+json"]?["examples"] as? [String: Object]
-                    guard let example = examples?[code.text]?["value"] as? Object else { continue }
-                    places += 1
-                    #expect(status == "\(code.status)")
-                    #expect(example["code"] as? String == code.text)
-                    #expect(example["title"] as? String == code.title)
+        for path in ["\(route.path)"] + (route.takesPathsBelow ? ["\(route.path)/{path}"] : []) {
+            for (method, responses) in try Self.operations(document, path) {
+                let refused = responses.filter { !$0.key.hasPrefix("2") }
+                #expect(
+                    Set(refused.keys) == Set(route.problems.map { "\($0.status)" } + ["default"]),
+                    "\(method) \(path)"
+                )
+                for (status, response) in refused {
+                    let expected = ProblemCode.all.filter {
+                        status == "default"
+                            ? ProblemCode.ofAnyPath.contains($0) : route.mayAnswer($0) && "\($0.status)" == status
+                    }
+                    #expect(try Self.codes(response) == Set(expected.map(\.text)), "\(method) \(path) \(status)")
+                    let headers = response["headers"] as? Object ?? [:]
+                    let isLater = expected.contains { $0.retryAfterSeconds != nil }
+                    #expect((headers["Retry-After"] != nil) == isLater, "\(method) \(path) \(status)")
+                    #expect((headers["WWW-Authenticate"] != nil) == expected.contains { $0.hasChallenge })
                 }
             }
         }
-        #expect(places > 0)
-        let components = try #require(document["components"] as? [String: Object])
-        let properties = (components["schemas"]?["Problem"] as? Object)?["properties"] as? [String: Object]
-        #expect((properties?["code"]?["enum"] as? [String])?.contains(code.text) == true)
+    }
+
+    @Test("The problem's schema has every code and no other, and every code is some path's")
+    func enumeration() async throws {
+        let document = try await Self.document()
+        let schemas = try #require((document["components"] as? [String: Object])?["schemas"] as? [String: Object])
+        let properties = try #require(schemas["Problem"]?["properties"] as? [String: Object])
+        #expect(properties["code"]?["enum"] as? [String] == ProblemCode.all.map(\.text))
+        let answered = Self.documented.flatMap(\.problems) + ProblemCode.ofAnyPath
+        #expect(Set(answered) == Set(ProblemCode.all))
+    }
+
+    @Test("Where many codes share an answer, each has its status beside it", arguments: ProblemCode.ofAnyPath)
+    func statuses(code: ProblemCode) async throws {
+        let responses = try Self.operations(try await Self.document(), "/verify")
+        let description = try #require(responses["post"]?["default"]?["description"] as? String)
+        #expect(description.contains("- `\(code.text)` (\(code.status)): "))
+    }
+
+    @Test("The page on the API has a row for each code, with its status", arguments: ProblemCode.all)
+    func page(code: ProblemCode) throws {
+        // Those of Graph stand on the page of permissions.
+        if case .graph = code { return }
+        let page = try ProjectFiles.text("Sources/VerificationService/VerificationService.docc/API.md")
+        let rows = page.split(separator: "\n").filter { $0.hasPrefix("| \(code.status) | `\(code.text)` | ") }
+        #expect(rows.count == 1)
     }
 
     @Test("Every reference leads somewhere")
@@ -80,12 +135,7 @@ struct OpenAPITests {
         let document = try await Self.document()
         func visit(_ value: Any) throws {
             if let object = value as? Object {
-                if let reference = object["$ref"] as? String {
-                    var place: Any = document
-                    for name in reference.split(separator: "/").dropFirst() {
-                        place = try #require((place as? Object)?[String(name)], "\(reference)")
-                    }
-                }
+                _ = try Self.resolved(object, document)
                 for member in object.values { try visit(member) }
             } else if let array = value as? [Any] {
                 for element in array { try visit(element) }
@@ -130,4 +180,14 @@ struct OpenAPITests {
         let described = try #require(schemas["UserPermissions"]?["properties"] as? Object)
         #expect(Set(described.keys) == Set(written.keys))
     }
+}
+
+extension HTTPMethod {
+    /// The method's name in a path item.
+    fileprivate var member: String { "\(name)".lowercased() }
+}
+
+extension ProblemCode {
+    /// Whether the answer brings a challenge (RFC 6750 section 3).
+    fileprivate var hasChallenge: Bool { status == 401 || self == .insufficientScope }
 }

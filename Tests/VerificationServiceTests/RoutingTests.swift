@@ -1,4 +1,5 @@
 import HTTP1
+import KeySets
 import Networking
 import StandInIssuer
 import TestSupport
@@ -57,14 +58,37 @@ struct RoutingTests {
         #expect(unready["retry-after"] != nil)
         let service = try await InProcessService()
         #expect(try service.answer("GET", "/readyz", fields: []).status == 200)
-        let verbose = try service.answer("GET", "/readyz?verbose", fields: [])
-        #expect(verbose.text.contains(StandInKeys.current.keyID))
-        #expect(verbose.text.contains("\"status\":\"pass\""))
         service.core.beginDraining()
         let draining = try service.answer("GET", "/readyz", fields: [])
         #expect(draining.status == 503)
         #expect(draining.code == "draining")
         #expect(try service.answer("GET", "/livez", fields: []).status == 200)
+    }
+
+    @Test(
+        "The state of the keys is told on the administrative listener alone",
+        arguments: ["/readyz?verbose", "/livez?verbose=1", "/healthz?verbose=true"]
+    )
+    func verbose(target: String) async throws {
+        let administration = try await InProcessService(listener: .administration)
+        let told = try administration.answer("GET", target, fields: [])
+        #expect(told.text.contains(StandInKeys.current.keyID))
+        #expect(told.text.contains("\"status\":\"pass\""))
+        let plain = try await InProcessService()
+        let answer = try plain.answer("GET", target, fields: [])
+        #expect(answer.status == 200)
+        #expect(answer.text == "ok\n")
+    }
+
+    @Test("Why there are no keys is told on the administrative listener alone")
+    func verboseOutage() async throws {
+        for (listener, tells) in [(ListenerRole.administration, true), (.service, false)] {
+            let down = try await InProcessService(minters: nil, listener: listener)
+            _ = await down.cache.refresh()
+            let answer = try down.answer("GET", "/readyz?verbose", fields: [])
+            #expect(answer.status == 503)
+            #expect(answer.text.contains("the test's source is down") == tells)
+        }
     }
 
     @Test("The administrative listener has metrics and health, and judges no tokens")

@@ -82,7 +82,8 @@ int platform_bind(int fd, const struct platform_address *address);
 int platform_listen(int fd, int backlog);
 /* Makes a listener drop the packets that open connections, while those begun still complete. */
 int platform_refuse_new_connections(int fd);
-int platform_accept(int fd);
+/* The address of the peer is left as it was where there is none, as on a Unix socket. */
+int platform_accept(int fd, struct platform_address *peer);
 int platform_connect(int fd, const struct platform_address *address);
 /* The pending error of a socket, as an errno not negated (0: none). */
 int platform_socket_error(int fd);

@@ -55,15 +55,17 @@ enum ConfigurationFile {
         _ bytes: [UInt8],
         _ origin: ConfigurationOrigin
     ) throws(ConfigurationError) -> ConfigurationValue {
-        switch (key.kind, document.kind(node)) {
+        switch (key.definition.kind, document.kind(node)) {
         case (.duration, .string):
             return .integer(try ConfigurationSetting.seconds(document.string(node, in: bytes.span), origin))
-        case (.integer, .number), (.duration, .number):
+        case (.size, .string):
+            return .integer(try ConfigurationSetting.bytes(document.string(node, in: bytes.span), origin))
+        case (.integer, .number), (.duration, .number), (.size, .number):
             guard let number = document.integer(node, in: bytes.span) else {
                 throw ConfigurationError(place: origin.description, reason: "a whole number is needed")
             }
             return .integer(Int(number))
-        case (.text, .string), (.choice, .string):
+        case (.text, .string), (.file, .string), (.secretFile, .string), (.choice, .string):
             return .text(document.string(node, in: bytes.span))
         case (.list, .array):
             var values: [String] = []
@@ -79,6 +81,8 @@ enum ConfigurationFile {
         case (.integer, _): throw ConfigurationError(place: origin.description, reason: "a whole number is needed")
         case (.duration, _):
             throw ConfigurationError(place: origin.description, reason: "a time is needed: 90, or \"90s\"")
+        case (.size, _):
+            throw ConfigurationError(place: origin.description, reason: "a size is needed: \"64MiB\", or its bytes")
         case (.list, _): throw ConfigurationError(place: origin.description, reason: "a list of strings is needed")
         default: throw ConfigurationError(place: origin.description, reason: "a string is needed")
         }

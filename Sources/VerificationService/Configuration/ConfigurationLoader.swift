@@ -1,3 +1,5 @@
+internal import OpenSSL
+
 /// What a start found: the configuration in force, and where each setting came from.
 package struct LoadedConfiguration: Sendable {
     package let configuration: ServiceConfiguration

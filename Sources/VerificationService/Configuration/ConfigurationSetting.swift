@@ -36,7 +36,7 @@ package struct ConfigurationSetting: Sendable, Equatable {
     /// Reads a flag's or an environment variable's text as the kind of value its key takes.
     package init(text: String, key: ConfigurationKey, origin: ConfigurationOrigin) throws(ConfigurationError) {
         self.origin = origin
-        switch key.kind {
+        switch key.definition.kind {
         case .list:
             // As it comes where one variable is set from another that is not.
             guard !text.isEmpty else {
@@ -54,7 +54,9 @@ package struct ConfigurationSetting: Sendable, Equatable {
             value = .integer(number)
         case .duration:
             value = .integer(try Self.seconds(text, origin))
-        case .text, .choice:
+        case .size:
+            value = .integer(try Self.bytes(text, origin))
+        case .text, .file, .secretFile, .choice:
             value = .text(text)
         }
     }
@@ -82,9 +84,40 @@ package struct ConfigurationSetting: Sendable, Equatable {
         return number * (unit ?? 1)
     }
 
+    /// Whole bytes, or a whole number with its unit.
+    static func bytes(_ text: String, _ origin: ConfigurationOrigin) throws(ConfigurationError) -> Int {
+        let unit = ConfigurationKind.sizeUnits.first { text.hasSuffix($0.suffix) }
+        guard let number = decimal(unit.map { String(text.dropLast($0.suffix.count)) } ?? text),
+            // Twelve digits of GiB are above the greatest `Int`.
+            case let (bytes, isTooLarge) = number.multipliedReportingOverflow(by: unit?.bytes ?? 1), !isTooLarge
+        else {
+            throw ConfigurationError(
+                place: origin.description,
+                reason:
+                    "'\(text)' is no size: a whole number of bytes is needed, or one with its unit (512KiB, 64MiB, 1GiB)"
+            )
+        }
+        return bytes
+    }
+
     private static func trimmed(_ part: Substring) -> String {
         let start = part.drop { $0 == " " }
         guard let end = start.lastIndex(where: { $0 != " " }) else { return "" }
         return String(start[...end])
     }
+}
+
+/// A setting that stops the start; its description is one sentence that names the place and the key.
+package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The flag, the environment variable or the file and member at fault.
+    package let place: String
+    /// What is wrong with it, and what would be right.
+    package let reason: String
+
+    package init(place: String, reason: String) {
+        self.place = place
+        self.reason = reason
+    }
+
+    package var description: String { "\(place): \(reason)" }
 }

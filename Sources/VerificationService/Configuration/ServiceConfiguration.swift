@@ -1,10 +1,10 @@
 package import Graph
+package import LoginStores
 package import Networking
-package import ReplayStores
 
 /// Everything the service is told from outside, judged and typed.
 ///
-/// Made by ``ConfigurationLoader``; the keys, their bounds and their meanings are in ``ConfigurationKey``.
+/// Made by ``ConfigurationLoader``; the settings' bounds, defaults and meanings are in ``ConfigurationKey/definition``.
 package struct ServiceConfiguration: Sendable, Equatable {
     /// The Facebook app ids whose tokens are accepted; never empty.
     package var appIDs: [String]
@@ -32,6 +32,8 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var adminListen: SocketAddress
     /// Number of event loops; nil means one for each core this process may use.
     package var workers: Int?
+    /// The memory the process keeps to, in bytes; a smaller limit of its control group comes before it.
+    package var memoryLimitBytes: Int
     /// Forgiven difference between the clocks, in seconds.
     package var clockSkewSeconds: Int
     /// Greatest age of a token since `iat`, in seconds; nil means none.
@@ -44,6 +46,8 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var clientKeysFile: String?
     /// The files with which the service's listener speaks TLS; nil where it speaks plain HTTP.
     package var tls: TLSFiles?
+    /// Peer addresses whose connections never make room for being many.
+    package var trustedPeers: [AddressPrefix]
     /// Whether the routes for gateways answer.
     package var gatewayIsEnabled: Bool
     /// The file of the secrets under which nonces are issued; nil where none are.
@@ -68,69 +72,74 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var logLevel: String
     /// `json`, `text`, or nil: text on a terminal, else JSON.
     package var logFormat: String?
+    /// The same as it was given or is by default, for what goes through all the settings.
+    package private(set) var values: [ConfigurationKey: ConfigurationValue] = [:]
+}
+
+/// The PEM files of a listener that speaks TLS.
+package struct TLSFiles: Sendable, Equatable {
+    /// The server's certificate, followed by those that lead to its authority.
+    package let certificate: String
+    /// The certificate's private key, not encrypted.
+    package let key: String
+    /// The authorities of the callers' certificates; nil where callers need none.
+    package let clientAuthorities: String?
 }
 
 extension ServiceConfiguration {
     /// Judges the settings of every key, and what they mean together.
     package init(settings: [ConfigurationKey: ConfigurationSetting]) throws(ConfigurationError) {
         let reader = SettingReader(settings: settings)
-        guard let appIDs = try reader.list(.appIDs), !appIDs.isEmpty else {
-            throw ConfigurationError(
-                place: ConfigurationKey.appIDs.environmentName,
-                reason: "no app id is configured; set it to your Facebook app id (or pass --app-ids)"
-            )
-        }
-        self.appIDs = try reader.appIDs(appIDs)
-        issuers = try reader.list(.issuers) ?? ["https://www.facebook.com", "https://facebook.com"]
-        jwksURLs =
-            try reader.urls(.jwksURLs) ?? [
-                "https://limited.facebook.com/.well-known/oauth/openid/jwks/",
-                "https://www.facebook.com/.well-known/oauth/openid/jwks/",
-            ]
-        jwksFile = try reader.text(.jwksFile)
-        caFile = try reader.text(.caFile)
-        jwksTTLSeconds = try reader.integer(.jwksTTLSeconds) ?? 3600
-        jwksMinimumTTLSeconds = try reader.integer(.jwksMinimumTTLSeconds) ?? 300
-        jwksMaximumTTLSeconds = try reader.integer(.jwksMaximumTTLSeconds) ?? 86_400
-        jwksMaxStaleSeconds = try reader.integer(.jwksMaxStaleSeconds) ?? 86_400
-        listen = try reader.listenAddress() ?? .loopback(port: 8080)
-        listenMode = try reader.listenMode(of: listen) ?? .standard
-        adminListen = try reader.adminListenAddress() ?? .loopback(port: 8081)
-        workers = try reader.integer(.workers)
-        clockSkewSeconds = try reader.integer(.clockSkewSeconds) ?? 60
-        maxTokenAgeSeconds = try reader.integer(.maxTokenAgeSeconds)
-        bindingIsRequired = try reader.choice(.binding) != "optional"
-        onlyLimitedTracking = try reader.choice(.tracking) == "limited"
-        clientKeysFile = try reader.text(.clientKeysFile)
+        appIDs = try reader.appIDs()
+        issuers = try reader.list(.issuers)
+        jwksURLs = try reader.urls(.jwksURLs)
+        jwksFile = try reader.optionalText(.jwksFile)
+        caFile = try reader.optionalText(.caFile)
+        jwksTTLSeconds = try reader.number(.jwksTTLSeconds)
+        jwksMinimumTTLSeconds = try reader.number(.jwksMinimumTTLSeconds)
+        jwksMaximumTTLSeconds = try reader.number(.jwksMaximumTTLSeconds)
+        jwksMaxStaleSeconds = try reader.number(.jwksMaxStaleSeconds)
+        listen = try reader.listenAddress()
+        listenMode = try reader.listenMode(of: listen)
+        adminListen = try reader.adminListenAddress()
+        workers = try reader.optionalNumber(.workers)
+        memoryLimitBytes = try reader.number(.memoryLimit)
+        clockSkewSeconds = try reader.number(.clockSkewSeconds)
+        maxTokenAgeSeconds = try reader.optionalNumber(.maxTokenAgeSeconds)
+        bindingIsRequired = try reader.text(.binding) == "required"
+        onlyLimitedTracking = try reader.text(.tracking) == "limited"
+        clientKeysFile = try reader.optionalText(.clientKeysFile)
         tls = try reader.tlsFiles()
-        gatewayIsEnabled = try reader.choice(.gateway) == "enabled"
-        nonceSecretFile = try reader.text(.nonceSecretFile)
-        nonceTTLSeconds = try reader.integer(.nonceTTLSeconds) ?? 600
-        replaysAreRejected = try reader.choice(.replay) == "reject"
+        trustedPeers = try reader.addressPrefixes(.trustedPeers)
+        gatewayIsEnabled = try reader.text(.gateway) == "enabled"
+        nonceSecretFile = try reader.optionalText(.nonceSecretFile)
+        nonceTTLSeconds = try reader.number(.nonceTTLSeconds)
+        replaysAreRejected = try reader.text(.replay) == "reject"
         replayStore = try reader.replayStore()
-        replayStorePasswordFile = try reader.text(.replayStorePasswordFile)
-        replayStoreCapacity = try reader.integer(.replayStoreCapacity) ?? ReplayLimits.defaultCapacity
-        appSecretsFile = try reader.text(.appSecretsFile)
+        replayStorePasswordFile = try reader.optionalText(.replayStorePasswordFile)
+        replayStoreCapacity = try reader.number(.replayStoreCapacity)
+        appSecretsFile = try reader.optionalText(.appSecretsFile)
         graph = try reader.graph()
-        drainDelaySeconds = try reader.integer(.drainDelaySeconds) ?? 0
-        logLevel = try reader.choice(.logLevel) ?? "info"
-        logFormat = try reader.choice(.logFormat)
+        drainDelaySeconds = try reader.number(.drainDelaySeconds)
+        logLevel = try reader.text(.logLevel)
+        logFormat = try reader.optionalText(.logFormat)
+        for key in ConfigurationKey.allCases { values[key] = reader.value(key) }
         try requireConsistency(reader)
     }
 
     private func requireConsistency(_ reader: SettingReader) throws(ConfigurationError) {
         guard jwksMinimumTTLSeconds <= jwksMaximumTTLSeconds else {
-            throw ConfigurationError(
-                place: reader.place(.jwksMinimumTTLSeconds),
-                reason: "the least time to live (\(jwksMinimumTTLSeconds) s) is above the greatest "
+            throw reader.failure(
+                .jwksMinimumTTLSeconds,
+                "the least time to live (\(jwksMinimumTTLSeconds) s) is above the greatest "
                     + "(\(jwksMaximumTTLSeconds) s)"
             )
         }
         try requireConsistentStore(reader)
         guard listen.network?.port == 0 || listen.network != adminListen else {
-            throw ConfigurationError(
-                place: reader.place(.adminListen),
-                reason: "the administrative listener has the service's own address \(listen)"
+            throw reader.failure(
+                .adminListen,
+                "the administrative listener has the service's own address \(listen)"
             )
         }
     }
@@ -138,17 +147,27 @@ extension ServiceConfiguration {
     private func requireConsistentStore(_ reader: SettingReader) throws(ConfigurationError) {
         guard replayStorePasswordFile != nil else { return }
         guard let replayStore else {
-            throw ConfigurationError(
-                place: reader.place(.replayStorePasswordFile),
-                reason:
-                    "the store in memory has no password; set \(ConfigurationKey.replayStore.rawValue) to a redis:// URL"
+            throw reader.failure(
+                .replayStorePasswordFile,
+                "the store in memory has no password; set \(ConfigurationKey.replayStore.rawValue) to a redis:// URL"
             )
         }
         guard replayStore.password == nil else {
-            throw ConfigurationError(
-                place: reader.place(.replayStorePasswordFile),
-                reason: "the URL in \(ConfigurationKey.replayStore.rawValue) has a password already"
+            throw reader.failure(
+                .replayStorePasswordFile,
+                "the URL in \(ConfigurationKey.replayStore.rawValue) has a password already"
             )
         }
+    }
+}
+
+extension ServiceConfiguration {
+    /// Why a reload may not put this configuration in force after another; nil where it may.
+    package func refusal(after old: ServiceConfiguration) -> String? {
+        for key in ConfigurationKey.allCases {
+            let refusal = key.definition.reload.refusal(key, from: old.values[key], to: values[key])
+            if let refusal { return refusal }
+        }
+        return nil
     }
 }

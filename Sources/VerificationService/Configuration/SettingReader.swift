@@ -1,8 +1,9 @@
+internal import Graph
 internal import KeySets
+internal import LoginStores
 internal import Networking
-internal import ReplayStores
 
-/// Typed, bounded access to the settings of a start; each refusal names the place of the value.
+/// Typed, bounded access to the settings of a start, defaults included; each refusal names the place of the value.
 struct SettingReader {
     let settings: [ConfigurationKey: ConfigurationSetting]
 
@@ -13,81 +14,235 @@ struct SettingReader {
         }
     }
 
-    func list(_ key: ConfigurationKey) throws(ConfigurationError) -> [String]? {
-        guard let setting = settings[key] else { return nil }
-        guard case .list(let values) = setting.value else { throw failure(key, "a list of strings is needed") }
+    /// What was set, or else the default; nil where there is none.
+    func value(_ key: ConfigurationKey) -> ConfigurationValue? {
+        // An empty array in the file reads as "not set", so that the example file can show every key.
+        if let value = settings[key]?.value, value != .list([]) { return value }
+        guard case .value(let value) = key.definition.standard else { return nil }
+        return value
+    }
+
+    /// Empty where nothing is set and there is no default.
+    func list(_ key: ConfigurationKey) throws(ConfigurationError) -> [String] {
+        guard let value = value(key) else { return [] }
+        guard case .list(let values) = value else { throw failure(key, "a list of strings is needed") }
         var seen = Set<String>()
         for value in values {
             guard !value.isEmpty else { throw failure(key, "the list has an empty element") }
-            guard seen.insert(value).inserted else { throw failure(key, "'\(value)' stands in the list twice") }
-        }
-        // An empty array in the file reads as "not set", so that the example file can show every key.
-        return values.isEmpty ? nil : values
-    }
-
-    func text(_ key: ConfigurationKey) throws(ConfigurationError) -> String? {
-        guard let setting = settings[key] else { return nil }
-        guard case .text(let value) = setting.value else { throw failure(key, "a string is needed") }
-        guard !value.isEmpty else { throw failure(key, "the value is empty; leave the key out instead") }
-        guard !value.utf8.contains(0) else { throw failure(key, "the value holds a NUL byte") }
-        return value
-    }
-
-    func integer(_ key: ConfigurationKey) throws(ConfigurationError) -> Int? {
-        guard let setting = settings[key], let range = key.kind.range else { return nil }
-        guard case .integer(let value) = setting.value else { throw failure(key, "a whole number is needed") }
-        guard range.contains(value) else {
-            throw failure(key, "\(value) is outside \(range.lowerBound) to \(range.upperBound)")
-        }
-        return value
-    }
-
-    func choice(_ key: ConfigurationKey) throws(ConfigurationError) -> String? {
-        guard let value = try text(key), case .choice(let words) = key.kind else { return nil }
-        guard words.contains(value) else {
-            throw failure(key, "'\(value)' is none of \(words.joined(separator: ", "))")
-        }
-        return value
-    }
-
-    func address(_ key: ConfigurationKey) throws(ConfigurationError) -> SocketAddress? {
-        guard let value = try text(key) else { return nil }
-        guard let address = SocketAddress(value) else {
-            throw failure(key, "'\(value)' is no numeric address and port, such as 127.0.0.1:8080 or [::1]:8080")
-        }
-        return address
-    }
-
-    func urls(_ key: ConfigurationKey) throws(ConfigurationError) -> [String]? {
-        guard let values = try list(key) else { return nil }
-        for value in values {
-            do throws(HTTPURL.ParsingError) {
-                _ = try HTTPURL(parsing: value)
-            } catch {
-                throw failure(key, "'\(value)' cannot be used: \(error.sentence)")
+            guard seen.insert(value).inserted else {
+                throw failure(key, "'\(value.withoutUserInformation)' stands in the list twice")
             }
         }
         return values
     }
 
-    /// Nil for the store in memory. No message repeats the value: it may hold a password.
-    func replayStore() throws(ConfigurationError) -> ReplayStoreURL? {
-        guard let value = try text(.replayStore), value != "memory" else { return nil }
-        do throws(ReplayStoreURL.ParsingError) {
-            return try ReplayStoreURL(parsing: value)
-        } catch {
-            throw failure(.replayStore, "the value cannot be used: \(error)")
+    func optionalText(_ key: ConfigurationKey) throws(ConfigurationError) -> String? {
+        guard let value = value(key) else { return nil }
+        guard case .text(let text) = value else { throw failure(key, "a string is needed") }
+        guard !text.isEmpty else { throw failure(key, "the value is empty; leave the key out instead") }
+        guard !text.utf8.contains(0) else { throw failure(key, "the value holds a NUL byte") }
+        if case .choice(let words) = key.definition.kind, !words.contains(text) {
+            throw failure(key, "'\(text.withoutUserInformation)' is none of \(words.joined(separator: ", "))")
         }
+        return text
     }
 
-    func appIDs(_ values: [String]) throws(ConfigurationError) -> [String] {
+    func text(_ key: ConfigurationKey) throws(ConfigurationError) -> String {
+        guard let text = try optionalText(key) else { throw failure(key, "it must be set") }
+        return text
+    }
+
+    /// A number, a time in seconds or a size in bytes.
+    func optionalNumber(_ key: ConfigurationKey) throws(ConfigurationError) -> Int? {
+        guard let value = value(key) else { return nil }
+        guard case .integer(let number) = value, let range = key.definition.kind.range else {
+            throw failure(key, "a whole number is needed")
+        }
+        guard range.contains(number) else {
+            throw failure(key, "\(number) is outside \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    func number(_ key: ConfigurationKey) throws(ConfigurationError) -> Int {
+        guard let number = try optionalNumber(key) else { throw failure(key, "it must be set") }
+        return number
+    }
+
+    func failure(_ key: ConfigurationKey, _ reason: String) -> ConfigurationError {
+        ConfigurationError(place: place(key), reason: reason)
+    }
+}
+
+/// Apps and addresses.
+extension SettingReader {
+    func appIDs() throws(ConfigurationError) -> [String] {
+        let values = try list(.appIDs)
+        guard !values.isEmpty else {
+            throw ConfigurationError(
+                place: ConfigurationKey.appIDs.environmentName,
+                reason: "no app id is configured; set it to your Facebook app id (or pass --app-ids)"
+            )
+        }
         for value in values where value.utf8.count > 64 || !value.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) {
-            throw failure(.appIDs, "'\(value)' is no app id; Facebook's are decimal numbers")
+            throw failure(.appIDs, "'\(value.withoutUserInformation)' is no app id; Facebook's are decimal numbers")
         }
         return values
     }
 
-    private func failure(_ key: ConfigurationKey, _ reason: String) -> ConfigurationError {
-        ConfigurationError(place: place(key), reason: reason)
+    func urls(_ key: ConfigurationKey) throws(ConfigurationError) -> [String] {
+        let values = try list(key)
+        for value in values {
+            do throws(HTTPURL.ParsingError) {
+                _ = try HTTPURL(parsing: value)
+            } catch {
+                throw failure(key, "'\(value.withoutUserInformation)' cannot be used: \(error.sentence)")
+            }
+        }
+        return values
+    }
+
+    /// Where the service listens.
+    func listenAddress() throws(ConfigurationError) -> ListenAddress {
+        let value = try text(.listen)
+        guard value.hasPrefix(ListenAddress.unixPrefix) else { return .network(try address(.listen)) }
+        do throws(UnixSocketPath.ParsingError) {
+            return .unix(try UnixSocketPath(String(value.dropFirst(ListenAddress.unixPrefix.count))))
+        } catch {
+            throw failure(.listen, "'\(value.withoutUserInformation)' cannot be used: \(error)")
+        }
+    }
+
+    /// The administrative listener's address.
+    func adminListenAddress() throws(ConfigurationError) -> SocketAddress {
+        guard try !text(.adminListen).hasPrefix(ListenAddress.unixPrefix) else {
+            throw failure(
+                .adminListen,
+                "the administrative listener takes an address and port alone: probes and Prometheus ask it"
+            )
+        }
+        return try address(.adminListen)
+    }
+
+    /// The permissions of the service's socket.
+    func listenMode(of listen: ListenAddress) throws(ConfigurationError) -> UnixSocketMode {
+        let value = try text(.listenMode)
+        guard let mode = UnixSocketMode(value) else {
+            throw failure(
+                .listenMode,
+                "'\(value.withoutUserInformation)' is no permissions of a socket: octal digits are needed, "
+                    + "from 0600 to 0777"
+            )
+        }
+        guard listen.network == nil || settings[.listenMode] == nil else {
+            throw failure(
+                .listenMode,
+                "permissions have no meaning for \(listen); set \(ConfigurationKey.listen.rawValue) to unix:PATH"
+            )
+        }
+        return mode
+    }
+
+    /// Addresses and prefixes of addresses.
+    func addressPrefixes(_ key: ConfigurationKey) throws(ConfigurationError) -> [AddressPrefix] {
+        var prefixes: [AddressPrefix] = []
+        for value in try list(key) {
+            guard let prefix = AddressPrefix(value) else {
+                throw failure(
+                    key,
+                    "'\(value.withoutUserInformation)' is no address and no CIDR prefix, such as 10.0.0.0/8 or fd00::/8"
+                )
+            }
+            prefixes.append(prefix)
+        }
+        return prefixes
+    }
+
+    private func address(_ key: ConfigurationKey) throws(ConfigurationError) -> SocketAddress {
+        let value = try text(key)
+        guard let address = SocketAddress(value) else {
+            throw failure(
+                key,
+                "'\(value.withoutUserInformation)' is no numeric address and port, such as 127.0.0.1:8080 or [::1]:8080"
+            )
+        }
+        return address
+    }
+}
+
+/// Settings that mean something together.
+extension SettingReader {
+    /// A certificate and its key come together, and client authorities only with them.
+    func tlsFiles() throws(ConfigurationError) -> TLSFiles? {
+        let clientAuthorities = try optionalText(.tlsClientCAFile)
+        switch (try optionalText(.tlsCertificateFile), try optionalText(.tlsKeyFile)) {
+        case (let certificate?, let key?):
+            return TLSFiles(certificate: certificate, key: key, clientAuthorities: clientAuthorities)
+        case (.some, nil):
+            throw failure(.tlsCertificateFile, "there is no \(ConfigurationKey.tlsKeyFile.rawValue) beside it")
+        case (nil, .some):
+            throw failure(.tlsKeyFile, "there is no \(ConfigurationKey.tlsCertificateFile.rawValue) beside it")
+        case (nil, nil):
+            guard clientAuthorities == nil else {
+                throw failure(
+                    .tlsClientCAFile,
+                    "client certificates need TLS: set \(ConfigurationKey.tlsCertificateFile.rawValue) "
+                        + "and \(ConfigurationKey.tlsKeyFile.rawValue)"
+                )
+            }
+            return nil
+        }
+    }
+
+    /// Nil for the store in memory. No message repeats the value: it may hold a password.
+    func replayStore() throws(ConfigurationError) -> ReplayStoreURL? {
+        let value = try text(.replayStore)
+        if value == "memory" { return nil }
+        let url: ReplayStoreURL
+        do throws(ReplayStoreURL.ParsingError) {
+            url = try ReplayStoreURL(parsing: value)
+        } catch {
+            throw failure(.replayStore, "the value cannot be used: \(error)")
+        }
+        if case .flag = settings[.replayStore]?.origin, url.password != nil {
+            throw failure(
+                .replayStore,
+                "a password in a flag stands in the process list for every user: set "
+                    + "\(ConfigurationKey.replayStore.environmentName), or "
+                    + "\(ConfigurationKey.replayStorePasswordFile.rawValue)"
+            )
+        }
+        return url
+    }
+
+    /// Where Graph is, each part judged so that its own key is named.
+    func graph() throws(ConfigurationError) -> GraphConfiguration {
+        let version = try text(.graphVersion)
+        let url = try graphURL(.graphURL)
+        let uninstallURL = try graphURL(.uninstallURL)
+        do throws(GraphConfiguration.Fault) {
+            return try GraphConfiguration(url: url, version: version, uninstallURL: uninstallURL)
+        } catch {
+            throw failure(
+                .graphVersion,
+                "'\(version.withoutUserInformation)' is no version of the Graph API, such as "
+                    + GraphConfiguration.standardVersion
+            )
+        }
+    }
+
+    private func graphURL(_ key: ConfigurationKey) throws(ConfigurationError) -> String {
+        let url = try text(key)
+        do throws(GraphConfiguration.Fault) {
+            _ = try GraphConfiguration.base(url)
+        } catch {
+            let reason =
+                switch error {
+                case .url(let error): "\(error.sentence)"
+                case .query, .version: "it must not have a query"
+                }
+            throw failure(key, "'\(url.withoutUserInformation)' cannot be used: \(reason)")
+        }
+        return url
     }
 }

@@ -1,6 +1,7 @@
 package import CoreMetrics
+package import Graph
 package import HTTP1
-package import ReplayStores
+package import LoginStores
 
 /// The service's own metrics, made once; their label values are closed sets of this code, never words from outside.
 package final class ServiceMetrics: Sendable {
@@ -20,6 +21,8 @@ package final class ServiceMetrics: Sendable {
         "http_server_request_duration_seconds": "Time from a request's first byte to its encoded answer.",
         "http_server_connections": "Connections open now, by state.",
         "http_server_connections_limit": "Connections that may be open at once.",
+        "http_server_connections_memory_bytes": "Memory that connections take now.",
+        "http_server_connections_memory_limit_bytes": "Memory that connections may take; beyond it the largest close.",
         "http_server_workers": "Event loops that serve requests, each on a core of its own.",
         "http_server_connections_closed_total": "Connections closed, by cause.",
         "jwks_fetches_total": "Fetches of the JWK Set, by result.",
@@ -83,12 +86,12 @@ package final class ServiceMetrics: Sendable {
     package func graph() -> GraphMetrics { GraphMetrics(factory: factory) }
 
     /// The durations of one kind of request; kept by the worker, so that the labels are joined once.
-    package func duration(of route: Route, method: HTTPMethod, status: UInt16) -> Timer {
+    package func duration(of path: StaticString, method: HTTPMethod, status: UInt16) -> Timer {
         Timer(
             label: "http_server_request_duration_seconds",
             dimensions: [
                 ("http_request_method", "\(method.name)"),
-                ("http_route", "\(route.path)"),
+                ("http_route", "\(path)"),
                 ("http_response_status_code", "\(status)"),
             ],
             factory: factory
@@ -105,5 +108,83 @@ extension ReplayVerdict {
         case .nonceBeyondMemory, .tokenBeyondMemory: .beyondMemory
         case .unavailable: .unavailable
         }
+    }
+}
+
+/// The counts and durations of the calls of Graph; every series is there from the start, so that the first error of its
+/// kind is an increase too.
+package final class GraphMetrics: Sendable {
+    private struct Key: Hashable {
+        let operation: GraphCall.Operation
+        /// Nil for a call that did as asked.
+        let error: GraphError?
+    }
+
+    private let counters: [Key: Counter]
+    private let timers: [GraphCall.Operation: Timer]
+
+    init(factory: any MetricsFactory) {
+        var counters: [Key: Counter] = [:]
+        var timers: [GraphCall.Operation: Timer] = [:]
+        for operation in GraphCall.Operation.allCases {
+            for error in [nil] + GraphError.allCases.map(Optional.some) {
+                counters[Key(operation: operation, error: error)] = Counter(
+                    label: "limited_login_graph_requests_total",
+                    dimensions: [("operation", operation.rawValue), ("result", error?.rawValue ?? "ok")],
+                    factory: factory
+                )
+            }
+            timers[operation] = Timer(
+                label: "limited_login_graph_request_duration_seconds",
+                dimensions: [("operation", operation.rawValue)],
+                factory: factory
+            )
+        }
+        self.counters = counters
+        self.timers = timers
+    }
+
+    /// Counts a call and how long it took, tries and pauses included.
+    package func count(_ operation: GraphCall.Operation, _ error: GraphError?, nanoseconds: UInt64) {
+        counters[Key(operation: operation, error: error)]?.increment()
+        timers[operation]?.recordNanoseconds(Int64(clamping: nanoseconds))
+    }
+}
+
+/// One worker's timers, found by route, method and status without joining labels again.
+struct RequestDurations {
+    private struct Key: Hashable {
+        let route: Int
+        let method: HTTPMethod
+        let status: UInt16
+    }
+
+    private let metrics: ServiceMetrics
+    private var timers: [Key: Timer] = [:]
+    /// The timer of the request before: nearly always the next one's too.
+    private var latest: (key: Key, timer: Timer)?
+
+    init(metrics: ServiceMetrics) { self.metrics = metrics }
+
+    /// - Parameters:
+    ///   - route: a number for each path.
+    ///   - path: the label of that number.
+    mutating func record(
+        _ nanoseconds: UInt64,
+        route: Int,
+        path: @autoclosure () -> StaticString,
+        method: HTTPMethod,
+        status: UInt16
+    ) {
+        let key = Key(route: route, method: method, status: status)
+        let amount = Int64(clamping: nanoseconds)
+        if let latest, latest.key == key {
+            latest.timer.recordNanoseconds(amount)
+            return
+        }
+        let timer = timers[key] ?? metrics.duration(of: path(), method: method, status: status)
+        timers[key] = timer
+        latest = (key, timer)
+        timer.recordNanoseconds(amount)
     }
 }

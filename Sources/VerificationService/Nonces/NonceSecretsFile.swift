@@ -1,4 +1,5 @@
 package import LimitedLogin
+internal import OpenSSL
 
 /// The file with the secrets of issued nonces: one or two lines of 32 to 128 visible ASCII characters, the first of which
 /// issues; both recognise. Empty lines and lines that begin with `#` are comments.
@@ -29,7 +30,7 @@ package enum NonceSecretsFile {
                 throw ConfigurationError(place: linePlace, reason: "there are more than two secrets")
             }
             let secret: NonceSecret
-            do throws(NonceSecretError) {
+            do throws(InvalidConfiguration) {
                 secret = try NonceSecret(text: String(decoding: line, as: UTF8.self))
             } catch {
                 throw ConfigurationError(place: linePlace, reason: error.description)

@@ -1,41 +1,34 @@
 internal import HTTP1
-internal import LimitedLogin
+internal import JOSE
+package import LimitedLogin
+internal import LoginStores
 internal import Networking
 internal import OpenSSL
-internal import ReplayStores
 
 /// `POST /nonces`: issues a nonce for one login.
-final class NoncesEndpoint {
+final class NoncesEndpoint: Endpoint {
     private let core: ServiceCore
     private let workerSettings: WorkerSettings
 
-    init(core: ServiceCore, workerSettings: WorkerSettings) {
-        self.core = core
-        self.workerSettings = workerSettings
+    init(_ parts: WorkerParts) {
+        core = parts.core
+        workerSettings = parts.settings
     }
 
-    /// The route is there only where nonces are issued.
-    static func requireIssuer(_ settings: RuntimeSettings) throws(Problem) -> NonceIssuer {
-        guard let nonces = settings.verifier.nonces else {
-            throw Problem(.notFound, "No nonces are issued here; see LIMITED_LOGIN_NONCE_SECRET_FILE.")
-        }
-        return nonces
-    }
-
-    /// What body there is is uncompressed JSON (RFC 9110 sections 8.3, 8.4, 15.5.16); without one nothing is declared.
-    static func requireJSON(
+    func answer(
         _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
+        _ bytes: Span<UInt8>,
+        body: Span<UInt8>,
+        visit: RequestVisit,
+        context: RequestContext,
         response: inout HTTPResponse
-    ) throws(Problem) {
-        guard head.hasBody else { return }
-        try VerifyEndpoint.requireJSON(head, bytes: bytes, response: &response)
-    }
-
-    func answer(_ body: Span<UInt8>, response: inout HTTPResponse) throws(Problem) {
+    ) throws(Problem) -> Outcome {
         let request = try NonceRequest(body)
         let settings = workerSettings.settings
-        let nonces = try Self.requireIssuer(settings)
+        // They were there when the head came; a reload in between may have taken them away.
+        guard let nonces = settings.verifier.nonces else {
+            throw Problem(.notFound, Requirement.nonceIssuer.sentence)
+        }
         let appID = try appID(request, settings.verifier.policy.appIDs)
         let lifetime = try lifetime(request, settings.nonceLifetimeSeconds)
         // A nonce that no memory could vouch for would be refused when it comes back.
@@ -54,6 +47,7 @@ final class NoncesEndpoint {
         response.addField("Cache-Control: no-store")
         NonceAnswer.write(issued, to: &response.body)
         core.metrics.countIssuedNonce()
+        return .done
     }
 
     private func appID(_ request: NonceRequest, _ configured: [String]) throws(Problem) -> String {
@@ -76,5 +70,61 @@ final class NoncesEndpoint {
             throw Problem(.invalidRequest, "The member expires_in must be from 1 to \(configured) seconds.")
         }
         return seconds
+    }
+}
+
+/// The body of `POST /nonces`, read strictly.
+struct NonceRequest {
+    /// Greatest body, in bytes.
+    static let bodyLimit = 1_024
+
+    /// The app the nonce is for; nil where the only one is meant.
+    private(set) var appID: String?
+    /// The life asked for, in seconds; nil for the configured one.
+    private(set) var lifetimeSeconds: Int?
+
+    init(_ body: Span<UInt8>) throws(Problem) {
+        guard !body.isEmpty else { return }
+        var limits = JSONLimits()
+        limits.byteCount = Self.bodyLimit
+        limits.depth = 2
+        limits.nodeCount = 32
+        limits.memberCount = 8
+        var document = JSONDocument(limits: limits)
+        try document.parseObject(body)
+        var name = document.firstChild(document.root)
+        while name < document.next(document.root) {
+            let value = name + 1
+            if document.string(name, equals: "app_id", in: body) {
+                guard document.isString(value) else {
+                    throw Problem(.invalidRequest, "The member app_id must be a string.")
+                }
+                appID = document.string(value, in: body)
+            } else if document.string(name, equals: "expires_in", in: body) {
+                guard document.kind(value) == .number, let number = document.integer(value, in: body) else {
+                    throw Problem(.invalidRequest, "The member expires_in must be a whole number of seconds.")
+                }
+                lifetimeSeconds = Int(clamping: number)
+            } else {
+                throw Problem(.invalidRequest, "The body has an unknown member; known are app_id and expires_in.")
+            }
+            name = document.next(value)
+        }
+    }
+}
+
+/// The answer of `POST /nonces`.
+package enum NonceAnswer {
+    /// Writes the nonce and its times as one JSON object.
+    package static func write(_ issued: IssuedNonce, to bytes: inout [UInt8]) {
+        JSONWriter.raw("{", to: &bytes)
+        JSONWriter.member("nonce", issued.nonce.value, to: &bytes)
+        JSONWriter.raw(",", to: &bytes)
+        JSONWriter.member("app_id", issued.appID, to: &bytes)
+        JSONWriter.raw(",\"issued_at\":", to: &bytes)
+        JSONWriter.integer(Int(clamping: issued.issuedAt.wholeSeconds), to: &bytes)
+        JSONWriter.raw(",\"expires_at\":", to: &bytes)
+        JSONWriter.integer(Int(clamping: issued.expiresAt.wholeSeconds), to: &bytes)
+        JSONWriter.raw("}", to: &bytes)
     }
 }

@@ -1,4 +1,4 @@
-"""Renders the results as the tables of the README."""
+"""Renders the results as the tables of the page on speed."""
 
 
 def processor():
@@ -56,11 +56,11 @@ def render_curves(results):
     return "\n\n".join(parts)
 
 
-def replace_between_marks(file, text):
-    """Puts the text between the marks of a Markdown file."""
-    begin, end = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
+def replace_between_marks(file, name, text):
+    """Puts the text between the marks of this name in a Markdown file."""
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
     before, _, rest = file.read_text().partition(begin)
     _, found, after = rest.partition(end)
     if not found:
-        raise SystemExit(f"{file} has no place for what was measured")
+        raise SystemExit(f"{file} has no place for {name}")
     file.write_text(f"{before}{begin}{text}\n{end}{after}")

@@ -9,6 +9,16 @@ local exported = { "X-Auth-Subject", "X-Auth-Audience", "X-Auth-Expires", "X-Aut
 http.TIMEOUT = 5
 
 function check(r)
+    -- Remove the client's own X-Auth- fields, with any separator: WSGI and CGI read `_` as `-`, PHP also `.`.
+    for name in pairs(r:headers_in_table()) do
+        if name:lower():find("^x%Wauth%W") then r.headers_in[name] = nil end
+    end
+    -- Keep nothing of Connection but `close`: mod_proxy would take away the genuine fields that it names.
+    local connection = r.headers_in["Connection"]
+    if connection then
+        r.headers_in["Connection"] = connection:lower():find("%f[%w]close%f[%W]") and "close" or nil
+    end
+
     local _, status, headers = http.request({
         url = url,
         method = "GET",

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import FoundationEssentials
 internal import HTTP1
 internal import JOSE

@@ -18,8 +18,15 @@ struct Fuzz {
         case "token": result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzToken) }
         case "nonce": result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzNonce) }
         case "redis": result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzRedis) }
+        case "signed-request":
+            result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzSignedRequest) }
+        case "dpop": result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzDPoP) }
+        case "access-token":
+            result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzAccessToken) }
         default:
-            print("FUZZ_TARGET is one of json, base64url, jws, jwkset, token, nonce, redis")
+            print(
+                "FUZZ_TARGET is one of json, base64url, jws, jwkset, token, nonce, redis, signed-request, dpop, access-token"
+            )
             result = 2
         }
         exit(result)

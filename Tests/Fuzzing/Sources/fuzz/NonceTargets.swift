@@ -1,8 +1,9 @@
+import Bytes
 import JOSE
 import OpenSSL
 
 @testable import LimitedLogin
-@testable import ReplayStores
+@testable import LoginStores
 
 /// Any text: none of it was issued, unless it is the nonce of the fixture itself.
 func fuzzNonce(_ input: [UInt8]) {
@@ -39,23 +40,40 @@ func fuzzRedis(_ input: [UInt8]) {
         require((try? ReplayStoreURL(parsing: url.shown))?.host == url.host, "what is shown is an address")
     }
     var command: [UInt8] = []
-    require(RedisCommand.append([bytes, [cut]], to: &command), "any bytes are an argument")
+    RESPCommand.append([bytes, [cut]], to: &command)
     // A command has the form of an answer: an array of strings.
     require(answers([command]) == [.array([.string(bytes), .string([cut])])], "a command reads back")
 }
 
 private func answers(_ pieces: [[UInt8]]) -> [RedisReply] {
-    guard let reader = try? RedisReplyReader(limit: 65_536) else { return [] }
+    var reader = RESPReader()
     var replies: [RedisReply] = []
     do {
         for piece in pieces {
-            try reader.feed(piece, count: piece.count)
-            while let reply = try reader.next() { replies.append(reply) }
+            reader.feed(piece, count: piece.count)
+            while let reply = try reader.next() {
+                require(reply.size <= RESPLimits.answerBytes, "an answer is no longer than its bytes")
+                replies.append(reply)
+            }
+            require(reader.waitingCount <= RESPLimits.answerBytes, "what waits is bounded")
         }
     } catch {
         return replies
     }
     return replies
+}
+
+extension RedisReply {
+    /// The bytes it holds, and one for each element.
+    fileprivate var size: Int {
+        switch self {
+        case .status(let text): text.utf8.count / 3
+        case .error(let code): code.utf8.count
+        case .integer, .null: 1
+        case .string(let bytes): bytes.count
+        case .array(let elements): elements.reduce(elements.count) { $0 + $1.size }
+        }
+    }
 }
 
 /// An issuer whose secret no input knows, and one nonce of its.

@@ -1,3 +1,4 @@
+import Bytes
 import JOSE
 import OpenSSL
 
@@ -80,7 +81,7 @@ func fuzzToken(_ input: [UInt8]) {
     let fixture = TokenFixture.shared
     let value = Array("nonce".utf8)
     let none: [UInt8] = []
-    do throws(TokenRejection) {
+    do throws(Refusal) {
         _ = try fixture.verifier.judge(
             token.span,
             binding: .nonce,
@@ -112,12 +113,13 @@ private func fuzzClaims(_ payload: [UInt8], _ fixture: TokenFixture) {
     workspace.buffers.payload = payload
     let value = Array("nonce".utf8)
     let none: [UInt8] = []
-    do throws(TokenRejection) {
+    do throws(Refusal) {
         let claims = try fixture.verifier.judgeClaims(
             fixture.header,
             .nonce,
             value.span,
             none.span,
+            AddedExpectation(),
             fixture.now,
             &workspace.buffers
         )

@@ -26,7 +26,7 @@ func makeKeys(url: String) throws -> JWKSetCache {
 // snippet: verifier
 func makeVerifier(appID: String, keys: JWKSetCache) throws -> LoginVerifier<JWKSetCache> {
     let policy = try VerificationPolicy(appIDs: [appID])
-    return LoginVerifier(policy: policy, keys: keys) { Date().timeIntervalSince1970 }
+    return LoginVerifier(policy: policy, keys: keys)
 }
 // end
 
@@ -35,12 +35,12 @@ func logIn(_ token: String, _ nonce: String, with verifier: LoginVerifier<JWKSet
     do {
         let verified = try await verifier.verify(token, nonce: nonce)
         print("welcome,", verified.profile.name ?? verified.profile.userID)
-    } catch .keysUnavailable {
-        print("try again: nobody can tell whether the token is good")
-        exit(3)
-    } catch {
-        print("refused: \(error.code.rawValue): \(error.detail)")
+    } catch let rejection as TokenRejection {
+        print("refused: \(rejection)")
         exit(1)
+    } catch {
+        print("try again: nobody can tell whether the token is good: \(error)")
+        exit(3)
     }
 }
 // end

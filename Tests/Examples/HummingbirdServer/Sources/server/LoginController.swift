@@ -44,11 +44,11 @@ struct LoginController {
                 name: verified.profile.name,
                 email: verified.profile.email
             )
-        } catch TokenRejection.keysUnavailable {
+        } catch let rejection as TokenRejection {
+            throw HTTPError(.unauthorized, message: "\(rejection)")
+        } catch is VerificationUnavailable {
             // Nobody can tell whether the token is good; the person stays logged in, and the app tries again.
             throw HTTPError(.serviceUnavailable, message: "Try again shortly.")
-        } catch {
-            throw HTTPError(.unauthorized, message: "\(error.code.rawValue): \(error.detail)")
         }
     }
 }

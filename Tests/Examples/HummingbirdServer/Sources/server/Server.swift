@@ -21,9 +21,7 @@ struct Server {
     static func application(appID: String, jwksURL: String, port: Int) throws -> some ApplicationProtocol {
         let keys = try JWKSetCache(sources: [try HTTPSJWKSetSource(url: jwksURL)])
         keys.start()
-        let verifier = LoginVerifier(policy: try VerificationPolicy(appIDs: [appID]), keys: keys) {
-            Date().timeIntervalSince1970
-        }
+        let verifier = LoginVerifier(policy: try VerificationPolicy(appIDs: [appID]), keys: keys)
         let login = LoginController(verifier: verifier, nonces: NonceStore())
         let router = Router()
         router.post("login/begin") { _, _ in await login.begin() }

@@ -1,0 +1,131 @@
+/// Facts about ASCII bytes.
+@usableFromInline
+package enum ASCII {
+    package static let tab: UInt8 = 0x09
+    package static let lineFeed: UInt8 = 0x0A
+    package static let carriageReturn: UInt8 = 0x0D
+    package static let space: UInt8 = 0x20
+
+    /// The lower-case letter for an upper-case one; any other byte unchanged.
+    @inlinable
+    package static func lowercased(_ byte: UInt8) -> UInt8 {
+        byte &- 0x41 < 26 ? byte | 0x20 : byte
+    }
+
+    /// The value of a decimal digit; nil for any other byte.
+    @inlinable
+    package static func digit(_ byte: UInt8) -> Int? {
+        byte &- 0x30 < 10 ? Int(byte &- 0x30) : nil
+    }
+
+    /// Whether a byte is one of `A-Z`, `a-z`, `0-9`.
+    @inlinable
+    package static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10
+    }
+
+    /// Whether a byte is a visible character: no space, no control character.
+    @inlinable
+    package static func isVisible(_ byte: UInt8) -> Bool {
+        byte &- 0x21 < 0x5E
+    }
+}
+
+/// Hexadecimal digits (RFC 4648 section 8).
+package enum Hexadecimal {
+    /// The value of a digit in either case; nil for any other byte.
+    @inlinable
+    package static func value(_ digit: UInt8) -> UInt8? {
+        if digit &- 0x30 < 10 { return digit &- 0x30 }
+        let letter = digit | 0x20
+        return letter &- 0x61 < 6 ? letter &- 0x61 &+ 10 : nil
+    }
+
+    /// The lower-case digit of the lowest four bits.
+    @inlinable
+    package static func digit(_ value: UInt8) -> UInt8 {
+        let value = value & 0x0F
+        return value < 10 ? UInt8(ascii: "0") &+ value : UInt8(ascii: "a") &- 10 &+ value
+    }
+
+    /// Two lower-case digits for each byte.
+    package static func encode(_ bytes: some Sequence<UInt8>) -> String {
+        String(decoding: bytes.flatMap { [digit($0 >> 4), digit($0)] }, as: UTF8.self)
+    }
+
+    /// The bytes of digits in either case; nil when their number is odd or a byte is no digit.
+    package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+        guard text.count.isMultiple(of: 2) else { return nil }
+        var bytes: [UInt8] = []
+        var high: UInt8?
+        for byte in text {
+            guard let value = value(byte) else { return nil }
+            if let first = high { bytes.append(first << 4 | value) }
+            high = high == nil ? value : nil
+        }
+        return bytes
+    }
+}
+
+/// Decimal numbers: digits alone, no sign, no white space (`Int("+5")` would be 5).
+package enum DecimalNumber {
+    /// The number in `range` of `bytes`: 1 … 18 digits, no leading zero unless it is the only digit; nil for anything
+    /// else. 18 digits cannot overflow (RFC 9110 §8.6).
+    package static func parse(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int? {
+        guard (1...18).contains(range.count) else { return nil }
+        if range.count > 1, bytes[range.lowerBound] == UInt8(ascii: "0") { return nil }
+        var value = 0
+        for index in range {
+            guard let digit = ASCII.digit(bytes[index]) else { return nil }
+            value = value * 10 + digit
+        }
+        return value
+    }
+}
+
+/// Percent-encoding (RFC 3986 section 2.1).
+package enum PercentEncoding {
+    /// The byte that the three bytes from `index` on stand for; nil unless they are `%` and two digits before `end`.
+    package static func byte(_ bytes: Span<UInt8>, at index: Int, before end: Int) -> UInt8? {
+        guard end - index > 2, bytes[index] == UInt8(ascii: "%"), let high = Hexadecimal.value(bytes[index + 1]),
+            let low = Hexadecimal.value(bytes[index + 2])
+        else { return nil }
+        return high << 4 | low
+    }
+
+    /// Decodes `range` of `bytes`; nil where a `%` is not followed by two digits.
+    /// - Parameter isForm: whether `+` stands for a space (`application/x-www-form-urlencoded`).
+    package static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>, isForm: Bool = false) -> [UInt8]? {
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(range.count)
+        var index = range.lowerBound
+        while index < range.upperBound {
+            if bytes[index] == UInt8(ascii: "%") {
+                guard let byte = byte(bytes, at: index, before: range.upperBound) else { return nil }
+                decoded.append(byte)
+                index += 3
+            } else {
+                decoded.append(isForm && bytes[index] == UInt8(ascii: "+") ? ASCII.space : bytes[index])
+                index += 1
+            }
+        }
+        return decoded
+    }
+
+    /// Encodes every byte but the unreserved ones (RFC 3986 section 2.3).
+    package static func encode(_ text: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            switch byte {
+            case _ where ASCII.isAlphanumeric(byte), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                bytes.append(byte)
+            default:
+                // Each half of a byte is 0 … 15.
+                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0x0F)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

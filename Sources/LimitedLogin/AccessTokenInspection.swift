@@ -1,0 +1,334 @@
+internal import Bytes
+internal import JOSE
+
+/// An access token that Graph vouches for: the answer of `GET /debug_token`, judged.
+///
+/// An access token says nothing by itself, and `/me` answers the holder of any app's token: this is where a token of
+/// another app is refused, so judge it before `/me` is asked. Fetches nothing and asks no clock
+/// (Meta, "Debugging and Error Handling: debug_token").
+public struct AccessTokenInspection: Equatable, Sendable {
+    /// `app_id`: the app the token is for.
+    public let appID: String
+    /// `user_id`: the person, under an ID that only this app knows.
+    public let userID: String
+    /// `issued_at`: when it was issued. Graph tells it of long-lived tokens alone.
+    public let issuedAt: NumericDate?
+    /// `expires_at`: until when it is valid; nil when it does not expire.
+    public let expiresAt: NumericDate?
+    /// `data_access_expires_at`: until when the app may read the person's data; told, not judged.
+    public let dataAccessExpiresAt: NumericDate?
+    /// `scopes`: the permissions the person granted.
+    public let permissions: [String]
+
+    /// Least length of an access token in bytes. 20: a word is no token.
+    package static let leastByteCount = 20
+    /// Greatest length of an access token in bytes. 4,096: real ones have about 200.
+    package static let greatestByteCount = 4_096
+    /// The life of a short-lived token in seconds: what stands for `issued_at` where Graph does not tell it.
+    package static let shortLifeSeconds: Double = 7_200
+    /// Greatest length of a permission's name in bytes: 64.
+    package static let permissionByteLimit = 64
+
+    /// What the text of a credential looks like.
+    package enum Shape: Equatable, Sendable {
+        /// An access token may look like this.
+        case accessToken
+        /// A JWT: an id token was sent as an access token.
+        case jwt
+        /// Neither.
+        case malformed
+    }
+
+    /// Tells an access token from an id token that was sent in its place.
+    package static func shape(_ token: Span<UInt8>) -> Shape {
+        if (try? JWSCompactSerialization(splitting: token)) != nil, token.count >= 3, token.equal(0..<3, "eyJ") {
+            return .jwt
+        }
+        guard (leastByteCount...greatestByteCount).contains(token.count) else { return .malformed }
+        for index in 0..<token.count where !ASCII.isVisible(token[index]) { return .malformed }
+        return .accessToken
+    }
+
+    /// Judges what Graph said about a token.
+    /// - Parameters:
+    ///   - answer: the body of the answer with status 200.
+    ///   - appIDs: the apps the token may be for.
+    ///   - subject: the person the token must belong to; nil for anybody.
+    ///   - now: the time to judge as of.
+    /// - Throws: ``AccessTokenRejection``; ``AccessTokenRejection/unreadableAnswer`` is no fault of the token.
+    public init(
+        debugToken answer: [UInt8],
+        appIDs: [String],
+        subject: String? = nil,
+        now: NumericDate
+    ) throws(AccessTokenRejection) {
+        let json = try GraphObject(answer)
+        guard let data = json.object("data", of: json.document.root), let isValid = json.bool("is_valid", of: data)
+        else {
+            throw .unreadableAnswer
+        }
+        guard isValid else { throw Self.rejection(json, data) }
+        // A valid token of a page or of an app logs nobody in.
+        guard let type = json.string("type", of: data) else { throw .unreadableAnswer }
+        guard type == "USER" else { throw .otherType }
+        guard let app = json.identifier("app_id", of: data) else { throw .unreadableAnswer }
+        guard appIDs.contains(where: { $0.utf8.elementsEqual(app.utf8) }) else { throw .otherApp }
+        guard let user = json.identifier("user_id", of: data) else { throw .noUser }
+        guard let expiry = json.member("expires_at", of: data) else { throw .noExpiry }
+        guard let expiresAt = json.date(expiry) else { throw .unreadableAnswer }
+        // 0 says that the token does not expire.
+        guard expiresAt.secondsSince1970 == 0 || now < expiresAt else { throw .expired }
+        if let subject {
+            guard subject.utf8.elementsEqual(user.utf8) else { throw .subjectMismatch }
+        }
+        appID = app
+        userID = user
+        self.expiresAt = expiresAt.secondsSince1970 == 0 ? nil : expiresAt
+        issuedAt = json.member("issued_at", of: data).flatMap { json.date($0) }.flatMap {
+            $0.secondsSince1970 == 0 ? nil : $0
+        }
+        dataAccessExpiresAt = json.member("data_access_expires_at", of: data).flatMap { json.date($0) }.flatMap {
+            $0.secondsSince1970 == 0 ? nil : $0
+        }
+        permissions = json.strings("scopes", of: data).filter(Self.isPermission)
+    }
+
+    /// The moment to compare with a revocation: `issued_at`, else two hours before it expires, else the beginning of
+    /// time, so that any revocation counts.
+    package var earliestIssue: NumericDate? {
+        if let issuedAt { return issuedAt }
+        return NumericDate(secondsSince1970: max(0, (expiresAt?.secondsSince1970 ?? 0) - Self.shortLifeSeconds))
+    }
+
+    /// Why Graph says that a token is not valid: `data.error.subcode`.
+    private static func rejection(_ json: borrowing GraphObject, _ data: Int) -> AccessTokenRejection {
+        guard let error = json.object("error", of: data), let subcode = json.integer("subcode", of: error) else {
+            return .invalid
+        }
+        return switch subcode {
+        case 463: .expired
+        // The person removed the app, is held at a checkpoint's end, or changed the password; or the session was ended.
+        case 458, 460, 466, 467: .revoked
+        default: .invalid
+        }
+    }
+
+    private static func isPermission(_ name: String) -> Bool {
+        (1...permissionByteLimit).contains(name.utf8.count)
+            && name.utf8.allSatisfy { $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: ".") }
+    }
+}
+
+/// A person whose access token was judged, with what `/me` says about them.
+public struct VerifiedAccessToken: Equatable, Sendable {
+    /// What Graph said about the token.
+    public let inspection: AccessTokenInspection
+    /// What `/me` said about the person. Its `permissions` are those of Limited Login among the scopes.
+    public let profile: Profile
+
+    /// The fields to ask `/me` for: `id`, and those whose permission was granted.
+    package static func fields(for inspection: AccessTokenInspection) -> [String] {
+        ["id"] + granted.filter { inspection.permissions.contains($0.permission) }.flatMap(\.fields)
+    }
+
+    private static let granted: [(permission: String, fields: [String])] = [
+        ("public_profile", ["name", "first_name", "middle_name", "last_name", "picture"]), ("email", ["email"]),
+        ("user_friends", ["friends"]), ("user_birthday", ["birthday"]), ("user_age_range", ["age_range"]),
+        ("user_hometown", ["hometown"]), ("user_location", ["location"]), ("user_gender", ["gender"]),
+        ("user_link", ["link"]),
+    ]
+
+    /// Judges the answer of `GET /me`, asked with the person's own token.
+    /// - Parameters:
+    ///   - answer: the body of the answer with status 200. A field of the wrong type is left out.
+    ///   - inspection: what Graph said about the token before.
+    /// - Throws: ``AccessTokenRejection`` when it is the answer of another person, or no answer.
+    public init(me answer: [UInt8], of inspection: AccessTokenInspection) throws(AccessTokenRejection) {
+        let json = try GraphObject(answer)
+        let root = json.document.root
+        guard let id = json.identifier("id", of: root) else { throw .unreadableAnswer }
+        guard id.utf8.elementsEqual(inspection.userID.utf8) else { throw .otherPerson }
+        self.inspection = inspection
+        let asked = Self.fields(for: inspection)
+        // A field that was not asked for is nobody's to pass on.
+        func text(_ name: StaticString) -> String? {
+            asked.contains("\(name)") ? json.string(name, of: root).flatMap { $0.isEmpty ? nil : $0 } : nil
+        }
+        func member(_ name: StaticString) -> Int? {
+            asked.contains("\(name)") ? json.member(name, of: root) : nil
+        }
+        profile = Profile(
+            userID: id,
+            name: text("name"),
+            firstName: text("first_name"),
+            middleName: text("middle_name"),
+            lastName: text("last_name"),
+            email: text("email"),
+            imageURL: member("picture").flatMap { json.pictureURL($0) },
+            linkURL: text("link"),
+            friendIDs: member("friends").flatMap { json.friendIDs($0) },
+            birthday: text("birthday").flatMap { Birthday(Array($0.utf8).span, 0..<$0.utf8.count) },
+            ageRange: member("age_range").flatMap { json.ageRange($0) },
+            hometown: member("hometown").flatMap { json.place($0) },
+            location: member("location").flatMap { json.place($0) },
+            gender: text("gender"),
+            permissions: Permission.allCases.filter { inspection.permissions.contains($0.rawValue) },
+            isLimited: false
+        )
+    }
+}
+
+/// Why an access token was refused, or why nobody can tell. Nothing here holds the token.
+public struct AccessTokenRejection: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The stable code; nil when nobody can tell whether the token is good.
+    public let code: String?
+    /// One sentence that a person can act on.
+    public let description: String
+
+    /// Graph's answer cannot be read: no fault of the token, and no reason to log anybody out.
+    public static let unreadableAnswer = Self(nil, "Graph's answer about the access token cannot be read.")
+
+    package static let invalid = Self(
+        "access_token_invalid",
+        "Graph says that the access token is not valid. Where tracking is denied, SDK 17 and later give the app a "
+            + "placeholder: send AuthenticationToken.current.tokenString as id_token instead."
+    )
+    package static let otherType = Self(
+        "access_token_invalid",
+        "The access token is an app's or a page's, not a person's."
+    )
+    package static let noUser = Self("access_token_invalid", "Graph names no person whose access token it is.")
+    package static let noExpiry = Self(
+        "access_token_invalid",
+        "Graph does not say until when the access token is valid."
+    )
+    package static let otherPerson = Self(
+        "access_token_invalid",
+        "Graph names another person for the access token than its holder."
+    )
+    package static let expired = Self("access_token_expired", "The access token expired: have the app log in again.")
+    package static let revoked = Self(
+        "access_token_revoked",
+        "The access token was revoked, by the person or by Facebook: have the app log in again."
+    )
+    package static let otherApp = Self("invalid_audience", "The access token was issued for another app.")
+    package static let subjectMismatch = Self(
+        "subject_mismatch",
+        "The access token belongs to another person than the subject given."
+    )
+
+    private init(_ code: String?, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+}
+
+/// One of Graph's answers: a JSON object, whose members are read by their type.
+private struct GraphObject: ~Copyable {
+    /// Greatest number of friends that are told: 5,000, which is how many a person can have.
+    static let friendLimit = 5_000
+
+    let bytes: [UInt8]
+    var document = JSONDocument(limits: limits)
+
+    private static var limits: JSONLimits {
+        var limits = JSONLimits()
+        // 1 MiB and five values for each friend: what the answer of `/me` may take.
+        limits.byteCount = 1_048_576
+        limits.nodeCount = 65_536
+        return limits
+    }
+
+    init(_ bytes: [UInt8]) throws(AccessTokenRejection) {
+        self.bytes = bytes
+        guard (try? document.parse(bytes)) != nil, document.isObject(document.root) else { throw .unreadableAnswer }
+    }
+
+    func member(_ name: StaticString, of node: Int) -> Int? { document.member(name, of: node, in: bytes.span) }
+
+    func object(_ name: StaticString, of node: Int) -> Int? {
+        member(name, of: node).flatMap { document.isObject($0) ? $0 : nil }
+    }
+
+    func bool(_ name: StaticString, of node: Int) -> Bool? {
+        guard let node = member(name, of: node) else { return nil }
+        return switch document.kind(node) {
+        case .true: true
+        case .false: false
+        default: nil
+        }
+    }
+
+    func string(_ name: StaticString, of node: Int) -> String? {
+        member(name, of: node).flatMap { document.isString($0) ? document.string($0, in: bytes.span) : nil }
+    }
+
+    func integer(_ name: StaticString, of node: Int) -> Int64? {
+        member(name, of: node).flatMap { document.integer($0, in: bytes.span) }
+    }
+
+    func date(_ node: Int) -> NumericDate? { NumericDate(document, node, in: bytes.span) }
+
+    /// An ID: 1 to 20 digits, as a string or a number.
+    func identifier(_ name: StaticString, of node: Int) -> String? {
+        guard let node = member(name, of: node), document.isString(node) || document.isNumber(node) else { return nil }
+        let text = document.string(node, in: bytes.span)
+        let isID = (1...20).contains(text.utf8.count) && text.utf8.allSatisfy { ASCII.digit($0) != nil }
+        return isID ? text : nil
+    }
+
+    /// The strings of an array; none where it is no array.
+    func strings(_ name: StaticString, of node: Int) -> [String] {
+        guard let list = member(name, of: node), document.kind(list) == .array else { return [] }
+        var strings: [String] = []
+        var element = document.firstChild(list)
+        while element < document.next(list) {
+            if document.isString(element) { strings.append(document.string(element, in: bytes.span)) }
+            element = document.next(element)
+        }
+        return strings
+    }
+
+    /// `{"data": {"url": string}}`.
+    func pictureURL(_ node: Int) -> String? {
+        object("data", of: node).flatMap { string("url", of: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// `{"data": [{"id": string}, …]}`; nil where one has no ID.
+    func friendIDs(_ node: Int) -> [String]? {
+        guard let list = member("data", of: node), document.kind(list) == .array else { return nil }
+        var friends: [String] = []
+        var element = document.firstChild(list)
+        while element < document.next(list) {
+            guard document.isObject(element), let id = identifier("id", of: element), friends.count < Self.friendLimit
+            else { return nil }
+            friends.append(id)
+            element = document.next(element)
+        }
+        return friends
+    }
+
+    /// `{"min": number, "max": number}`.
+    func ageRange(_ node: Int) -> AgeRange? {
+        guard document.isObject(node) else { return nil }
+        let bounds = [member("min", of: node), member("max", of: node)]
+        var values: [Int?] = []
+        for bound in bounds {
+            guard let bound else {
+                values.append(nil)
+                continue
+            }
+            guard let value = document.integer(bound, in: bytes.span) else { return nil }
+            values.append(Int(value))
+        }
+        return AgeRange(minimum: values[0], maximum: values[1])
+    }
+
+    /// `{"id": string, "name": string}`; a place without both is none.
+    func place(_ node: Int) -> Profile.Place? {
+        guard document.isObject(node), let id = identifier("id", of: node), let name = string("name", of: node),
+            !name.isEmpty
+        else { return nil }
+        return Profile.Place(id: id, name: name)
+    }
+}

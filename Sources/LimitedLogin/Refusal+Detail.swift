@@ -1,0 +1,162 @@
+extension Refusal {
+    /// One sentence or two that a person can act on.
+    package var detail: String {
+        switch self {
+        case .bindingRequired:
+            "Give exactly one of nonce, raw_nonce, issued_nonce or subject: without it the token proves nothing about this login."
+        case .invalidNonce: "The nonce given is empty or holds white space, so no login can have used it."
+        case .invalidSubject: "The subject given is empty."
+        case .invalidKeyThumbprint: "The key thumbprint given is not 43 digits of base64url (RFC 7638)."
+        case .noNonceIssuer: "No nonces are issued here, so the token's cannot be one of them."
+        case .unknownApp: "The app ID given is not one of the configured apps."
+        case .malformedToken(let fault): fault.detail
+        case .notAnIDToken(let kind): kind.detail
+        case .unsupportedAlgorithm(let name): Self.algorithmDetail(name)
+        case .unsupportedCriticalHeader:
+            "The header demands an extension with crit or b64; an id token from Facebook has neither."
+        case .missingKeyID: "The header does not name its key: kid is missing, empty or not a string."
+        case .unknownKey(let keyID):
+            "No published key has the key ID \"\(keyID)\": the token is forged, or its key was withdrawn."
+        case .keysUnavailable: VerificationUnavailable.keys.description
+        case .invalidSignature(.wrongLength): "The signature has not the length of the key it names."
+        case .invalidSignature(.mismatch):
+            "The signature is not the one of the key it names: the token was altered or forged."
+        default: claimDetail
+        }
+    }
+
+    private var claimDetail: String {
+        switch self {
+        case .missingClaim(let claim): "The claim \(claim.rawValue) is missing."
+        case .malformedClaim(let claim, let fault): "The claim \(claim.rawValue) \(fault.clause)."
+        case .invalidIssuer(let issuer): "The issuer \(quoted(issuer)) is not one of the configured issuers."
+        case .invalidAudience(let fault): fault.detail
+        case .expired(let date, let now):
+            "The token expired \(Self.seconds(from: date, to: now)) ago, at \(date.wholeSeconds)."
+        case .notYetValid(let claim, let date, let now):
+            "The claim \(claim.rawValue) lies \(Self.seconds(from: now, to: date)) in the future: a clock is wrong."
+        case .tooOld(let date, let maximum, let now):
+            "The token was issued \(Self.seconds(from: date, to: now)) ago; at most \(maximum) s are allowed."
+        case .nonceMismatch(let fault): fault.detail
+        case .nonceNotIssued:
+            "The token's nonce was not issued here for this app: it belongs to a login begun elsewhere."
+        case .nonceExpired(let expiry): expiry.detail
+        case .nonceUsed: "The token's nonce was used before: every login needs a nonce of its own."
+        case .tokenReplayed(let evidence): evidence.detail
+        case .subjectMismatch: "The token belongs to another person than the subject given."
+        case .keyThumbprintMismatch:
+            "The token is not bound to the key given: it comes from another device, or from an app without such a key."
+        case .accessTokenHashMismatch:
+            "The access token given was not issued together with this id token: at_hash is missing or another's."
+        case .trackingNotAllowed:
+            "The token came with an access token, so this was not a Limited Login; only that is allowed here."
+        default: ""
+        }
+    }
+
+    private static func algorithmDetail(_ name: String?) -> String {
+        guard let name else { return "The header's alg is missing or no algorithm's name; only RS256 is accepted." }
+        if name.hasPrefix("HS") {
+            return "The token is signed with a shared secret (\(name)); Facebook signs id tokens with RS256."
+        }
+        return "The algorithm \(name) is not accepted; Facebook signs id tokens with RS256."
+    }
+
+    private static func seconds(from start: NumericDate, to end: NumericDate) -> String {
+        // Both are from 0 to 2⁵³, so the difference fits.
+        "\(max(0, end.wholeSeconds - start.wholeSeconds)) s"
+    }
+}
+
+/// A value in quotation marks on one line, cut to what helps. Only for claims of a token whose signature is good.
+private func quoted(_ text: String) -> String {
+    text.count > 80 ? String(text.prefix(80)).debugDescription + "…" : text.debugDescription
+}
+
+extension Refusal.MalformedToken {
+    fileprivate var detail: String {
+        switch self {
+        case .empty: "The token is empty."
+        case .tooLong: "The token is longer than \(VerificationLimits.tokenByteCount) bytes."
+        case .wrongPartCount(let count): "An id token has three parts separated by full stops; this has \(count)."
+        case .jsonSerialization: "The token is in the JSON serialization; only the compact one is accepted."
+        case .emptyPart(.signature): "The signature is empty: the token is not signed."
+        case .emptyPart(let part): "The \(part.rawValue) is empty."
+        case .invalidBase64URL(let part): "The \(part.rawValue) is not base64url as RFC 7515 spells it."
+        case .invalidJSON(let part, let reason): "The \(part.rawValue) is not strict JSON: \(reason)."
+        case .notAnObject(let part): "The \(part.rawValue) is not a JSON object."
+        }
+    }
+}
+
+extension Refusal.ForeignToken {
+    fileprivate var detail: String {
+        switch self {
+        case .accessToken:
+            "This is an access token, not an id token. Send AuthenticationToken.current.tokenString: since SDK 17 the "
+                + "app also gets an access token, which is of no use in Limited Login."
+        case .encrypted: "This is an encrypted token (JWE); Facebook's id tokens are signed only."
+        case .nested: "This is a token within a token (cty); Facebook's id tokens are not nested."
+        case .type(let name?): "The header's typ is \(name), so this is another kind of token; an id token's is JWT."
+        case .type(nil): "The header's typ is not JWT, so this is another kind of token."
+        }
+    }
+}
+
+extension Refusal.ClaimFault {
+    fileprivate var clause: String {
+        switch self {
+        case .wrongType: "has the wrong JSON type"
+        case .empty: "is empty"
+        case .outOfRange: "is out of range: a time is a number of seconds from 0 to 2^53"
+        case .outOfShape: "is too long or not ASCII"
+        }
+    }
+}
+
+extension Refusal.AudienceFault {
+    fileprivate var detail: String {
+        switch self {
+        case .otherApp(let app): "The audience \(quoted(app)) is not one of the configured apps, or not the app given."
+        case .severalAudiences: "The token names several audiences; one for this app alone is needed."
+        case .otherAuthorizedParty(let app): "The authorized party \(quoted(app)) is not the token's audience."
+        }
+    }
+}
+
+extension Refusal.NonceFault {
+    fileprivate var detail: String {
+        switch self {
+        case .empty: "The token's nonce is empty: the login was started without one, so nothing ties it to this login."
+        case .different: "The token's nonce is not the one given: it belongs to another login."
+        case .hashed:
+            "The token's nonce is the SHA-256 of the nonce given: the client hashes it, so give it as raw_nonce."
+        case .notHashed:
+            "The token's nonce is the raw nonce itself, not its SHA-256: the client does not hash it, so give it as nonce."
+        }
+    }
+}
+
+extension Refusal.NonceExpiry {
+    fileprivate var detail: String {
+        switch self {
+        case .over(let date, let now):
+            "The token's nonce expired \(max(0, now.wholeSeconds - date.wholeSeconds)) s ago: begin the login anew, with a "
+                + "new nonce."
+        case .beyondMemory:
+            "The token's nonce was issued before the present memory of used nonces began (the service or its store was "
+                + "restarted), so it may have been used: begin the login anew, with a new nonce."
+        }
+    }
+}
+
+extension Refusal.ReplayEvidence {
+    fileprivate var detail: String {
+        switch self {
+        case .remembered: "The token was accepted before, and each is accepted once: have the app log in again."
+        case .beyondMemory:
+            "The token was issued before the present memory of accepted tokens began (the service or its store was "
+                + "restarted), so it may have been accepted before: have the app log in again."
+        }
+    }
+}

@@ -1,0 +1,165 @@
+internal import Bytes
+
+/// Why a token was not accepted, with every detail: what a ``TokenRejection`` or a ``VerificationUnavailable`` tells of.
+package enum Refusal: Error, Equatable, Sendable {
+    /// The caller gave neither nonce nor subject, and the policy demands one.
+    case bindingRequired
+    /// The caller's nonce is empty or holds white space.
+    case invalidNonce
+    /// The caller's subject is empty.
+    case invalidSubject
+    /// The caller's key thumbprint is none.
+    case invalidKeyThumbprint
+    /// The caller asks for a nonce that was issued here, and the verifier has no ``NonceIssuer``.
+    case noNonceIssuer
+    /// The caller's app is not one of the policy's.
+    case unknownApp
+    /// These bytes are no token.
+    case malformedToken(MalformedToken)
+    /// This is a token, but of another kind.
+    case notAnIDToken(ForeignToken)
+    /// `alg` is not `RS256`; its value where it is a short name.
+    case unsupportedAlgorithm(String?)
+    /// The header demands an extension with `crit` or `b64`.
+    case unsupportedCriticalHeader
+    /// `kid` is missing, empty or no string.
+    case missingKeyID
+    /// No key of the set has the token's key ID, given here cut to 64 visible ASCII characters.
+    case unknownKey(keyID: String)
+    /// There are no keys at all: an outage of the key source, not a fault of the token.
+    case keysUnavailable
+    /// The signature is not the one of the key the token names.
+    case invalidSignature(SignatureFault)
+    /// A claim that every id token has is not there.
+    case missingClaim(ClaimName)
+    /// A claim has the wrong type or a value out of range.
+    case malformedClaim(ClaimName, ClaimFault)
+    /// The issuer is not trusted.
+    case invalidIssuer(String)
+    /// The token is meant for another app, or for others too.
+    case invalidAudience(AudienceFault)
+    /// The token's life is over.
+    case expired(at: NumericDate, now: NumericDate)
+    /// The token's life has not begun: `claim` lies in the future.
+    case notYetValid(ClaimName, at: NumericDate, now: NumericDate)
+    /// The token was issued too long ago.
+    case tooOld(issuedAt: NumericDate, maximumAgeSeconds: Int, now: NumericDate)
+    /// The token belongs to another login.
+    case nonceMismatch(NonceFault)
+    /// The token's nonce was not issued here, or for another app.
+    case nonceNotIssued
+    /// The token's nonce was issued here, but too long ago.
+    case nonceExpired(NonceExpiry)
+    /// The token's nonce was used before. Told by whoever remembers used nonces; a ``TokenVerifier`` does not.
+    case nonceUsed
+    /// The token was accepted before. Told by whoever remembers tokens; a ``TokenVerifier`` does not.
+    case tokenReplayed(ReplayEvidence)
+    /// The token belongs to another person.
+    case subjectMismatch
+    /// The token is bound to another key, or to none.
+    case keyThumbprintMismatch
+    /// The access token was not issued together with this token.
+    case accessTokenHashMismatch
+    /// The login was not a Limited Login, and the policy allows no other.
+    case trackingNotAllowed
+
+    /// What makes bytes no token at all.
+    package enum MalformedToken: Equatable, Sendable {
+        /// There are no bytes.
+        case empty
+        /// There are more than 8 KiB.
+        case tooLong
+        /// There are not three parts separated by full stops; their number.
+        case wrongPartCount(Int)
+        /// It is JSON, not the compact form (RFC 7515 section 7.2).
+        case jsonSerialization
+        /// The part is empty.
+        case emptyPart(Part)
+        /// The part is not strict base64url.
+        case invalidBase64URL(Part)
+        /// The part is not strict JSON; the reason as a clause.
+        case invalidJSON(Part, reason: String)
+        /// The part is JSON but not an object.
+        case notAnObject(Part)
+    }
+
+    /// A part of a token.
+    package enum Part: String, Sendable {
+        /// The JOSE header.
+        case header
+        /// The claims.
+        case payload
+        /// The signature.
+        case signature
+    }
+
+    /// A kind of token that is not an id token.
+    package enum ForeignToken: Equatable, Sendable {
+        /// An opaque access token.
+        case accessToken
+        /// A JWE of five parts, or a header that speaks of encryption.
+        case encrypted
+        /// A token within a token (`cty`).
+        case nested
+        /// `typ` is not `JWT`; its value where it is a short name.
+        case type(String?)
+    }
+
+    /// What is wrong with a signature.
+    package enum SignatureFault: Equatable, Sendable {
+        /// It has not the length of the key's modulus.
+        case wrongLength
+        /// It is not the key's signature of these bytes.
+        case mismatch
+    }
+
+    /// What is wrong with a claim.
+    package enum ClaimFault: Equatable, Sendable {
+        /// It has another JSON type than its definition says.
+        case wrongType
+        /// It is an empty string or array.
+        case empty
+        /// It is a number outside 0 to 2⁵³.
+        case outOfRange
+        /// It is longer than its definition allows, or not ASCII.
+        case outOfShape
+    }
+
+    /// What is wrong with an audience.
+    package enum AudienceFault: Equatable, Sendable {
+        /// The token is for another app.
+        case otherApp(String)
+        /// The token is for several audiences, which Facebook never issues.
+        case severalAudiences
+        /// `azp` names another app than `aud`.
+        case otherAuthorizedParty(String)
+    }
+
+    /// Why an issued nonce is no longer good.
+    package enum NonceExpiry: Equatable, Sendable {
+        /// Its time is over.
+        case over(at: NumericDate, now: NumericDate)
+        /// It is older than the memory of used nonces, so that nobody can know that it was not used.
+        case beyondMemory
+    }
+
+    /// How it is known that a token was accepted before.
+    package enum ReplayEvidence: Equatable, Sendable {
+        /// It is remembered.
+        case remembered
+        /// It is older than the memory of accepted tokens, so that nobody can know that it was not.
+        case beyondMemory
+    }
+
+    /// How a nonce differs.
+    package enum NonceFault: Equatable, Sendable {
+        /// It is empty: the login was started without one.
+        case empty
+        /// It is another one.
+        case different
+        /// It is the SHA-256 of the nonce given: the client hashes, so the nonce is a raw nonce.
+        case hashed
+        /// It is the nonce given itself, though its hash was expected.
+        case notHashed
+    }
+}

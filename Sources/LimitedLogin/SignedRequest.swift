@@ -1,0 +1,156 @@
+internal import Bytes
+internal import JOSE
+internal import OpenSSL
+
+/// A signed request with a good signature: what Facebook sends to the deauthorize and data-deletion callbacks.
+///
+/// Its form is `base64url(signature).base64url(payload)`; the signature is HMAC-SHA256 over the payload as it is encoded,
+/// under the app's secret (Meta, "Data Deletion Request Callback" and "Parsing the Signed Request").
+public struct SignedRequest: Equatable, Sendable {
+    /// The app whose secret signed it.
+    public let appID: String
+    /// `user_id`: the person, under an ID that only this app knows; 1 to 20 digits.
+    public let userID: String
+    /// `issued_at`: when Facebook made it.
+    public let issuedAt: NumericDate
+
+    /// Greatest length in bytes. 8 KiB: real ones have about 200.
+    package static let byteLimit = 8_192
+    /// Greatest age in seconds: a day, so that a request that is sent again later logs nobody out anew.
+    package static let greatestAgeSeconds = 86_400
+    /// Greatest number of digits of a user's ID: those of a 64-bit number.
+    package static let userIDDigitLimit = 20
+
+    /// Verifies a signed request.
+    /// - Parameters:
+    ///   - text: the form field `signed_request`, as it came.
+    ///   - secrets: each app's ID and secret. All of them are tried, so that the time does not tell whose it is.
+    ///   - clockSkewSeconds: how far `issued_at` may lie ahead, 0 to 300.
+    ///   - now: the time to judge as of.
+    /// - Throws: the one reason it was refused for. The callback's answer is then 403, and nothing else happens.
+    public init(
+        verifying text: String,
+        secrets: [(appID: String, secret: String)],
+        clockSkewSeconds: Int = 60,
+        now: NumericDate
+    ) throws(SignedRequestRejection) {
+        let bytes = Array(text.utf8)
+        try self.init(verifying: bytes.span, secrets: secrets, clockSkewSeconds: clockSkewSeconds, now: now)
+    }
+
+    /// The same for bytes.
+    package init(
+        verifying bytes: Span<UInt8>,
+        secrets: [(appID: String, secret: String)],
+        clockSkewSeconds: Int,
+        now: NumericDate
+    ) throws(SignedRequestRejection) {
+        guard !bytes.isEmpty, bytes.count <= Self.byteLimit else { throw .malformed }
+        // Split at the first full stop; a second one is no digit of base64url and is refused below.
+        let stop = bytes.firstOffset(of: UInt8(ascii: "."), from: 0)
+        guard stop > 0, stop + 1 < bytes.count else { throw .malformed }
+        var signature: [UInt8] = []
+        var payload: [UInt8] = []
+        guard Base64URL.decode(bytes, Self.withoutPadding(bytes, 0..<stop), into: &signature),
+            Base64URL.decode(bytes, Self.withoutPadding(bytes, stop + 1..<bytes.count), into: &payload)
+        else { throw .malformed }
+        // The still encoded payload is what is signed, padding and all.
+        let message = bytes.extracting(stop + 1..<bytes.count)
+        appID = try Self.signer(of: message, signature.span, secrets)
+        // Nothing of the payload is looked at before this line.
+        var document = JSONDocument(limits: VerificationLimits.payload)
+        guard (try? document.parse(payload.span)) != nil, document.isObject(document.root) else { throw .malformed }
+        try Self.checkAlgorithm(document, payload.span)
+        userID = try Self.userID(document, payload.span)
+        issuedAt = try Self.issuedAt(document, payload.span)
+        guard issuedAt.secondsSince1970 <= now.secondsSince1970 + Double(clockSkewSeconds),
+            now.secondsSince1970 - issuedAt.secondsSince1970 <= Double(Self.greatestAgeSeconds)
+        else { throw .outOfTime }
+    }
+
+    /// `range` without the padding that fills up its last four digits; with any other padding, as it is.
+    private static func withoutPadding(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
+        guard range.count.isMultiple(of: 4) else { return range }
+        var end = range.upperBound
+        while end > range.lowerBound, range.upperBound - end < 2, bytes[end - 1] == UInt8(ascii: "=") { end -= 1 }
+        return range.lowerBound..<end
+    }
+
+    /// The app whose secret the signature was made with.
+    private static func signer(
+        of message: Span<UInt8>,
+        _ signature: Span<UInt8>,
+        _ secrets: [(appID: String, secret: String)]
+    ) throws(SignedRequestRejection) -> String {
+        var signer: String?
+        for (appID, secret) in secrets {
+            let key = Array(secret.utf8)
+            guard !key.isEmpty else { continue }
+            guard let code = try? HMACSHA256.authenticationCode(for: message, key: key.span) else {
+                throw .cannotVerify
+            }
+            // No `break`: every secret is tried, whichever fits.
+            if ConstantTime.areEqual(code.bytes.span, signature) { signer = signer ?? appID }
+        }
+        guard let signer else { throw .invalidSignature }
+        return signer
+    }
+
+    private static func checkAlgorithm(
+        _ document: borrowing JSONDocument,
+        _ payload: Span<UInt8>
+    ) throws(SignedRequestRejection) {
+        guard let node = document.member("algorithm", of: document.root, in: payload), document.isString(node) else {
+            throw .unsupportedAlgorithm
+        }
+        var name: [UInt8] = []
+        document.appendString(node, in: payload, to: &name)
+        guard name.span.equalIgnoringCase(name.indices, "hmac-sha256") else { throw .unsupportedAlgorithm }
+    }
+
+    private static func userID(
+        _ document: borrowing JSONDocument,
+        _ payload: Span<UInt8>
+    ) throws(SignedRequestRejection) -> String {
+        guard let node = document.member("user_id", of: document.root, in: payload),
+            document.isString(node) || document.isNumber(node)
+        else { throw .invalidUser }
+        // Of a number this is its text: a sign, a fraction or an exponent is no digit.
+        let text = document.string(node, in: payload)
+        guard (1...userIDDigitLimit).contains(text.utf8.count), text.utf8.allSatisfy({ ASCII.digit($0) != nil }) else {
+            throw .invalidUser
+        }
+        return text
+    }
+
+    private static func issuedAt(
+        _ document: borrowing JSONDocument,
+        _ payload: Span<UInt8>
+    ) throws(SignedRequestRejection) -> NumericDate {
+        guard let node = document.member("issued_at", of: document.root, in: payload),
+            let date = NumericDate(document, node, in: payload)
+        else { throw .outOfTime }
+        return date
+    }
+}
+
+/// Why a signed request was refused. Nothing here holds any of it.
+public struct SignedRequestRejection: Error, Equatable, Sendable, CustomStringConvertible {
+    /// One sentence for the log.
+    public let description: String
+
+    /// It is no signature and payload in base64url, or the payload is no JSON object.
+    package static let malformed = Self("The signed request is not two parts of base64url with a JSON object.")
+    /// No configured secret made the signature.
+    package static let invalidSignature = Self("The signature was made with no configured app secret.")
+    /// `algorithm` is not HMAC-SHA256.
+    package static let unsupportedAlgorithm = Self("The algorithm is not HMAC-SHA256.")
+    /// `user_id` is not 1 to 20 digits.
+    package static let invalidUser = Self("The member user_id is missing or not 1 to 20 digits.")
+    /// `issued_at` is missing, too long ago or in the future.
+    package static let outOfTime = Self("The member issued_at is missing, more than a day ago, or in the future.")
+    /// OpenSSL failed; nothing is known about the request.
+    package static let cannotVerify = Self("The signature cannot be verified now.")
+
+    private init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,119 @@
+internal import Bytes
+
+/// The URI of a request without query and fragment, in one spelling: what `htu` of a DPoP proof is compared with.
+///
+/// RFC 9449 section 4.3 (9) ignores query and fragment and recommends the normalisation of RFC 3986 section 6.2.2
+/// (case, percent-encoding, dot segments) and section 6.2.3 (default port, empty path).
+package struct TargetURI: Equatable, Sendable {
+    /// Greatest length in bytes: that of a request line.
+    package static let byteLimit = 8_192
+
+    /// The one spelling.
+    package let normalized: [UInt8]
+
+    /// The URI that `text` is; nil for other than an absolute `http` or `https` URI of visible ASCII with a host and
+    /// without user information.
+    package init?(_ text: Span<UInt8>) {
+        guard text.count <= Self.byteLimit else { return nil }
+        for index in 0..<text.count where !ASCII.isVisible(text[index]) { return nil }
+        let isSecure: Bool
+        var start: Int
+        if text.count >= 8, text.equalIgnoringCase(0..<8, "https://") {
+            (isSecure, start) = (true, 8)
+        } else if text.count >= 7, text.equalIgnoringCase(0..<7, "http://") {
+            (isSecure, start) = (false, 7)
+        } else {
+            return nil
+        }
+        var end = start
+        while end < text.count, !"/?#".utf8.contains(text[end]) { end += 1 }
+        guard let authority = Self.authority(text, start..<end, isSecure: isSecure) else { return nil }
+        start = end
+        while end < text.count, !"?#".utf8.contains(text[end]) { end += 1 }
+        guard let path = Self.path(text, start..<end) else { return nil }
+        normalized = Array((isSecure ? "https://" : "http://").utf8) + authority + path
+    }
+
+    /// The URI of a request from its scheme, its authority and its target.
+    package init?(scheme: Span<UInt8>, authority: Span<UInt8>, target: Span<UInt8>) {
+        guard scheme.count + authority.count + target.count < Self.byteLimit else { return nil }
+        guard
+            scheme.equalIgnoringCase(0..<scheme.count, "https") || scheme.equalIgnoringCase(0..<scheme.count, "http")
+        else { return nil }
+        // The target of a request for a resource is its path (RFC 9112 section 3.2.1).
+        guard target.count > 0, target[0] == UInt8(ascii: "/") else { return nil }
+        for index in 0..<authority.count where "/?#".utf8.contains(authority[index]) { return nil }
+        var text: [UInt8] = []
+        text.append(scheme)
+        text.append("://")
+        text.append(authority)
+        text.append(target)
+        self.init(text.span)
+    }
+
+    /// The host in lower case, and the port unless it is the scheme's own.
+    private static func authority(_ text: Span<UInt8>, _ range: Range<Int>, isSecure: Bool) -> [UInt8]? {
+        var hostEnd = range.lowerBound
+        if hostEnd < range.upperBound, text[hostEnd] == UInt8(ascii: "[") {
+            while hostEnd < range.upperBound, text[hostEnd] != UInt8(ascii: "]") { hostEnd += 1 }
+            hostEnd += 1
+        } else {
+            while hostEnd < range.upperBound, text[hostEnd] != UInt8(ascii: ":") { hostEnd += 1 }
+        }
+        guard hostEnd > range.lowerBound, hostEnd <= range.upperBound else { return nil }
+        var authority: [UInt8] = []
+        for index in range.lowerBound..<hostEnd {
+            // User information, and an escape in a name, have no place in the URI of a request.
+            guard text[index] != UInt8(ascii: "@"), text[index] != UInt8(ascii: "%") else { return nil }
+            authority.append(ASCII.lowercased(text[index]))
+        }
+        guard hostEnd < range.upperBound else { return authority }
+        guard text[hostEnd] == UInt8(ascii: ":") else { return nil }
+        let digits = hostEnd + 1..<range.upperBound
+        // RFC 3986 section 6.2.3: an empty port is the default one.
+        if digits.isEmpty { return authority }
+        guard let port = DecimalNumber.parse(text, digits), port <= 65_535 else { return nil }
+        if port != (isSecure ? 443 : 80) { authority += Array(":\(port)".utf8) }
+        return authority
+    }
+
+    /// The path with one spelling of each byte and without dot segments; `/` for an empty one.
+    private static func path(_ text: Span<UInt8>, _ range: Range<Int>) -> [UInt8]? {
+        var spelt: [UInt8] = []
+        var index = range.lowerBound
+        while index < range.upperBound {
+            guard text[index] == UInt8(ascii: "%") else {
+                spelt.append(text[index])
+                index += 1
+                continue
+            }
+            guard let byte = PercentEncoding.byte(text, at: index, before: range.upperBound) else { return nil }
+            // RFC 3986 section 6.2.2.2: unreserved bytes stand for themselves; section 6.2.2.1: digits in upper case.
+            if ASCII.isAlphanumeric(byte) || "-._~".utf8.contains(byte) {
+                spelt.append(byte)
+            } else {
+                let digits = Array("0123456789ABCDEF".utf8)
+                // Each half of a byte is 0 … 15.
+                spelt += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0x0F)]]
+            }
+            index += 3
+        }
+        return withoutDotSegments(spelt)
+    }
+
+    /// RFC 3986 section 5.2.4, for a path that is empty or begins with `/`.
+    private static func withoutDotSegments(_ path: [UInt8]) -> [UInt8] {
+        var segments: [ArraySlice<UInt8>] = []
+        let parts = path.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        for (position, part) in parts.enumerated() {
+            let isDot = part.elementsEqual(".".utf8)
+            let isDoubleDot = part.elementsEqual("..".utf8)
+            if isDoubleDot { _ = segments.popLast() }
+            if !isDot && !isDoubleDot { segments.append(part) }
+            // A dot segment at the end leaves the slash before it.
+            if isDot || isDoubleDot, position == parts.count - 1 { segments.append([]) }
+        }
+        if segments.isEmpty { return [UInt8(ascii: "/")] }
+        return segments.flatMap { [UInt8(ascii: "/")] + $0 }
+    }
+}

@@ -1,0 +1,182 @@
+/// The bounds of one answer in RESP2. A server that exceeds one does not speak for us: the connection ends.
+///
+/// An array holds no other array: no command this project sends is answered with one.
+package enum RESPLimits {
+    /// Bytes of one whole answer. 64 KiB: INFO takes 6, a page of revocations 40.
+    package static let answerBytes = 65_536
+    /// Bytes of a line without its end: a status, an error, a number, a count. 1,024: the servers cut the sentences of
+    /// their errors below that.
+    package static let lineBytes = 1_024
+    /// Elements of an array. 1,024: a page of 512 revocations has the score of each beside it.
+    package static let arrayElements = 1_024
+}
+
+/// An answer of a Redis or Valkey server, as far as this project asks for any.
+package enum RedisReply: Equatable, Sendable {
+    /// A simple string, such as `OK`.
+    case status(String)
+    /// An error, of which only the code, its first word, is kept.
+    case error(code: String)
+    case integer(Int64)
+    case string([UInt8])
+    case null
+    /// None of the elements is an array.
+    case array([RedisReply])
+
+    /// The text of a string or a status.
+    package var text: String? {
+        switch self {
+        case .status(let text): text
+        case .string(let bytes): String(decoding: bytes, as: UTF8.self)
+        case .error, .integer, .null, .array: nil
+        }
+    }
+}
+
+/// Why bytes are no answer.
+package enum RESPError: Error, Equatable, Sendable {
+    /// They break the protocol, or use a part of it that nothing here asks for.
+    case malformed
+    /// The answer, its line or its array is longer than ``RESPLimits`` allow.
+    case tooLong
+}
+
+/// Takes answers out of a stream of bytes in RESP2 (https://redis.io/docs/latest/develop/reference/protocol-spec/).
+///
+/// Each byte is looked at once, except those of an unfinished line; announced lengths reserve no memory. After an error
+/// the reader is not asked again.
+package struct RESPReader {
+    private enum Item {
+        case whole(RedisReply)
+        case array(count: Int)
+    }
+
+    private var bytes: [UInt8] = []
+    /// Where in `bytes` the first byte stands that was not taken yet.
+    private var position = 0
+    /// Bytes taken of the answer that is being read.
+    private var taken = 0
+    /// The elements of the array that is being read, and how many there will be; nil outside an array.
+    private var elements: [RedisReply]?
+    private var elementCount = 0
+
+    package init() {}
+
+    /// Bytes that came and were not taken yet.
+    package var waitingCount: Int { bytes.count - position }
+
+    /// The first `count` bytes of `buffer` have come.
+    package mutating func feed(_ buffer: [UInt8], count: Int) {
+        bytes.removeFirst(position)
+        position = 0
+        bytes.append(contentsOf: buffer.prefix(count))
+    }
+
+    /// The next whole answer; nil where more bytes are needed for it.
+    package mutating func next() throws(RESPError) -> RedisReply? {
+        while let item = try nextItem() {
+            guard taken <= RESPLimits.answerBytes else { throw .tooLong }
+            switch item {
+            case .array(let count):
+                guard elements == nil else { throw .malformed }
+                guard count <= RESPLimits.arrayElements else { throw .tooLong }
+                elements = []
+                elementCount = count
+            case .whole(let reply):
+                guard elements != nil else { return finished(reply) }
+                elements?.append(reply)
+            }
+            if let array = elements, array.count == elementCount { return finished(.array(array)) }
+        }
+        // All that is left belongs to the answer that is being read.
+        guard taken + waitingCount <= RESPLimits.answerBytes else { throw .tooLong }
+        return nil
+    }
+
+    private mutating func finished(_ reply: RedisReply) -> RedisReply {
+        elements = nil
+        taken = 0
+        return reply
+    }
+
+    /// The next value or the head of an array; nil, with nothing taken, where more bytes are needed.
+    private mutating func nextItem() throws(RESPError) -> Item? {
+        guard position < bytes.count else { return nil }
+        let kind = bytes[position]
+        guard "+-:$*".utf8.contains(kind) else { throw .malformed }
+        guard let line = try line(from: position + 1) else { return nil }
+        var end = line.endIndex + 2
+        let item: Item
+        switch kind {
+        case UInt8(ascii: "+"): item = .whole(.status(String(decoding: line, as: UTF8.self)))
+        case UInt8(ascii: "-"): item = .whole(.error(code: Self.code(line)))
+        case UInt8(ascii: ":"): item = .whole(.integer(try Self.number(line)))
+        default:
+            let length = try Self.number(line)
+            guard length >= -1 else { throw .malformed }
+            guard length <= RESPLimits.answerBytes else { throw .tooLong }
+            if length == -1 {
+                item = .whole(.null)
+            } else if kind == UInt8(ascii: "*") {
+                item = .array(count: Int(length))
+            } else {
+                let start = end
+                end += Int(length) + 2
+                guard taken + end - position <= RESPLimits.answerBytes else { throw .tooLong }
+                guard end <= bytes.count else { return nil }
+                guard bytes[end - 2] == 0x0D, bytes[end - 1] == 0x0A else { throw .malformed }
+                item = .whole(.string(Array(bytes[start..<end - 2])))
+            }
+        }
+        taken += end - position
+        position = end
+        return item
+    }
+
+    /// The bytes up to CR LF; nil where the end has not come yet. Neither byte stands in a line alone.
+    private func line(from start: Int) throws(RESPError) -> ArraySlice<UInt8>? {
+        guard let end = bytes[start...].prefix(RESPLimits.lineBytes + 1).firstIndex(where: { $0 == 0x0D || $0 == 0x0A })
+        else {
+            guard bytes.count - start <= RESPLimits.lineBytes else { throw .tooLong }
+            return nil
+        }
+        guard bytes[end] == 0x0D else { throw .malformed }
+        guard end + 1 < bytes.count else { return nil }
+        guard bytes[end + 1] == 0x0A else { throw .malformed }
+        return bytes[start..<end]
+    }
+
+    /// A decimal number without plus sign or needless zeros, as servers write it.
+    private static func number(_ line: ArraySlice<UInt8>) throws(RESPError) -> Int64 {
+        let digits = line.first == UInt8(ascii: "-") ? line.dropFirst() : line
+        guard digits.allSatisfy({ (0x30...0x39).contains($0) }), digits.first != 0x30 || line.count == 1,
+            let number = Int64(String(decoding: line, as: UTF8.self))
+        else { throw .malformed }
+        return number
+    }
+
+    /// A code is upper-case letters; whatever else the server says is not repeated.
+    private static func code(_ line: ArraySlice<UInt8>) -> String {
+        let word = line.prefix { $0 != UInt8(ascii: " ") }.prefix(32)
+        let isCode = !word.isEmpty && word.allSatisfy { (0x41...0x5A).contains($0) }
+        return isCode ? String(decoding: word, as: UTF8.self) : "ERR"
+    }
+}
+
+/// Writes commands in RESP2: an array of strings.
+package enum RESPCommand {
+    /// Appends one command: its name and its arguments, each any bytes.
+    package static func append(_ words: [[UInt8]], to output: inout [UInt8]) {
+        output.append(contentsOf: "*\(words.count)\r\n".utf8)
+        for word in words {
+            output.append(contentsOf: "$\(word.count)\r\n".utf8)
+            output.append(contentsOf: word)
+            output.append(contentsOf: "\r\n".utf8)
+        }
+    }
+
+    /// As above, from text.
+    package static func append(_ words: [String], to output: inout [UInt8]) {
+        append(words.map { Array($0.utf8) }, to: &output)
+    }
+}

@@ -1,0 +1,260 @@
+internal import Networking
+
+/// The time from which on a server's memory is whole.
+///
+/// A server that was restarted may have lost what it knew, and one that took over from another may never have known it.
+/// So each run of a server has a key that says since when, by the server's own clock, nothing was lost; the first replica
+/// to see a new run writes it, and all others read it. What came to be before is refused. Another key says the same for
+/// the data as a whole, wherever they were carried, and the later of the two counts.
+package struct RedisLife: Equatable, Sendable {
+    /// The server's run.
+    package let identity: String
+    /// What the run's key holds.
+    let written: Beginning
+    /// Since when nothing was lost, in milliseconds since 1970.
+    package let since: UInt64
+    /// Whether something is known to have been lost before that.
+    package let isAfterLoss: Bool
+
+    /// When a memory began, as it stands in a key.
+    struct Beginning: Equatable {
+        /// Milliseconds since 1970, by the server's clock.
+        let moment: UInt64
+        /// Whether there was a memory before it. Where none is known of, nonces of before are refused all the same, for a
+        /// nonce lives minutes; tokens live longer and are not this service's own, and a first start must not refuse them.
+        let isAfterLoss: Bool
+
+        /// The mark behind the moment.
+        private static let lossMark = " after loss"
+
+        init(moment: UInt64, isAfterLoss: Bool) {
+            self.moment = moment
+            self.isAfterLoss = isAfterLoss
+        }
+
+        /// What a key holds; nil where it holds no beginning.
+        init?(_ reply: RedisReply) {
+            guard let text = reply.text else { return nil }
+            let isAfterLoss = text.hasSuffix(Self.lossMark)
+            let digits = isAfterLoss ? text.dropLast(Self.lossMark.count) : text[...]
+            guard let moment = RedisLife.moment(digits) else { return nil }
+            self.init(moment: moment, isAfterLoss: isAfterLoss)
+        }
+
+        var text: String { isAfterLoss ? "\(moment)\(Self.lossMark)" : "\(moment)" }
+    }
+
+    /// - Parameter inherited: what ``dataKey`` holds.
+    init(identity: String, written: Beginning, inherited: Beginning?) {
+        self.identity = identity
+        self.written = written
+        since = max(written.moment, inherited?.moment ?? 0)
+        isAfterLoss = written.isAfterLoss || inherited?.isAfterLoss == true
+    }
+
+    /// What every key of this project begins with.
+    static let prefix = "limited-login:"
+    /// Holds the moment of the data's life, whichever run it was written in.
+    static let dataKey = prefix + "life"
+
+    /// Holds the moment of a run's life.
+    static func key(of identity: String) -> String { dataKey + ":" + identity }
+
+    /// The key of this run.
+    var key: String { Self.key(of: identity) }
+
+    /// The moment of a run that has none yet.
+    /// - Parameters:
+    ///   - now: the server's clock.
+    ///   - inherited: what ``dataKey`` holds: the life of the data that the server read when it started.
+    ///   - lastIdentity: the run this process knew last.
+    ///   - knowsLastRun: whether the data hold that run; true where there is none.
+    static func beginning(
+        _ facts: RedisServerFacts,
+        writesThrough: Bool,
+        now: UInt64,
+        inherited: Beginning?,
+        lastIdentity: String?,
+        knowsLastRun: Bool
+    ) -> Beginning {
+        // Only a server that has every write on its disk before it answers, and whose data are its own, lost nothing.
+        guard facts.appendsToFile, writesThrough, !facts.tookOver, knowsLastRun, let inherited else {
+            return Beginning(moment: now, isAfterLoss: inherited != nil || lastIdentity != nil)
+        }
+        return inherited
+    }
+
+    /// A number as it stands in a key or an answer: at most 15 digits.
+    static func moment(_ text: Substring) -> UInt64? {
+        guard (1...15).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
+        else { return nil }
+        return UInt64(text)
+    }
+}
+
+/// What a Redis or Valkey server says about itself in INFO, as far as it matters here.
+package struct RedisServerFacts: Equatable, Sendable {
+    /// Changes with every start of the server, and with every time it takes over from another.
+    package let identity: String
+    /// Whether every write is on disk before it is answered, as far as INFO tells: the rest is the setting appendfsync.
+    let appendsToFile: Bool
+    /// Whether its data may come from another server by replication, as after a failover.
+    let tookOver: Bool
+
+    /// Reads INFO; refuses a server that cannot be relied on.
+    package init(info: String) throws(RedisFailure) {
+        var fields: [Substring: Substring] = [:]
+        for line in info.split(whereSeparator: \.isNewline) {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            fields[line[..<colon]] = line[line.index(after: colon)...]
+        }
+        guard let runID = fields["run_id"], Self.isIdentifier(runID) else { throw .malformedAnswer }
+        let mode = fields["redis_mode"] ?? fields["server_mode"] ?? "standalone"
+        guard mode == "standalone" else { throw .unsupportedMode(mode == "cluster" ? "cluster" : "sentinel") }
+        guard fields["loading"] ?? "0" == "0" else { throw .loading }
+        guard fields["role"] ?? "master" == "master" else { throw .readOnly }
+        let policy = fields["maxmemory_policy"] ?? "unknown"
+        // A server that does not say may do either.
+        guard fields["maxmemory"] == "0" || policy == "noeviction" else {
+            throw .evicting(policy: Self.policies.contains(String(policy)) ? String(policy) : "unknown")
+        }
+        appendsToFile = fields["aof_enabled"] == "1"
+        tookOver = fields["second_repl_offset"] ?? "0" != "-1"
+        guard tookOver else {
+            identity = String(runID)
+            return
+        }
+        // The same process may have been a replica in between, and so have other data under its old name.
+        guard let history = fields["master_replid"], Self.isIdentifier(history) else { throw .malformedAnswer }
+        identity = "\(runID):\(history)"
+    }
+
+    /// Hexadecimal digits, as the server makes its names.
+    private static func isIdentifier(_ text: Substring) -> Bool {
+        (1...64).contains(text.utf8.count)
+            && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+    }
+
+    /// What may be repeated in a log line.
+    private static let policies: Set<String> = [
+        "allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random",
+        "volatile-ttl",
+    ]
+}
+
+/// The talk that opens a connection: who we are, whether the server can be relied on, and since when it remembers.
+struct RedisGreeting {
+    let life: RedisLife
+    /// What came to be from this moment on, by this machine's clock, is known.
+    let vouchesSince: UInt64
+    /// The same for tokens: from the beginning of time, unless something is known to have been lost.
+    let vouchesForTokensSince: UInt64
+
+    /// - Parameters:
+    ///   - lastIdentity: the run this process knew last.
+    ///   - deadline: bounds the whole talk.
+    init(
+        over channel: RedisChannel,
+        _ configuration: RedisReplayStore.Configuration,
+        lastIdentity: String?,
+        until deadline: MonotonicInstant
+    ) throws(RedisFailure) {
+        let talk = Talk(channel: channel, deadline: deadline)
+        try talk.introduce(configuration)
+        guard let info = try talk.ask(["INFO"]).text else { throw .malformedAnswer }
+        let facts = try RedisServerFacts(info: info)
+        let now = try talk.time()
+        let ourNow = WallClock.unixMilliseconds()
+        life = try talk.life(facts, now: now, lastIdentity: lastIdentity)
+        // Whether it takes writes at all: better to know now than with the first login.
+        guard case .status("OK") = try talk.ask(["SET", RedisLife.prefix + "probe", "1", "PX", "60000"]) else {
+            throw .malformedAnswer
+        }
+        // Births are dated by this machine's clock, the life by the server's: where the two are farther apart than the
+        // margin, it grows.
+        let ahead = ourNow > now ? ourNow - now : 0
+        vouchesSince = life.since &+ max(ahead, ReplayLimits.clockMargin)
+        vouchesForTokensSince = life.isAfterLoss ? vouchesSince : 0
+    }
+
+    private struct Talk {
+        let channel: RedisChannel
+        let deadline: MonotonicInstant
+
+        func introduce(_ configuration: RedisReplayStore.Configuration) throws(RedisFailure) {
+            if let password = configuration.password {
+                var words = [Array("AUTH".utf8)]
+                if !configuration.url.user.isEmpty { words.append(configuration.url.user) }
+                words.append(password)
+                // Any refusal here is one of the credentials, whatever its code.
+                guard case .status("OK") = try channel.call(words, until: deadline) else { throw .unauthenticated }
+            }
+            if configuration.url.database != 0 {
+                _ = try ask(["SELECT", String(configuration.url.database)])
+            }
+        }
+
+        func ask(_ words: [String]) throws(RedisFailure) -> RedisReply {
+            let reply = try channel.call(words, until: deadline)
+            if case .error(let code) = reply { throw RedisFailure(code: code) }
+            return reply
+        }
+
+        /// The server's clock, in milliseconds since 1970.
+        func time() throws(RedisFailure) -> UInt64 {
+            guard case .array(let parts) = try ask(["TIME"]), parts.count == 2,
+                let seconds = parts[0].text.flatMap({ RedisLife.moment($0[...]) }),
+                let micros = parts[1].text.flatMap({ RedisLife.moment($0[...]) }),
+                seconds < 1 << 40, micros < 1_000_000
+            else { throw .malformedAnswer }
+            return seconds * 1_000 + micros / 1_000
+        }
+
+        func life(_ facts: RedisServerFacts, now: UInt64, lastIdentity: String?) throws(RedisFailure) -> RedisLife {
+            let key = RedisLife.key(of: facts.identity)
+            let inherited = try beginning(RedisLife.dataKey)
+            let knowsLastRun = try knows(lastIdentity)
+            let mine: RedisLife.Beginning
+            if let written = try beginning(key) {
+                // Who wrote it may have known of no run before; this replica does, and what it knew is not there.
+                guard !knowsLastRun, !written.isAfterLoss else {
+                    return RedisLife(identity: facts.identity, written: written, inherited: inherited)
+                }
+                mine = RedisLife.Beginning(moment: now, isAfterLoss: true)
+            } else {
+                mine = RedisLife.beginning(
+                    facts,
+                    writesThrough: try writesThrough(facts),
+                    now: now,
+                    inherited: inherited,
+                    lastIdentity: lastIdentity,
+                    knowsLastRun: knowsLastRun
+                )
+                // Of replicas that see the new run at once, one writes, and all read what it wrote.
+                _ = try ask(["SET", key, mine.text, "NX"])
+            }
+            // That something was lost must reach the others, whoever wrote first: they look at this key with every batch.
+            if mine.isAfterLoss, try beginning(key)?.isAfterLoss != true { _ = try ask(["SET", key, mine.text]) }
+            guard let agreed = try beginning(key) else { throw .memoryLost }
+            _ = try ask(["SET", RedisLife.dataKey, agreed.text])
+            return RedisLife(identity: facts.identity, written: agreed, inherited: inherited)
+        }
+
+        private func beginning(_ key: String) throws(RedisFailure) -> RedisLife.Beginning? {
+            RedisLife.Beginning(try ask(["GET", key]))
+        }
+
+        /// Whether the server waits for its disk before it answers. One that does not say is taken for one that does not.
+        private func writesThrough(_ facts: RedisServerFacts) throws(RedisFailure) -> Bool {
+            guard facts.appendsToFile else { return false }
+            let reply = try channel.call(["CONFIG", "GET", "appendfsync"], until: deadline)
+            guard case .array(let parts) = reply, parts.count == 2 else { return false }
+            return parts[1].text == "always"
+        }
+
+        private func knows(_ identity: String?) throws(RedisFailure) -> Bool {
+            guard let identity else { return true }
+            return try beginning(RedisLife.key(of: identity)) != nil
+        }
+    }
+}

@@ -1,0 +1,245 @@
+package import Networking
+package import OpenSSL
+
+/// Remembers what was used in a Redis or Valkey server, for any number of replicas.
+///
+/// One thread of its own keeps one connection, over which many questions are under way at once. Whoever asks never waits:
+/// it is called back, within ``ReplayLimits/questionTimeout`` whatever the server does.
+package final class RedisReplayStore: Sendable {
+    /// Where the server is, and who we are.
+    package struct Configuration: Sendable {
+        package var url: ReplayStoreURL
+        /// Overrides the URL's own; nil where the server asks for none.
+        package var password: [UInt8]?
+        /// Whom to trust; nil where the URL asks for no TLS.
+        package var tls: TLSContext?
+        package var limits = ReplayLimits()
+
+        package init(url: ReplayStoreURL, password: [UInt8]? = nil, tls: TLSContext? = nil) {
+            self.url = url
+            self.password = password ?? url.password
+            self.tls = tls
+        }
+    }
+
+    /// Whether questions are taken.
+    enum Phase {
+        /// There is no connection yet, or none any more; questions wait for it.
+        case connecting
+        case up
+        /// The last attempt failed: questions are refused at once, until one succeeds.
+        case down
+    }
+
+    struct State {
+        var phase = Phase.connecting
+        var waiting: [WaitingQuestion] = []
+        var vouchesSince: UInt64?
+        var isStopped = false
+        var isRunning = false
+    }
+
+    let configuration: Configuration
+    let names = OutboundConnection.Names()
+    let signal: WakeSignal
+    let observe: @Sendable (ReplayStoreEvent) -> Void
+    let state = Locked(State())
+
+    /// - Parameter observe: called on the store's thread and on those that ask; it must not wait.
+    package init(
+        _ configuration: Configuration,
+        observe: @escaping @Sendable (ReplayStoreEvent) -> Void = { _ in }
+    ) throws(SocketError) {
+        self.configuration = configuration
+        self.observe = observe
+        signal = try WakeSignal()
+    }
+
+    /// Starts the thread, which connects at once.
+    package func start() throws(SocketError) {
+        let mustStart = state.withLock { state in
+            defer { state.isRunning = true }
+            return !state.isRunning && !state.isStopped
+        }
+        if mustStart { try LoopThread.start("replay-store") { [self] in run() } }
+    }
+
+    /// Ends the thread; questions under way are answered as unavailable, and so are all others from now on.
+    package func stop() {
+        state.withLock { $0.isStopped = true }
+        signal.give()
+    }
+
+    /// Whether questions are answered, as far as is known.
+    package var isUp: Bool { state.withLock { $0.phase == .up } }
+
+    /// What came to be from this moment on is known; nil before the first connection. Milliseconds since 1970.
+    package var vouchesSince: UInt64? { state.withLock { $0.vouchesSince } }
+
+    /// Has the entries of a question remembered.
+    ///
+    /// - Parameter completion: called once with the answer, on another thread.
+    /// - Returns: False where the store cannot be asked now; then `completion` is never called.
+    package func remember(
+        _ question: ReplayQuestion,
+        now: MonotonicInstant,
+        completion: @escaping @Sendable (ReplayVerdict) -> Void
+    ) -> Bool {
+        let waiting = WaitingQuestion(
+            question: question,
+            askedAt: now,
+            deadline: now + configuration.limits.questionTimeout,
+            observe: observe,
+            completion: completion
+        )
+        let isTaken = state.withLock { state in
+            guard state.phase != .down, !state.isStopped, state.isRunning,
+                state.waiting.count < configuration.limits.waitingQuestions
+            else { return false }
+            state.waiting.append(waiting)
+            return true
+        }
+        if isTaken {
+            signal.give()
+        } else {
+            for _ in question.entries { observe(.answered(.unavailable, nanoseconds: 0)) }
+        }
+        return isTaken
+    }
+}
+
+/// The store's thread: connects, serves, and connects again.
+extension RedisReplayStore {
+    /// What the thread knows from one connection to the next.
+    private struct Memory {
+        var lastLife: RedisLife?
+        var pause: Duration
+        var lastFailure: RedisFailure?
+        var failureToldAt: MonotonicInstant?
+    }
+
+    private enum SessionEnd {
+        /// The session is too old for another question; nothing is wrong.
+        case renew
+        case stopped
+    }
+
+    func run() {
+        var memory = Memory(pause: configuration.limits.firstPause)
+        while !isStopped {
+            do throws(RedisFailure) {
+                let session = try connect(memory.lastLife?.identity)
+                becomeUp(session, &memory)
+                try serveAndAbandon(session, &memory)
+            } catch {
+                becomeDown(error, &memory)
+            }
+        }
+        refuseWaiting()
+    }
+
+    private var isStopped: Bool { state.withLock { $0.isStopped } }
+
+    private func connect(_ lastIdentity: String?) throws(RedisFailure) -> RedisSession {
+        let deadline = MonotonicClock.now() + configuration.limits.connectTimeout
+        let target = OutboundConnection.Target(
+            host: configuration.url.host,
+            port: configuration.url.port,
+            tls: configuration.tls
+        )
+        let connection: OutboundConnection
+        do throws(HTTPSClientError) {
+            connection = try OutboundConnection.open(target, names: names, signal: signal, until: deadline)
+        } catch {
+            throw RedisFailure(error)
+        }
+        let channel = RedisChannel(connection)
+        let greeting = try RedisGreeting(over: channel, configuration, lastIdentity: lastIdentity, until: deadline)
+        return RedisSession(channel, greeting, limits: configuration.limits, now: MonotonicClock.now())
+    }
+
+    /// Serves questions until the session ends; none of them stays without an answer.
+    private func serveAndAbandon(_ session: RedisSession, _ memory: inout Memory) throws(RedisFailure) {
+        do throws(RedisFailure) {
+            let end = try serve(session)
+            session.abandon(now: MonotonicClock.now())
+            if end == .renew { state.withLock { $0.phase = .connecting } }
+        } catch {
+            session.abandon(now: MonotonicClock.now())
+            // One that has worked may work again at once: a restart, a broken connection, data that were emptied.
+            guard session.hasAnswered || MonotonicClock.now() > session.openedAt + .seconds(1) else { throw error }
+            state.withLock { $0.phase = .connecting }
+            memory.lastFailure = error
+        }
+    }
+
+    private func serve(_ session: RedisSession) throws(RedisFailure) -> SessionEnd {
+        while true {
+            if isStopped { return .stopped }
+            let now = MonotonicClock.now()
+            try session.receive(now: now)
+            let isOld = now > session.openedAt + configuration.limits.connectionAge
+            let questions = isOld ? [] : takeWaiting(atMost: session.room)
+            if isOld, session.isIdle, hasWaiting { return .renew }
+            if !questions.isEmpty {
+                try session.send(questions, unixMilliseconds: WallClock.unixMilliseconds(), now: now)
+                // There may be more than one batch.
+                if session.room > 0, hasWaiting { continue }
+            }
+            try session.wait(now: now)
+        }
+    }
+
+    private var hasWaiting: Bool { state.withLock { !$0.waiting.isEmpty } }
+
+    private func takeWaiting(atMost count: Int) -> [WaitingQuestion] {
+        guard count > 0 else { return [] }
+        return state.withLock { state in
+            guard state.waiting.count > count else {
+                defer { state.waiting = [] }
+                return state.waiting
+            }
+            defer { state.waiting.removeFirst(count) }
+            return Array(state.waiting.prefix(count))
+        }
+    }
+
+    private func becomeUp(_ session: RedisSession, _ memory: inout Memory) {
+        state.withLock { state in
+            state.phase = .up
+            state.vouchesSince = session.vouchesSince
+        }
+        // A connection that was made anew for its age alone is no news.
+        if memory.lastLife != session.life || memory.lastFailure != nil { observe(.up(session.life)) }
+        memory.lastLife = session.life
+        memory.lastFailure = nil
+        memory.failureToldAt = nil
+        memory.pause = configuration.limits.firstPause
+    }
+
+    private func becomeDown(_ failure: RedisFailure, _ memory: inout Memory) {
+        state.withLock { $0.phase = .down }
+        refuseWaiting()
+        let now = MonotonicClock.now()
+        // One line when it begins; another reason is told once a minute at most.
+        if memory.failureToldAt.map({ memory.lastFailure != failure && now > $0 + .seconds(60) }) ?? true {
+            observe(.down(failure))
+            memory.failureToldAt = now
+        }
+        memory.lastFailure = failure
+        // Replicas that lost the server together must not all come back at one moment.
+        let pause = memory.pause.wholeNanoseconds
+        let end = now.adding(nanoseconds: UInt64.random(in: pause / 2...pause))
+        while !isStopped, MonotonicClock.now() < end { signal.wait(until: end) }
+        memory.pause = min(memory.pause * 2, configuration.limits.greatestPause)
+    }
+
+    private func refuseWaiting() {
+        let waiting = state.withLock { state in
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        let now = MonotonicClock.now()
+        for question in waiting { question.answer([], now: now) }
+    }
+}

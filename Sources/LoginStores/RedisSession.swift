@@ -1,0 +1,205 @@
+internal import Networking
+
+/// One connection to the server: the talk that opens it, then questions in batches, many under way at a time.
+///
+/// Behind the questions of a batch stands one more command, which asks whether the server's life is still the one this
+/// session knows; only with its answer are the others believed. So data that were emptied or replaced meanwhile never
+/// make a used nonce look new.
+final class RedisSession {
+    private struct Batch {
+        let questions: [WaitingQuestion]
+        var answers: [[ReplayAnswer]]
+        let sentAt: MonotonicInstant
+    }
+
+    let life: RedisLife
+    /// What came to be from this moment on, by this machine's clock, is known.
+    let vouchesSince: UInt64
+    private let vouchesForTokensSince: UInt64
+    let openedAt: MonotonicInstant
+    private let channel: RedisChannel
+    private let limits: ReplayLimits
+    private var batches: [Batch] = []
+    private(set) var hasAnswered = false
+
+    init(
+        _ channel: RedisChannel,
+        _ greeting: RedisGreeting,
+        limits: ReplayLimits,
+        now: MonotonicInstant
+    ) {
+        self.channel = channel
+        self.limits = limits
+        life = greeting.life
+        vouchesSince = greeting.vouchesSince
+        vouchesForTokensSince = greeting.vouchesForTokensSince
+        openedAt = now
+    }
+
+    /// How many questions may be sent now.
+    var room: Int { batches.count < limits.batchesUnderWay ? limits.batchQuestions : 0 }
+    var isIdle: Bool { batches.isEmpty }
+
+    /// When the session has failed unless an answer came; never where none is awaited.
+    var deadline: MonotonicInstant { batches.first.map { $0.sentAt + limits.answerTimeout } ?? .never }
+
+    /// Sends questions; those that need no answer of the server are answered at once.
+    func send(_ questions: [WaitingQuestion], unixMilliseconds: UInt64, now: MonotonicInstant) throws(RedisFailure) {
+        var asked: [WaitingQuestion] = []
+        for question in questions {
+            if question.deadline <= now {
+                question.answer([], now: now)
+                continue
+            }
+            let entries = question.question.entries
+            let areKnown = question.question.areBorn(nonceSince: vouchesSince, tokenSince: vouchesForTokensSince)
+            guard !areKnown.contains(false) else {
+                question.answer(areKnown.map { $0 ? .first : .beyondMemory }, now: now)
+                continue
+            }
+            for entry in entries { channel.command(Self.words(entry, unixMilliseconds)) }
+            asked.append(question)
+        }
+        guard !asked.isEmpty else { return }
+        channel.command(["GET", life.key].map { Array($0.utf8) })
+        batches.append(Batch(questions: asked, answers: asked.map { _ in [] }, sentAt: now))
+        try channel.flush()
+    }
+
+    /// `SET key 1 PX ms NX`: one step in the server, so that one of any number of askers wins.
+    private static func words(_ entry: ReplayEntry, _ now: UInt64) -> [[UInt8]] {
+        // Ten years at most, for the server refuses times it cannot add up; a second at least, for it refuses none.
+        let left = entry.keepUntil > now ? min(entry.keepUntil - now, 315_360_000_000) : 0
+        let key = Array(RedisLife.prefix.utf8) + entry.key.hexadecimal
+        let expiry = String(max(left, 1_000))
+        return [Array("SET".utf8), key, [UInt8(ascii: "1")], Array("PX".utf8), Array(expiry.utf8), Array("NX".utf8)]
+    }
+
+    /// Takes the answers that have come.
+    func receive(now: MonotonicInstant) throws(RedisFailure) {
+        try channel.flush()
+        try channel.receive()
+        while let reply = try channel.next() {
+            guard !batches.isEmpty else { throw .malformedAnswer }
+            if let position = batches[0].answers.indices.first(where: { isOpen($0) }) {
+                batches[0].answers[position].append(try Self.answer(reply))
+            } else {
+                try finishBatch(reply, now: now)
+            }
+        }
+    }
+
+    private func isOpen(_ position: Int) -> Bool {
+        batches[0].answers[position].count < batches[0].questions[position].question.entries.count
+    }
+
+    private func finishBatch(_ reply: RedisReply, now: MonotonicInstant) throws(RedisFailure) {
+        if case .error(let code) = reply { throw RedisFailure(code: code) }
+        guard RedisLife.Beginning(reply) == life.written else { throw .memoryLost }
+        let batch = batches.removeFirst()
+        hasAnswered = true
+        for (question, answers) in zip(batch.questions, batch.answers) { question.answer(answers, now: now) }
+    }
+
+    private static func answer(_ reply: RedisReply) throws(RedisFailure) -> ReplayAnswer {
+        switch reply {
+        case .status("OK"): return .first
+        case .null: return .seen
+        case .error(let code): throw RedisFailure(code: code)
+        case .status, .integer, .string, .array: throw .malformedAnswer
+        }
+    }
+
+    /// Waits until answers may be there, the store's signal is given, or the deadline is over.
+    func wait(now: MonotonicInstant) throws(RedisFailure) {
+        let deadline = deadline
+        _ = channel.connection.wait(until: deadline)
+        if MonotonicClock.now() >= deadline {
+            // They may have come at the last moment.
+            try receive(now: now)
+            if self.deadline <= MonotonicClock.now() { throw .timedOut }
+        }
+    }
+
+    /// Nobody will answer what is under way.
+    func abandon(now: MonotonicInstant) {
+        for batch in batches {
+            for question in batch.questions { question.answer([], now: now) }
+        }
+        batches = []
+    }
+}
+
+/// Commands out, answers in, over one connection.
+final class RedisChannel {
+    let connection: OutboundConnection
+    private var reader = RESPReader()
+    private var output: [UInt8] = []
+    private var sent = 0
+    private var input = [UInt8](repeating: 0, count: 16_384)
+
+    init(_ connection: OutboundConnection) {
+        self.connection = connection
+    }
+
+    /// Adds a command to what is sent next.
+    func command(_ words: [[UInt8]]) {
+        RESPCommand.append(words, to: &output)
+    }
+
+    /// Sends what the connection takes now.
+    func flush() throws(RedisFailure) {
+        do throws(HTTPSClientError) {
+            while sent < output.count {
+                let count = try connection.send(output, from: sent)
+                if count == 0 { return }
+                sent += count
+            }
+        } catch {
+            throw RedisFailure(error)
+        }
+        output.removeAll(keepingCapacity: output.capacity <= 262_144)
+        sent = 0
+    }
+
+    /// Takes what has come, until it is as much as the longest answer; the next wait tells of more.
+    func receive() throws(RedisFailure) {
+        do throws(HTTPSClientError) {
+            while reader.waitingCount < RESPLimits.answerBytes {
+                let count = try connection.receive(into: &input)
+                if count == 0 { return }
+                reader.feed(input, count: count)
+                // A short read emptied the socket.
+                if count < input.count { return }
+            }
+        } catch {
+            throw RedisFailure(error)
+        }
+    }
+
+    /// The next whole answer; nil where none is there.
+    func next() throws(RedisFailure) -> RedisReply? {
+        do throws(RESPError) {
+            return try reader.next()
+        } catch {
+            throw .malformedAnswer
+        }
+    }
+
+    /// One command and its answer, within a deadline.
+    func call(_ words: [[UInt8]], until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
+        command(words)
+        while true {
+            try flush()
+            try receive()
+            if let reply = try next() { return reply }
+            guard MonotonicClock.now() < deadline else { throw .timedOut }
+            _ = connection.wait(until: deadline)
+        }
+    }
+
+    /// As above, from text.
+    func call(_ words: [String], until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
+        try call(words.map { Array($0.utf8) }, until: deadline)
+    }
+}

@@ -1,0 +1,150 @@
+internal import Networking
+internal import OpenSSL
+
+/// What stands for a nonce or a token in a store: 128 bits of a SHA-256, from which neither can be read.
+package struct ReplayKey: Hashable, Sendable {
+    /// What a key is made of; the same bytes as a nonce and as a token's name are two keys.
+    package enum Kind: UInt8, Sendable {
+        case nonce = 0x6E
+        case token = 0x74
+    }
+
+    package let high: UInt64
+    package let low: UInt64
+
+    package init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    /// The key of these bytes; nil where OpenSSL fails.
+    /// - Parameter scope: what the bytes are a name within, such as a token's audience.
+    package init?(_ kind: Kind, scope: Span<UInt8>, _ bytes: Span<UInt8>) {
+        var message: [UInt8] = [kind.rawValue]
+        message.reserveCapacity(scope.count + bytes.count + 9)
+        // The length keeps scope and name apart.
+        for shift in [24, 16, 8, 0] { message.append(UInt8(truncatingIfNeeded: scope.count >> shift)) }
+        for index in 0..<scope.count { message.append(scope[index]) }
+        for index in 0..<bytes.count { message.append(bytes[index]) }
+        guard let digest = try? SHA256.digest(of: message.span) else { return nil }
+        high = Self.word(digest, at: 0)
+        low = Self.word(digest, at: 8)
+    }
+
+    private static func word(_ digest: SHA256Digest, at offset: Int) -> UInt64 {
+        var word: UInt64 = 0
+        for index in offset..<offset + 8 { word = word << 8 | UInt64(digest.bytes[index]) }
+        return word
+    }
+
+    /// 32 lower-case hexadecimal digits in ASCII.
+    package var hexadecimal: [UInt8] {
+        [high, low].flatMap { word in
+            stride(from: 60, through: 0, by: -4).map { shift in
+                let digit = UInt8(truncatingIfNeeded: word >> UInt64(shift)) & 0x0F
+                return digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit
+            }
+        }
+    }
+}
+
+/// One thing that may be used once. Times are milliseconds since 1970.
+package struct ReplayEntry: Equatable, Sendable {
+    package let key: ReplayKey
+    /// When it came to be: nobody can have used it before.
+    package let bornAt: UInt64
+    /// Until when it must be remembered: from then on it is refused for its age, by whatever clock.
+    package let keepUntil: UInt64
+
+    package init(key: ReplayKey, bornAt: UInt64, keepUntil: UInt64) {
+        self.key = key
+        self.bornAt = bornAt
+        self.keepUntil = keepUntil
+    }
+}
+
+/// What a verdict asks a store last of all: remember these, and say whether any was there already.
+package struct ReplayQuestion: Equatable, Sendable {
+    package let nonce: ReplayEntry?
+    package let token: ReplayEntry?
+
+    package init(nonce: ReplayEntry?, token: ReplayEntry?) {
+        self.nonce = nonce
+        self.token = token
+    }
+
+    /// Whether there is nothing to ask.
+    package var isEmpty: Bool { nonce == nil && token == nil }
+
+    var entries: [ReplayEntry] { [nonce, token].compactMap { $0 } }
+
+    /// For each entry, in their order, whether it came to be at these moments or later.
+    func areBorn(nonceSince: UInt64, tokenSince: UInt64) -> [Bool] {
+        [nonce.map { $0.bornAt >= nonceSince }, token.map { $0.bornAt >= tokenSince }].compactMap { $0 }
+    }
+
+    /// The answer for the whole, from those about each entry, in their order.
+    func verdict(of answers: [ReplayAnswer]) -> ReplayVerdict {
+        guard answers.count == entries.count else { return .unavailable }
+        // What cannot be known comes first: a store that failed for one half has not judged the whole.
+        if answers.contains(.unavailable) { return .unavailable }
+        for (answer, isNonce) in zip(answers, nonce == nil ? [false] : [true, false]) {
+            switch answer {
+            case .first, .unavailable: continue
+            case .seen: return isNonce ? .nonceUsed : .tokenReplayed
+            case .beyondMemory: return isNonce ? .nonceBeyondMemory : .tokenBeyondMemory
+            }
+        }
+        return .accepted
+    }
+}
+
+/// What a store says about one entry.
+package enum ReplayAnswer: String, CaseIterable, Sendable {
+    /// It was not there, and is from now on.
+    case first
+    /// It was there.
+    case seen
+    /// It is older than the store's memory, which therefore cannot know.
+    case beyondMemory = "beyond_memory"
+    /// The store could not be asked, or has no room.
+    case unavailable
+}
+
+/// What a store says about a whole question.
+package enum ReplayVerdict: Equatable, Sendable {
+    case accepted
+    case nonceUsed
+    case nonceBeyondMemory
+    case tokenReplayed
+    case tokenBeyondMemory
+    case unavailable
+}
+
+/// A question on its way through the store, and what to do with its answer.
+struct WaitingQuestion: Sendable {
+    let question: ReplayQuestion
+    let askedAt: MonotonicInstant
+    let deadline: MonotonicInstant
+    let observe: @Sendable (ReplayStoreEvent) -> Void
+    let completion: @Sendable (ReplayVerdict) -> Void
+
+    /// Gives the answer, once.
+    /// - Parameter answers: one for each entry; none where the store could not be asked.
+    func answer(_ answers: [ReplayAnswer], now: MonotonicInstant) {
+        let entries = question.entries
+        let all = answers.count == entries.count ? answers : entries.map { _ in .unavailable }
+        for answer in all { observe(.answered(answer, nanoseconds: now.nanoseconds(since: askedAt))) }
+        completion(question.verdict(of: all))
+    }
+}
+
+/// What happens in a store, for logs and metrics.
+package enum ReplayStoreEvent: Equatable, Sendable {
+    /// One entry was asked about.
+    case answered(ReplayAnswer, nanoseconds: UInt64)
+    /// The server can be relied on again.
+    case up(RedisLife)
+    /// The server cannot be used, for a reason that was not told yet.
+    case down(RedisFailure)
+}

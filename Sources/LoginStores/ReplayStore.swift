@@ -1,0 +1,57 @@
+/// Where it is remembered what was used.
+package enum ReplayStore: Sendable {
+    /// In this process: for one replica; answers at once.
+    case memory(MemoryReplayStore)
+    /// In a Redis or Valkey server: for any number of replicas; answers later, on another thread.
+    case redis(RedisReplayStore)
+
+    /// What came to be from this moment on is known, in milliseconds since 1970; nil while the store was never reached.
+    package var vouchesSince: UInt64? {
+        switch self {
+        case .memory(let store): store.vouchesSince
+        case .redis(let store): store.vouchesSince
+        }
+    }
+
+    /// Whether questions are answered now, as far as is known.
+    package var isUp: Bool {
+        switch self {
+        case .memory(let store): store.count < store.capacity
+        case .redis(let store): store.isUp
+        }
+    }
+}
+
+/// Every limit of the stores, with its default and reason. Times in milliseconds unless a name says otherwise.
+package struct ReplayLimits: Sendable, Equatable {
+    /// How far the clocks of replicas, store and issuer may be apart around a loss of memory. 5 s: synchronised clocks
+    /// differ by milliseconds. What was issued up to so long after a memory began counts as older than it.
+    package static let clockMargin: UInt64 = 5_000
+    /// How long past its expiry an entry is remembered, besides the verdict's own skew. 60 s: a replica whose clock is
+    /// late still takes for good what the others have forgotten.
+    package static let expiryMargin: UInt64 = 60_000
+    /// Entries the memory store holds. 100,000: with 100 bytes for each, 10 MB.
+    package static let defaultCapacity = 100_000
+
+    /// From the first byte of a connection to the end of the talk that opens it, name and TLS included. 500 ms.
+    package var connectTimeout: Duration = .milliseconds(500)
+    /// From the sending of a question to its answer; then the connection is given up. 500 ms.
+    package var answerTimeout: Duration = .milliseconds(500)
+    /// From a request's question to its answer, waiting and connecting included. 750 ms: with the rest of the request
+    /// still below a second.
+    package var questionTimeout: Duration = .milliseconds(750)
+    /// Questions that wait to be sent. 8,192: what a second of a busy service asks.
+    package var waitingQuestions = 8_192
+    /// Questions sent at once. 512: the answers of a batch come together.
+    package var batchQuestions = 512
+    /// Batches under way. 8: beyond that the store is the bottleneck, and questions wait here.
+    package var batchesUnderWay = 8
+    /// Pause after a failed connection, doubled up to the greatest, less up to a half by chance. 50 ms and 1 s.
+    package var firstPause: Duration = .milliseconds(50)
+    package var greatestPause: Duration = .seconds(1)
+    /// Age from which a connection is made anew before the next question, so that what the server says about itself
+    /// (its policy for full memory, above all) is never older. 60 s.
+    package var connectionAge: Duration = .seconds(60)
+
+    package init() {}
+}

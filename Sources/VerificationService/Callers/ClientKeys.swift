@@ -1,0 +1,99 @@
+internal import Bytes
+internal import OpenSSL
+
+/// The callers that may use the service: names, and the SHA-256 of each one's key. The keys themselves are nowhere.
+///
+/// The file has a line for each client: its name, white space, 64 hexadecimal digits. Empty lines and lines that begin
+/// with `#` are comments. A name may stand on several lines, so that a key can be replaced while both are in use.
+package struct ClientKeys: Sendable, Equatable {
+    /// Greatest number of lines with a key: each costs every request one comparison.
+    package static let countLimit = 1_000
+    /// Greatest size of the file, in bytes: enough for that many lines.
+    package static let fileByteLimit = 262_144
+    /// Greatest length of a presented key, in bytes; a longer one is nobody's.
+    package static let keyByteLimit = 512
+    /// Greatest length of a name, in characters of `[A-Za-z0-9._-]`: it is a label of the metrics.
+    package static let nameLimit = 64
+
+    /// The names, each once, in the order of the file.
+    package let names: [String]
+    private let entries: [Entry]
+
+    private struct Entry: Sendable, Equatable {
+        let client: Int
+        let digest: [UInt8]
+    }
+
+    /// Reads the file's text; `place` is how messages name it.
+    package init(parsing text: [UInt8], place: String) throws(ConfigurationError) {
+        var names: [String] = []
+        var entries: [Entry] = []
+        for (index, line) in text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
+            let words = line.split { $0 == 0x20 || $0 == 0x09 || $0 == 0x0d }
+            guard let first = words.first, first.first != UInt8(ascii: "#") else { continue }
+            let linePlace = "\(place): line \(index + 1)"
+            guard words.count == 2, let name = Self.name(first) else {
+                throw ConfigurationError(
+                    place: linePlace,
+                    reason: "a client's line is its name, of [A-Za-z0-9._-], and the SHA-256 of its key"
+                )
+            }
+            guard words[1].count == 64, let digest = Hexadecimal.decode(words[1]) else {
+                throw ConfigurationError(place: linePlace, reason: "the key's SHA-256 must be 64 hexadecimal digits")
+            }
+            guard !entries.contains(where: { $0.digest == digest }) else {
+                throw ConfigurationError(place: linePlace, reason: "the same key stands in the file twice")
+            }
+            guard entries.count < Self.countLimit else {
+                throw ConfigurationError(place: linePlace, reason: "there are more than \(Self.countLimit) keys")
+            }
+            let client = names.firstIndex(of: name) ?? names.count
+            if client == names.count { names.append(name) }
+            entries.append(Entry(client: client, digest: digest))
+        }
+        guard !entries.isEmpty else {
+            throw ConfigurationError(place: place, reason: "the file names no client, so nobody could call")
+        }
+        self.names = names
+        self.entries = entries
+    }
+
+    /// Reads the file at `path`.
+    package init(path: String) throws(ConfigurationError) {
+        let text: [UInt8]
+        do throws(FileContents.Failure) {
+            text = try FileContents.read(path: path, limit: Self.fileByteLimit)
+        } catch {
+            throw ConfigurationError(place: path, reason: "the file cannot be read: \(error.reason)")
+        }
+        try self.init(parsing: text, place: path)
+    }
+
+    /// The client whose key this is, by its position in `names`; nil for nobody's.
+    ///
+    /// Every entry is compared, each in constant time, so that the time tells nothing about the keys.
+    package func client(presenting key: Span<UInt8>) -> Int? {
+        guard !key.isEmpty, key.count <= Self.keyByteLimit, let digest = try? SHA256.digest(of: key) else { return nil }
+        var found: Int?
+        for entry in entries where ConstantTime.areEqual(entry.digest.span, digest.bytes.span) {
+            found = entry.client
+        }
+        return found
+    }
+
+    /// Makes a new key: 256 random bits in hexadecimal, with a prefix that secret scanners can look for.
+    ///
+    /// - Returns: the key, to be shown once, and the file's line for it.
+    package static func make(name: String) -> (key: String, line: String)? {
+        guard Self.name(ArraySlice(name.utf8)) != nil, let random = try? RandomBytes.make(count: 32) else { return nil }
+        let key = "llk_" + Hexadecimal.encode(random)
+        guard let digest = try? SHA256.digest(of: Array(key.utf8).span) else { return nil }
+        return (key, "\(name) \(digest.hexadecimal)")
+    }
+
+    private static func name(_ word: ArraySlice<UInt8>) -> String? {
+        let bytes = Array(word)
+        guard bytes.count <= nameLimit, RequestIdentifier.isWellFormed(bytes.span, 0..<bytes.count) else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

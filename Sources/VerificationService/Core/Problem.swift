@@ -1,0 +1,104 @@
+internal import Graph
+internal import HTTP1
+package import LimitedLogin
+internal import Networking
+
+/// One refusal: what `application/problem+json` says about it (RFC 9457).
+package struct Problem: Error, Sendable, Equatable {
+    /// The stable code.
+    package let code: ProblemCode
+    /// One sentence on this occurrence; never a token, a nonce or a claim's value before the signature is good.
+    package let detail: String
+    /// The claim at fault, if it is one.
+    package let claim: String?
+    /// Seconds after which another try makes sense (RFC 9110 section 10.2.3); nil where none does.
+    package let retryAfterSeconds: Int?
+    /// The scope that would be enough (RFC 6750 section 3), separated by spaces; nil where that is not the matter.
+    package let scope: String?
+    /// What Graph told, where its error is the problem.
+    package let graph: GraphReport?
+
+    /// - Parameter retryAfter: seconds; by default what the code suggests.
+    package init(
+        _ code: ProblemCode,
+        _ detail: String,
+        claim: String? = nil,
+        retryAfter: Int? = nil,
+        scope: String? = nil,
+        graph: GraphReport? = nil
+    ) {
+        self.code = code
+        self.detail = detail
+        self.claim = claim
+        retryAfterSeconds = retryAfter ?? code.retryAfterSeconds
+        self.scope = scope
+        self.graph = graph
+    }
+
+    /// The problem of a request that the HTTP server itself refuses.
+    init(_ failure: HTTPFailure) {
+        let detail =
+            switch failure {
+            case .refused(let refusal): "\(refusal.sentence)"
+            case .bodyTooLarge: "The body is larger than this path takes."
+            case .timedOut: "The request did not arrive whole in time."
+            case .overloaded: "Too many requests are waiting; try again shortly."
+            case .handlerFailed: "The service failed to answer."
+            }
+        self.init(ProblemCode(serverStatus: Int(failure.status)), detail)
+    }
+
+    /// The problem of a refused token.
+    package init(_ rejection: Refusal) {
+        self.init(ProblemCode(rejection.code), rejection.detail, claim: rejection.claim)
+    }
+}
+
+/// Writes a problem as an answer: `application/problem+json` (RFC 9457) and the fields its status needs.
+enum ProblemAnswer {
+    static func write(_ problem: Problem, requestID: [UInt8], to response: inout HTTPResponse) {
+        response.status = UInt16(problem.code.status)
+        response.addField("Content-Type: application/problem+json")
+        response.addField("Cache-Control: no-store")
+        addChallenge(problem, to: &response)
+        if let seconds = problem.retryAfterSeconds { response.addField("Retry-After", String(seconds)) }
+        response.addField("X-Request-Id", requestID)
+        writeBody(problem, requestID: requestID, to: &response.body)
+    }
+
+    /// RFC 6750 section 3: a 401 carries a challenge, and `error` says which; none where no credentials came.
+    private static func addChallenge(_ problem: Problem, to response: inout HTTPResponse) {
+        switch problem.code {
+        case .rejectedToken: response.addField("WWW-Authenticate: Bearer error=\"invalid_token\"")
+        case .missingToken: response.addField("WWW-Authenticate: Bearer realm=\"limited-login\"")
+        case .insufficientScope:
+            let scope = problem.scope.map { ", scope=\"\($0)\"" } ?? ""
+            response.addField("WWW-Authenticate", "Bearer error=\"insufficient_scope\"\(scope)")
+        default: return
+        }
+    }
+
+    static func writeBody(_ problem: Problem, requestID: [UInt8], to body: inout [UInt8]) {
+        JSONWriter.raw("{\"type\":\"urn:limited-login:problem:", to: &body)
+        body.append(contentsOf: problem.code.text.utf8)
+        JSONWriter.raw("\",", to: &body)
+        JSONWriter.member("title", problem.code.title, to: &body)
+        JSONWriter.raw(",\"status\":", to: &body)
+        JSONWriter.integer(problem.code.status, to: &body)
+        JSONWriter.raw(",", to: &body)
+        JSONWriter.member("detail", problem.detail, to: &body)
+        JSONWriter.raw(",", to: &body)
+        JSONWriter.member("code", problem.code.text, to: &body)
+        if let claim = problem.claim {
+            JSONWriter.raw(",", to: &body)
+            JSONWriter.member("claim", claim, to: &body)
+        }
+        if let name = problem.graph?.failure.traceID {
+            JSONWriter.raw(",", to: &body)
+            JSONWriter.member("fbtrace_id", name, to: &body)
+        }
+        JSONWriter.raw(",\"request_id\":", to: &body)
+        JSONWriter.string(requestID.span, to: &body)
+        JSONWriter.raw("}", to: &body)
+    }
+}

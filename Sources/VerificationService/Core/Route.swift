@@ -1,0 +1,278 @@
+internal import Bytes
+package import HTTP1
+internal import LimitedLogin
+internal import Networking
+
+/// One path that the service answers. All that is known of it stands in its row of ``table``: whoever asks which methods
+/// a path has, who may call it or what it may answer asks the row.
+package final class Route: Sendable {
+    /// The path of a request; `{name}` stands for one part of it. Also the label `http_route` of the metrics.
+    package let path: StaticString
+    /// Whether the paths below it are its own too.
+    package let takesPathsBelow: Bool
+    /// The methods it answers, besides OPTIONS, which tells them; nil where every method, OPTIONS too, is judged alike.
+    package let methods: [HTTPMethod]?
+    /// Where it is.
+    package let listeners: [ListenerRole]
+    /// What must be configured; without it the path is 404.
+    let requirement: Requirement?
+    /// Who may call.
+    let caller: Caller
+    /// What body it takes.
+    let body: RequestBody
+    /// Whether it says how the service itself is, so that it is answered when other requests are refused for overload.
+    let isHealth: Bool
+    /// The codes it may answer besides ``ProblemCode/ofAnyPath``; `/openapi.json` lists them.
+    package let problems: [ProblemCode]
+    /// Makes what answers its requests; called once for each worker.
+    let endpoint: @Sendable (WorkerParts) -> any Endpoint
+
+    /// The value of the `Allow` field (RFC 9110 section 10.2.1).
+    package let allow: String
+    private let methodBits: UInt16
+    private let template: [UInt8]
+    private let hasParameters: Bool
+
+    init(
+        _ path: StaticString,
+        takesPathsBelow: Bool = false,
+        methods: [HTTPMethod]?,
+        listeners: [ListenerRole] = [.service],
+        requirement: Requirement? = nil,
+        caller: Caller = .anybody,
+        body: RequestBody = .none,
+        isHealth: Bool = false,
+        problems: [ProblemCode] = [],
+        endpoint: @escaping @Sendable (WorkerParts) -> any Endpoint
+    ) {
+        self.path = path
+        self.takesPathsBelow = takesPathsBelow
+        self.methods = methods
+        self.listeners = listeners
+        self.requirement = requirement
+        self.caller = caller
+        self.body = body
+        self.isHealth = isHealth
+        self.problems = problems
+        self.endpoint = endpoint
+        allow = ((methods ?? []) + [.options]).map { "\($0.name)" }.joined(separator: ", ")
+        methodBits = (methods ?? []).reduce(0) { $0 | 1 << UInt16($1.rawValue) }
+        template = Array("\(path)".utf8)
+        hasParameters = template.contains(UInt8(ascii: "{"))
+    }
+
+    /// Whether the method is among ``methods``.
+    func allows(_ method: HTTPMethod) -> Bool { methodBits & 1 << UInt16(method.rawValue) != 0 }
+
+    /// Whether the path of a request is this route's; compared byte for byte, percent escapes as they stand.
+    @inline(__always)
+    func matches(_ path: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
+        if bytes.equal(path, self.path) { return true }
+        if takesPathsBelow { return isBelow(path, bytes) }
+        return hasParameters && parameters(path, bytes) != nil
+    }
+
+    /// The parts of a request's path that `{name}` stands for, in their order; nil where the path is another's. No part
+    /// is empty.
+    func parameters(_ path: Range<Int>, _ bytes: Span<UInt8>) -> [Range<Int>]? {
+        let slash = UInt8(ascii: "/")
+        var found: [Range<Int>] = []
+        var position = path.lowerBound
+        var index = template.startIndex
+        while index < template.endIndex {
+            if template[index] == UInt8(ascii: "{") {
+                let start = position
+                while position < path.upperBound, bytes[position] != slash { position += 1 }
+                guard position > start else { return nil }
+                found.append(start..<position)
+                while template[index] != UInt8(ascii: "}") { index += 1 }
+            } else {
+                guard position < path.upperBound, bytes[position] == template[index] else { return nil }
+                position += 1
+            }
+            index += 1
+        }
+        return position == path.upperBound ? found : nil
+    }
+
+    private func isBelow(_ path: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
+        let end = path.lowerBound + template.count
+        guard path.upperBound > end, bytes[end] == UInt8(ascii: "/") else { return false }
+        return bytes.equal(path.lowerBound..<end, self.path)
+    }
+
+    /// Whether the route may answer the code.
+    func mayAnswer(_ code: ProblemCode) -> Bool { problems.contains(code) || ProblemCode.ofAnyPath.contains(code) }
+}
+
+/// Who may call a route.
+enum Caller: Sendable {
+    case anybody
+    /// One of the clients, where clients are configured.
+    case knownWhereConfigured
+    /// One of the clients; nobody where none are configured.
+    case known
+}
+
+/// What must be configured for a route to be there.
+struct Requirement: Sendable {
+    /// What the 404 says otherwise.
+    let sentence: String
+    let isMet: @Sendable (RuntimeSettings) -> Bool
+
+    /// A bearer token is tied to no login, so the gateways' routes are there only where they are asked for.
+    static let gateway = Requirement(sentence: "The routes for gateways are disabled; see LIMITED_LOGIN_GATEWAY.") {
+        $0.gatewayIsEnabled
+    }
+    static let nonceIssuer = Requirement(sentence: "No nonces are issued here; see LIMITED_LOGIN_NONCE_SECRET_FILE.") {
+        $0.verifier.nonces != nil
+    }
+    static let appSecrets = Requirement(
+        sentence: "The routes for permissions are disabled; see LIMITED_LOGIN_APP_SECRETS_FILE."
+    ) { $0.appSecrets != nil }
+}
+
+/// Which of the two listeners a request came in by.
+package enum ListenerRole: Sendable {
+    /// The app backends': `POST /verify` and health.
+    case service
+    /// The operators': metrics and health.
+    case administration
+}
+
+extension Route {
+    /// Every path there is; a request's is looked for in this order.
+    package static let table: [Route] = [
+        verify, auth, introspect, nonces, livez, readyz, healthz, metrics, openapi, uninstall, permissions, permission,
+    ]
+
+    /// What the metrics call every path that is not in the table.
+    package static let unmatchedLabel: StaticString = "_unmatched"
+
+    static let verify = Route(
+        "/verify",
+        methods: [.post],
+        caller: .knownWhereConfigured,
+        body: .json(atMost: VerifyEndpoint.bodyLimit),
+        problems: [.invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .unsupportedMediaType]
+            + ProblemCode.ofTokens + [.keysUnavailable, .replayStoreUnavailable],
+        endpoint: { VerifyEndpoint($0) }
+    )
+
+    /// OAuth 2.0 Token Introspection. Only for callers with a key: an endpoint anybody may ask would tell the good tokens
+    /// from the bad (RFC 7662 section 4).
+    static let introspect = Route(
+        "/introspect",
+        methods: [.post],
+        caller: .known,
+        body: .form(atMost: IntrospectEndpoint.bodyLimit),
+        problems: [.unauthorizedClient, .unsupportedMediaType, .keysUnavailable],
+        endpoint: { IntrospectEndpoint($0) }
+    )
+
+    /// What gateways ask: a gateway may append the path that its own client asked for, and passes on its method.
+    static let auth = Route(
+        "/auth",
+        takesPathsBelow: true,
+        methods: nil,
+        requirement: .gateway,
+        body: .ignored,
+        problems: [.missingToken, .insufficientScope, .keysUnavailable] + ProblemCode.ofUnboundTokens,
+        endpoint: { AuthEndpoint($0) }
+    )
+
+    static let nonces = Route(
+        "/nonces",
+        methods: [.post],
+        requirement: .nonceIssuer,
+        caller: .knownWhereConfigured,
+        body: .jsonOrNothing(atMost: NonceRequest.bodyLimit),
+        problems: [.unknownApp, .unauthorizedClient, .unsupportedMediaType, .replayStoreUnavailable],
+        endpoint: { NoncesEndpoint($0) }
+    )
+
+    /// What a person has granted, and the whole login to be revoked. For callers with a key alone, as the two below:
+    /// whoever may revoke a login may end anybody's.
+    static let permissions = Route(
+        "/users/{user_id}/permissions",
+        methods: [.get, .delete],
+        requirement: .appSecrets,
+        caller: .known,
+        body: .empty,
+        problems: [.unknownApp, .unauthorizedClient] + ProblemCode.ofGraph,
+        endpoint: { PermissionsEndpoint($0) }
+    )
+
+    /// One permission to be revoked.
+    static let permission = Route(
+        "/users/{user_id}/permissions/{permission}",
+        methods: [.delete],
+        requirement: .appSecrets,
+        caller: .known,
+        body: .empty,
+        problems: [.unknownApp, .unauthorizedClient] + ProblemCode.ofGraph,
+        endpoint: { PermissionsEndpoint($0) }
+    )
+
+    /// Limited Login's own way of uninstalling the app.
+    static let uninstall = Route(
+        "/uninstall",
+        methods: [.post],
+        requirement: .appSecrets,
+        caller: .known,
+        body: .json(atMost: UninstallRequest.bodyLimit),
+        problems: [.unknownApp, .unauthorizedClient, .unsupportedMediaType, .keysUnavailable]
+            + ProblemCode.ofUnboundTokens + ProblemCode.ofGraph,
+        endpoint: { UninstallEndpoint($0) }
+    )
+
+    /// The description of the API.
+    static let openapi = Route(
+        "/openapi.json",
+        methods: [.get, .head],
+        endpoint: { _ in
+            PageEndpoint {
+                $0.addField("Content-Type: application/json")
+                $0.share(OpenAPIDocument.bytes)
+            }
+        }
+    )
+
+    static let livez = Route(
+        "/livez",
+        methods: [.get, .head],
+        listeners: [.service, .administration],
+        isHealth: true,
+        endpoint: { HealthEndpoint($0, of: .process) }
+    )
+
+    static let readyz = Route(
+        "/readyz",
+        methods: [.get, .head],
+        listeners: [.service, .administration],
+        isHealth: true,
+        problems: [.keysUnavailable, .draining],
+        endpoint: { HealthEndpoint($0, of: .readiness) }
+    )
+
+    /// An older name of `/livez`.
+    static let healthz = Route(
+        "/healthz",
+        methods: [.get, .head],
+        listeners: [.service, .administration],
+        isHealth: true,
+        endpoint: { HealthEndpoint($0, of: .process) }
+    )
+
+    static let metrics = Route(
+        "/metrics",
+        methods: [.get, .head],
+        listeners: [.administration],
+        endpoint: { parts in
+            PageEndpoint { [core = parts.core] in
+                $0.addField("Content-Type: text/plain; version=0.0.4; charset=utf-8")
+                $0.body.append(contentsOf: core.exposition().utf8)
+            }
+        }
+    )
+}

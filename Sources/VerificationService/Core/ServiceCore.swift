@@ -1,0 +1,77 @@
+package import KeySets
+package import Logging
+package import LoginStores
+internal import Networking
+internal import Synchronization
+
+/// What all workers share: the policy, the keys, the metrics and whether the service is stopping. Immutable but for
+/// one flag, so that nothing on the request path takes a lock.
+package final class ServiceCore: Sendable {
+    package let settings: SettingsPublisher
+    package let cache: JWKSetCache
+    /// Where it is remembered what was used.
+    package let replayStore: ReplayStore
+    package let metrics: ServiceMetrics
+    package let logger: Logger
+    package let identifiers: RequestIdentifier
+    /// Asks Graph; nil where there is nothing to ask it with.
+    package let graph: GraphWorkers?
+    /// Renders the metrics page; called by the administrative listener alone.
+    package let exposition: @Sendable () -> String
+    private let draining = Atomic<Bool>(false)
+
+    package init(
+        settings: RuntimeSettings,
+        cache: JWKSetCache,
+        replayStore: ReplayStore = .memory(MemoryReplayStore(now: WallClock.unixMilliseconds())),
+        metrics: ServiceMetrics,
+        logger: Logger,
+        identifiers: RequestIdentifier,
+        graph: GraphWorkers? = nil,
+        exposition: @escaping @Sendable () -> String
+    ) {
+        self.settings = SettingsPublisher(settings)
+        self.cache = cache
+        self.replayStore = replayStore
+        self.metrics = metrics
+        self.logger = logger
+        self.identifiers = identifiers
+        self.graph = graph
+        self.exposition = exposition
+    }
+
+    /// Whether the service has been told to stop: readiness fails from then on.
+    package var isDraining: Bool { draining.load(ordering: .acquiring) }
+
+    /// Makes readiness fail; called when stopping begins.
+    package func beginDraining() { draining.store(true, ordering: .releasing) }
+}
+
+/// What the endpoints of one worker share.
+final class WorkerParts {
+    let core: ServiceCore
+    let listener: ListenerRole
+    let settings: WorkerSettings
+    let judge: TokenJudge
+    let firstUse: FirstUse
+    let graph: GraphRequests
+
+    init(core: ServiceCore, listener: ListenerRole) {
+        self.core = core
+        self.listener = listener
+        settings = WorkerSettings(publisher: core.settings)
+        judge = TokenJudge(cache: core.cache, workerKeys: WorkerKeys(cache: core.cache))
+        firstUse = FirstUse(core: core)
+        graph = GraphRequests(workers: core.graph)
+    }
+
+    func attach(_ waker: RequestWaker) {
+        firstUse.jobs.attach(waker)
+        graph.jobs.attach(waker)
+    }
+
+    func abandon(_ request: ParkedRequest) {
+        firstUse.jobs.abandon(request)
+        graph.jobs.abandon(request)
+    }
+}

@@ -1,0 +1,240 @@
+internal import Bytes
+package import HTTP1
+internal import Logging
+package import Networking
+
+/// Answers the requests of one worker: finds the route, does what its row says, has its endpoint answer, counts what
+/// came of it and writes problems.
+///
+/// All its memory is reused from request to request; it is only ever called on its worker's thread.
+package final class ServiceHandler: HTTPRequestHandler {
+    private let core: ServiceCore
+    private let parts: WorkerParts
+    private let workerSettings: WorkerSettings
+    private let callers: CallerCheck
+    /// The rows of this listener, and what answers each.
+    private let routes: [Route]
+    private let endpoints: [any Endpoint]
+    private var requestID: [UInt8] = []
+    /// The connection and the place on it of the request that `requestID` and `place` are of.
+    private var named: (connection: UInt64, requestsBefore: Int) = (0, -1)
+    /// The position of the request's route in `routes`; nil where there is nothing at its path.
+    private var place: Int?
+    private var method = HTTPMethod.unrecognized
+    private var failures: UInt64 = 0
+    private var durations: RequestDurations
+
+    package init(core: ServiceCore, listener: ListenerRole) {
+        self.core = core
+        let parts = WorkerParts(core: core, listener: listener)
+        self.parts = parts
+        callers = CallerCheck(settings: parts.settings, metrics: core.metrics)
+        workerSettings = parts.settings
+        routes = Route.table.filter { $0.listeners.contains(listener) }
+        endpoints = routes.map { $0.endpoint(parts) }
+        durations = RequestDurations(metrics: core.metrics)
+    }
+
+    package func attach(_ waker: RequestWaker) { parts.attach(waker) }
+
+    package func didAbandon(_ request: ParkedRequest) { parts.abandon(request) }
+
+    package func receiveHead(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> HeadDecision {
+        begin(head, bytes, context)
+        let body: RequestBody
+        do throws(Problem) {
+            guard let place else {
+                try Self.answerElsewhere(head.method, &response)
+                response.addField("X-Request-Id", requestID)
+                return .respond
+            }
+            guard let asked = try check(routes[place], head, bytes, &response) else {
+                response.status = 204
+                response.addField("X-Request-Id", requestID)
+                return .respond
+            }
+            body = asked
+        } catch {
+            refuse(error, "request refused", head, bytes, &response)
+            return .respond
+        }
+        if let decision = body.decision { return decision }
+        // A request without a body is answered by its head; none of them waits.
+        _ = receiveRequest(head, bytes: bytes, body: Span(), visit: .first, context: context, response: &response)
+        return .respond
+    }
+
+    package func receiveRequest(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        body: Span<UInt8>,
+        visit: RequestVisit,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> RequestDecision {
+        begin(head, bytes, context)
+        // The head was let through, so there is a route.
+        guard let place else { return .respond }
+        do throws(Problem) {
+            let outcome = try endpoints[place].answer(
+                head,
+                bytes,
+                body: body,
+                visit: visit,
+                context: context,
+                response: &response
+            )
+            switch outcome {
+            case .wait(let moment): return .park(until: moment)
+            case .accepted:
+                core.metrics.countAccepted()
+                if isDebugging { log("verification accepted", nil, head, bytes) }
+            case .inactive(let code):
+                core.metrics.countRefused(code)
+                if isDebugging { log("verification refused", nil, head, bytes) }
+            case .refused(let problem):
+                core.metrics.countRefused(problem.code)
+                response.reset()
+                refuse(problem, "verification refused", head, bytes, &response)
+                return .respond
+            case .done:
+                if isDebugging { log("request answered", nil, head, bytes) }
+            }
+            response.addField("X-Request-Id", requestID)
+        } catch {
+            response.reset()
+            refuse(error, "request refused", head, bytes, &response)
+        }
+        return .respond
+    }
+
+    package func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse) {
+        place = nil
+        method = .unrecognized
+        failures += 1
+        named = (0, -1)
+        core.identifiers.write(failure: failures, into: &requestID)
+        response.addField("Content-Type: application/problem+json")
+        response.addField("Cache-Control: no-store")
+        response.addField("X-Request-Id", requestID)
+        ProblemAnswer.writeBody(Problem(failure), requestID: requestID, to: &response.body)
+    }
+
+    package func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool {
+        find(head.path, bytes).map { routes[$0].isHealth } ?? false
+    }
+
+    package func didRespond(status: UInt16, context: RequestContext) {
+        // The context's own "now" is the worker's last event: before the verdict.
+        durations.record(
+            MonotonicClock.now().nanoseconds(since: context.firstByteAt),
+            route: place ?? -1,
+            path: place.map { routes[$0].path } ?? Route.unmatchedLabel,
+            method: method,
+            status: status
+        )
+    }
+
+    /// Finds the route and makes the request's name, unless both are known already: most bodies come with their head.
+    private func begin(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ context: RequestContext) {
+        let request = (context.connectionID, context.requestsBefore)
+        guard named != request else { return }
+        named = request
+        place = find(head.path, bytes)
+        method = head.method
+        core.identifiers.write(head, bytes: bytes, context: context, into: &requestID)
+    }
+
+    @inline(__always)
+    private func find(_ path: Range<Int>, _ bytes: Span<UInt8>) -> Int? {
+        routes.firstIndex { $0.matches(path, bytes) }
+    }
+
+    /// Holds a request's head to its route's row.
+    /// - Returns: the body to read; nil for OPTIONS, which the fields answer.
+    private func check(
+        _ route: Route,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ response: inout HTTPResponse
+    ) throws(Problem) -> RequestBody? {
+        if route.methods != nil, !route.allows(head.method) {
+            try Self.requireKnown(head.method)
+            response.addField("Allow", route.allow)
+            if head.method == .options { return nil }
+            throw Problem(.methodNotAllowed, "The method is not allowed at this path; see Allow.")
+        }
+        workerSettings.refresh()
+        if let requirement = route.requirement, !requirement.isMet(workerSettings.settings) {
+            throw Problem(.notFound, requirement.sentence)
+        }
+        try callers.require(route.caller, head, bytes, &response)
+        try route.body.require(head, bytes, &response)
+        return route.body
+    }
+
+    /// A path that is not in the table: OPTIONS tells what other paths answer (RFC 9110 section 9.3.7).
+    private static func answerElsewhere(
+        _ method: HTTPMethod,
+        _ response: inout HTTPResponse
+    ) throws(Problem) {
+        try requireKnown(method)
+        guard method == .options || method == .connect else {
+            throw Problem(.notFound, "There is nothing at this path; POST /verify judges a token.")
+        }
+        response.addField("Allow: GET, HEAD, POST, OPTIONS")
+        guard method == .options else { throw Problem(.methodNotAllowed, "This server is no proxy.") }
+        response.status = 204
+    }
+
+    /// 501 for a method nobody knows, whatever the path (RFC 9110 section 9.1).
+    private static func requireKnown(_ method: HTTPMethod) throws(Problem) {
+        guard method != .unrecognized else {
+            throw Problem(.notImplemented, "The request method is not known to this server.")
+        }
+    }
+
+    private func refuse(
+        _ problem: Problem,
+        _ message: Logger.Message,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ response: inout HTTPResponse
+    ) {
+        assert(
+            place.map { routes[$0].mayAnswer(problem.code) } ?? ProblemCode.ofAnyPath.contains(problem.code),
+            "undocumented: \(problem.code)"
+        )
+        ProblemAnswer.write(problem, requestID: requestID, to: &response)
+        if isDebugging { log(message, problem, head, bytes) }
+    }
+
+    private var isDebugging: Bool { core.logger.logLevel <= .debug }
+
+    /// Verdicts are told to the caller; the log has them at debug level, so that a flood of bad tokens cannot fill it.
+    /// Nothing of a token or of the person it is about is among the facts.
+    private func log(
+        _ message: Logger.Message,
+        _ problem: Problem?,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>
+    ) {
+        var facts: Logger.Metadata = ["request_id": "\(String(decoding: requestID, as: UTF8.self))"]
+        if let problem {
+            facts["code"] = "\(problem.code.text)"
+            if let claim = problem.claim { facts["claim"] = "\(claim)" }
+            if let failure = problem.graph?.failure { failure.describe(in: &facts) }
+        }
+        if let traceID = TraceParent.traceID(head, bytes: bytes) {
+            var text: [UInt8] = []
+            text.append(bytes, traceID)
+            facts["trace_id"] = "\(String(decoding: text, as: UTF8.self))"
+        }
+        core.logger.debug(message, metadata: facts)
+    }
+}

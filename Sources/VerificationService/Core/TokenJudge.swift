@@ -1,0 +1,204 @@
+internal import JOSE
+internal import KeySets
+internal import LimitedLogin
+internal import Networking
+
+/// Judges tokens with the keys at hand, or says until when a request must wait for others. One for each worker.
+final class TokenJudge {
+    /// What a token, and whoever asks about it, must be, for `/auth` and `/introspect`, where nobody knows the login, or
+    /// only perhaps.
+    struct Question {
+        /// How the token is tied to a login; `.unbound` where the caller cannot know.
+        var binding = BindingKind.unbound
+        /// What the binding compares with.
+        var bindingValue: [UInt8] = []
+        /// The one app the token must be for; empty for any configured one.
+        var appID: [UInt8] = []
+    }
+
+    /// The verdict, or the wait for it.
+    enum Outcome {
+        case verified(VerifiedClaims)
+        case wait(MonotonicInstant)
+    }
+
+    private let workerKeys: WorkerKeys
+    private let keyWait: KeyWait
+    /// What the token judged last left behind: its payload, which the ranges of its claims point into, and its nonce.
+    let workspace = VerificationWorkspace()
+
+    init(cache: JWKSetCache, workerKeys: WorkerKeys) {
+        self.workerKeys = workerKeys
+        keyWait = KeyWait(cache: cache, workerKeys: workerKeys)
+    }
+
+    /// As below, for a question.
+    func judge(
+        _ token: Span<UInt8>,
+        _ question: Question,
+        verifier: TokenVerifier,
+        visit: RequestVisit,
+        context: RequestContext
+    ) throws(Problem) -> Outcome {
+        try judge(
+            token,
+            binding: question.binding,
+            value: question.bindingValue.span,
+            appID: question.appID.span,
+            verifier: verifier,
+            visit: visit,
+            context: context
+        )
+    }
+
+    /// Judges a token, or says until when it must wait for keys.
+    /// - Parameters:
+    ///   - value: what the binding compares with.
+    ///   - appID: the one app the token must be for; empty for any configured one.
+    @inline(__always)
+    func judge(
+        _ token: Span<UInt8>,
+        binding: BindingKind,
+        value: Span<UInt8>,
+        appID: Span<UInt8>,
+        verifier: TokenVerifier,
+        visit: RequestVisit,
+        context: RequestContext
+    ) throws(Problem) -> Outcome {
+        // A second and third look are for a key set that is published between the look and the question to the cache.
+        for _ in 0..<3 {
+            workerKeys.refresh()
+            let wait: KeyWait.Outcome
+            if workerKeys.isUsable(at: context.now) {
+                let now = try ServiceClock.now()
+                do throws(Refusal) {
+                    return .verified(
+                        try verifier.judge(
+                            token,
+                            binding: binding,
+                            value: value,
+                            appID: appID,
+                            keys: workerKeys.keys,
+                            now: now,
+                            workspace: workspace
+                        )
+                    )
+                } catch {
+                    guard error.code == .unknownKey else { throw Problem(error) }
+                    wait = try keyWait.forKey(workspace.keyID.span, Problem(error), visit, context)
+                }
+            } else {
+                wait = try keyWait.forAnyKey(visit, context)
+            }
+            if case .until(let moment) = wait { return .wait(moment) }
+        }
+        throw KeyWait.restless
+    }
+}
+
+/// What a request does whose token cannot be judged with the keys at hand: it waits, looks again, or is answered.
+struct KeyWait {
+    enum Outcome {
+        /// Park the request, at most until this moment.
+        case until(MonotonicInstant)
+        /// The keys have changed since the look.
+        case lookAgain
+    }
+
+    let cache: JWKSetCache
+    let workerKeys: WorkerKeys
+
+    /// No keys at all: wait for the fetch under way, or say that there are none.
+    func forAnyKey(_ visit: RequestVisit, _ context: RequestContext) throws(Problem) -> Outcome {
+        var retryAfter: Int?
+        if visit != .expired {
+            switch cache.keysUnavailable(
+                seenEpoch: workerKeys.snapshot.epoch,
+                waitingSince: context.firstByteAt,
+                now: context.now
+            ) {
+            case .wait(let moment): return .until(moment)
+            case .lookAgain: return .lookAgain
+            case .unavailable(let seconds): retryAfter = seconds
+            }
+        }
+        throw Problem(
+            .keysUnavailable,
+            "The issuer's keys could not be fetched; try again shortly.",
+            retryAfter: retryAfter
+        )
+    }
+
+    /// A key ID that is not in the set: the issuer may have rotated, so its set is asked for once more, within a
+    /// budget. `problem` is what the token is refused with when the issuer has no such key.
+    func forKey(
+        _ keyID: Span<UInt8>,
+        _ problem: Problem,
+        _ visit: RequestVisit,
+        _ context: RequestContext
+    ) throws(Problem) -> Outcome {
+        var retryAfter: Int?
+        if visit != .expired {
+            switch cache.unknownKeyID(
+                keyID,
+                seenEpoch: workerKeys.snapshot.epoch,
+                waitingSince: context.firstByteAt,
+                now: context.now
+            ) {
+            case .wait(let moment): return .until(moment)
+            case .lookAgain: return .lookAgain
+            case .unknown: throw problem
+            case .unavailable(let seconds): retryAfter = seconds
+            }
+        }
+        // Nobody can tell whether the key exists: an outage, or a spent budget, is never the token's fault.
+        throw Problem(
+            .keysUnavailable,
+            "The token's key is not cached, and the issuer could not be asked for it; try again shortly.",
+            retryAfter: retryAfter
+        )
+    }
+
+    /// The keys changed with every look.
+    static var restless: Problem {
+        Problem(.keysUnavailable, "The issuer's keys are changing; try again shortly.")
+    }
+}
+
+/// One worker's verification keys, built from the cache's snapshot and rebuilt when the key set changes.
+///
+/// On the request path it costs one atomic load; the snapshot is taken, and OpenSSL's contexts are made, only when the
+/// cache has published another epoch.
+final class WorkerKeys {
+    private let cache: JWKSetCache
+    private(set) var snapshot: JWKSetSnapshot
+    private(set) var keys: VerificationKeys
+
+    init(cache: JWKSetCache) {
+        self.cache = cache
+        snapshot = cache.snapshot
+        keys = VerificationKeys(snapshot.keySet)
+    }
+
+    /// Takes the cache's newest snapshot if there is one.
+    func refresh() {
+        guard cache.epoch != snapshot.epoch else { return }
+        let newest = cache.snapshot
+        // An extension of the keys' time leaves the keys themselves, and so the contexts, as they are.
+        if newest.keySetVersion != snapshot.keySetVersion { keys = VerificationKeys(newest.keySet) }
+        snapshot = newest
+    }
+
+    /// Whether the keys may verify at this moment (past max-stale they verify nothing).
+    func isUsable(at now: MonotonicInstant) -> Bool { snapshot.isUsable(at: now) && !keys.isEmpty }
+}
+
+/// The wall clock, as far as verdicts need it.
+enum ServiceClock {
+    static func now() throws(Problem) -> NumericDate {
+        guard let now = NumericDate(secondsSince1970: WallClock.unixSeconds()) else {
+            throw Problem(.internalError, "This machine's clock stands before 1970.")
+        }
+        return now
+    }
+}

@@ -1,0 +1,154 @@
+internal import Bytes
+internal import HTTP1
+internal import LimitedLogin
+internal import Networking
+
+/// `POST /introspect`: OAuth 2.0 Token Introspection (RFC 7662) of an id token.
+final class IntrospectEndpoint: Endpoint {
+    /// Greatest body, in bytes: the greatest token with every byte escaped would be 24 KiB, but none needs an escape.
+    static let bodyLimit = 16_384
+
+    private let judge: TokenJudge
+    private let workerSettings: WorkerSettings
+
+    init(_ parts: WorkerParts) {
+        judge = parts.judge
+        workerSettings = parts.settings
+    }
+
+    /// Answers one request; it may have to wait for keys.
+    func answer(
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        body: Span<UInt8>,
+        visit: RequestVisit,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> Outcome {
+        let claims: VerifiedClaims?
+        let outcome: Outcome
+        do throws(Problem) {
+            let request = try IntrospectRequest(body)
+            let verdict = try judge.judge(
+                request.token.span,
+                request.question,
+                verifier: workerSettings.settings.unboundVerifier,
+                visit: visit,
+                context: context
+            )
+            switch verdict {
+            case .wait(let moment): return .wait(until: moment)
+            case .verified(let verified): (claims, outcome) = (verified, .accepted)
+            }
+        } catch {
+            // Section 2.2: whatever is wrong with the token, the caller is told no more than that it is not active. An
+            // outage is no fault of the token.
+            guard error.code.isTokenFault else { return .refused(error) }
+            (claims, outcome) = (nil, .inactive(error.code))
+        }
+        response.addField("Content-Type: application/json")
+        response.addField("Cache-Control: no-store")
+        IntrospectAnswer.write(claims, payload: judge.workspace.payload, to: &response.body)
+        return outcome
+    }
+}
+
+extension ProblemCode {
+    /// Whether the token, or what it should be bound to, is at fault; not the request's form and not the service.
+    fileprivate var isTokenFault: Bool {
+        switch self {
+        case .rejectedToken, .invalidNonce, .unknownApp: true
+        default: false
+        }
+    }
+}
+
+/// The form of `POST /introspect`: `token`, perhaps `token_type_hint` (RFC 7662 section 2.1), and as further context
+/// what `/verify` takes: one of `nonce`, `raw_nonce` and `subject`, and `app_id`.
+struct IntrospectRequest {
+    /// The token as it came; perhaps empty, which is not active.
+    let token: [UInt8]
+    /// What it is judged by.
+    let question: TokenJudge.Question
+
+    init(_ body: Span<UInt8>) throws(Problem) {
+        guard let form = FormParameters(body, 0..<body.count) else {
+            throw Problem(.invalidRequest, "The form has a broken escape or too many parameters.")
+        }
+        // RFC 6749 section 3.1: no parameter more than once.
+        for name in ["token", "token_type_hint", "nonce", "raw_nonce", "subject", "app_id"] as [StaticString]
+        where form.count(of: name) > 1 {
+            throw Problem(.invalidRequest, "The form has the parameter \(name) more than once.")
+        }
+        guard let token = form.first("token"), !token.isEmpty else {
+            throw Problem(.invalidRequest, "The form has no parameter token.")
+        }
+        self.token = token
+        var question = TokenJudge.Question()
+        let bindings: [(StaticString, BindingKind)] = [
+            ("nonce", .nonce), ("raw_nonce", .rawNonce), ("subject", .subject),
+        ]
+        for (name, kind) in bindings {
+            guard let value = form.first(name) else { continue }
+            guard question.binding == .unbound else {
+                throw Problem(.invalidRequest, "Only one of nonce, raw_nonce and subject may be given.")
+            }
+            guard !value.isEmpty else { throw Problem(.invalidRequest, "The parameter \(name) is empty.") }
+            question.binding = kind
+            question.bindingValue = value
+        }
+        if let appID = form.first("app_id") {
+            guard !appID.isEmpty else { throw Problem(.invalidRequest, "The parameter app_id is empty.") }
+            question.appID = appID
+        }
+        self.question = question
+    }
+}
+
+/// Writes the answer of `POST /introspect` (RFC 7662 section 2.2).
+enum IntrospectAnswer {
+    /// - Parameters:
+    ///   - claims: the verdict's facts; nil for a token that is not active, of which nothing more is told.
+    ///   - payload: the token's JSON payload, whose strings are copied with their escapes.
+    static func write(_ claims: VerifiedClaims?, payload: [UInt8], to bytes: inout [UInt8]) {
+        guard let claims else {
+            JSONWriter.raw("{\"active\":false}", to: &bytes)
+            return
+        }
+        JSONWriter.raw("{\"active\":true", to: &bytes)
+        text(",\"iss\":\"", claims.issuer, payload, &bytes)
+        text(",\"sub\":\"", claims.subject, payload, &bytes)
+        text(",\"aud\":\"", claims.audience, payload, &bytes)
+        // The client the token was issued to is its audience.
+        text(",\"client_id\":\"", claims.audience, payload, &bytes)
+        text(",\"jti\":\"", claims.tokenID, payload, &bytes)
+        JSONWriter.raw(",\"exp\":", to: &bytes)
+        JSONWriter.integer(Int(claims.expiresAt.wholeSeconds), to: &bytes)
+        JSONWriter.raw(",\"iat\":", to: &bytes)
+        JSONWriter.integer(Int(claims.issuedAt.wholeSeconds), to: &bytes)
+        // The scope is what the claims show; a token does not list what was granted.
+        let scope = claims.permissions.permissions.map(\.rawValue).joined(separator: " ")
+        JSONWriter.raw(",", to: &bytes)
+        JSONWriter.member("scope", scope, to: &bytes)
+        text(",\"nonce\":\"", claims.nonce, payload, &bytes)
+        text(",\"name\":\"", claims.name, payload, &bytes)
+        text(",\"given_name\":\"", claims.firstName, payload, &bytes)
+        text(",\"middle_name\":\"", claims.middleName, payload, &bytes)
+        text(",\"family_name\":\"", claims.lastName, payload, &bytes)
+        text(",\"email\":\"", claims.email, payload, &bytes)
+        text(",\"picture\":\"", claims.imageURL, payload, &bytes)
+        JSONWriter.raw("}", to: &bytes)
+    }
+
+    private static func text(
+        _ opening: StaticString,
+        _ range: Range<Int>?,
+        _ payload: [UInt8],
+        _ bytes: inout [UInt8]
+    ) {
+        guard let range else { return }
+        JSONWriter.raw(opening, to: &bytes)
+        bytes.append(payload.span, range)
+        bytes.append(UInt8(ascii: "\""))
+    }
+}

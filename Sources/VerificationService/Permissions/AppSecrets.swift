@@ -1,0 +1,80 @@
+package import Graph
+internal import OpenSSL
+
+/// The secrets of the configured apps: what the service proves itself with to Graph. They are never printed.
+///
+/// The file has a line for each app: its id, white space, its secret. Empty lines and lines that begin with `#` are
+/// comments.
+package struct AppSecrets: Sendable, Equatable {
+    /// Greatest size of the file, in bytes: enough for a thousand apps.
+    package static let fileByteLimit = 262_144
+
+    private let secrets: [String: AppSecret]
+    /// The apps the service accepts tokens of, in the order of the configuration.
+    private let appIDs: [String]
+
+    /// Reads the file's text; `place` is how messages name it. Nothing of a secret stands in a message.
+    package init(parsing text: [UInt8], place: String, appIDs: [String]) throws(ConfigurationError) {
+        var secrets: [String: AppSecret] = [:]
+        for (index, line) in text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
+            let words = line.split { $0 == 0x20 || $0 == 0x09 || $0 == 0x0d }
+            guard let first = words.first, first.first != UInt8(ascii: "#") else { continue }
+            let linePlace = "\(place): line \(index + 1)"
+            guard words.count == 2 else {
+                throw ConfigurationError(place: linePlace, reason: "an app's line is its id and its secret")
+            }
+            // The first word may be a secret that lost its app id, so it is not quoted.
+            guard let appID = appIDs.first(where: { $0.utf8.elementsEqual(first) }) else {
+                throw ConfigurationError(place: linePlace, reason: "the line names an app that app_ids does not")
+            }
+            guard let secret = AppSecret(appID: appID, secret: String(decoding: words[1], as: UTF8.self)) else {
+                throw ConfigurationError(
+                    place: linePlace,
+                    reason: "the secret of app \(appID) must be \(AppSecret.byteRange.lowerBound) to "
+                        + "\(AppSecret.byteRange.upperBound) characters of [A-Za-z0-9_-]"
+                )
+            }
+            guard secrets.updateValue(secret, forKey: appID) == nil else {
+                throw ConfigurationError(place: linePlace, reason: "the app \(appID) stands in the file twice")
+            }
+        }
+        guard !secrets.isEmpty else {
+            throw ConfigurationError(place: place, reason: "the file has no app's secret")
+        }
+        self.secrets = secrets
+        self.appIDs = appIDs
+    }
+
+    /// Reads the file at `path`.
+    package init(path: String, appIDs: [String]) throws(ConfigurationError) {
+        let text: [UInt8]
+        do throws(FileContents.Failure) {
+            text = try FileContents.read(path: path, limit: Self.fileByteLimit)
+        } catch {
+            throw ConfigurationError(place: path, reason: "the file cannot be read: \(error.reason)")
+        }
+        try self.init(parsing: text, place: path, appIDs: appIDs)
+    }
+
+    /// Why no secret fits what was asked for.
+    package enum Missing: Error, Equatable, Sendable {
+        /// Several apps are configured, and none was named.
+        case unnamed
+        /// No app of that id is configured.
+        case unknown
+        /// The file has no secret of the app.
+        case noSecret
+    }
+
+    /// The secret of the app of this id; without one, of the only app there is.
+    package func secret(of appID: [UInt8]?) throws(Missing) -> AppSecret {
+        guard let appID else {
+            guard appIDs.count == 1, let only = appIDs.first else { throw .unnamed }
+            guard let secret = secrets[only] else { throw .noSecret }
+            return secret
+        }
+        guard let known = appIDs.first(where: { $0.utf8.elementsEqual(appID) }) else { throw .unknown }
+        guard let secret = secrets[known] else { throw .noSecret }
+        return secret
+    }
+}

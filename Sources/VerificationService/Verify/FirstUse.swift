@@ -1,0 +1,135 @@
+internal import HTTP1
+internal import LimitedLogin
+internal import LoginStores
+internal import Networking
+
+/// The last step of a verdict, after everything else is good: its nonce, or the token itself, is used up. One for each
+/// worker.
+///
+/// The store in memory answers at once. Another answers later: then the answer to the request, which is written already,
+/// is kept, the request parked, and the token not judged again.
+final class FirstUse {
+    /// Requests of one worker that wait for the store: what a second of a busy worker asks.
+    static let waitingLimit = 8_192
+    /// The longest a request waits. The store has its own, shorter limit; this one holds should it fail to keep it.
+    static let patience = Duration.milliseconds(900)
+
+    enum Outcome {
+        case accepted
+        case wait(until: MonotonicInstant)
+    }
+
+    private let store: ReplayStore
+    private let metrics: ServiceMetrics
+    let jobs = BackgroundJobs<[UInt8], ReplayVerdict>(capacity: waitingLimit)
+
+    init(core: ServiceCore) {
+        store = core.replayStore
+        metrics = core.metrics
+    }
+
+    /// What a request that is visited again waits for.
+    enum Visit {
+        /// Not for this.
+        case none
+        case wait(until: MonotonicInstant)
+        /// The answer, which may be given now.
+        case accepted([UInt8])
+    }
+
+    /// Goes on with a request that was parked here.
+    func revisit(_ context: RequestContext, _ visit: RequestVisit) throws(Problem) -> Visit {
+        switch jobs.visit(context.request, visit) {
+        case .none: return .none
+        case .waiting(let moment): return .wait(until: moment)
+        case .expired: throw Self.unavailable
+        case .done(let answer, let verdict):
+            try Self.require(verdict)
+            return .accepted(answer)
+        }
+    }
+
+    /// Uses up what the question names.
+    /// - Parameter answer: what is kept while the request waits.
+    func use(
+        _ question: ReplayQuestion,
+        answer: [UInt8],
+        context: RequestContext
+    ) throws(Problem) -> Outcome {
+        switch store {
+        case .memory(let store):
+            let verdict = store.remember(question, now: WallClock.unixMilliseconds())
+            metrics.countReplayAnswer(verdict)
+            try Self.require(verdict)
+            return .accepted
+        case .redis(let store):
+            let request = context.request
+            let deadline = MonotonicClock.now() + Self.patience
+            guard jobs.begin(request, keeping: answer, until: deadline) else { throw Self.unavailable }
+            let isAsked = store.remember(question, now: MonotonicClock.now()) { [jobs, metrics] verdict in
+                metrics.countReplayAnswer(verdict)
+                jobs.finish(request, verdict, now: MonotonicClock.now())
+            }
+            guard isAsked else {
+                jobs.abandon(request)
+                metrics.countReplayAnswer(.unavailable)
+                throw Self.unavailable
+            }
+            return .wait(until: deadline)
+        }
+    }
+
+    private static func require(_ verdict: ReplayVerdict) throws(Problem) {
+        switch verdict {
+        case .accepted: return
+        case .nonceUsed: throw Problem(.nonceUsed)
+        case .nonceBeyondMemory: throw Problem(.nonceExpired(.beyondMemory))
+        case .tokenReplayed: throw Problem(.tokenReplayed(.remembered))
+        case .tokenBeyondMemory: throw Problem(.tokenReplayed(.beyondMemory))
+        case .unavailable: throw unavailable
+        }
+    }
+
+    static var unavailable: Problem {
+        Problem(
+            .replayStoreUnavailable,
+            "It cannot be known now whether this was used before; try again shortly, with a new login if need be."
+        )
+    }
+}
+
+extension ReplayQuestion {
+    /// What a verdict uses up: the nonce where it is an issued one, the token where the policy says so.
+    ///
+    /// - Parameter skewSeconds: how long past its expiry a token may still be taken for good.
+    init?(
+        _ claims: VerifiedClaims,
+        _ payload: Span<UInt8>,
+        nonce: RecognizedNonce?,
+        usesToken: Bool,
+        skewSeconds: Int
+    ) {
+        let scope = payload.extracting(claims.audience)
+        var nonceEntry: ReplayEntry?
+        if let nonce {
+            guard let key = ReplayKey(.nonce, scope: scope, nonce.identity.span) else { return nil }
+            nonceEntry = ReplayEntry(
+                key: key,
+                bornAt: nonce.issuedAtMilliseconds,
+                keepUntil: nonce.expiresAtMilliseconds + ReplayLimits.expiryMargin
+            )
+        }
+        var tokenEntry: ReplayEntry?
+        if usesToken {
+            guard let key = ReplayKey(.token, scope: scope, payload.extracting(claims.tokenID)) else { return nil }
+            // In range: both times are at most 2⁵³ seconds, and the skew 300.
+            tokenEntry = ReplayEntry(
+                key: key,
+                bornAt: UInt64(claims.issuedAt.secondsSince1970 * 1_000),
+                keepUntil: UInt64(claims.expiresAt.secondsSince1970 * 1_000) + UInt64(max(0, skewSeconds)) * 1_000
+                    + ReplayLimits.expiryMargin
+            )
+        }
+        self.init(nonce: nonceEntry, token: tokenEntry)
+    }
+}

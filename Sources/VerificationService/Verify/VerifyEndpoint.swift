@@ -1,0 +1,117 @@
+internal import Bytes
+internal import HTTP1
+internal import LimitedLogin
+internal import LoginStores
+internal import Networking
+
+/// `POST /verify`: reads the request, has the token judged, answers from the verified bytes.
+final class VerifyEndpoint: Endpoint {
+    /// Greatest body, in bytes: twice the greatest token, with room for its JSON.
+    static let bodyLimit = 16_384
+
+    private let judge: TokenJudge
+    private let workerSettings: WorkerSettings
+    private var request = VerifyRequestReader()
+    /// Uses up nonces and tokens.
+    private let firstUse: FirstUse
+
+    init(_ parts: WorkerParts) {
+        workerSettings = parts.settings
+        judge = parts.judge
+        firstUse = parts.firstUse
+    }
+
+    /// Answers one request; it may have to wait for keys, or for the store of what was used.
+    func answer(
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        body: Span<UInt8>,
+        visit: RequestVisit,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> Outcome {
+        do throws(Problem) {
+            if visit != .first {
+                switch try firstUse.revisit(context, visit) {
+                case .none: break
+                case .wait(let moment): return .wait(until: moment)
+                case .accepted(let answer):
+                    Self.addFields(to: &response)
+                    response.body += answer
+                    return .accepted
+                }
+            }
+            try request.read(body)
+            return try judge(request, visit, context, &response)
+        } catch {
+            return .refused(error)
+        }
+    }
+
+    private func judge(
+        _ request: borrowing VerifyRequestReader,
+        _ visit: RequestVisit,
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
+    ) throws(Problem) -> Outcome {
+        let settings = workerSettings.settings
+        if request.binding == .issuedNonce, settings.verifier.nonces == nil { throw Self.noIssuer }
+        let outcome = try judge.judge(
+            request.token.span,
+            binding: request.binding,
+            value: request.bindingValue.span,
+            appID: request.appID.span,
+            verifier: settings.verifier,
+            visit: visit,
+            context: context
+        )
+        switch outcome {
+        case .wait(let moment): return .wait(until: moment)
+        case .verified(let claims):
+            Self.addFields(to: &response)
+            VerifyAnswer.write(
+                claims,
+                payload: judge.workspace.payload.span,
+                keyID: judge.workspace.keyID.span,
+                asked: request.permissions,
+                to: &response.body
+            )
+            guard request.binding == .issuedNonce || settings.rejectsReplays else { return .accepted }
+            return try useUp(claims, settings, context, response.body)
+        }
+    }
+
+    private static func addFields(to response: inout HTTPResponse) {
+        response.addField("Content-Type: application/json")
+        response.addField("Cache-Control: no-store")
+    }
+
+    /// The very last step: nothing is used up by a token that is refused for anything else.
+    private func useUp(
+        _ claims: VerifiedClaims,
+        _ settings: RuntimeSettings,
+        _ context: RequestContext,
+        _ answer: [UInt8]
+    ) throws(Problem) -> Outcome {
+        let question = ReplayQuestion(
+            claims,
+            judge.workspace.payload.span,
+            nonce: request.binding == .issuedNonce ? judge.workspace.recognizedNonce : nil,
+            usesToken: settings.rejectsReplays,
+            skewSeconds: settings.verifier.policy.clockSkewSeconds
+        )
+        // An issued nonce that is not among what is used up would be good for ever.
+        guard let question, request.binding != .issuedNonce || question.nonce != nil else { throw FirstUse.unavailable }
+        switch try firstUse.use(question, answer: answer, context: context) {
+        case .accepted: return .accepted
+        case .wait(let moment): return .wait(until: moment)
+        }
+    }
+
+    private static var noIssuer: Problem {
+        Problem(
+            .invalidRequest,
+            "No nonces are issued here, so none can be recognised: set nonce_secret_file (LIMITED_LOGIN_NONCE_SECRET_FILE)."
+        )
+    }
+}

@@ -1,0 +1,127 @@
+internal import Glibc
+internal import KeySets
+internal import Logging
+internal import LoginStores
+internal import Metrics
+internal import VerificationService
+
+/// Turns the key cache's events into log lines and counts: one line for each change of state and of the key set.
+struct KeyEvents: Sendable {
+    private let logger: Logger
+    private let succeeded: Counter
+    private let unchanged: Counter
+    private let failed: Counter
+
+    init(logger: Logger, factory: any MetricsFactory) {
+        self.logger = logger
+        func fetches(_ result: String) -> Counter {
+            Counter(label: "jwks_fetches_total", dimensions: [("result", result)], factory: factory)
+        }
+        succeeded = fetches("replaced")
+        unchanged = fetches("unchanged")
+        failed = fetches("failed")
+    }
+
+    func record(_ event: JWKSetEvent) {
+        switch event {
+        case .fetchStarted(let reason):
+            logger.debug("fetching keys", metadata: ["reason": "\(reason.rawValue)"])
+        case .sourceFailed(let source, let reason):
+            logger.warning("key source failed", metadata: ["source": "\(source)", "reason": "\(reason)"])
+        case .fetchSucceeded(let source, let changed, let duration, let timeToLive):
+            (changed ? succeeded : unchanged).increment()
+            logger.debug(
+                "keys fetched",
+                metadata: [
+                    "source": "\(source)", "duration": "\(duration.inSeconds)",
+                    "time_to_live": "\(timeToLive.inSeconds)",
+                ]
+            )
+        case .fetchFailed(let reason, let failures, let nextAttempt):
+            failed.increment()
+            logger.error(
+                "keys could not be fetched",
+                metadata: [
+                    "reason": "\(reason)", "consecutive_failures": "\(failures)",
+                    "next_attempt_in": "\(nextAttempt.inSeconds)",
+                ]
+            )
+        case .keySetChanged(let source, let added, let removed, let replaced):
+            logger.notice(
+                "key set changed",
+                metadata: [
+                    "source": "\(source)", "added": "\(added)", "removed": "\(removed)", "replaced": "\(replaced)",
+                ]
+            )
+        case .keyIgnored(let source, let index, let keyID, let reason):
+            logger.warning(
+                "key ignored",
+                metadata: [
+                    "source": "\(source)", "index": "\(index)", "key_id": "\(keyID ?? "-")", "reason": "\(reason)",
+                ]
+            )
+        case .phaseChanged(let from, let to):
+            logger.info("key cache state changed", metadata: ["from": "\(from.rawValue)", "to": "\(to.rawValue)"])
+        case .seedLoaded(let file, let age):
+            logger.notice("seed keys loaded", metadata: ["file": "\(file)", "age": "\(age.inSeconds)"])
+        case .seedIgnored(let file, let reason):
+            logger.warning("seed file ignored", metadata: ["file": "\(file)", "reason": "\(reason)"])
+        case .seedNotWritten(let file, let reason):
+            logger.warning("seed file not written", metadata: ["file": "\(file)", "reason": "\(reason)"])
+        }
+    }
+}
+
+/// Turns the store's events into log lines and durations: one line for each change of state.
+struct ReplayStoreEvents: Sendable {
+    private let logger: Logger
+    private let duration: Timer
+
+    init(logger: Logger, factory: any MetricsFactory) {
+        self.logger = logger
+        duration = Timer(label: "limited_login_replay_store_answer_duration_seconds", dimensions: [], factory: factory)
+    }
+
+    func record(_ event: ReplayStoreEvent) {
+        switch event {
+        case .answered(let answer, let nanoseconds):
+            // What was refused without asking took no time, and would hide how long answers take.
+            guard answer != .unavailable || nanoseconds > 0 else { return }
+            duration.recordNanoseconds(Int64(clamping: nanoseconds))
+        case .up(let life):
+            logger.notice("replay store up", metadata: ["remembers_since": "\(life.since / 1_000)"])
+        case .down(let failure):
+            logger.error("replay store down", metadata: ["reason": "\(failure)"])
+        }
+    }
+}
+
+/// Bootstraps swift-log once, as the configuration asks.
+enum LoggingSetup {
+    /// The logger of the whole program, and the switch of its level.
+    static func bootstrap(_ configuration: ServiceConfiguration) -> (logger: Logger, level: LogLevelSwitch) {
+        let level = LogLevelSwitch(Logger.Level(rawValue: configuration.logLevel) ?? .info)
+        let format: LineLogHandler.Format =
+            switch configuration.logFormat {
+            case "json": .json
+            case "text": .text
+            default: isatty(STDERR_FILENO) == 1 ? .text : .json
+            }
+        LoggingSystem.bootstrap { label in
+            LineLogHandler(label: label, level: level, format: format) { line in
+                StandardError.write(line: line)
+            }
+        }
+        return (Logger(label: "limited-login"), level)
+    }
+}
+
+extension Duration {
+    /// For logs: seconds with three decimals, `52.566s`; what is finer says nothing to a reader.
+    var inSeconds: String {
+        let (seconds, attoseconds) = components
+        let milliseconds = String((attoseconds / 1_000_000_000_000_000).magnitude)
+        let zeros = String(repeating: "0", count: max(0, 3 - milliseconds.utf8.count))
+        return "\(self < .zero ? "-" : "")\(seconds.magnitude).\(zeros)\(milliseconds)s"
+    }
+}

@@ -1,0 +1,216 @@
+internal import Glibc
+internal import Graph
+internal import KeySets
+internal import LimitedLogin
+internal import LoginStores
+internal import Networking
+internal import OpenSSL
+internal import VerificationService
+
+/// Makes the parts of the service that a configuration asks for; every failure is a sentence that names its setting.
+enum ServiceParts {
+    /// Greatest size of a password's file, in bytes.
+    private static let passwordByteLimit = 4_096
+
+    /// The key cache; nothing is fetched yet.
+    static func keyCache(
+        _ configuration: ServiceConfiguration,
+        events: @escaping JWKSetCache.EventHandler
+    ) throws(StartError) -> JWKSetCache {
+        var limits = JWKSetCacheLimits()
+        limits.timeToLive = .seconds(configuration.jwksTTLSeconds)
+        limits.minimumTimeToLive = .seconds(configuration.jwksMinimumTTLSeconds)
+        limits.maximumTimeToLive = .seconds(configuration.jwksMaximumTTLSeconds)
+        limits.maximumStaleness = .seconds(configuration.jwksMaxStaleSeconds)
+        _ = try trust(configuration)
+        var sources: [any JWKSetSource] = []
+        for url in configuration.jwksURLs {
+            do throws(JWKSetSourceError) {
+                sources.append(try HTTPSJWKSetSource(url: url, authoritiesFile: configuration.caFile))
+            } catch {
+                throw StartError("keys cannot be fetched from \(url.withoutUserInformation): \(error)")
+            }
+        }
+        do throws(JWKSetCacheError) {
+            return try JWKSetCache(
+                sources: sources,
+                limits: limits,
+                seedFile: configuration.jwksFile,
+                events: events
+            )
+        } catch {
+            throw StartError("\(error)")
+        }
+    }
+
+    /// The Graph client; nil where no secrets are configured, so that there is nothing to ask Graph with.
+    static func graphClient(_ configuration: ServiceConfiguration) throws(StartError) -> GraphClient? {
+        guard configuration.appSecretsFile != nil else { return nil }
+        let proxy: ProxySettings
+        do {
+            // The environment's text is copied at once.
+            proxy = try ProxySettings { name in unsafe getenv(name).map { unsafe String(cString: $0) } }
+        } catch {
+            throw StartError(error.description)
+        }
+        return GraphClient(
+            configuration: configuration.graph,
+            client: HTTPSClient(trust: try trust(configuration), proxy: proxy)
+        )
+    }
+
+    /// The store of what was used; nothing is connected yet.
+    static func replayStore(
+        _ configuration: ServiceConfiguration,
+        onEvent: @escaping @Sendable (ReplayStoreEvent) -> Void
+    ) throws(StartError) -> ReplayStore {
+        guard let url = configuration.replayStore else {
+            let now = WallClock.unixMilliseconds()
+            return .memory(MemoryReplayStore(capacity: configuration.replayStoreCapacity, now: now))
+        }
+        do {
+            let trust = try trust(configuration)
+            return .redis(
+                try RedisReplayStore(
+                    RedisReplayStore.Configuration(
+                        url: url,
+                        password: try configuration.replayStorePasswordFile.map { try password(path: $0) },
+                        tls: url.isSecure ? try TLSContext(clientTrusting: trust, speaksHTTP: false) : nil
+                    ),
+                    observe: onEvent
+                )
+            )
+        } catch let error as StartError {
+            throw error
+        } catch {
+            throw StartError("\(ConfigurationKey.replayStore.rawValue): the store cannot be used: \(error)")
+        }
+    }
+
+    /// The file's one line; its end is no part of the password.
+    private static func password(path: String) throws(StartError) -> [UInt8] {
+        let place = "\(ConfigurationKey.replayStorePasswordFile.rawValue): \(path)"
+        let contents: [UInt8]
+        do throws(FileContents.Failure) {
+            contents = try FileContents.read(path: path, limit: passwordByteLimit)
+        } catch {
+            throw StartError("\(place): the file cannot be read: \(error.reason)")
+        }
+        var line = contents[...]
+        if line.last == 0x0A { line = line.dropLast() }
+        if line.last == 0x0D { line = line.dropLast() }
+        guard !line.isEmpty, !line.contains(where: { $0 == 0x0A || $0 == 0 }) else {
+            throw StartError("\(place): the file must hold the password, on one line")
+        }
+        return Array(line)
+    }
+}
+
+extension ServiceParts {
+    /// Reads the files of the service's listener; nil where it speaks plain HTTP.
+    static func tlsContext(_ configuration: ServiceConfiguration) throws(StartError) -> TLSContext? {
+        guard let files = configuration.tls else { return nil }
+        try requireRegular(.tlsCertificateFile, files.certificate)
+        try requireRegular(.tlsKeyFile, files.key)
+        if let authorities = files.clientAuthorities { try requireRegular(.tlsClientCAFile, authorities) }
+        do throws(TLSError) {
+            return try TLSContext(
+                serverCertificateFile: files.certificate,
+                keyFile: files.key,
+                clientAuthoritiesFile: files.clientAuthorities
+            )
+        } catch {
+            throw StartError(error.description)
+        }
+    }
+
+    /// Whom the service trusts as a client.
+    static func trust(_ configuration: ServiceConfiguration) throws(StartError) -> TLSContext.Trust {
+        guard let file = configuration.caFile else { return .system }
+        try requireRegular(.caFile, file)
+        return .authorities(file: file)
+    }
+
+    /// Names the setting whose file cannot be read; OpenSSL would name the file alone, or wait at a pipe.
+    private static func requireRegular(_ key: ConfigurationKey, _ path: String) throws(StartError) {
+        do throws(FileContents.Failure) {
+            try FileContents.requireRegular(path: path)
+        } catch {
+            throw StartError("\(key.rawValue): \(path): the file cannot be read: \(error.reason)")
+        }
+    }
+
+    /// Reads the file of a setting; an error names both.
+    private static func read<Value>(
+        _ key: ConfigurationKey,
+        _ path: String?,
+        _ body: (String) throws(ConfigurationError) -> Value
+    ) throws(StartError) -> Value? {
+        guard let path else { return nil }
+        do throws(ConfigurationError) {
+            return try body(path)
+        } catch {
+            throw StartError("\(key.rawValue): \(error)")
+        }
+    }
+
+    /// What a reload can change: the policy, the clients and the nonces.
+    static func settings(
+        _ configuration: ServiceConfiguration,
+        demonstratingWith nonces: NonceIssuer? = nil
+    ) throws(StartError) -> RuntimeSettings {
+        let clients = try read(.clientKeysFile, configuration.clientKeysFile) {
+            path throws(ConfigurationError) in try ClientKeys(path: path)
+        }
+        // Not by `??`, whose closure throws untyped.
+        let issuer = nonces == nil ? try nonceIssuer(configuration) : nonces
+        return RuntimeSettings(
+            verifier: TokenVerifier(
+                policy: try policy(configuration),
+                nonces: issuer
+            ),
+            clients: clients,
+            gatewayIsEnabled: configuration.gatewayIsEnabled,
+            nonceLifetimeSeconds: configuration.nonceTTLSeconds,
+            rejectsReplays: configuration.replaysAreRejected,
+            appSecrets: try appSecrets(configuration)
+        )
+    }
+
+    /// Issues and recognises nonces; nil where no secret is configured.
+    static func nonceIssuer(_ configuration: ServiceConfiguration) throws(StartError) -> NonceIssuer? {
+        try read(.nonceSecretFile, configuration.nonceSecretFile) {
+            path throws(ConfigurationError) in try NonceSecretsFile.issuer(path: path)
+        }
+    }
+
+    /// What the service proves itself with to Graph; nil where nothing is configured.
+    static func appSecrets(_ configuration: ServiceConfiguration) throws(StartError) -> AppSecrets? {
+        try read(.appSecretsFile, configuration.appSecretsFile) {
+            path throws(ConfigurationError) in try AppSecrets(path: path, appIDs: configuration.appIDs)
+        }
+    }
+
+    /// What the verifier is told; every value but the issuers was bounded by the configuration already.
+    static func policy(_ configuration: ServiceConfiguration) throws(StartError) -> VerificationPolicy {
+        do throws(InvalidConfiguration) {
+            return try VerificationPolicy(
+                appIDs: configuration.appIDs,
+                issuers: configuration.issuers,
+                clockSkewSeconds: configuration.clockSkewSeconds,
+                maximumTokenAgeSeconds: configuration.maxTokenAgeSeconds,
+                binding: configuration.bindingIsRequired ? .required : .optional,
+                tracking: configuration.onlyLimitedTracking ? .limited : .any
+            )
+        } catch {
+            throw StartError("\(ConfigurationKey.issuers.rawValue): \(error)")
+        }
+    }
+}
+
+/// Why the service does not start: one sentence for standard error.
+struct StartError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}

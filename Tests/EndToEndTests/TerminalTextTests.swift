@@ -1,0 +1,120 @@
+import Foundation
+import StandInIssuer
+import TestSupport
+import Testing
+
+/// Text from outside moves no cursor, hides no letter and begins no line of its own.
+@Suite("Text from outside at a terminal")
+struct TerminalTextTests {
+    private static let environment = ["LIMITED_LOGIN_APP_IDS": RunningService.appID]
+
+    /// An escape sequence, a C1 one, a line, and a reversal of the letters after it.
+    private static let hostile = "k\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}gnp\u{2028}\nforged"
+
+    /// Whether a terminal would obey something in this output.
+    private static func isSafe(_ text: String) -> Bool {
+        text.unicodeScalars.allSatisfy { scalar in
+            switch scalar.value {
+            case 0x0A: true
+            case 0..<0x20, 0x7F..<0xA0, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: false
+            default: true
+            }
+        }
+    }
+
+    /// A key set with a hostile key id, and a key that is ignored.
+    private static func keySet() -> String {
+        let minter = TokenMinter(key: StandInKeys.current.key, keyID: hostile)
+        let ignored = String(decoding: minter.jsonWebKey, as: UTF8.self).replacing("RS256", with: "RS\u{9b}2J\u{202e}")
+        return "{\"keys\":[\(String(decoding: minter.jsonWebKey, as: UTF8.self)),\(ignored)]}"
+    }
+
+    private static func issuer() throws -> ScriptedIssuer {
+        let body = keySet()
+        return try ScriptedIssuer { _, peer in
+            try peer.send(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n"
+                    + "Connection: close\r\n\r\n\(body)"
+            )
+        }
+    }
+
+    @Test(
+        "keys shows a hostile key id without what a terminal would obey, as text and as JSON",
+        arguments: [[], ["--json"]]
+    )
+    func keys(flags: [String]) throws {
+        let issuer = try Self.issuer()
+        defer { issuer.stop() }
+        let run = try FinishedRun(["keys", "--jwks-urls", issuer.url] + flags, environment: Self.environment)
+        #expect(run.exitCode == 0, "\(run.errors)")
+        #expect(run.output.contains("owned"), "\(run.output)")
+        #expect(Self.isSafe(run.output), "\(run.output.debugDescription)")
+        #expect(!run.output.contains("\nforged"))
+        #expect(Self.isSafe(run.errors), "\(run.errors.debugDescription)")
+        guard !flags.isEmpty else { return }
+        let object = try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any]
+        let shown = (object?["keys"] as? [[String: Any]])?.first?["kid"] as? String
+        #expect(shown == Self.hostile, "JSON loses nothing")
+    }
+
+    @Test("verify shows a token's own words so, as text and as JSON", arguments: [[], ["--json"]])
+    func verify(flags: [String]) throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.kill() }
+        let name = "x\\u001b[2J\u{9b}2J\\n\u{202e}y"
+        for claims in ["{\"nonce\":\"n\",\"name\":\"\(name)\"}", "{\"nonce\":\"n\",\"aud\":\"\(name)\"}"] {
+            let token = try issuer.token(claims)
+            let arguments = ["verify", token, "--nonce", "n", "--jwks", issuer.jwksURL] + flags
+            let run = try FinishedRun(arguments, environment: Self.environment)
+            #expect(run.exitCode < 2, "\(run.errors)")
+            #expect(Self.isSafe(run.output), "\(run.output.debugDescription)")
+        }
+    }
+
+    @Test(
+        "What was typed or configured is quoted so in an error",
+        arguments: [
+            ["brew\u{1b}[2J"], ["verify", "x", "--unbound", "--jwks", "/no\u{1b}[2J\u{202e}"],
+            ["check-config", "--workers", "\u{9b}2J\n"], ["check-config", "--config", "/no\u{1b}[2J\nforged"],
+            ["verify", "--token-file", "/no\u{1b}[2J", "--unbound"], ["issuer", "--listen", "\u{1b}[2J"],
+            ["permissions", "list", "\u{1b}[2J\u{202e}"], ["client-key", "new", "\u{1b}[2J"],
+        ]
+    )
+    func errors(arguments: [String]) throws {
+        let run = try FinishedRun(arguments, environment: Self.environment)
+        #expect(run.exitCode != 0)
+        #expect(!run.errors.isEmpty && Self.isSafe(run.errors), "\(run.errors.debugDescription)")
+        #expect(!run.errors.contains("\nforged"))
+    }
+
+    @Test("check-config shows values and origins so")
+    func checkConfig() throws {
+        let run = try FinishedRun(
+            ["check-config", "--jwks-file", "/a\u{1b}[2J\u{202e}\nforged"],
+            environment: Self.environment
+        )
+        #expect(run.exitCode == 0, "\(run.errors)")
+        #expect(run.output.contains("/a\u{fffd}[2J") && Self.isSafe(run.output), "\(run.output.debugDescription)")
+        #expect(!run.output.contains("\nforged"))
+    }
+
+    @Test("A log line holds nothing that a terminal would obey, in either format", arguments: ["text", "json"])
+    func log(format: String) throws {
+        let issuer = try Self.issuer()
+        defer { issuer.stop() }
+        let service = try ServiceProcess(
+            [
+                "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--jwks-urls", issuer.url,
+                "--log-format", format,
+            ],
+            environment: Self.environment
+        )
+        #expect(service.waitForError("key set changed"), "\(service.errorText)")
+        #expect(service.waitForError("key ignored"), "\(service.errorText)")
+        service.terminate()
+        #expect(service.waitForExit() == 0)
+        #expect(service.errorText.contains("owned"))
+        #expect(Self.isSafe(service.errorText), "\(service.errorText.debugDescription)")
+    }
+}

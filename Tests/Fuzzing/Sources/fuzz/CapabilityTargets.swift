@@ -1,0 +1,115 @@
+import Bytes
+import JOSE
+import OpenSSL
+
+@testable import LimitedLogin
+
+/// Any bytes: no signed request without the secret; and any payload, signed: a person and a moment within the bounds.
+func fuzzSignedRequest(_ input: [UInt8]) {
+    let fixture = CapabilityFixture.shared
+    func judge(_ bytes: [UInt8]) -> SignedRequest? {
+        try? SignedRequest(verifying: bytes.span, secrets: fixture.secrets, clockSkewSeconds: 60, now: fixture.now)
+    }
+    require(judge(input) == nil, "nothing is accepted that nobody signed")
+    let payload = Base64URL.encode(input)
+    let secret = fixture.secret
+    guard let code = try? HMACSHA256.authenticationCode(for: payload.span, key: secret.span) else { return }
+    if let request = judge(code.base64URL + [UInt8(ascii: ".")] + payload) {
+        require(request.appID == "2", "the app is the one whose secret signed")
+        require((1...20).contains(request.userID.utf8.count), "a person's ID is short")
+        require(request.userID.utf8.allSatisfy { ASCII.digit($0) != nil }, "a person's ID is digits")
+        let age = fixture.now.secondsSince1970 - request.issuedAt.secondsSince1970
+        require(age <= 86_400 && age >= -60, "a request is of today")
+    }
+    require(OpenSSLError.isQueueEmpty, "the error queue is empty")
+}
+
+/// A header and a payload, separated by a zero byte: judged as they come, and signed by the fixture's device.
+func fuzzDPoP(_ input: [UInt8]) {
+    let fixture = CapabilityFixture.shared
+    let method = fixture.method
+    let thumbprint = fixture.thumbprint
+    func judge(_ proof: [UInt8]) -> DPoPProof? {
+        try? DPoPProof(
+            verifying: proof.span,
+            method: method.span,
+            target: fixture.target,
+            token: method.span,
+            keyThumbprint: thumbprint.span,
+            clockSkewSeconds: 60,
+            now: fixture.now
+        )
+    }
+    require(judge(input) == nil, "nothing is accepted that the device did not sign")
+    let parts = input.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+    for header in [Array(parts[0]), fixture.header] {
+        let text = Base64URL.encode(header) + [UInt8(ascii: ".")] + Base64URL.encode(Array(parts.last ?? []))
+        guard text.count < DPoPProof.byteLimit, let signature = try? fixture.device.signature(for: text) else {
+            continue
+        }
+        if let proof = judge(text + [UInt8(ascii: ".")] + Base64URL.encode(signature)) {
+            require(header == fixture.header || proof.keyThumbprint.utf8.count == 43, "the key is the device's")
+            require((1...256).contains(proof.tokenID.utf8.count), "a proof has a name")
+        }
+    }
+    if let uri = TargetURI(input.span) {
+        require(TargetURI(uri.normalized.span) == uri, "one spelling is its own spelling")
+    }
+    require(OpenSSLError.isQueueEmpty, "the error queue is empty")
+}
+
+/// Two answers of Graph, separated by a zero byte.
+func fuzzAccessToken(_ input: [UInt8]) {
+    let fixture = CapabilityFixture.shared
+    _ = AccessTokenInspection.shape(input.span)
+    let parts = input.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false).map { Array($0) }
+    let read = try? AccessTokenInspection(debugToken: parts[0], appIDs: ["111"], now: fixture.now)
+    guard let inspection = read ?? fixture.inspection else { return }
+    require(inspection.appID == "111", "a token of another app is never accepted")
+    require(inspection.userID.utf8.allSatisfy { ASCII.digit($0) != nil }, "a person's ID is digits")
+    require(inspection.expiresAt.map { fixture.now < $0 } ?? true, "an expired token is never accepted")
+    guard let verified = try? VerifiedAccessToken(me: parts.last ?? [], of: inspection) else { return }
+    require(verified.profile.userID == inspection.userID, "the person is the token's")
+    require(!verified.profile.isLimited, "an access token is no Limited Login's")
+    require(
+        verified.profile.email == nil || inspection.permissions.contains("email"),
+        "what was not granted is not told"
+    )
+}
+
+/// What every judgement of a run shares.
+final class CapabilityFixture {
+    nonisolated(unsafe) static let shared = CapabilityFixture()
+
+    let secret = Array("0123456789abcdef0123456789abcdef".utf8)
+    let secrets = [(appID: "1", secret: "another"), (appID: "2", secret: "0123456789abcdef0123456789abcdef")]
+    let method = Array("GET".utf8)
+    let now: NumericDate
+    let target: TargetURI
+    let device: P256PrivateKey
+    let header: [UInt8]
+    let thumbprint: [UInt8]
+    let inspection: AccessTokenInspection?
+
+    private init() {
+        do {
+            device = try P256PrivateKey.generate()
+            let (x, y) = device.coordinates
+            let key = try P256JSONWebKey(x: x, y: y)
+            thumbprint = try SHA256.digest(of: key.thumbprintInput.span).base64URL
+            header = Array(#"{"typ":"dpop+jwt","alg":"ES256","jwk":"#.utf8) + key.thumbprintInput + Array("}".utf8)
+            guard let now = NumericDate(secondsSince1970: 1_700_000_000 as Int64),
+                let target = TargetURI(Array("https://a.example/x".utf8).span)
+            else { fatalError("the fixture is broken") }
+            self.now = now
+            self.target = target
+            let answer = #"""
+                {"data":{"app_id":"111","type":"USER","expires_at":0,"is_valid":true,"user_id":"218471","scopes":\#
+                ["public_profile","user_friends","user_birthday","user_age_range","user_hometown","user_link"]}}
+                """#
+            inspection = try AccessTokenInspection(debugToken: Array(answer.utf8), appIDs: ["111"], now: now)
+        } catch {
+            fatalError("\(error)")
+        }
+    }
+}

@@ -1,0 +1,326 @@
+import LimitedLogin
+import Testing
+
+@Suite("What Graph says about an access token")
+struct AccessTokenTests {
+    private static let now = Login.sharedNow
+    private static let scopes = #"["public_profile","email","user_friends","user_likes","pages_manage.x"]"#
+
+    /// An answer of debug_token, with members set to JSON text; nil removes one.
+    private static func answer(_ changes: [(String, String?)] = []) -> [UInt8] {
+        var members: [(String, String?)] = [
+            ("app_id", #""111""#), ("type", #""USER""#), ("application", #""An app""#),
+            ("data_access_expires_at", "1707776000"), ("expires_at", "1700003600"), ("is_valid", "true"),
+            ("issued_at", "1699990000"), ("scopes", scopes), ("user_id", #""218471""#),
+        ]
+        for (name, json) in changes {
+            members.removeAll { $0.0 == name }
+            members.append((name, json))
+        }
+        let present = members.compactMap { name, json in json.map { "\"\(name)\":\($0)" } }
+        return Array(#"{"data":{\#(present.joined(separator: ","))}}"#.utf8)
+    }
+
+    private static func inspect(
+        _ answer: [UInt8],
+        subject: String? = nil
+    ) throws(AccessTokenRejection) -> AccessTokenInspection {
+        try AccessTokenInspection(debugToken: answer, appIDs: ["111", "222"], subject: subject, now: now)
+    }
+
+    private static func rejection(_ answer: [UInt8], subject: String? = nil) -> AccessTokenRejection? {
+        do throws(AccessTokenRejection) {
+            _ = try inspect(answer, subject: subject)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("Tells app, person, times and permissions of a good token")
+    func accepted() throws {
+        let inspection = try Self.inspect(Self.answer(), subject: "218471")
+        #expect(inspection.appID == "111" && inspection.userID == "218471")
+        #expect(
+            inspection.issuedAt?.wholeSeconds == 1_699_990_000 && inspection.expiresAt?.wholeSeconds == 1_700_003_600
+        )
+        #expect(inspection.dataAccessExpiresAt?.wholeSeconds == 1_707_776_000)
+        #expect(
+            inspection.permissions == ["public_profile", "email", "user_friends", "user_likes", "pages_manage.x"]
+        )
+        #expect(inspection.earliestIssue?.wholeSeconds == 1_699_990_000)
+    }
+
+    @Test("A token that does not expire has no expiry, and IDs may be numbers")
+    func lasting() throws {
+        let answer = Self.answer([
+            ("expires_at", "0"), ("issued_at", nil), ("data_access_expires_at", "0"), ("user_id", "218471"),
+            ("app_id", "222"), ("scopes", nil),
+        ])
+        let inspection = try Self.inspect(answer)
+        #expect(inspection.expiresAt == nil && inspection.issuedAt == nil && inspection.dataAccessExpiresAt == nil)
+        #expect(inspection.appID == "222" && inspection.userID == "218471" && inspection.permissions.isEmpty)
+        // Any revocation at all counts against it.
+        #expect(inspection.earliestIssue?.wholeSeconds == 0)
+        let short = try Self.inspect(Self.answer([("issued_at", nil)]))
+        #expect(short.earliestIssue?.wholeSeconds == 1_699_996_400)
+    }
+
+    /// What Graph's answer is changed by, and what the token is refused for.
+    struct Row: Sendable, CustomTestStringConvertible {
+        let name: String
+        let changes: [(String, String?)]
+        let rejection: AccessTokenRejection
+
+        init(_ name: String, _ rejection: AccessTokenRejection, _ changes: (String, String?)...) {
+            self.name = name
+            self.rejection = rejection
+            self.changes = changes
+        }
+
+        var testDescription: String { name }
+    }
+
+    private static func invalid(_ name: String, _ rejection: AccessTokenRejection, _ error: String?) -> Row {
+        Row(name, rejection, ("is_valid", "false"), ("error", error))
+    }
+
+    private static let rows: [Row] = [
+        // Not valid, by the subcode.
+        invalid("no error told", .invalid, nil), invalid("an empty error", .invalid, "{}"),
+        invalid("the placeholder of SDK 17", .invalid, #"{"code":190,"message":"Cannot parse access token"}"#),
+        invalid("expired", .expired, #"{"code":190,"subcode":463,"message":"x"}"#),
+        invalid("the app removed", .revoked, #"{"code":190,"subcode":458}"#),
+        invalid("the password changed", .revoked, #"{"code":190,"subcode":460}"#),
+        invalid("the session ended", .revoked, #"{"code":190,"subcode":466}"#),
+        invalid("the session invalidated", .revoked, #"{"code":190,"subcode":467}"#),
+        invalid("at a checkpoint", .invalid, #"{"code":190,"subcode":459}"#),
+        invalid("another subcode", .invalid, #"{"code":190,"subcode":1}"#),
+        invalid("a subcode as text", .invalid, #"{"code":190,"subcode":"463"}"#),
+        invalid("an error as text", .invalid, #""463""#),
+        // Of another kind.
+        Row("an app's token", .otherType, ("type", #""APP""#)), Row("a page's token", .otherType, ("type", #""PAGE""#)),
+        Row("a system user's token", .otherType, ("type", #""SYSTEM_USER""#)),
+        Row("another spelling of the type", .otherType, ("type", #""user""#)),
+        // For another app.
+        Row("another app", .otherApp, ("app_id", #""333""#)), Row("a longer app ID", .otherApp, ("app_id", #""1110""#)),
+        Row("a leading zero", .otherApp, ("app_id", #""0111""#)),
+        // Nobody's.
+        Row("no person", .noUser, ("user_id", nil)), Row("an empty person", .noUser, ("user_id", #""""#)),
+        Row("a person of letters", .noUser, ("user_id", #""21847l""#)), Row("null", .noUser, ("user_id", "null")),
+        Row("a negative person", .noUser, ("user_id", "-218471")),
+        Row("a person too long", .noUser, ("user_id", "\"" + String(repeating: "1", count: 21) + "\"")),
+        // Out of time.
+        Row("no expiry", .noExpiry, ("expires_at", nil)), Row("expired now", .expired, ("expires_at", "1700000000")),
+        Row("expired long ago", .expired, ("expires_at", "1")),
+        // Nothing that can be read: no fault of the token.
+        Row("an expiry as text", .unreadableAnswer, ("expires_at", #""1700003600""#)),
+        Row("a negative expiry", .unreadableAnswer, ("expires_at", "-1")),
+        Row("an expiry of null", .unreadableAnswer, ("expires_at", "null")),
+        Row("no verdict", .unreadableAnswer, ("is_valid", nil)),
+        Row("a verdict as a number", .unreadableAnswer, ("is_valid", "1")),
+        Row("a verdict as text", .unreadableAnswer, ("is_valid", #""true""#)),
+        Row("a verdict of null", .unreadableAnswer, ("is_valid", "null")),
+        Row("no type", .unreadableAnswer, ("type", nil)),
+        Row("a type as a list", .unreadableAnswer, ("type", #"["USER"]"#)),
+        Row("no app", .unreadableAnswer, ("app_id", nil)),
+        Row("an app as a list", .unreadableAnswer, ("app_id", #"["111"]"#)),
+        Row("an app of letters", .unreadableAnswer, ("app_id", #""abc""#)),
+    ]
+
+    @Test("Each answer that is no yes has its own reason", arguments: rows)
+    func refusals(row: Row) {
+        #expect(Self.rejection(Self.answer(row.changes)) == row.rejection)
+    }
+
+    @Test(
+        "What is no answer of debug_token says nothing about the token",
+        arguments: [
+            "", "null", "[]", "{}", "true", #"{"data":[]}"#, #"{"data":null}"#, #"{"data":{}}"#, "<html>",
+            #"{"data":{"is_valid":true}"#, #"{"data":{"is_valid":false},"data":{"is_valid":true}}"#,
+            #"{"data":{"is_valid":false,"is_valid":true}}"#, #"{"error":{"code":190,"message":"x"}}"#,
+        ]
+    )
+    func unreadable(text: String) {
+        let rejection = Self.rejection(Array(text.utf8))
+        #expect(rejection == .unreadableAnswer && rejection?.code == nil)
+    }
+
+    @Test("Another app is refused before anything else of the person is looked at")
+    func order() {
+        let answer = Self.answer([("app_id", #""333""#), ("user_id", nil), ("expires_at", "1")])
+        #expect(Self.rejection(answer, subject: "9") == .otherApp)
+    }
+
+    @Test("The person must be the one that is expected")
+    func subject() {
+        #expect(Self.rejection(Self.answer(), subject: "218471") == nil)
+        for other in ["218472", "21847", "", "0218471"] {
+            #expect(Self.rejection(Self.answer(), subject: other) == .subjectMismatch)
+        }
+    }
+
+    @Test("The codes are those that callers know, and no sentence is empty")
+    func codes() {
+        let codes = Set(Self.rows.map { $0.rejection.code ?? "none" })
+        #expect(
+            codes == [
+                "access_token_invalid", "access_token_expired", "access_token_revoked", "invalid_audience", "none",
+            ]
+        )
+        #expect(AccessTokenRejection.subjectMismatch.code == "subject_mismatch")
+        for row in Self.rows { #expect(row.rejection.description.count > 20) }
+    }
+
+    @Test("Only permissions' names are told")
+    func permissions() throws {
+        let long = String(repeating: "a", count: 65)
+        let scopes = #"["email",5,"E-mail","","user likes","user_birthday",null,"\#(long)","a.b_c"]"#
+        #expect(try Self.inspect(Self.answer([("scopes", scopes)])).permissions == ["email", "user_birthday", "a.b_c"])
+        #expect(try Self.inspect(Self.answer([("scopes", #""email""#)])).permissions.isEmpty)
+    }
+
+    @Test(
+        "A token is told from an id token and from a word by its shape",
+        arguments: [
+            ("EAABwzLixnjYBO0123456789", .accessToken), ("EAAB|wz-Lixn_jYBO0123456789", .accessToken),
+            (String(repeating: "E", count: 4_096), .accessToken), (String(repeating: "E", count: 4_097), .malformed),
+            (String(repeating: "E", count: 19), .malformed), ("", .malformed), ("EAABwzLixnjYBO 123456789", .malformed),
+            ("EAABwzLixnjYBO\n123456789", .malformed), ("EAABwzLixnjYBOé123456789", .malformed),
+            ("eyJhbGciOiJSUzI1NiJ9.e30.AAAA", .jwt), ("EAAB.wzLixnjYBO012345.6789", .accessToken),
+        ] as [(String, AccessTokenInspection.Shape)]
+    )
+    func shapes(text: String, shape: AccessTokenInspection.Shape) {
+        #expect(AccessTokenInspection.shape(Array(text.utf8).span) == shape)
+    }
+}
+
+@Suite("What /me says about a person")
+struct VerifiedAccessTokenTests {
+    private static let everyone = """
+        ["public_profile","email","user_friends","user_birthday","user_age_range","user_hometown","user_location",\
+        "user_gender","user_link"]
+        """
+
+    private static func inspection(_ scopes: String = everyone) throws -> AccessTokenInspection {
+        let text = #"""
+            {"data":{"app_id":"111","type":"USER","expires_at":0,"is_valid":true,"user_id":"218471","scopes":\#(scopes)}}
+            """#
+        return try AccessTokenInspection(debugToken: Array(text.utf8), appIDs: ["111"], now: Login.sharedNow)
+    }
+
+    private static let me = #"""
+        {"id":"218471","name":"Zo\u00eb Q. M\u00fcller","first_name":"Zo\u00eb","middle_name":"Q.","last_name":"M\u00fcller",
+        "email":"zoe\u0040example.com","picture":{"data":{"height":50,"url":"https:\/\/x.test\/p"}},
+        "friends":{"data":[{"name":"A","id":"1122"},{"id":"3344"}],"paging":{},"summary":{"total_count":9}},
+        "birthday":"01\/02\/1990","age_range":{"min":21},"hometown":{"id":"1","name":"Martinez"},
+        "location":{"id":"2","name":"Seattle"},"gender":"female","link":"https:\/\/x.test\/l"}
+        """#
+
+    private static func profile(_ me: String, _ scopes: String = everyone) throws -> Profile {
+        try VerifiedAccessToken(me: Array(me.utf8), of: inspection(scopes)).profile
+    }
+
+    @Test("Every field makes its fact")
+    func facts() throws {
+        let profile = try Self.profile(Self.me)
+        #expect(profile.userID == "218471" && profile.name == "Zoë Q. Müller" && profile.firstName == "Zoë")
+        #expect(profile.middleName == "Q." && profile.lastName == "Müller" && profile.email == "zoe@example.com")
+        #expect(profile.imageURL == "https://x.test/p" && profile.friendIDs == ["1122", "3344"])
+        #expect(profile.birthday == .date(year: 1990, month: 1, day: 2) && profile.ageRange?.minimum == 21)
+        #expect(profile.hometown?.name == "Martinez" && profile.location?.id == "2")
+        #expect(profile.gender == "female" && profile.linkURL == "https://x.test/l")
+        #expect(!profile.isLimited && profile.permissions.count == 9)
+    }
+
+    @Test("Only what was granted is asked for, and nothing else is told")
+    func grants() throws {
+        let none = try Self.inspection("[]")
+        #expect(VerifiedAccessToken.fields(for: none) == ["id"])
+        #expect(
+            try VerifiedAccessToken.fields(for: Self.inspection(#"["email","user_link"]"#)) == ["id", "email", "link"]
+        )
+        let profile = try Self.profile(Self.me, #"["email"]"#)
+        #expect(profile.email == "zoe@example.com" && profile.permissions == [.email])
+        #expect(profile.name == nil && profile.imageURL == nil && profile.friendIDs == nil && profile.birthday == nil)
+        #expect(profile.ageRange == nil && profile.hometown == nil && profile.gender == nil && profile.linkURL == nil)
+    }
+
+    @Test(
+        "A field that is missing or of the wrong type is no fact, and no fault",
+        arguments: ["null", "5", "true", #""""#, "[]", "{}", #"{"data":5}"#, #"{"data":[5]}"#, #"{"data":{"url":5}}"#]
+    )
+    func wrongTypes(json: String) throws {
+        let names = [
+            "name", "first_name", "middle_name", "last_name", "email", "picture", "birthday", "age_range", "hometown",
+            "location", "gender", "link",
+        ]
+        let members = names.map { "\"\($0)\":\(json)" }.joined(separator: ",")
+        let profile = try Self.profile(#"{"id":"218471",\#(members)}"#)
+        #expect(profile.name == nil && profile.firstName == nil && profile.middleName == nil && profile.lastName == nil)
+        #expect(profile.email == nil && profile.imageURL == nil && profile.birthday == nil && profile.ageRange == nil)
+        #expect(profile.hometown == nil && profile.location == nil && profile.gender == nil && profile.linkURL == nil)
+        #expect(try Self.profile(#"{"id":"218471"}"#).name == nil)
+    }
+
+    @Test(
+        "Friends are a list of IDs",
+        arguments: [
+            (#"{"data":[]}"#, []), (#"{"data":[{"id":5}]}"#, ["5"]), (#"{"data":[{"name":"x"}]}"#, nil),
+            (#"{"data":[{"id":"x"}]}"#, nil), (#"{"data":{}}"#, nil), (#"[{"id":"1"}]"#, nil), ("{}", nil),
+        ] as [(String, [String]?)]
+    )
+    func friends(json: String, ids: [String]?) throws {
+        #expect(try Self.profile(#"{"id":"218471","friends":\#(json)}"#).friendIDs == ids)
+    }
+
+    @Test("An answer about another person is refused; one that cannot be read is no fault of the token")
+    func persons() throws {
+        let inspection = try Self.inspection()
+        func rejection(_ me: String) -> AccessTokenRejection? {
+            do throws(AccessTokenRejection) {
+                _ = try VerifiedAccessToken(me: Array(me.utf8), of: inspection)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(rejection(#"{"id":"218471"}"#) == nil && rejection(#"{"id":218471}"#) == nil)
+        for other in [#"{"id":"218472"}"#, #"{"id":"0218471"}"#, #"{"id":"2184710"}"#] {
+            #expect(rejection(other) == .otherPerson)
+        }
+        for unreadable in [
+            "", "{}", "[]", #"{"id":null}"#, #"{"id":""}"#, #"{"id":["218471"]}"#, #"{"id":"218471","id":"9"}"#,
+            "<html>",
+            #"{"error":{"code":190}}"#, #"{"id":2.18471e5}"#,
+        ] {
+            #expect(rejection(unreadable) == .unreadableAnswer)
+        }
+    }
+
+    @Test("No mutation of both answers makes another person or app of them", .timeLimit(.minutes(5)))
+    func mutations() throws {
+        let answer = Array(
+            #"{"data":{"app_id":"111","type":"USER","expires_at":0,"is_valid":true,"user_id":"218471"}}"#.utf8
+        )
+        var count = 0
+        for offset in answer.indices {
+            for byte in Array(0...127) as [UInt8] where byte != answer[offset] {
+                var mutant = answer
+                mutant[offset] = byte
+                count += 1
+                guard
+                    let inspection = try? AccessTokenInspection(
+                        debugToken: mutant,
+                        appIDs: ["111"],
+                        now: Login.sharedNow
+                    )
+                else { continue }
+                // What is accepted still says all of it; a digit of the person may be another one.
+                #expect(inspection.appID == "111" && inspection.userID.utf8.count >= 5)
+                #expect((try? VerifiedAccessToken(me: Array(#"{"id":"1"}"#.utf8), of: inspection)) == nil)
+            }
+        }
+        #expect(count > 10_000)
+    }
+}

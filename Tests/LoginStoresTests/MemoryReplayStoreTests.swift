@@ -1,0 +1,114 @@
+import Dispatch
+import LoginStores
+import Networking
+import TestSupport
+import Testing
+
+@Suite("What one replica remembers")
+struct MemoryReplayStoreTests {
+    static let start: UInt64 = 1_700_000_000_000
+    static let now = start + 60_000
+
+    static func entry(_ number: UInt64, bornAt: UInt64 = now, keepUntil: UInt64 = now + 600_000) -> ReplayEntry {
+        ReplayEntry(key: ReplayKey(high: number, low: 0), bornAt: bornAt, keepUntil: keepUntil)
+    }
+
+    static func nonce(_ number: UInt64) -> ReplayQuestion { ReplayQuestion(nonce: entry(number), token: nil) }
+
+    @Test("The first use is accepted, every other refused")
+    func once() {
+        let store = MemoryReplayStore(now: Self.start)
+        #expect(store.remember(Self.nonce(1), now: Self.now) == .accepted)
+        #expect(store.remember(Self.nonce(1), now: Self.now) == .nonceUsed)
+        #expect(store.remember(Self.nonce(2), now: Self.now) == .accepted)
+        let token = ReplayQuestion(nonce: nil, token: Self.entry(3))
+        #expect(store.remember(token, now: Self.now) == .accepted)
+        #expect(store.remember(token, now: Self.now) == .tokenReplayed)
+        #expect(store.count == 3)
+    }
+
+    @Test("A question of two is accepted or refused whole: a refusal uses nothing up")
+    func both() {
+        let store = MemoryReplayStore(now: Self.start)
+        #expect(store.remember(ReplayQuestion(nonce: Self.entry(1), token: Self.entry(2)), now: Self.now) == .accepted)
+        #expect(
+            store.remember(ReplayQuestion(nonce: Self.entry(3), token: Self.entry(2)), now: Self.now) == .tokenReplayed
+        )
+        #expect(store.remember(ReplayQuestion(nonce: Self.entry(1), token: Self.entry(4)), now: Self.now) == .nonceUsed)
+        #expect(store.remember(ReplayQuestion(nonce: Self.entry(3), token: Self.entry(4)), now: Self.now) == .accepted)
+    }
+
+    @Test("When it is full nothing is accepted until something expires, and nothing is forgotten for it")
+    func full() {
+        let store = MemoryReplayStore(capacity: 2, now: Self.start)
+        #expect(store.remember(Self.nonce(1), now: Self.now) == .accepted)
+        let both = ReplayQuestion(nonce: Self.entry(2), token: Self.entry(3))
+        #expect(store.remember(both, now: Self.now) == .unavailable)
+        #expect(store.remember(Self.nonce(2), now: Self.now) == .accepted)
+        #expect(store.remember(Self.nonce(3), now: Self.now) == .unavailable)
+        #expect(store.remember(Self.nonce(1), now: Self.now) == .nonceUsed)
+        let later = Self.now + 700_000
+        let fresh = ReplayQuestion(nonce: Self.entry(9, bornAt: later, keepUntil: later + 600_000), token: nil)
+        #expect(store.remember(fresh, now: later) == .accepted)
+        #expect(store.count == 1)
+    }
+
+    @Test("No nonce from before the start, nor from its first five seconds, is taken for unused; a token is")
+    func start() {
+        let store = MemoryReplayStore(now: Self.start)
+        for (bornAt, verdict) in [
+            (Self.start - 1, ReplayVerdict.nonceBeyondMemory), (Self.start + 4_999, .nonceBeyondMemory),
+            (Self.start + 5_000, .accepted),
+        ] {
+            let entry = Self.entry(bornAt, bornAt: bornAt)
+            #expect(store.remember(ReplayQuestion(nonce: entry, token: nil), now: Self.now) == verdict)
+        }
+        let token = Self.entry(5, bornAt: Self.start)
+        #expect(store.remember(ReplayQuestion(nonce: nil, token: token), now: Self.now) == .accepted)
+        #expect(store.remember(ReplayQuestion(nonce: nil, token: token), now: Self.now) == .tokenReplayed)
+    }
+
+    @Test("An entry is remembered to its last millisecond, and a clock that is set back finds no second chance")
+    func clock() {
+        let store = MemoryReplayStore(now: Self.start)
+        #expect(store.remember(Self.nonce(1), now: Self.now) == .accepted)
+        #expect(store.remember(Self.nonce(1), now: Self.now + 599_999) == .nonceUsed)
+        // Long after: forgotten.
+        #expect(store.remember(Self.nonce(2), now: Self.now + 900_000) == .nonceBeyondMemory)
+        #expect(store.count == 0)
+        // And back.
+        #expect(store.remember(Self.nonce(1), now: Self.now) == .nonceBeyondMemory)
+    }
+
+    @Test("Of many threads with the same nonce exactly one is told yes, a hundred times in a row")
+    func concurrent() {
+        let store = MemoryReplayStore(now: Self.start)
+        for round in 0..<100 {
+            let accepted = Locked(0)
+            DispatchQueue.concurrentPerform(iterations: 200) { _ in
+                if store.remember(Self.nonce(UInt64(round)), now: Self.now) == .accepted {
+                    accepted.withLock { $0 += 1 }
+                }
+            }
+            #expect(accepted.withLock { $0 } == 1)
+        }
+    }
+
+    @Test("Keys of nonces and of tokens, of one scope and of another, never meet")
+    func keys() throws {
+        let name = Array("x".utf8)
+        let scope = Array("app".utf8)
+        let keys = [
+            ReplayKey(.nonce, scope: scope.span, name.span), ReplayKey(.token, scope: scope.span, name.span),
+            ReplayKey(.token, scope: name.span, scope.span), ReplayKey(.token, scope: [UInt8]().span, name.span),
+            ReplayKey(.token, scope: Array("appx".utf8).span, [UInt8]().span),
+            ReplayKey(.token, scope: Array("ap".utf8).span, Array("px".utf8).span),
+        ].compactMap { $0 }
+        #expect(Set(keys).count == 6)
+        let hexadecimal = try #require(keys.first).hexadecimal
+        #expect(hexadecimal.count == 32)
+        #expect(
+            String(decoding: ReplayKey(high: 0xAB, low: 1).hexadecimal, as: UTF8.self).hasPrefix("00000000000000ab")
+        )
+    }
+}

@@ -1,0 +1,88 @@
+import Dispatch
+import Glibc
+import LoginStores
+import Networking
+import OpenSSL
+import TestSupport
+
+/// A store on its way to a server, with what it told.
+final class StoreUnderTest: Sendable {
+    let store: RedisReplayStore
+    private let log: Locked<[ReplayStoreEvent]>
+
+    init(
+        _ url: String,
+        password: String? = nil,
+        authorities: String? = nil,
+        adjust: (inout ReplayLimits) -> Void = { _ in }
+    ) throws {
+        var configuration = RedisReplayStore.Configuration(
+            url: try ReplayStoreURL(parsing: url),
+            password: password.map { Array($0.utf8) },
+            tls: try authorities.map { try TLSContext(clientTrusting: .authorities(file: $0), speaksHTTP: false) }
+        )
+        adjust(&configuration.limits)
+        let log = Locked<[ReplayStoreEvent]>([])
+        self.log = log
+        store = try RedisReplayStore(configuration) { event in log.withLock { $0.append(event) } }
+        try store.start()
+    }
+
+    deinit { store.stop() }
+
+    /// What was told of ups and downs.
+    var changes: [ReplayStoreEvent] {
+        log.withLock { $0 }.filter { if case .answered = $0 { false } else { true } }
+    }
+
+    var failures: [RedisFailure] {
+        changes.compactMap { if case .down(let failure) = $0 { failure } else { nil } }
+    }
+
+    /// Waits until a condition holds; false when it never does.
+    func wait(_ timeout: Duration = .seconds(10), until condition: (StoreUnderTest) -> Bool) -> Bool {
+        let deadline = MonotonicClock.now() + timeout
+        while MonotonicClock.now() < deadline {
+            if condition(self) { return true }
+            sched_yield()
+        }
+        return false
+    }
+
+    func waitUntilUp() -> Bool { wait { $0.store.isUp } }
+
+    /// Asks, and waits for the answer; how long it took.
+    func ask(_ question: ReplayQuestion) -> (verdict: ReplayVerdict, took: Duration) {
+        let answer = Locked<ReplayVerdict?>(nil)
+        let semaphore = DispatchSemaphore(value: 0)
+        let start = MonotonicClock.now()
+        let isTaken = store.remember(question, now: start) { verdict in
+            answer.withLock { $0 = verdict }
+            semaphore.signal()
+        }
+        guard isTaken else { return (.unavailable, .zero) }
+        semaphore.wait()
+        return (answer.withLock { $0 } ?? .unavailable, MonotonicClock.now().duration(since: start))
+    }
+
+    /// Asks whether the nonce of this number, born at a moment or long enough after the memory began, was used.
+    func use(_ number: UInt64, bornAt: UInt64? = nil) -> ReplayVerdict {
+        ask(Self.question(number, bornAt: bornAt)).verdict
+    }
+
+    /// The same of a token.
+    func useToken(_ number: UInt64, bornAt: UInt64) -> ReplayVerdict {
+        ask(ReplayQuestion(nonce: nil, token: Self.question(number, bornAt: bornAt).nonce)).verdict
+    }
+
+    /// A nonce born late enough for any memory that begins during a test.
+    static func question(_ number: UInt64, bornAt: UInt64? = nil) -> ReplayQuestion {
+        let now = WallClock.unixMilliseconds()
+        let entry = ReplayEntry(
+            key: ReplayKey(high: number, low: 7),
+            bornAt: bornAt ?? now + 3_600_000,
+            keepUntil: now + 7_200_000
+        )
+        return ReplayQuestion(nonce: entry, token: nil)
+    }
+}

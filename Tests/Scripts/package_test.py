@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Builds a throw-away package that depends on this one by its path, with the code of GettingStarted.md as it stands.
+
+It imports the listed products alone, under the strict import rules, so a type that the documentation needs and no product
+gives is a failed build.
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "Sources/LimitedLogin/LimitedLogin.docc/GettingStarted.md"
+PLACE = ROOT / ".build/throw-away"
+
+MANIFEST = f"""// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "throw-away",
+    platforms: [.macOS(.v15)],
+    dependencies: [.package(name: "limited-login", path: "{ROOT}")],
+    targets: [
+        .executableTarget(
+            name: "app",
+            dependencies: [
+                .product(name: "LimitedLogin", package: "limited-login"),
+                .product(name: "KeySets", package: "limited-login"),
+            ],
+            swiftSettings: [
+                .enableUpcomingFeature("InternalImportsByDefault"),
+                .enableUpcomingFeature("MemberImportVisibility"),
+            ]
+        )
+    ]
+)
+"""
+
+IMPORTS = "import Foundation\nimport JOSE\nimport KeySets\nimport LimitedLogin\n\n"
+
+# What a test of such a server needs: keys and a clock of its own, and every part of a rejection.
+OWN_TEST = """
+func judge(_ token: String, keys: String, nonce: String) async throws -> Profile? {
+    let keySet = try JSONWebKeySet(parsing: keys)
+    let policy = try VerificationPolicy(appIDs: ["1"], binding: .required, tracking: .limited)
+    let verifier = LoginVerifier(policy: policy, keys: keySet, clock: { 1_700_000_000 })
+    do {
+        return try await verifier.verify(token, nonce: nonce).profile
+    } catch let rejection as TokenRejection {
+        switch rejection.code {
+        case .expired, .tooOld: print("log in again")
+        case .nonceMismatch: print("another login:", rejection.claim ?? "", rejection.check, rejection.detail)
+        default: print(rejection)
+        }
+        return nil
+    }
+}
+
+@main
+struct App {
+    static func main() async throws {
+        let keys = try makeKeys(url: "https://issuer.example/jwks")
+        try await logIn("", Nonce.generate().value, with: makeVerifier(appID: "1", keys: keys))
+        _ = try await judge("", keys: "{}", nonce: "n")
+    }
+}
+"""
+
+
+def main():
+    shutil.rmtree(PLACE / "Sources", ignore_errors=True)
+    (PLACE / "Sources/app").mkdir(parents=True)
+    (PLACE / "Package.swift").write_text(MANIFEST)
+    snippets = re.findall(r"```swift\n(.*?)\n```", PAGE.read_text(), re.S)
+    if not snippets:
+        sys.exit(f"{PAGE.name} has no code")
+    (PLACE / "Sources/app/App.swift").write_text(IMPORTS + "\n\n".join(snippets) + "\n" + OWN_TEST)
+    done = subprocess.run(
+        ["swift", "build", "--explicit-target-dependency-import-check", "error"], cwd=PLACE, capture_output=True, text=True
+    )
+    if done.returncode:
+        sys.exit(done.stdout[-4000:] + done.stderr[-4000:])
+    print(f"a package of its own builds with the {len(snippets)} pieces of {PAGE.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""What stands behind a gateway in these scripts: a WSGI application that says what it was sent, and echoes a WebSocket."""
+
+import base64
+import hashlib
+import json
+import socketserver
+import threading
+import wsgiref.simple_server
+
+
+def application(environ, start_response):
+    """A WSGI application that says what it was sent."""
+    body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    query = environ["QUERY_STRING"]
+    text = json.dumps({
+        "path": environ["PATH_INFO"] + (f"?{query}" if query else ""),
+        "method": environ["REQUEST_METHOD"],
+        "body": body.decode(),
+        "fields": {name[5:]: value for name, value in environ.items() if name.startswith("HTTP_")},
+    }).encode()
+    start_response("200 OK", [("Content-Length", str(len(text)))])
+    return [text]
+
+
+class Handler(wsgiref.simple_server.WSGIRequestHandler):
+    """wsgiref's own handler, with a WebSocket's handshake, which WSGI does not know."""
+
+    def parse_request(self):
+        if not super().parse_request():
+            return False
+        if self.headers.get("Upgrade", "").lower() != "websocket":
+            return True
+        key = self.headers["Sec-WebSocket-Key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+        accept = base64.b64encode(hashlib.sha1(key.encode()).digest()).decode()
+        self.wfile.write("\r\n".join([
+            "HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", "Upgrade: websocket",
+            f"Sec-WebSocket-Accept: {accept}", "", f"subject={self.get_environ().get('HTTP_X_AUTH_SUBJECT')}\n",
+        ]).encode())
+        # What follows is sent back as it came.
+        while data := self.connection.recv(4096):
+            self.wfile.write(data)
+        return False
+
+    def log_message(self, *_):
+        pass
+
+
+class Backend(socketserver.ThreadingMixIn, wsgiref.simple_server.WSGIServer):
+    """Gateways end connections as they like."""
+
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        pass
+
+
+def start():
+    """Serves the application on a free port of the loopback interface and says where it is."""
+    server = Backend(("127.0.0.1", 0), Handler)
+    server.set_app(application)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"127.0.0.1:{server.server_port}"

@@ -26,30 +26,41 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
-        .target(name: "CPlatform"),
+        .target(name: "CSystem"),
         .target(name: "COpenAPI", exclude: ["openapi.json"]),
         .target(name: "Bytes", swiftSettings: strict),
         .target(name: "OpenSSL", dependencies: ["COpenSSL", "Bytes"], swiftSettings: strict),
         .target(name: "JOSE", dependencies: ["Bytes"], swiftSettings: strict),
         .target(name: "LimitedLogin", dependencies: ["JOSE", "OpenSSL", "Bytes"], swiftSettings: strict),
         .target(name: "HTTP1", dependencies: ["Bytes"], swiftSettings: strict),
-        .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL", "Bytes"], swiftSettings: strict),
-        .target(name: "KeySets", dependencies: ["JOSE", "OpenSSL", "Networking", "Bytes"], swiftSettings: strict),
-        .target(name: "Graph", dependencies: ["JOSE", "OpenSSL", "Networking", "Bytes"], swiftSettings: strict),
+        .target(name: "Sockets", dependencies: ["CSystem", "OpenSSL", "Bytes"], swiftSettings: strict),
+        .target(name: "HTTPServer", dependencies: ["Sockets", "HTTP1", "OpenSSL", "Bytes"], swiftSettings: strict),
+        .target(name: "HTTPClient", dependencies: ["Sockets", "HTTP1", "OpenSSL", "Bytes"], swiftSettings: strict),
+        .target(
+            name: "KeySets",
+            dependencies: ["JOSE", "OpenSSL", "Sockets", "HTTPClient", "Bytes"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "Graph",
+            dependencies: ["JOSE", "OpenSSL", "Sockets", "HTTPClient", "Bytes"],
+            swiftSettings: strict
+        ),
         .target(
             name: "LoginStores",
-            dependencies: ["OpenSSL", "HTTP1", "Networking", "Bytes"],
+            dependencies: ["OpenSSL", "Sockets", "Bytes"],
             swiftSettings: strict
         ),
         .target(
             name: "StandInIssuer",
-            dependencies: ["JOSE", "OpenSSL", "HTTP1", "Networking", "Bytes"],
+            dependencies: ["JOSE", "OpenSSL", "HTTP1", "Sockets", "HTTPServer", "HTTPClient", "Bytes"],
             swiftSettings: strict
         ),
         .target(
             name: "VerificationService",
             dependencies: [
-                "COpenAPI", "LimitedLogin", "KeySets", "Graph", "LoginStores", "HTTP1", "Networking", "JOSE",
+                "COpenAPI", "LimitedLogin", "KeySets", "Graph", "LoginStores", "HTTP1", "Sockets", "HTTPServer",
+                "HTTPClient", "JOSE",
                 "OpenSSL", "Bytes",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
@@ -60,7 +71,8 @@ let package = Package(
         .executableTarget(
             name: "limited-login",
             dependencies: [
-                "OpenSSL", "LimitedLogin", "KeySets", "Graph", "LoginStores", "HTTP1", "Networking", "JOSE",
+                "OpenSSL", "LimitedLogin", "KeySets", "Graph", "LoginStores", "HTTP1", "Sockets", "HTTPServer",
+                "HTTPClient", "JOSE",
                 "Bytes", "VerificationService",
                 "StandInIssuer",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -75,14 +87,15 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "TestProcess", "COpenSSL", "JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer", "Bytes",
+                "TestProcess", "COpenSSL", "JOSE", "OpenSSL", "HTTP1", "Sockets", "HTTPServer", "HTTPClient",
+                "StandInIssuer", "Bytes",
             ],
             path: "Tests/TestSupport",
             swiftSettings: strict
         ),
         .executableTarget(
             name: "http11-probe-server",
-            dependencies: ["Networking", "TestSupport"],
+            dependencies: ["Sockets", "HTTPServer", "HTTPClient", "TestSupport"],
             path: "Tests/Http11ProbeServer",
             exclude: ["README.md"],
             swiftSettings: strict
@@ -100,32 +113,40 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(name: "HTTP1Tests", dependencies: ["HTTP1", "Bytes", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "SocketsTests", dependencies: ["Sockets"], swiftSettings: strict),
         .testTarget(
-            name: "NetworkingTests",
-            dependencies: ["Networking", "CPlatform", "HTTP1", "OpenSSL", "Bytes", "TestSupport"],
+            name: "HTTPServerTests",
+            dependencies: ["HTTPServer", "Sockets", "HTTP1", "OpenSSL", "Bytes", "TestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "HTTPClientTests",
+            dependencies: ["HTTPClient", "HTTPServer", "Sockets", "HTTP1", "OpenSSL", "Bytes", "TestSupport"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "KeySetsTests",
             dependencies: [
-                "KeySets", "JOSE", "OpenSSL", "Networking", "HTTP1", "Bytes", "StandInIssuer", "TestSupport",
+                "KeySets", "JOSE", "OpenSSL", "Sockets", "HTTPServer", "HTTPClient", "HTTP1", "Bytes", "StandInIssuer",
+                "TestSupport",
             ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "GraphTests",
-            dependencies: ["Graph", "OpenSSL", "Networking", "TestSupport"],
+            dependencies: ["Graph", "OpenSSL", "Sockets", "HTTPServer", "HTTPClient", "TestSupport"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "LoginStoresTests",
-            dependencies: ["LoginStores", "OpenSSL", "Networking", "TestSupport"],
+            dependencies: ["LoginStores", "OpenSSL", "Sockets", "HTTPServer", "HTTPClient", "TestSupport"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "VerificationServiceTests",
             dependencies: [
-                "VerificationService", "LimitedLogin", "KeySets", "Graph", "LoginStores", "HTTP1", "Networking",
+                "VerificationService", "LimitedLogin", "KeySets", "Graph", "LoginStores", "HTTP1", "Sockets",
+                "HTTPServer", "HTTPClient",
                 "JOSE", "Bytes", "StandInIssuer", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -134,7 +155,8 @@ let package = Package(
         .testTarget(
             name: "ConformanceTests",
             dependencies: [
-                "LimitedLogin", "KeySets", "JOSE", "OpenSSL", "HTTP1", "Networking", "Bytes", "StandInIssuer",
+                "LimitedLogin", "KeySets", "JOSE", "OpenSSL", "HTTP1", "Sockets", "HTTPServer", "HTTPClient", "Bytes",
+                "StandInIssuer",
                 "TestSupport",
             ],
             exclude: ["Differential"],
@@ -142,7 +164,10 @@ let package = Package(
         ),
         .testTarget(
             name: "EndToEndTests",
-            dependencies: ["limited-login", "JOSE", "OpenSSL", "HTTP1", "Networking", "StandInIssuer", "TestSupport"],
+            dependencies: [
+                "limited-login", "JOSE", "OpenSSL", "HTTP1", "Sockets", "HTTPServer", "HTTPClient", "StandInIssuer",
+                "TestSupport",
+            ],
             swiftSettings: strict
         ),
     ]

@@ -1,5 +1,5 @@
+internal import HTTPClient
 internal import JOSE
-internal import Networking
 
 /// Reads what Graph answers: pure, for any bytes.
 enum GraphAnswer {

@@ -1,6 +1,6 @@
 internal import Bytes
+internal import HTTPClient
 internal import JOSE
-internal import Networking
 
 /// Finds the error in an answer, if it is one.
 enum GraphAnswerError {

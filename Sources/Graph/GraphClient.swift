@@ -1,5 +1,6 @@
-package import Networking
+package import HTTPClient
 internal import OpenSSL
+package import Sockets
 
 /// Asks Graph for a person's permissions and takes them back, with the app's own access token.
 ///

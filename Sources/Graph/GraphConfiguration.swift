@@ -1,4 +1,4 @@
-package import Networking
+package import HTTPClient
 
 /// Where Graph is.
 package struct GraphConfiguration: Sendable, Equatable {

@@ -1,6 +1,7 @@
 internal import Glibc
-package import Networking
+package import HTTPClient
 internal import OpenSSL
+internal import Sockets
 
 /// A JWK Set at an `https` URL (or `http` of a loopback host), fetched over verified TLS.
 ///

@@ -1,6 +1,6 @@
 internal import Dispatch
 internal import JOSE
-internal import Networking
+internal import Sockets
 
 extension JWKSetCache {
     /// Asks the sources and applies the outcome. Runs on the queue; the machine has begun this fetch.

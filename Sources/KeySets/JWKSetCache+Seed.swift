@@ -1,5 +1,5 @@
 internal import JOSE
-internal import Networking
+internal import Sockets
 
 extension JWKSetCache {
     /// Puts the seed file's keys in force. A missing file is no news; a bad one is reported and left alone.

@@ -1,5 +1,5 @@
 internal import JOSE
-internal import Networking
+internal import Sockets
 
 /// A source's good answer: a set with at least one usable key, or word that the last one stands.
 struct SourceAnswer {

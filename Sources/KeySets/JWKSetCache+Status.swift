@@ -1,7 +1,7 @@
 internal import Bytes
 internal import JOSE
-internal import Networking
 internal import OpenSSL
+internal import Sockets
 
 extension JWKSetCache {
     /// What the cache is and has done, at this moment.

@@ -1,4 +1,4 @@
-package import Networking
+package import Sockets
 
 extension JWKSetCache {
     /// A token names a key ID that the snapshot of epoch `seenEpoch` lacks: answers what to do about it.

@@ -1,6 +1,6 @@
 internal import Dispatch
 public import JOSE
-internal import Networking
+internal import Sockets
 
 extension JWKSetCache {
     /// The keys that verify now, for a token of this key ID: waits for a fetch where that may bring the key.

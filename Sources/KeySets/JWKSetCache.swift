@@ -1,5 +1,5 @@
 internal import Dispatch
-package import Networking
+package import Sockets
 internal import Synchronization
 
 /// Keeps an issuer's JWK Set at hand: fetched ahead of its expiry in the background, asked for again when a token names

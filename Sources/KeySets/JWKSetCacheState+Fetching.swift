@@ -1,4 +1,4 @@
-package import Networking
+package import Sockets
 
 extension JWKSetCacheState {
     /// Keys from the seed file, confirmed `age` ago: they serve no longer than any others would.

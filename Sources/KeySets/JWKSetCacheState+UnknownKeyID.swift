@@ -1,4 +1,4 @@
-package import Networking
+package import Sockets
 
 extension JWKSetCacheState {
     /// A token names a key ID that is not in the set; answers what to do about it and whether a fetch is thereby begun.

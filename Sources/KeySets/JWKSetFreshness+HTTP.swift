@@ -1,4 +1,4 @@
-internal import Networking
+internal import HTTPClient
 
 extension JWKSetFreshness {
     /// What `Cache-Control` and `Age` say (RFC 9111, 4.2.1 and 4.2.3); `Expires` is not read.

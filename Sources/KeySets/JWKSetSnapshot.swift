@@ -1,5 +1,5 @@
 public import JOSE
-package import Networking
+package import Sockets
 
 /// A key set as it was published: immutable, shared by all workers, safe to drop while another thread still uses it.
 public final class JWKSetSnapshot: Sendable {

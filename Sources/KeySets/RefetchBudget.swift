@@ -1,4 +1,4 @@
-internal import Networking
+internal import Sockets
 
 /// How many refetches unknown key IDs may cause: a burst, then one per interval (the generic cell rate algorithm, which
 /// needs one moment of memory and no timer).

@@ -1,4 +1,4 @@
-package import Networking
+package import Sockets
 
 /// What to do about a token whose key ID is not in the key set.
 package enum UnknownKeyIDAnswer: Sendable, Equatable {

@@ -1,4 +1,4 @@
-internal import Networking
+internal import Sockets
 
 /// Remembers which key IDs the sources were asked for, in a table of fixed size.
 ///

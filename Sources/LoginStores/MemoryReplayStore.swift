@@ -1,4 +1,4 @@
-internal import Networking
+internal import Sockets
 
 /// Remembers what was used in this process's own memory: for one replica.
 ///

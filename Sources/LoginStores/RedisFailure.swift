@@ -1,4 +1,4 @@
-internal import Networking
+internal import Sockets
 
 /// Why the store cannot be used. The description says what to do; it quotes nothing that is secret.
 package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {

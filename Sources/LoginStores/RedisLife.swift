@@ -1,4 +1,4 @@
-internal import Networking
+internal import Sockets
 
 /// The time from which on a server's memory is whole.
 ///

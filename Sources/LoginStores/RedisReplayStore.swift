@@ -1,5 +1,5 @@
-package import Networking
 package import OpenSSL
+package import Sockets
 
 /// Remembers what was used in a Redis or Valkey server, for any number of replicas.
 ///

@@ -1,4 +1,4 @@
-internal import Networking
+internal import Sockets
 
 /// One connection to the server: the talk that opens it, then questions in batches, many under way at a time.
 ///

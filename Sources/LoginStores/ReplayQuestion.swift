@@ -1,5 +1,5 @@
-internal import Networking
 internal import OpenSSL
+internal import Sockets
 
 /// What stands for a nonce or a token in a store: 128 bits of a SHA-256, from which neither can be read.
 package struct ReplayKey: Hashable, Sendable {

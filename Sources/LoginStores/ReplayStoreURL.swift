@@ -1,4 +1,4 @@
-internal import Networking
+internal import Sockets
 
 /// The address of a store: `redis://[user:password@]host[:port][/database]`, or `rediss://…` for TLS.
 package struct ReplayStoreURL: Equatable, Sendable {
@@ -103,12 +103,8 @@ package struct ReplayStoreURL: Equatable, Sendable {
 
     /// Host and port have the grammar of any other URL's.
     private static func place(_ authority: ArraySlice<UInt8>) throws(ParsingError) -> (String, UInt16) {
-        let text = String(decoding: authority, as: UTF8.self)
-        guard !authority.isEmpty, let url = try? HTTPURL(parsing: "https://\(text)/"), url.target == "/" else {
-            throw .host
-        }
-        let hasPort = authority.last != UInt8(ascii: "]") && text.hasSuffix(":\(url.port)")
-        return (url.host, hasPort ? url.port : 6379)
+        guard let place = try? HostAndPort(parsing: authority) else { throw .host }
+        return (place.host, place.port ?? 6379)
     }
 
     private static func database(_ path: ArraySlice<UInt8>) throws(ParsingError) -> Int {

@@ -1,5 +1,5 @@
-internal import Networking
 package import OpenSSL
+internal import Sockets
 
 /// The stand-in issuer's signing keys: as Facebook's, exactly two are published and the newest signs.
 package final class IssuerKeyRing: Sendable {

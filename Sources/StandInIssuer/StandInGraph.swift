@@ -1,7 +1,7 @@
 internal import Bytes
 internal import JOSE
-internal import Networking
 internal import OpenSSL
+internal import Sockets
 
 /// Graph as the stand-in plays it: the permissions of the people whose tokens it minted, and the uninstall endpoint.
 ///

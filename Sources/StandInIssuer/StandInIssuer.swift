@@ -1,5 +1,6 @@
-package import Networking
+internal import HTTPServer
 package import OpenSSL
+package import Sockets
 
 /// A small issuer that stands in for Facebook on a machine without network: discovery, JWK Set, tokens on demand and
 /// key rotation; and for Graph, as far as permissions go. For development and tests alone: it signs whatever it is asked to.

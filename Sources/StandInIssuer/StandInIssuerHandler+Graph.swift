@@ -1,5 +1,5 @@
 internal import HTTP1
-internal import Networking
+internal import Sockets
 
 extension StandInIssuerHandler {
     /// The parts of `/v26.0/{user-id}/permissions/{permission}`.

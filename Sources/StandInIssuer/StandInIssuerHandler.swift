@@ -1,7 +1,8 @@
 internal import Bytes
 package import HTTP1
-package import Networking
+package import HTTPServer
 internal import OpenSSL
+internal import Sockets
 
 /// Answers the stand-in issuer's requests.
 package final class StandInIssuerHandler: HTTPRequestHandler {

@@ -1,13 +1,14 @@
 internal import FoundationEssentials
 internal import Graph
+internal import HTTPServer
 internal import KeySets
 internal import LimitedLogin
 internal import Logging
 internal import LoginStores
 internal import Metrics
-internal import Networking
 internal import OpenSSL
 internal import ServiceLifecycle
+internal import Sockets
 internal import VerificationService
 
 /// Everything of one running service, wired together; `serve` and `demo` both start here.

@@ -1,8 +1,9 @@
 internal import ArgumentParser
+internal import HTTPServer
 internal import LimitedLogin
 internal import Logging
-internal import Networking
 internal import OpenSSL
+internal import Sockets
 internal import StandInIssuer
 internal import VerificationService
 

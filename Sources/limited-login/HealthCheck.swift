@@ -1,5 +1,6 @@
 internal import ArgumentParser
-internal import Networking
+internal import HTTPClient
+internal import Sockets
 internal import VerificationService
 
 /// `healthcheck`: asks the service on this machine for its health; what the container image's HEALTHCHECK runs.

@@ -1,6 +1,6 @@
 internal import ArgumentParser
-internal import Networking
 internal import ServiceLifecycle
+internal import Sockets
 internal import StandInIssuer
 
 /// `issuer`: a stand-in for Facebook's issuer, for development and tests.

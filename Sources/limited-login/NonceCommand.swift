@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import Bytes
 internal import LimitedLogin
-internal import Networking
 internal import OpenSSL
+internal import Sockets
 internal import VerificationService
 
 /// `nonce`: issues nonces as the service does, and makes the secret it issues them with.

@@ -1,9 +1,10 @@
 internal import Glibc
+internal import HTTPServer
 internal import KeySets
 internal import LoginStores
 internal import Metrics
-internal import Networking
 internal import OpenSSL
+internal import Sockets
 internal import VerificationService
 
 /// The gauges that are read when somebody asks for the metrics, not kept up to date in between.

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import Networking
+internal import Sockets
 
 /// The signals that stop the program or make it read its configuration anew, taken by the main thread one by one.
 ///

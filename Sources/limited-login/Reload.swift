@@ -1,5 +1,6 @@
+internal import HTTPServer
 internal import Logging
-internal import Networking
+internal import Sockets
 internal import VerificationService
 
 /// Re-reads the configuration at each SIGHUP: a good one takes effect with the next request, a bad one is refused with

@@ -2,8 +2,8 @@ internal import ArgumentParser
 internal import KeySets
 internal import Logging
 internal import LoginStores
-internal import Networking
 internal import OpenSSL
+internal import Sockets
 internal import VerificationService
 
 /// `serve`: runs the service until SIGTERM or SIGINT.

@@ -1,10 +1,11 @@
 internal import Glibc
 internal import Graph
+internal import HTTPClient
 internal import KeySets
 internal import LimitedLogin
 internal import LoginStores
-internal import Networking
 internal import OpenSSL
+internal import Sockets
 internal import VerificationService
 
 /// Makes the parts of the service that a configuration asks for; every failure is a sentence that names its setting.

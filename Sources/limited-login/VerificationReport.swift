@@ -1,6 +1,6 @@
 internal import JOSE
 internal import LimitedLogin
-internal import Networking
+internal import Sockets
 internal import VerificationService
 
 /// What `verify` prints: every check with its outcome, then the Profile or the reason of the refusal.

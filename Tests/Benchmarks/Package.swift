@@ -34,25 +34,36 @@ let package = Package(
         .executableTarget(name: "least-server", linkerSettings: [.linkedLibrary("crypto")]),
         .target(name: "AllocationCounter"),
         .systemLibrary(name: "COpenSSL"),
-        .target(name: "CPlatform"),
+        .target(name: "CSystem"),
         .target(name: "COpenAPI", exclude: ["openapi.json"]),
         .target(name: "Bytes", swiftSettings: strict),
         .target(name: "OpenSSL", dependencies: ["COpenSSL", "Bytes"], swiftSettings: strict),
         .target(name: "JOSE", dependencies: ["Bytes"], swiftSettings: strict),
         .target(name: "LimitedLogin", dependencies: ["JOSE", "OpenSSL", "Bytes"], swiftSettings: strict),
         .target(name: "HTTP1", dependencies: ["Bytes"], swiftSettings: strict),
-        .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL", "Bytes"], swiftSettings: strict),
-        .target(name: "KeySets", dependencies: ["JOSE", "OpenSSL", "Networking", "Bytes"], swiftSettings: strict),
-        .target(name: "Graph", dependencies: ["JOSE", "OpenSSL", "Networking", "Bytes"], swiftSettings: strict),
+        .target(name: "Sockets", dependencies: ["CSystem", "OpenSSL", "Bytes"], swiftSettings: strict),
+        .target(name: "HTTPServer", dependencies: ["Sockets", "HTTP1", "OpenSSL", "Bytes"], swiftSettings: strict),
+        .target(name: "HTTPClient", dependencies: ["Sockets", "HTTP1", "OpenSSL", "Bytes"], swiftSettings: strict),
+        .target(
+            name: "KeySets",
+            dependencies: ["JOSE", "OpenSSL", "Sockets", "HTTPClient", "Bytes"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "Graph",
+            dependencies: ["JOSE", "OpenSSL", "Sockets", "HTTPClient", "Bytes"],
+            swiftSettings: strict
+        ),
         .target(
             name: "LoginStores",
-            dependencies: ["OpenSSL", "HTTP1", "Networking", "Bytes"],
+            dependencies: ["OpenSSL", "HTTP1", "Sockets", "HTTPServer", "HTTPClient", "Bytes"],
             swiftSettings: strict
         ),
         .target(
             name: "VerificationService",
             dependencies: [
-                "COpenAPI", "LimitedLogin", "KeySets", "Graph", "LoginStores", "HTTP1", "Networking", "JOSE",
+                "COpenAPI", "LimitedLogin", "KeySets", "Graph", "LoginStores", "HTTP1", "Sockets", "HTTPServer",
+                "HTTPClient", "JOSE",
                 "OpenSSL", "Bytes",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
@@ -63,7 +74,8 @@ let package = Package(
         .executableTarget(
             name: "stages",
             dependencies: [
-                "VerificationService", "LimitedLogin", "KeySets", "HTTP1", "Networking", "JOSE", "OpenSSL",
+                "VerificationService", "LimitedLogin", "KeySets", "HTTP1", "Sockets", "HTTPServer", "HTTPClient",
+                "JOSE", "OpenSSL",
                 "Bytes",
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -1,5 +1,5 @@
 import HTTP1
-import Networking
+import HTTPServer
 import TestSupport
 import Testing
 

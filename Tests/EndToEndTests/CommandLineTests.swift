@@ -1,5 +1,5 @@
 import Foundation
-import Networking
+import Sockets
 import StandInIssuer
 import TestSupport
 import Testing

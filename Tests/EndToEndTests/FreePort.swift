@@ -1,4 +1,4 @@
-import Networking
+import Sockets
 
 /// A port nobody listens on at this moment.
 enum FreePort {

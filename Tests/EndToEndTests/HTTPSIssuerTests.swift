@@ -1,4 +1,4 @@
-import Networking
+import Sockets
 import StandInIssuer
 import TestSupport
 import Testing

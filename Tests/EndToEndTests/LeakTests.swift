@@ -1,7 +1,7 @@
 import Foundation
 import JOSE
-import Networking
 import OpenSSL
+import Sockets
 import StandInIssuer
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 import Dispatch
 import Foundation
-import Networking
+import Sockets
 import Synchronization
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
 import Foundation
-import Networking
+import Sockets
 import TestSupport
 
 /// What a process writes, gathered by two threads as it comes.

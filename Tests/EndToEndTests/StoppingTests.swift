@@ -1,5 +1,5 @@
 import Dispatch
-import Networking
+import Sockets
 import StandInIssuer
 import TestSupport
 import Testing

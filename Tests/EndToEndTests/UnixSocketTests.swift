@@ -1,5 +1,5 @@
 import Foundation
-import Networking
+import Sockets
 import TestSupport
 import Testing
 

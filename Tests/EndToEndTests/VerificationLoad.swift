@@ -1,5 +1,5 @@
 import Dispatch
-import Networking
+import Sockets
 import Synchronization
 import TestSupport
 

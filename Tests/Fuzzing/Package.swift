@@ -24,33 +24,48 @@ let package = Package(
         .target(name: "OpenSSL", dependencies: ["COpenSSL", "Bytes"], swiftSettings: fuzzed),
         .target(name: "JOSE", dependencies: ["Bytes"], swiftSettings: fuzzed),
         .target(name: "LimitedLogin", dependencies: ["JOSE", "OpenSSL", "Bytes"], swiftSettings: fuzzed),
-        .target(name: "CPlatform"),
+        .target(name: "CSystem"),
         .target(name: "COpenAPI", exclude: ["openapi.json"]),
         .target(name: "HTTP1", dependencies: ["Bytes"], swiftSettings: fuzzed),
-        .target(name: "Networking", dependencies: ["CPlatform", "HTTP1", "OpenSSL", "Bytes"], swiftSettings: fuzzed),
+        .target(name: "Sockets", dependencies: ["CSystem", "OpenSSL", "Bytes"], swiftSettings: fuzzed),
+        .target(name: "HTTPServer", dependencies: ["Sockets", "HTTP1", "OpenSSL", "Bytes"], swiftSettings: fuzzed),
+        .target(name: "HTTPClient", dependencies: ["Sockets", "HTTP1", "OpenSSL", "Bytes"], swiftSettings: fuzzed),
         .target(
             name: "LoginStores",
-            dependencies: ["OpenSSL", "HTTP1", "Networking", "Bytes"],
+            dependencies: ["OpenSSL", "HTTP1", "Sockets", "HTTPServer", "HTTPClient", "Bytes"],
             swiftSettings: fuzzed
         ),
-        .target(name: "HTTPFuzzing", dependencies: ["Bytes", "HTTP1", "Networking"], swiftSettings: fuzzed),
+        .target(
+            name: "HTTPFuzzing",
+            dependencies: ["Bytes", "HTTP1", "Sockets", "HTTPServer", "HTTPClient"],
+            swiftSettings: fuzzed
+        ),
         .executableTarget(
             name: "fuzz-http",
-            dependencies: ["CLibFuzzer", "Bytes", "HTTP1", "Networking", "HTTPFuzzing"],
+            dependencies: ["CLibFuzzer", "Bytes", "HTTP1", "Sockets", "HTTPServer", "HTTPClient", "HTTPFuzzing"],
             swiftSettings: fuzzed,
             linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]
         ),
-        .target(name: "KeySets", dependencies: ["JOSE", "OpenSSL", "Networking", "Bytes"], swiftSettings: fuzzed),
-        .target(name: "Graph", dependencies: ["JOSE", "OpenSSL", "Networking", "Bytes"], swiftSettings: fuzzed),
+        .target(
+            name: "KeySets",
+            dependencies: ["JOSE", "OpenSSL", "Sockets", "HTTPClient", "Bytes"],
+            swiftSettings: fuzzed
+        ),
+        .target(
+            name: "Graph",
+            dependencies: ["JOSE", "OpenSSL", "Sockets", "HTTPClient", "Bytes"],
+            swiftSettings: fuzzed
+        ),
         .target(
             name: "StandInIssuer",
-            dependencies: ["JOSE", "OpenSSL", "HTTP1", "Networking", "Bytes"],
+            dependencies: ["JOSE", "OpenSSL", "HTTP1", "Sockets", "HTTPServer", "HTTPClient", "Bytes"],
             swiftSettings: fuzzed
         ),
         .target(
             name: "VerificationService",
             dependencies: [
-                "COpenAPI", "LimitedLogin", "KeySets", "Graph", "LoginStores", "HTTP1", "Networking", "JOSE",
+                "COpenAPI", "LimitedLogin", "KeySets", "Graph", "LoginStores", "HTTP1", "Sockets", "HTTPServer",
+                "HTTPClient", "JOSE",
                 "OpenSSL", "Bytes",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
@@ -61,7 +76,8 @@ let package = Package(
         .executableTarget(
             name: "fuzz-service",
             dependencies: [
-                "CLibFuzzer", "VerificationService", "StandInIssuer", "KeySets", "LimitedLogin", "HTTP1", "Networking",
+                "CLibFuzzer", "VerificationService", "StandInIssuer", "KeySets", "LimitedLogin", "HTTP1", "Sockets",
+                "HTTPServer", "HTTPClient",
                 "JOSE", "Bytes", "HTTPFuzzing", .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: fuzzed,

@@ -1,6 +1,7 @@
 import Graph
-import Networking
+import HTTPClient
 import OpenSSL
+import Sockets
 import TestSupport
 import Testing
 

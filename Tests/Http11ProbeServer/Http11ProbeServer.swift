@@ -1,5 +1,6 @@
 import Glibc
-import Networking
+import HTTPServer
+import Sockets
 import TestSupport
 
 /// The server alone, answering by the contract of Http11Probe, so that outside tools can score and load it.

@@ -1,6 +1,6 @@
 import Dispatch
 import JOSE
-import Networking
+import Sockets
 
 @testable import KeySets
 

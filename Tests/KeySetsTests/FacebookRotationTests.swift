@@ -1,5 +1,6 @@
+import HTTPClient
 import JOSE
-import Networking
+import Sockets
 import TestSupport
 import Testing
 

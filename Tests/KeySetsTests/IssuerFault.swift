@@ -1,4 +1,4 @@
-import Networking
+import HTTPServer
 import TestSupport
 import Testing
 

@@ -1,7 +1,9 @@
 import Dispatch
+import HTTPClient
+import HTTPServer
 import JOSE
-import Networking
 import OpenSSL
+import Sockets
 import TestSupport
 import Testing
 

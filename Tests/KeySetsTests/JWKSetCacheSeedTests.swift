@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Networking
+import Sockets
 import TestSupport
 import Testing
 

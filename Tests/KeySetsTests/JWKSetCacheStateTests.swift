@@ -1,4 +1,4 @@
-import Networking
+import Sockets
 import Testing
 
 @testable import KeySets

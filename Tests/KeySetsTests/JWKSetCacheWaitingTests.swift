@@ -1,7 +1,7 @@
 import Dispatch
 import Glibc
 import JOSE
-import Networking
+import Sockets
 import Synchronization
 import TestSupport
 import Testing

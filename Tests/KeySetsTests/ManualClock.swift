@@ -1,4 +1,4 @@
-import Networking
+import Sockets
 
 /// A monotonic clock that moves only when a test says so.
 final class ManualClock: Sendable {

@@ -1,5 +1,6 @@
 import FoundationEssentials
-import Networking
+import HTTPClient
+import Sockets
 import TestSupport
 import Testing
 

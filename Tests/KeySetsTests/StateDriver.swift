@@ -1,4 +1,4 @@
-import Networking
+import Sockets
 
 @testable import KeySets
 

@@ -1,5 +1,5 @@
 import KeySets
-import Networking
+import Sockets
 
 /// A source that answers what a test says and counts how often it is asked.
 final class StubSource: JWKSetSource {

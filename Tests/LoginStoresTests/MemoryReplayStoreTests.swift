@@ -1,6 +1,6 @@
 import Dispatch
 import LoginStores
-import Networking
+import Sockets
 import TestSupport
 import Testing
 

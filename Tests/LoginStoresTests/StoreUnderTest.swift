@@ -1,8 +1,8 @@
 import Dispatch
 import Glibc
 import LoginStores
-import Networking
 import OpenSSL
+import Sockets
 import TestSupport
 
 /// A store on its way to a server, with what it told.

@@ -15,9 +15,10 @@ import sys
 import tempfile
 
 # C library names stand for the few system calls and constants; they are the platform, not an arrow.
-PLATFORM = {"Glibc", "Musl", "CPlatform", "Synchronization"}
+PLATFORM = {"Glibc", "Musl", "Synchronization"}
 LOGGING = {"Logging", "Metrics", "CoreMetrics"}
-OWN = {"Bytes", "OpenSSL", "JOSE", "LimitedLogin", "HTTP1", "Networking", "KeySets", "Graph", "LoginStores"}
+ROOMS = {"Sockets", "HTTPServer", "HTTPClient"}
+OWN = {"Bytes", "OpenSSL", "JOSE", "LimitedLogin", "HTTP1", "KeySets", "Graph", "LoginStores"} | ROOMS
 
 ALLOWED = {
     "Bytes": set(),
@@ -25,14 +26,16 @@ ALLOWED = {
     "JOSE": {"Bytes"},
     "LimitedLogin": {"JOSE", "OpenSSL", "Bytes"},
     "HTTP1": {"Bytes"},
-    "Networking": PLATFORM | {"HTTP1", "OpenSSL", "Bytes", "Dispatch"},
-    "KeySets": PLATFORM - {"CPlatform"} | {"JOSE", "OpenSSL", "Networking", "Bytes", "Dispatch"},
-    "Graph": PLATFORM - {"CPlatform"} | {"JOSE", "OpenSSL", "Networking", "Bytes"},
-    "LoginStores": PLATFORM - {"CPlatform"} | {"OpenSSL", "HTTP1", "Networking", "Bytes"},
-    "StandInIssuer": PLATFORM - {"CPlatform"} | OWN - {"LimitedLogin", "KeySets", "Graph", "LoginStores"}
+    "Sockets": PLATFORM | {"CSystem", "OpenSSL", "Bytes", "Dispatch"},
+    "HTTPServer": PLATFORM | {"Sockets", "HTTP1", "OpenSSL", "Bytes", "Dispatch"},
+    "HTTPClient": PLATFORM | {"Sockets", "HTTP1", "OpenSSL", "Bytes"},
+    "KeySets": PLATFORM | {"JOSE", "OpenSSL", "Sockets", "HTTPClient", "Bytes", "Dispatch"},
+    "Graph": PLATFORM | {"JOSE", "OpenSSL", "Sockets", "HTTPClient", "Bytes"},
+    "LoginStores": PLATFORM | {"OpenSSL", "Sockets", "Bytes"},
+    "StandInIssuer": PLATFORM | OWN - {"LimitedLogin", "KeySets", "Graph", "LoginStores"}
     | {"Dispatch", "FoundationEssentials"},
-    "VerificationService": PLATFORM - {"CPlatform"} | LOGGING | OWN | {"COpenAPI", "Dispatch", "FoundationEssentials"},
-    "limited-login": PLATFORM - {"CPlatform"} | LOGGING | OWN
+    "VerificationService": PLATFORM | LOGGING | OWN | {"COpenAPI", "Dispatch", "FoundationEssentials"},
+    "limited-login": PLATFORM | LOGGING | OWN
     | {"VerificationService", "StandInIssuer", "ArgumentParser", "ServiceLifecycle", "UnixSignals", "Dispatch"}
     | {"FoundationEssentials"},
 }

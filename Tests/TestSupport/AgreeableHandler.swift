@@ -1,5 +1,5 @@
 package import HTTP1
-package import Networking
+package import HTTPServer
 
 /// Answers 200 without a body to everything, so that any other status is the server's own.
 package final class AgreeableHandler: HTTPRequestHandler {

@@ -1,4 +1,5 @@
-package import Networking
+package import HTTPServer
+package import Sockets
 
 /// Drives one connection's state machine as a worker would, without a socket and with a clock that only tests move.
 package final class ConnectionDriver {

@@ -1,6 +1,7 @@
 internal import Bytes
 package import HTTP1
-package import Networking
+package import HTTPServer
+import Sockets
 
 /// The server under test by the contract of Http11Probe: `GET /` answers 200, `POST /` echoes the body, `/echo` shows
 /// the fields that came, `/cookie` the cookies; HEAD and OPTIONS work, other methods are refused with `Allow`.

@@ -1,6 +1,6 @@
 internal import Foundation
 internal import Glibc
-internal import Networking
+internal import Sockets
 
 /// A real `redis-server` on a loopback port, with a folder of its own, as a process of this test; killed when nobody
 /// holds it any more.

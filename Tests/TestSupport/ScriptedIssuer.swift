@@ -1,7 +1,7 @@
 internal import Dispatch
 internal import Glibc
-internal import Networking
 internal import OpenSSL
+internal import Sockets
 
 /// A server on loopback that answers exactly as a test's script says, rightly or wrongly, and counts what it is asked.
 ///

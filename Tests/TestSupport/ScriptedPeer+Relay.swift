@@ -1,5 +1,5 @@
 internal import Glibc
-internal import Networking
+internal import Sockets
 
 extension ScriptedPeer {
     /// Passes bytes both ways between this plain connection and a port of 127.0.0.1 until one side ends: a tunnel.

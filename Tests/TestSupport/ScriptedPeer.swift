@@ -1,6 +1,6 @@
 internal import Glibc
-internal import Networking
 internal import OpenSSL
+internal import Sockets
 
 /// The server's end of one scripted connection. Used by the connection's own thread; only ``interrupt()`` comes from
 /// others, and it only calls `shutdown(2)`; hence `@unchecked Sendable`.

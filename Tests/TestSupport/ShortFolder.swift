@@ -1,5 +1,5 @@
 internal import Glibc
-package import Networking
+package import Sockets
 
 /// A folder that lasts as long as the value; its path leaves room for a socket's.
 package final class ShortFolder: Sendable {

@@ -1,6 +1,6 @@
 internal import Dispatch
 internal import Glibc
-internal import Networking
+internal import Sockets
 
 /// Passes connections on to a port of 127.0.0.1, what comes back one byte at a time with a pause after each.
 package final class SlowRelay: Sendable {

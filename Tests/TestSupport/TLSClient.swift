@@ -1,6 +1,6 @@
 internal import Glibc
-package import Networking
 internal import OpenSSL
+package import Sockets
 
 /// A TLS client for tests: every call waits, at most until a deadline.
 package final class TLSClient {

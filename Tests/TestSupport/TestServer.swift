@@ -1,5 +1,6 @@
 internal import Glibc
-package import Networking
+package import HTTPServer
+package import Sockets
 
 /// A server on a loopback port of the system's choice, or on a Unix socket in a folder of its own.
 package final class TestServer: Sendable {

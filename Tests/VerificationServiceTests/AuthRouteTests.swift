@@ -1,8 +1,9 @@
 import HTTP1
+import HTTPServer
 import JOSE
 import KeySets
 import LimitedLogin
-import Networking
+import Sockets
 import StandInIssuer
 import TestSupport
 import Testing

@@ -1,6 +1,7 @@
 import Bytes
 import HTTP1
-import Networking
+import HTTPServer
+import Sockets
 import TestSupport
 import Testing
 import VerificationService

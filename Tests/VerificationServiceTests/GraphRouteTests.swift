@@ -1,6 +1,6 @@
 import Foundation
 import Graph
-import Networking
+import Sockets
 import StandInIssuer
 import TestSupport
 import Testing

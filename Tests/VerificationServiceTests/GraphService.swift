@@ -1,9 +1,11 @@
 import Graph
 import HTTP1
+import HTTPClient
+import HTTPServer
 import KeySets
 import LimitedLogin
 import Logging
-import Networking
+import Sockets
 import StandInIssuer
 import TestSupport
 import Testing

@@ -1,11 +1,12 @@
 import CoreMetrics
 import HTTP1
+import HTTPServer
 import JOSE
 import KeySets
 import LimitedLogin
 import Logging
 import LoginStores
-import Networking
+import Sockets
 import StandInIssuer
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import KeySets
-import Networking
+import Sockets
 import StandInIssuer
 import TestSupport
 import Testing

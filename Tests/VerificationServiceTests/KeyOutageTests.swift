@@ -1,6 +1,7 @@
 import HTTP1
+import HTTPServer
 import KeySets
-import Networking
+import Sockets
 import StandInIssuer
 import TestSupport
 import Testing

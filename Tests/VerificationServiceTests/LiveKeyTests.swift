@@ -1,6 +1,7 @@
 import Dispatch
+import HTTPServer
 import KeySets
-import Networking
+import Sockets
 import StandInIssuer
 import TestSupport
 import Testing

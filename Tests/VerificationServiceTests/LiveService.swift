@@ -1,9 +1,11 @@
 import HTTP1
+import HTTPClient
+import HTTPServer
 import JOSE
 import KeySets
 import LimitedLogin
 import Logging
-import Networking
+import Sockets
 import StandInIssuer
 import TestSupport
 

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import LimitedLogin
 import LoginStores
-import Networking
+import Sockets
 import StandInIssuer
 import TestSupport
 import Testing

@@ -2,7 +2,7 @@ import Foundation
 import Graph
 import HTTP1
 import LimitedLogin
-import Networking
+import Sockets
 import StandInIssuer
 import TestSupport
 import Testing

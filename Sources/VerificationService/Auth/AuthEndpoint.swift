@@ -1,8 +1,8 @@
 internal import Bytes
 internal import HTTP1
+internal import HTTPServer
 internal import JOSE
 internal import LimitedLogin
-internal import Networking
 
 /// `/auth` and every path below it: tells a gateway whether the request it holds comes with a good token.
 ///

@@ -2,7 +2,7 @@ internal import Graph
 internal import KeySets
 internal import LimitedLogin
 internal import LoginStores
-internal import Networking
+internal import Sockets
 
 extension ConfigurationKey {
     /// Facebook's JWK Set: Limited Login's own address, then the one that its discovery document names.

@@ -1,6 +1,6 @@
 internal import Glibc
 internal import LoginStores
-internal import Networking
+internal import Sockets
 
 extension ServiceConfiguration {
     /// What is accepted but hardly meant, a sentence each: refusing it would lock people out where it is meant.

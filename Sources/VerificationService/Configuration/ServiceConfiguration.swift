@@ -1,6 +1,6 @@
 package import Graph
 package import LoginStores
-package import Networking
+package import Sockets
 
 /// Everything the service is told from outside, judged and typed.
 ///

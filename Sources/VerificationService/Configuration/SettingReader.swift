@@ -1,7 +1,8 @@
 internal import Graph
+internal import HTTPClient
 internal import KeySets
 internal import LoginStores
-internal import Networking
+internal import Sockets
 
 /// Typed, bounded access to the settings of a start, defaults included; each refusal names the place of the value.
 struct SettingReader {

@@ -1,4 +1,5 @@
-package import Networking
+package import HTTPServer
+package import Sockets
 
 /// What requests of one worker wait for that other threads find out: the meeting point of a request and its job.
 ///

@@ -1,6 +1,7 @@
 internal import HTTP1
+internal import HTTPServer
 internal import LimitedLogin
-internal import Networking
+internal import Sockets
 
 /// Answers the requests of a route. There is one for each worker and route, only ever called on its worker's thread.
 protocol Endpoint: AnyObject {

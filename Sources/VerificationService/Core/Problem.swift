@@ -1,7 +1,7 @@
 internal import Graph
 internal import HTTP1
+internal import HTTPServer
 package import LimitedLogin
-internal import Networking
 
 /// One refusal: what `application/problem+json` says about it (RFC 9457).
 package struct Problem: Error, Sendable, Equatable {

@@ -1,7 +1,7 @@
 internal import Bytes
 internal import HTTP1
+internal import HTTPServer
 internal import JOSE
-internal import Networking
 
 /// What body a route takes. Its media type is judged by the head, before a byte of it is read (RFC 9110 sections 8.3,
 /// 8.4, 15.5.16).

@@ -1,6 +1,6 @@
 internal import Bytes
 package import HTTP1
-package import Networking
+package import HTTPServer
 
 /// The `X-Request-Id` of an answer: the caller's where it is well-formed, else one of our own.
 ///

@@ -1,7 +1,7 @@
 internal import Bytes
 package import HTTP1
 internal import LimitedLogin
-internal import Networking
+internal import Sockets
 
 /// One path that the service answers. All that is known of it stands in its row of ``table``: whoever asks which methods
 /// a path has, who may call it or what it may answer asks the row.

@@ -1,5 +1,5 @@
 package import LimitedLogin
-internal import Networking
+internal import Sockets
 internal import Synchronization
 
 /// What a reload can change while the service runs; immutable, so that a worker holds one whole or another.

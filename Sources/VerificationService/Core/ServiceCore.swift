@@ -1,7 +1,8 @@
+internal import HTTPServer
 package import KeySets
 package import Logging
 package import LoginStores
-internal import Networking
+internal import Sockets
 internal import Synchronization
 
 /// What all workers share: the policy, the keys, the metrics and whether the service is stopping. Immutable but for

@@ -1,7 +1,8 @@
 internal import Bytes
 package import HTTP1
+package import HTTPServer
 internal import Logging
-package import Networking
+internal import Sockets
 
 /// Answers the requests of one worker: finds the route, does what its row says, has its endpoint answer, counts what
 /// came of it and writes problems.

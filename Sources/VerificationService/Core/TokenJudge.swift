@@ -1,7 +1,8 @@
+internal import HTTPServer
 internal import JOSE
 internal import KeySets
 internal import LimitedLogin
-internal import Networking
+internal import Sockets
 
 /// Judges tokens with the keys at hand, or says until when a request must wait for others. One for each worker.
 final class TokenJudge {

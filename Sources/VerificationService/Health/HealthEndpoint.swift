@@ -1,8 +1,8 @@
 internal import Bytes
 internal import HTTP1
+internal import HTTPServer
 package import KeySets
 package import LoginStores
-internal import Networking
 
 /// Liveness and readiness, apart: an outage of the key source must not get a living process killed.
 final class HealthEndpoint: Endpoint {

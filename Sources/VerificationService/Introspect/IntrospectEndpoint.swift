@@ -1,7 +1,7 @@
 internal import Bytes
 internal import HTTP1
+internal import HTTPServer
 internal import LimitedLogin
-internal import Networking
 
 /// `POST /introspect`: OAuth 2.0 Token Introspection (RFC 7662) of an id token.
 final class IntrospectEndpoint: Endpoint {

@@ -1,5 +1,5 @@
 package import CoreMetrics
-internal import Networking
+internal import Sockets
 
 /// The backend of swift-metrics in this service: it keeps every series and renders them in the Prometheus text
 /// format, version 0.0.4 (no exporter package is among the dependencies).

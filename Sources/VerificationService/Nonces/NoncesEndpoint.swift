@@ -1,9 +1,10 @@
 internal import HTTP1
+internal import HTTPServer
 internal import JOSE
 package import LimitedLogin
 internal import LoginStores
-internal import Networking
 internal import OpenSSL
+internal import Sockets
 
 /// `POST /nonces`: issues a nonce for one login.
 final class NoncesEndpoint: Endpoint {

@@ -1,6 +1,7 @@
 internal import Graph
 internal import HTTP1
-internal import Networking
+internal import HTTPServer
+internal import Sockets
 
 /// The requests of one worker that wait for Graph.
 ///

@@ -1,6 +1,6 @@
 internal import Dispatch
 package import Graph
-package import Networking
+package import Sockets
 
 /// What came of a call: the permissions where they were asked for, nothing where something was taken back.
 package typealias GraphOutcome = Result<UserPermissions?, GraphFailure>

@@ -1,6 +1,6 @@
 package import Graph
 internal import HTTP1
-internal import Networking
+internal import HTTPServer
 
 /// `/users/{user_id}/permissions` and below: what a person has granted, and what is taken back.
 final class PermissionsEndpoint: Endpoint {

@@ -1,8 +1,8 @@
 internal import Bytes
 internal import HTTP1
+internal import HTTPServer
 internal import JOSE
 internal import LimitedLogin
-internal import Networking
 
 /// `POST /uninstall`: has Limited Login's own endpoint uninstall the app.
 final class UninstallEndpoint: Endpoint {

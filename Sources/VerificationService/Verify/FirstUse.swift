@@ -1,7 +1,8 @@
 internal import HTTP1
+internal import HTTPServer
 internal import LimitedLogin
 internal import LoginStores
-internal import Networking
+internal import Sockets
 
 /// The last step of a verdict, after everything else is good: its nonce, or the token itself, is used up. One for each
 /// worker.

@@ -1,8 +1,8 @@
 internal import Bytes
 internal import HTTP1
+internal import HTTPServer
 internal import LimitedLogin
 internal import LoginStores
-internal import Networking
 
 /// `POST /verify`: reads the request, has the token judged, answers from the verified bytes.
 final class VerifyEndpoint: Endpoint {

@@ -1,7 +1,7 @@
 internal import JOSE
 internal import LimitedLogin
-internal import Networking
 internal import OpenSSL
+internal import Sockets
 
 /// What the stages need and a worker has before the first request.
 struct Prepared {

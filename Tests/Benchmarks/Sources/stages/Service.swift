@@ -1,9 +1,10 @@
 internal import FoundationEssentials
 internal import HTTP1
+internal import HTTPServer
 internal import KeySets
 internal import LimitedLogin
 internal import Logging
-internal import Networking
+internal import Sockets
 internal import VerificationService
 
 /// The whole service without sockets: bytes go through the connection machine, the parser and the real handler.

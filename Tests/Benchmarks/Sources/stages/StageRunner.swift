@@ -2,8 +2,8 @@ internal import Bytes
 internal import HTTP1
 internal import JOSE
 internal import LimitedLogin
-internal import Networking
 internal import OpenSSL
+internal import Sockets
 internal import VerificationService
 
 /// What can be measured by itself.

@@ -2,8 +2,8 @@ internal import FoundationEssentials
 internal import HTTP1
 internal import JOSE
 internal import LimitedLogin
-internal import Networking
 internal import OpenSSL
+internal import Sockets
 internal import VerificationService
 
 /// `stages STAGE COUNT REQUESTS KEYS APP`: does one stage of a request COUNT times and prints the nanoseconds of each.

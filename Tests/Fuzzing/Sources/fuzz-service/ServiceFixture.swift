@@ -4,7 +4,7 @@ import JOSE
 import KeySets
 import LimitedLogin
 import Logging
-import Networking
+import Sockets
 import StandInIssuer
 
 @testable import VerificationService

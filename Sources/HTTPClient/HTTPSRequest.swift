@@ -1,0 +1,70 @@
+internal import HTTP1
+internal import Sockets
+
+/// A request of the client.
+package struct HTTPSRequest: Sendable {
+    /// The methods this client sends.
+    package enum Method: String, Sendable {
+        case get = "GET"
+        case post = "POST"
+        case delete = "DELETE"
+
+        /// Whether sending it twice means no more than once (RFC 9110, 9.2.2).
+        package var isIdempotent: Bool { self != .post }
+    }
+
+    /// Content with the media type it is declared as.
+    package struct Body: Sendable, Equatable {
+        package let mediaType: String
+        package let bytes: [UInt8]
+
+        /// A JSON text.
+        package static func json(_ bytes: [UInt8]) -> Body {
+            Body(mediaType: "application/json", bytes: bytes)
+        }
+
+        /// A form of these parameters, in this order.
+        package static func form(_ parameters: [(name: String, value: String)]) -> Body {
+            Body(mediaType: "application/x-www-form-urlencoded", bytes: Array(FormEncoding.encode(parameters).utf8))
+        }
+    }
+
+    package let method: Method
+    package let url: HTTPURL
+    package let headers: [HTTPSResponse.Field]
+    package let body: Body?
+
+    package init(
+        _ method: Method,
+        _ url: HTTPURL,
+        headers: [HTTPSResponse.Field] = [],
+        body: Body? = nil
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+    }
+
+    /// The bytes of the request. Fields that could split it are refused (RFC 9110, 5.5).
+    func encoded(keepingOpen: Bool) throws(HTTPSClientError) -> [UInt8] {
+        var lines = [
+            "\(method.rawValue) \(url.target) HTTP/1.1",
+            "Host: \(url.authority)",
+            "User-Agent: limited-login",
+            "Accept: */*",
+            "Accept-Encoding: identity",
+        ]
+        if !keepingOpen { lines.append("Connection: close") }
+        if let body { lines.append("Content-Type: \(body.mediaType)") }
+        // RFC 9110, 8.6: where the method expects content, no content is said aloud.
+        if body != nil || method == .post { lines.append("Content-Length: \(body?.bytes.count ?? 0)") }
+        for field in headers {
+            guard !field.name.isEmpty, field.name.utf8.allSatisfy(FieldGrammar.isTokenByte),
+                field.value.utf8.allSatisfy(FieldGrammar.isValueByte)
+            else { throw .malformedRequest }
+            lines.append("\(field.name): \(field.value)")
+        }
+        return Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8) + (body?.bytes ?? [])
+    }
+}

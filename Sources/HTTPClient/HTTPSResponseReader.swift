@@ -1,0 +1,172 @@
+internal import Bytes
+internal import HTTP1
+internal import Sockets
+
+/// Reads one response from a stream within the limits, however it is cut.
+struct HTTPSResponseReader {
+    let limits: HTTPSClientLimits
+
+    /// The whole response; the body of anything but a 2xx is left unread.
+    func read(from stream: ClientStream) throws(HTTPSClientError) -> HTTPSResponse {
+        try read(from: stream) { (200..<300).contains($0) }.response
+    }
+
+    /// The whole response, whatever its status, and whether the connection may carry another: its version and fields
+    /// say so, and the response ended exactly where its framing says (RFC 9112, 9.3).
+    func readWhole(from stream: ClientStream) throws(HTTPSClientError) -> (response: HTTPSResponse, isWhole: Bool) {
+        try read(from: stream) { _ in true }
+    }
+
+    private func read(
+        from stream: ClientStream,
+        bodyOf wanted: (Int) -> Bool
+    ) throws(HTTPSClientError) -> (response: HTTPSResponse, isWhole: Bool) {
+        var received: [UInt8] = []
+        let head = try readHead(from: stream, into: &received, answersConnect: false)
+        let fields = head.fields.map { field in
+            HTTPSResponse.Field(
+                name: String(decoding: received[field.name].map(ASCII.lowercased), as: UTF8.self),
+                value: String(decoding: received[field.value], as: UTF8.self)
+            )
+        }
+        var body: [UInt8] = []
+        var isWhole = false
+        if wanted(head.status) {
+            // RFC 9110, 8.4: none was offered, so none is understood.
+            if let coding = fields.first(where: { $0.name == "content-encoding" }), coding.value != "identity" {
+                throw .malformedResponse(reason: "the body is encoded, although no coding was offered")
+            }
+            let collector = try readBody(from: stream, head.framing, begun: received[head.byteCount...])
+            body = collector.body
+            isWhole = collector.endsClearly && head.minorVersion == 1 && !Self.closes(fields)
+        }
+        return (HTTPSResponse(status: head.status, fields: fields, body: body), isWhole)
+    }
+
+    /// RFC 9112, 9.6: the option `close` in any `Connection` field, its case set aside.
+    private static func closes(_ fields: [HTTPSResponse.Field]) -> Bool {
+        fields.contains { field in
+            field.name == "connection"
+                && field.value.split(separator: ",").contains { option in
+                    option.filter { $0 != " " && $0 != "\t" }.lowercased() == "close"
+                }
+        }
+    }
+
+    /// The status of a proxy's answer to CONNECT; nothing may follow it, for a TLS server never speaks first.
+    func readTunnelAnswer(from stream: ClientStream) throws(HTTPSClientError) -> Int {
+        var received: [UInt8] = []
+        let head = try readHead(from: stream, into: &received, answersConnect: true)
+        if (200..<300).contains(head.status), received.count > head.byteCount {
+            throw .proxyFailed(reason: "it sent bytes that nobody asked for")
+        }
+        return head.status
+    }
+
+    private func readHead(
+        from stream: ClientStream,
+        into received: inout [UInt8],
+        answersConnect: Bool
+    ) throws(HTTPSClientError) -> ResponseHead {
+        var parser = ResponseParser(
+            headLimit: limits.headBytes,
+            fieldLimit: limits.fieldCount,
+            answersConnect: answersConnect
+        )
+        var buffer = [UInt8](repeating: 0, count: 8192)
+        while true {
+            switch parser.parse(received.span) {
+            case .complete(let head): return head
+            case .needMore: break
+            case .reject(.headTooLarge): throw .headTooLarge(limit: limits.headBytes)
+            case .reject(let refusal): throw .malformedResponse(reason: "\(refusal.sentence)")
+            }
+            let count = try stream.read(into: &buffer, phase: .receiving)
+            guard count > 0 else { throw .connectionClosed }
+            received.append(contentsOf: buffer[..<count])
+        }
+    }
+
+    private func readBody(
+        from stream: ClientStream,
+        _ framing: ResponseHead.Framing,
+        begun: ArraySlice<UInt8>
+    ) throws(HTTPSClientError) -> BodyCollector {
+        var collector = BodyCollector(framing, limit: limits.bodyBytes)
+        var piece = Array(begun)
+        var count = piece.count
+        while true {
+            try collector.receive(piece.span.extracting(0..<count))
+            if collector.isComplete { return collector }
+            if piece.count < 16_384 { piece = [UInt8](repeating: 0, count: 16_384) }
+            count = try stream.read(into: &piece, phase: .receiving)
+            if count == 0 {
+                try collector.end()
+                return collector
+            }
+        }
+    }
+}
+
+/// Gathers a body, never more of it than the limit.
+private struct BodyCollector {
+    private let framing: ResponseHead.Framing
+    private let limit: Int
+    private var decoder: ChunkedDecoder
+    private(set) var body: [UInt8] = []
+    private(set) var isComplete = false
+    // Bytes came behind the end.
+    private var hasSurplus = false
+
+    /// Whether the body's own framing says where it ends, and nothing stands behind it.
+    var endsClearly: Bool { isComplete && !hasSurplus }
+
+    init(_ framing: ResponseHead.Framing, limit: Int) {
+        self.framing = framing
+        self.limit = limit
+        decoder = ChunkedDecoder(limits: HTTPLimits(), bodyLimit: limit)
+    }
+
+    mutating func receive(_ bytes: Span<UInt8>) throws(HTTPSClientError) {
+        switch framing {
+        case .length(let length):
+            // Refused before it is read.
+            guard length <= limit else { throw .bodyTooLarge(limit: limit) }
+            let count = min(bytes.count, length - body.count)
+            try append(bytes, 0..<count)
+            isComplete = body.count == length
+            hasSurplus = count < bytes.count
+        case .untilClose:
+            try append(bytes, 0..<bytes.count)
+        case .chunked:
+            try decode(bytes)
+        }
+    }
+
+    /// The stream has ended: right for a body that ends with it, too early for every other (RFC 9112, 8).
+    func end() throws(HTTPSClientError) {
+        guard framing == .untilClose else { throw .connectionClosed }
+    }
+
+    private mutating func decode(_ bytes: Span<UInt8>) throws(HTTPSClientError) {
+        var position = 0
+        while true {
+            switch decoder.next(in: bytes, from: &position) {
+            case .data(let range): try append(bytes, range)
+            case .needMore: return
+            case .complete:
+                isComplete = true
+                hasSurplus = position < bytes.count
+                return
+            case .reject(.bodyTooLarge): throw .bodyTooLarge(limit: limit)
+            case .reject(let refusal):
+                throw .malformedResponse(reason: "\(ResponseRefusal.chunkedBody(refusal).sentence)")
+            }
+        }
+    }
+
+    private mutating func append(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(HTTPSClientError) {
+        guard range.count <= limit - body.count else { throw .bodyTooLarge(limit: limit) }
+        for index in range { body.append(bytes[index]) }
+    }
+}

@@ -1,0 +1,158 @@
+internal import OpenSSL
+package import Sockets
+
+/// The state of one connection, without any I/O: ``ConnectionEngine`` changes it, a worker acts on it.
+package final class Connection {
+    /// What the connection is at.
+    package enum Phase: Equatable, Sendable {
+        /// Between requests; no byte of the next one is there.
+        case idle
+        /// Within a request head.
+        case head
+        /// Within a body that a handler asked for.
+        case body
+        /// Within a body nobody asked for, its response already made.
+        case discarding
+        /// A whole request waits for its handler's answer.
+        case parked
+        /// The last response is made; it is sent, then the sending direction ends.
+        case closing
+        /// Our direction has ended; what still comes is dropped until the peer ends its own.
+        case lingering
+    }
+
+    /// What the worker waits for.
+    package enum Interest: Equatable, Sendable {
+        case input
+        case outputSpace
+        case hangUp
+        case nothing
+    }
+
+    /// A number no other connection of the server has had.
+    package let id: UInt64
+    /// From here on the next response ends the connection.
+    var endsAt: MonotonicInstant
+    /// When the connection last ceased to be wholly idle. A client that begins each request before the one before it has
+    /// ended cannot make itself look new.
+    var busySince: MonotonicInstant
+    /// True for a connection beyond the limit: it gets one answer.
+    let isOverLimit: Bool
+    /// The socket, or -1 where there is none.
+    let descriptor: Int32
+
+    // What every request changes is stored privately, so that the compiler sees each access and none is checked when it
+    // happens.
+    private var currentPhase = Phase.idle
+    private var servedCount = 0
+    private var writeIsBlocked = false
+
+    package internal(set) var phase: Phase {
+        get { currentPhase }
+        set { currentPhase = newValue }
+    }
+    var phaseDeadline: MonotonicInstant
+    var writeDeadline = MonotonicInstant.never
+    var requestStart: MonotonicInstant
+    var previousRequestStart: MonotonicInstant
+    /// Requests answered so far.
+    package internal(set) var requestsServed: Int {
+        get { servedCount }
+        set { servedCount = newValue }
+    }
+    /// While a request was parked, the peer ended its direction. What it sent before may still lie unread, so this
+    /// stops further reports of the same and nothing else; the end itself is met when reading.
+    var hangUpSeen = false
+    /// Response bytes the socket did not take yet.
+    package internal(set) var isWriting: Bool {
+        get { writeIsBlocked }
+        set { writeIsBlocked = newValue }
+    }
+    var closeCause = ConnectionCloseCause.finished
+    var lingerBytesLeft = 0
+    var writeProgress = 0
+    /// An incomplete or parked request, or pipelined ones whose turn has not come; nil while idle.
+    var input: RequestBuffer?
+
+    /// The TLS handshake is not over: no request can have come.
+    var isHandshaking = false
+
+    // The worker's own bookkeeping.
+    /// Nil where the connection is plain.
+    var tls: TLSConnection?
+    /// What TLS waits for where that is not what the connection waits for.
+    var tlsInterest: Interest?
+    /// Nothing more can be said by TLS.
+    var tlsHasFailed = false
+    var slot = -1
+    var pendingOutput: [UInt8] = []
+    var pendingOffset = 0
+    /// A body that is sent from where it lies, once ``pendingOutput`` is sent: a reference and how far it came.
+    var pendingShared: [UInt8]?
+    var sharedOffset = 0
+    /// What ``ConnectionEngine/account(_:)`` last counted for this connection.
+    package internal(set) var accountedBytes = 0
+    var registeredEvents: UInt32 = 0
+    var isQueuedToResume = false
+
+    init(
+        id: UInt64,
+        descriptor: Int32,
+        now: MonotonicInstant,
+        isOverLimit: Bool,
+        endsAt: MonotonicInstant,
+        idleDeadline: MonotonicInstant
+    ) {
+        self.id = id
+        self.descriptor = descriptor
+        self.isOverLimit = isOverLimit
+        self.endsAt = endsAt
+        busySince = now
+        requestStart = now
+        previousRequestStart = now
+        phaseDeadline = idleDeadline
+    }
+
+    /// When ``ConnectionEngine/deadlinePassed(_:now:)`` is due. While a write is blocked only a parked request's own
+    /// deadline counts besides the write's: no input is read then.
+    package var deadline: MonotonicInstant {
+        guard isWriting else { return phaseDeadline }
+        return phase == .parked ? min(phaseDeadline, writeDeadline) : writeDeadline
+    }
+
+    /// What to wait for.
+    package var interest: Interest {
+        if isWriting { return .outputSpace }
+        switch phase {
+        case .parked: return hangUpSeen ? .nothing : .hangUp
+        case .closing: return .nothing
+        default: return .input
+        }
+    }
+
+    /// True where bytes wait in memory for their turn.
+    package var hasBufferedInput: Bool { input != nil }
+
+    /// How many bytes are kept for this connection: of requests, and of responses not sent yet.
+    package var bufferedByteCount: Int { (input?.bytes.capacity ?? 0) + pendingOutput.capacity }
+
+    /// What the connection takes in memory: itself, what is buffered, and what OpenSSL keeps for it.
+    var heldBytes: Int {
+        var held = Self.ownBytes + pendingOutput.capacity
+        if let input { held += input.heldBytes }
+        guard let tls else { return held }
+        if isHandshaking { return held + Self.handshakeBytes }
+        held += Self.sessionBytes
+        if tls.holdsPartialInput { held += Self.recordBytes }
+        if isWriting { held += Self.recordBytes }
+        return held
+    }
+
+    /// Of the connection itself, with its places in the worker's tables: 1 KiB.
+    private static let ownBytes = 1_024
+    /// Of OpenSSL within a handshake: 46 KiB, and after it 11 KiB; measured with OpenSSL 3.0.
+    private static let handshakeBytes = 46 * 1_024
+    private static let sessionBytes = 11 * 1_024
+    /// Of a record that is not whole yet, in either direction: 16 KiB and what stands around it (RFC 8446 section 5.1).
+    private static let recordBytes = 17 * 1_024
+}

@@ -1,0 +1,180 @@
+internal import HTTP1
+internal import Sockets
+
+extension ConnectionEngine {
+    /// Reads requests out of `buffer` and answers them in order, until its bytes are used up, a request is not
+    /// complete, or others must have their turn.
+    mutating func process(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) -> Step {
+        var budget = limits.pipelineBudget
+        while true {
+            switch connection.phase {
+            case .idle:
+                if buffer.count == 0 { return becomeIdle(connection, buffer, now) }
+                if budget == 0 || output.count >= limits.outputBytes || sharedOutput != nil {
+                    keep(buffer, for: connection)
+                    return .resume
+                }
+                budget -= 1
+                if connection.input == nil { connection.busySince = now }
+                connection.phase = .head
+                connection.previousRequestStart = connection.requestStart
+                connection.requestStart = now
+                connection.phaseDeadline = .never
+            case .head:
+                switch buffer.parseHead() {
+                case .complete: receiveHead(connection, buffer, now)
+                case .reject(let refusal): fail(connection, buffer, .refused(refusal), .refused, now)
+                case .needMore:
+                    if connection.phaseDeadline == .never {
+                        connection.phaseDeadline = connection.requestStart + limits.headDeadline
+                    }
+                    return waitForMore(connection, buffer)
+                }
+            case .body:
+                if !receiveBody(connection, buffer, now) { return waitForMore(connection, buffer) }
+            case .discarding:
+                switch discardBody(connection, buffer, now) {
+                case .complete: break
+                case .needMore: return waitForMore(connection, buffer)
+                case .broken:
+                    buffer.clear()
+                    releaseBuffer(of: connection)
+                    return endAfterOutput(connection, .refused, now)
+                }
+            case .parked:
+                keep(buffer, for: connection)
+                return .wait
+            case .closing, .lingering:
+                buffer.clear()
+                releaseBuffer(of: connection)
+                return .wait
+            }
+        }
+    }
+
+    private mutating func becomeIdle(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) -> Step
+    {
+        buffer.clear()
+        releaseBuffer(of: connection)
+        connection.phaseDeadline = now.adding(nanoseconds: idleNanoseconds)
+        if isDraining { beginDrain(connection, now: now) }
+        return .wait
+    }
+
+    private mutating func waitForMore(_ connection: Connection, _ buffer: RequestBuffer) -> Step {
+        keep(buffer, for: connection)
+        return .wait
+    }
+
+    /// The head is complete: refuse for overload, or let the handler decide.
+    private mutating func receiveHead(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) {
+        // A request on this connection cannot have come before the last one was taken up.
+        if isOverdue(connection, arrivedAfter: connection.previousRequestStart, now) || connection.isOverLimit {
+            let isExempt = handler.isExemptFromOverload(
+                buffer.parser.head,
+                bytes: buffer.bytes.span.extracting(buffer.start..<buffer.end)
+            )
+            if !isExempt {
+                overloadedCount += 1
+                fail(connection, buffer, .overloaded, .limit, now)
+                return
+            }
+        }
+        response.reset()
+        let decision = handler.receiveHead(
+            buffer.parser.head,
+            bytes: buffer.bytes.span.extracting(buffer.start..<buffer.end),
+            context: context(connection, now),
+            response: &response
+        )
+        switch decision {
+        case .respond: respond(connection, buffer, bodyIsRead: false, now)
+        case .readBody(let most): beginBody(connection, buffer, min(most, limits.http.bodyBytes), now)
+        case .ignoreBody:
+            buffer.dropBody()
+            decide(connection, buffer, .first, now)
+        }
+    }
+
+    private mutating func beginBody(
+        _ connection: Connection,
+        _ buffer: RequestBuffer,
+        _ limit: Int,
+        _ now: MonotonicInstant
+    ) {
+        let facts = buffer.facts
+        let headBytes = facts.byteCount
+        if let length = facts.contentLength, length > limit {
+            fail(connection, buffer, .bodyTooLarge, .refused, now)
+            return
+        }
+        if facts.isChunked {
+            buffer.beginChunked(limits: limits.http, bodyLimit: limit, at: headBytes)
+        }
+        connection.phase = .body
+        connection.phaseDeadline = now.adding(nanoseconds: deadlineNanoseconds(.body))
+        // RFC 9110 §10.1.1: the client waits for this, unless its body is already coming.
+        if facts.expectsContinue, facts.hasBody, buffer.count == headBytes {
+            encoder.encodeContinue(to: &output)
+        }
+    }
+
+    /// - Returns: False where more bytes are needed.
+    private mutating func receiveBody(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant)
+        -> Bool
+    {
+        if buffer.facts.isChunked {
+            switch buffer.decodeBody() {
+            case .complete: break
+            case .reject(let refusal):
+                fail(connection, buffer, .refused(refusal), .refused, now)
+                return true
+            case .needMore, .data: return false
+            }
+        } else if buffer.count < buffer.requestEnd {
+            return false
+        }
+        decide(connection, buffer, .first, now)
+        return true
+    }
+
+    /// Asks the handler about a whole request.
+    private mutating func decide(
+        _ connection: Connection,
+        _ buffer: RequestBuffer,
+        _ visit: RequestVisit,
+        _ now: MonotonicInstant
+    ) {
+        response.reset()
+        let start = buffer.start
+        let body = buffer.bodyRange
+        let decision = handler.receiveRequest(
+            buffer.parser.head,
+            bytes: buffer.bytes.span.extracting(start..<start + buffer.requestEnd),
+            body: buffer.bytes.span.extracting(start + body.lowerBound..<start + body.upperBound),
+            visit: visit,
+            context: context(connection, now),
+            response: &response
+        )
+        switch decision {
+        case .respond: respond(connection, buffer, bodyIsRead: true, now)
+        case .park(let deadline):
+            if visit == .expired {
+                fail(connection, buffer, .handlerFailed, .failed, now)
+            } else {
+                connection.phase = .parked
+                connection.phaseDeadline = deadline
+            }
+        }
+    }
+
+    /// Visits a parked request again, and goes on with what was pipelined behind it.
+    mutating func visit(_ connection: Connection, _ visit: RequestVisit, _ now: MonotonicInstant) -> Step {
+        guard let own = connection.input else { return .close(.failed) }
+        decide(connection, own, visit, now)
+        if connection.phase == .parked { return .wait }
+        // A blocked write comes first: input is not read while it lasts.
+        if connection.isWriting { return .wait }
+        return process(connection, own, now)
+    }
+}

@@ -1,0 +1,141 @@
+package import HTTP1
+package import Sockets
+
+/// What a worker asks about each request. One handler serves one worker and is only ever called on its thread.
+///
+/// Every span is valid during the call alone: what must outlive it is copied.
+package protocol HTTPRequestHandler: AnyObject {
+    /// Called once, before any request: with this the handler's background work wakes a request it parked.
+    func attach(_ waker: RequestWaker)
+
+    /// The head is complete and valid, the body not yet read.
+    ///
+    /// Answer at once where the head decides (404, 405, 413, 415, 401 …), or ask for the body. A request without a
+    /// body may be answered here too; the body of a request answered here is read and dropped, or the connection closed.
+    /// - Parameters:
+    ///   - head: Ranges into `bytes`.
+    ///   - response: Empty; to be filled in for ``HeadDecision/respond``.
+    func receiveHead(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> HeadDecision
+
+    /// The whole request is there. Called again on the same bytes after parking.
+    /// - Parameters:
+    ///   - body: The content, chunked coding removed; empty where there is none.
+    ///   - visit: Whether this is the first call for this request.
+    ///   - response: Empty; to be filled in for ``RequestDecision/respond``.
+    func receiveRequest(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        body: Span<UInt8>,
+        visit: RequestVisit,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> RequestDecision
+
+    /// The server itself refuses the request. `response` has its status set and the fields that status needs
+    /// (`Retry-After` …); the handler adds the body and its `Content-Type`.
+    func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse)
+
+    /// True for requests that are answered even where the server refuses others for overload: health checks.
+    func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool
+
+    /// The response to a request of this handler has been encoded, to be sent next; for durations and metrics.
+    /// - Parameters:
+    ///   - status: The status sent.
+    ///   - context: That of the request's last call, `now` the present moment.
+    func didRespond(status: UInt16, context: RequestContext)
+
+    /// The connection of a parked request is gone: nobody waits for its answer any more.
+    func didAbandon(_ request: ParkedRequest)
+}
+
+extension HTTPRequestHandler {
+    package func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool { false }
+    package func didRespond(status: UInt16, context: RequestContext) {}
+    package func attach(_ waker: RequestWaker) {}
+    package func didAbandon(_ request: ParkedRequest) {}
+}
+
+/// What to do after a request head.
+package enum HeadDecision: Equatable, Sendable {
+    /// `response` is the answer.
+    case respond
+    /// Read the body; more than so many bytes is 413. ``HTTPLimits/bodyBytes`` bounds it further.
+    case readBody(atMost: Int)
+    /// The head is the whole request, whatever body it declares: for callers that pass on somebody's head alone. Where
+    /// one is declared, it may or may not be in the stream, so the connection ends after the answer.
+    case ignoreBody
+}
+
+/// What to do after a whole request.
+package enum RequestDecision: Equatable, Sendable {
+    /// `response` is the answer.
+    case respond
+    /// The answer waits for something: call again when ``HTTPServer/wakeParked()`` or ``RequestWaker/wake(_:)`` is
+    /// called, and at this moment at the latest. On a visit that is ``RequestVisit/expired`` parking again is an error answered 503.
+    case park(until: MonotonicInstant)
+}
+
+/// Why a handler sees a request.
+package enum RequestVisit: Equatable, Sendable {
+    case first
+    /// The parked request was woken.
+    case woken
+    /// The parked request's time is over: it must be answered now.
+    case expired
+}
+
+/// The facts about a request besides its bytes.
+package struct RequestContext: Sendable {
+    /// When the first byte of the request was read.
+    package let firstByteAt: MonotonicInstant
+    /// The present moment, as of the last event of this worker.
+    package var now: MonotonicInstant
+    /// The worker that serves the connection, from 0.
+    package let worker: WorkerIndex
+    /// A number no other connection of this server has had.
+    package let connectionID: UInt64
+    /// How many requests came before this one on its connection.
+    package let requestsBefore: Int
+    /// True once stopping has begun.
+    package let isDraining: Bool
+    let descriptor: Int32
+    /// The connection's place in its worker's table.
+    let slot: Int
+
+    package init(
+        firstByteAt: MonotonicInstant,
+        now: MonotonicInstant,
+        worker: WorkerIndex,
+        connectionID: UInt64,
+        requestsBefore: Int,
+        isDraining: Bool,
+        descriptor: Int32,
+        slot: Int = -1
+    ) {
+        self.firstByteAt = firstByteAt
+        self.now = now
+        self.worker = worker
+        self.connectionID = connectionID
+        self.requestsBefore = requestsBefore
+        self.isDraining = isDraining
+        self.descriptor = descriptor
+        self.slot = slot
+    }
+
+    /// The name of this request: what wakes it once it is parked.
+    package var request: ParkedRequest {
+        ParkedRequest(connectionID: connectionID, requestsBefore: requestsBefore, slot: slot)
+    }
+
+    /// The client's address; asks the system, so it costs a call. Nil where the client is gone, or there is no
+    /// socket, or a Unix one, whose clients have no address.
+    package var peerAddress: SocketAddress? { Socket.peerAddress(of: descriptor) }
+}
+
+/// The number of a worker, from 0.
+package typealias WorkerIndex = Int

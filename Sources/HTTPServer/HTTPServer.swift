@@ -1,0 +1,218 @@
+internal import Dispatch
+package import Sockets
+internal import Synchronization
+
+/// An HTTP/1.1 server: one worker for each processor, each with its own listeners (or its share of a Unix socket), epoll
+/// set and handler.
+package final class HTTPServer: Sendable {
+    /// What the server was made with.
+    package let configuration: HTTPServerConfiguration
+    private let makeHandler: @Sendable (WorkerIndex) -> any HTTPRequestHandler
+    private let faults: FaultPlan?
+    private let shared = WorkerShared()
+    private let state = Locked(State())
+
+    private struct State {
+        var addresses: [ListenAddress] = []
+        var waiters: [@Sendable () -> Void] = []
+        var isRunning = false
+    }
+
+    /// - Parameters:
+    ///   - faults: Makes system calls fail, for tests.
+    ///   - makeHandler: Makes one worker's handler; called on that worker's thread.
+    package init(
+        configuration: HTTPServerConfiguration,
+        faults: FaultPlan? = nil,
+        makeHandler: @escaping @Sendable (WorkerIndex) -> any HTTPRequestHandler
+    ) {
+        var configuration = configuration
+        if configuration.tls != nil {
+            configuration.limits.connections = min(
+                configuration.limits.connections,
+                configuration.limits.secureConnections
+            )
+        }
+        self.configuration = configuration
+        self.faults = faults
+        self.makeHandler = makeHandler
+    }
+
+    /// Binds, listens and starts the workers; returns once connections are accepted. A server starts once.
+    /// - Throws: Where an address cannot be bound or a descriptor cannot be had; nothing is left open then.
+    package func start() throws(SocketError) {
+        let workerCount = max(1, configuration.workerCount ?? ProcessorCount.allowed())
+        let system = SystemCalls(faults: faults)
+        let listening = try ListenerSet.make(configuration: configuration, workerCount: workerCount)
+        for listener in listening.listeners.joined() { system.adopt(listener.descriptor) }
+        var prepared: [Prepared] = []
+        do throws(SocketError) {
+            for listeners in listening.listeners {
+                prepared.append(try Self.prepare(listeners, system))
+            }
+        } catch {
+            for listeners in listening.listeners.dropFirst(prepared.count) {
+                for listener in listeners { listener.close(system) }
+            }
+            for worker in prepared { worker.abandon(system) }
+            throw error
+        }
+        shared.runningWorkers.store(prepared.count, ordering: .relaxed)
+        shared.handles.withLock { $0 = prepared.map(\.handle) }
+        state.withLock { state in
+            state.addresses = listening.addresses
+            state.isRunning = true
+        }
+        for (index, worker) in prepared.enumerated() {
+            do throws(SocketError) {
+                try run(worker, index, system)
+            } catch {
+                // Those not started are given up, and those that run are stopped.
+                for left in prepared[index...] {
+                    left.abandon(system)
+                    workerEnded()
+                }
+                stopNow()
+                throw error
+            }
+        }
+    }
+
+    /// The descriptors of one worker before its thread takes them over.
+    private struct Prepared: Sendable {
+        let handle: WorkerHandle
+        let poll: Int32
+        let listeners: [Listener]
+
+        func abandon(_ system: SystemCalls) {
+            for listener in listeners { listener.close(system) }
+            system.close(poll)
+        }
+    }
+
+    private static func prepare(_ listeners: [Listener], _ system: SystemCalls) throws(SocketError) -> Prepared {
+        let poll = system.createPoll()
+        guard poll >= 0 else { throw SocketError(.createPoll, errorNumber: -poll) }
+        let wake = system.makeEventDescriptor()
+        guard wake >= 0 else {
+            system.close(poll)
+            throw SocketError(.createEventDescriptor, errorNumber: -wake)
+        }
+        let handle = WorkerHandle(wakeDescriptor: wake, system: system)
+        if let error = Worker.register(poll, wake: wake, listeners: listeners, system) {
+            system.close(poll)
+            throw SocketError(.controlPoll, errorNumber: error)
+        }
+        return Prepared(handle: handle, poll: poll, listeners: listeners)
+    }
+
+    private func run(_ worker: Prepared, _ index: WorkerIndex, _ system: SystemCalls) throws(SocketError) {
+        try LoopThread.start("http-worker-\(index)") { [self] in
+            var thread = Worker(
+                index: index,
+                poll: worker.poll,
+                listeners: worker.listeners,
+                limits: configuration.limits,
+                shared: shared,
+                handle: worker.handle,
+                system: system,
+                tls: configuration.tls,
+                handler: makeHandler(index)
+            )
+            thread.run()
+            workerEnded()
+        }
+    }
+
+    private func workerEnded() {
+        guard shared.runningWorkers.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 else { return }
+        let waiters = state.withLock { state in
+            state.isRunning = false
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter() }
+    }
+
+    /// The bound addresses, with the ports the system chose; empty before ``start()``.
+    package var localAddresses: [ListenAddress] { state.withLock { $0.addresses } }
+
+    /// How many workers it has; 0 before ``start()``.
+    package var workerCount: Int { shared.handles.withLock { $0.count } }
+
+    /// Makes every worker visit its parked requests; may be called on any thread.
+    package func wakeParked() {
+        for handle in shared.handles.withLock({ $0 }) {
+            handle.wakeParked()
+        }
+    }
+
+    /// True once ``stop(drainDelay:grace:)`` or ``stopNow()`` was called.
+    package var isDraining: Bool {
+        shared.isDraining.load(ordering: .acquiring)
+    }
+
+    /// Stops in order: draining at once, listeners closed after `drainDelay` with their queues emptied, then requests
+    /// under way get `grace` to end. Returns when every connection is closed and every worker has ended.
+    /// - Returns: The number of connections that were cut off within a request; 0 where all were answered.
+    @discardableResult
+    package func stop(drainDelay: Duration, grace: Duration) async -> Int {
+        beginStop(drainDelay: drainDelay, grace: grace)
+        await untilEnded()
+        return cutOffRequests
+    }
+
+    /// As ``stop(drainDelay:grace:)``, without waiting for the end. Only the first call sets the times.
+    package func beginStop(drainDelay: Duration, grace: Duration) {
+        let listenersCloseAt = MonotonicClock.now() + drainDelay
+        shared.listenersCloseAt.store(listenersCloseAt.nanoseconds, ordering: .relaxed)
+        shared.cutOffAt.store((listenersCloseAt + grace).nanoseconds, ordering: .relaxed)
+        shared.isDraining.store(true, ordering: .releasing)
+        signalAll()
+    }
+
+    /// The number of connections cut off within a request, known once the server has ended.
+    package var cutOffRequests: Int { shared.cutOffRequests.load(ordering: .relaxed) }
+
+    /// Closes everything at once; a ``stop(drainDelay:grace:)`` under way ends early.
+    package func stopNow() {
+        shared.isDraining.store(true, ordering: .releasing)
+        shared.isStoppingNow.store(true, ordering: .releasing)
+        signalAll()
+    }
+
+    /// Returns when every worker has ended.
+    package func untilEnded() async {
+        await withCheckedContinuation { continuation in
+            whenEnded { continuation.resume() }
+        }
+    }
+
+    /// Blocks the calling thread until every worker has ended; for a main thread that has nothing else to do.
+    package func waitUntilEnded() {
+        let semaphore = DispatchSemaphore(value: 0)
+        whenEnded { semaphore.signal() }
+        semaphore.wait()
+    }
+
+    private func whenEnded(_ body: @escaping @Sendable () -> Void) {
+        let isOver = state.withLock { state in
+            if state.isRunning { state.waiters.append(body) }
+            return !state.isRunning
+        }
+        if isOver { body() }
+    }
+
+    /// The sums over all workers.
+    package var counters: HTTPServerCounters {
+        var sum = HTTPServerCounters()
+        for handle in shared.handles.withLock({ $0 }) {
+            handle.counters.add(to: &sum)
+        }
+        return sum
+    }
+
+    private func signalAll() {
+        for handle in shared.handles.withLock({ $0 }) { handle.signal() }
+    }
+}

@@ -1,0 +1,85 @@
+package import HTTP1
+package import Sockets
+
+/// Every limit of the server beyond the grammar's own, with its default and the reason for it.
+package struct HTTPServerLimits: Sendable, Equatable {
+    /// The grammar's limits.
+    package var http = HTTPLimits()
+    /// TLS handshakes under way on one worker: 256, since each holds up to 46 KiB. A connection counts once its first byte
+    /// has come; beyond the limit it waits until one ends, or is older than ``slowHandshakeAge`` and closed.
+    package var handshakes = 256
+    /// A handshake older than this may be closed for one that waits: 250 ms, two round trips of nearly every caller.
+    package var slowHandshakeAge: Duration = .milliseconds(250)
+    /// From the acceptance of a connection to the end of its TLS handshake: 5 s, absolute; then it is closed.
+    package var handshakeDeadline: Duration = .seconds(5)
+    /// From a request's first byte to the end of its head: 5 s, absolute, so that dripping bytes do not extend it; 408.
+    package var headDeadline: Duration = .seconds(5)
+    /// From the end of the head to the end of the body: 5 s, absolute; 408.
+    package var bodyDeadline: Duration = .seconds(5)
+    /// A write that makes no progress: 5 s; then the connection is closed.
+    package var writeStall: Duration = .seconds(5)
+    /// The progress that extends ``writeStall``: 4 KiB, so that a reader of single bytes does not hold a connection.
+    package var writeProgressBytes = 4_096
+    /// Between requests: 60 s, which must exceed the idle time of a gateway's pool.
+    package var idleTimeout: Duration = .seconds(60)
+    /// Waiting for the peer's close after ours: 5 s and 256 KiB, so that the last answer is not lost to a reset.
+    package var lingerTimeout: Duration = .seconds(5)
+    package var lingerBytes = 262_144
+    /// Rest of a body nobody asked for: up to 64 KiB is read and dropped, beyond it the connection closes.
+    package var discardedBodyBytes = 65_536
+    /// Requests on one connection: 10,000; the last is answered with `Connection: close`.
+    package var requestsPerConnection = 10_000
+    /// Age of a connection: 1 h; the next response carries `Connection: close`.
+    package var connectionAge: Duration = .seconds(3_600)
+    /// Connections of the whole server: 10,000; beyond it the oldest idle one is closed, else the new one gets 503.
+    package var connections = 10_000
+    /// The same where the listeners speak TLS: 4,000, since a connection then holds 12 KiB when idle.
+    package var secureConnections = 4_000
+    /// When ``connections`` are there, the peer address with the most makes room. Where it has more than this share of them,
+    /// 1/64, even a busy connection of it is closed for one from elsewhere.
+    package var crowdShare = 64
+    /// Of that peer's connections, so many are looked at, oldest first, for one that is idle or slow: 64.
+    package var crowdLooks = 64
+    /// Peer addresses that are no one client, such as gateways: they never make room for being many.
+    package var trustedPeers: [AddressPrefix] = []
+    /// Age of a connection whose client showed a certificate: 5 min, after which it must show it anew.
+    package var verifiedConnectionAge: Duration = .seconds(300)
+    /// Connections beyond ``connections``, held open so that health checks are answered and others told 503: 64.
+    package var reservedConnections = 64
+    /// A connection whose incomplete request is older than this may be closed for a new one at the limit: 1 s.
+    package var slowRequestAge: Duration = .seconds(1)
+    /// Requests older than this when their turn comes are refused with 503: 100 ms, the time a caller notices.
+    package var queueDelay: Duration = .milliseconds(100)
+    /// Seconds in the Retry-After of a 503 for overload: 1.
+    package var retryAfterSeconds = 1
+    /// Requests of one connection before others have their turn: 32.
+    package var pipelineBudget = 32
+    /// Response bytes gathered before they are sent: 32 KiB; parsing stops while they wait.
+    package var outputBytes = 32_768
+    /// Request bytes one connection holds: 64 KiB, above the greatest request the grammar's limits let through; no more
+    /// is received while so much waits, and where nothing of it can be answered the connection closes.
+    package var requestBytes = 65_536
+    /// Answer bytes that wait on one connection for a client that does not read: 64 KiB; beyond it the connection closes.
+    /// What is shared among connections does not count.
+    package var waitingAnswerBytes = 65_536
+    /// What all connections of the server take in memory: 48 MiB, three quarters of the 64 MiB promised for the process;
+    /// each worker has its equal share, beyond which its largest connections are closed.
+    package var connectionBytes = 48 * 1_048_576
+    /// One receive: 16 KiB, more than any usual request.
+    package var receiveBytes = 16_384
+    /// Accepts at one wake: 16, so that a flood of connections does not starve requests.
+    package var acceptsPerWake = 16
+    /// How many connections more than its share a worker may have before it leaves those in a queue that all share to
+    /// the others, and for how long: 4, so that nearly no accept costs further calls, and no worker serves a crowd while
+    /// others idle; 1 ms, unless another that leads calls it back before.
+    package var acceptLead = 4
+    package var acceptLeadPause: Duration = .milliseconds(1)
+    /// Pause of a listener when descriptors ran out: 100 ms.
+    package var acceptPause: Duration = .milliseconds(100)
+    /// Accept queue: 4,096, cut by the system to `somaxconn`.
+    package var backlog: Int32 = 4_096
+    /// While stopping, an idle connection waits so long for a request already under way: 500 ms.
+    package var drainIdleWait: Duration = .milliseconds(500)
+
+    package init() {}
+}

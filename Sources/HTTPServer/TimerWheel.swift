@@ -1,0 +1,123 @@
+package import Sockets
+
+/// Deadlines of numbered entries: a wheel of 2,048 slots, one for each tick of 33.6 ms, 68.7 s in all.
+///
+/// An entry is only moved when its deadline comes nearer; one that moved away is looked at once at its old time and put
+/// back. So a request costs a comparison, and a wheel without entries asks for no wake-up at all.
+package struct TimerWheel: ~Copyable {
+    private static let slotCount = 2_048
+    /// A tick is 2^25 ns.
+    private static let tickShift: UInt64 = 25
+    private static let none: Int32 = -1
+
+    private var heads = [Int32](repeating: none, count: slotCount)
+    private var occupied = [UInt64](repeating: 0, count: slotCount / 64)
+    /// For each entry: its neighbours in the slot's list, and its tick (0: not in the wheel).
+    private var next: [Int32] = []
+    private var previous: [Int32] = []
+    private var ticks: [UInt64] = []
+    /// Entries in the wheel.
+    private var count = 0
+    /// Every entry's tick lies behind this one, by less than a turn. Where nothing asks for a time it stays behind the
+    /// clock, by hours on an idle server.
+    private var currentTick: UInt64
+    /// The last moment ``popDue(now:)`` was asked about.
+    private var askedTick: UInt64
+
+    package init(now: MonotonicInstant) {
+        currentTick = now.nanoseconds >> Self.tickShift
+        askedTick = currentTick
+    }
+
+    /// Sees to it that the entry comes up at `deadline` or, at most one tick, later; ``MonotonicInstant/never`` leaves
+    /// it where it is. Deadlines beyond the wheel come up earlier, to be set again.
+    package mutating func schedule(_ entry: Int, at deadline: MonotonicInstant) {
+        if deadline == .never { return }
+        reserve(entry)
+        let (sum, overflow) = deadline.nanoseconds.addingReportingOverflow(1 << Self.tickShift - 1)
+        let wanted = (overflow ? UInt64.max : sum) >> Self.tickShift
+        // Behind the last moment asked about, so that one look at what is due cannot bring an entry up twice.
+        let tick = min(max(wanted, askedTick + 1), currentTick + UInt64(Self.slotCount) - 1)
+        if ticks[entry] != 0 {
+            if ticks[entry] <= tick { return }
+            remove(entry)
+        }
+        insert(entry, tick)
+    }
+
+    /// Takes the entry out of the wheel.
+    package mutating func remove(_ entry: Int) {
+        guard entry >= 0, entry < ticks.count, ticks[entry] != 0 else { return }
+        let slot = Int(ticks[entry] % UInt64(Self.slotCount))
+        let before = previous[entry]
+        let after = next[entry]
+        if before == Self.none { heads[slot] = after } else { next[Int(before)] = after }
+        if after != Self.none { previous[Int(after)] = before }
+        if heads[slot] == Self.none { occupied[slot / 64] &= ~(1 << UInt64(slot % 64)) }
+        ticks[entry] = 0
+        count -= 1
+    }
+
+    /// Takes out one entry whose time has come; nil where there is none (any more) at `now`.
+    package mutating func popDue(now: MonotonicInstant) -> Int? {
+        let nowTick = now.nanoseconds >> Self.tickShift
+        askedTick = max(askedTick, nowTick)
+        guard let tick = nextTick(), tick <= nowTick else {
+            currentTick = max(currentTick, nowTick)
+            return nil
+        }
+        // No entry is earlier than this one. The wheel must turn with every entry taken out: where it is more than a
+        // turn behind the clock, an entry put back stands before its time, and would come up for ever.
+        currentTick = tick - 1
+        // The slot is marked as occupied, so its list has a first entry.
+        let entry = Int(heads[Int(tick % UInt64(Self.slotCount))])
+        remove(entry)
+        if count == 0 { currentTick = nowTick }
+        return entry
+    }
+
+    /// When ``popDue(now:)`` must be asked next; nil where the wheel is empty.
+    package func nextDeadline() -> MonotonicInstant? {
+        nextTick().map { MonotonicInstant(nanoseconds: $0 << Self.tickShift) }
+    }
+
+    /// The first occupied tick behind the current one; entries lie less than one turn ahead.
+    private func nextTick() -> UInt64? {
+        let start = Int((currentTick + 1) % UInt64(Self.slotCount))
+        let words = occupied.count
+        for step in 0...words {
+            let word = (start / 64 + step) % words
+            var bits = occupied[word]
+            // In the first word only the slots from `start` on; in the last (the same word) those before it.
+            let mask = ~UInt64(0) << UInt64(start % 64)
+            if step == 0 { bits &= mask }
+            if step == words { bits &= ~mask }
+            if bits != 0 {
+                let slot = word * 64 + bits.trailingZeroBitCount
+                let distance = (slot - start + Self.slotCount) % Self.slotCount
+                return currentTick + 1 + UInt64(distance)
+            }
+        }
+        return nil
+    }
+
+    private mutating func reserve(_ entry: Int) {
+        while ticks.count <= entry {
+            ticks.append(0)
+            next.append(Self.none)
+            previous.append(Self.none)
+        }
+    }
+
+    private mutating func insert(_ entry: Int, _ tick: UInt64) {
+        let slot = Int(tick % UInt64(Self.slotCount))
+        let first = heads[slot]
+        next[entry] = first
+        previous[entry] = Self.none
+        if first != Self.none { previous[Int(first)] = Int32(truncatingIfNeeded: entry) }
+        heads[slot] = Int32(truncatingIfNeeded: entry)
+        occupied[slot / 64] |= 1 << UInt64(slot % 64)
+        ticks[entry] = tick
+        count += 1
+    }
+}

@@ -1,0 +1,106 @@
+internal import Sockets
+internal import Synchronization
+
+extension Worker {
+    /// How long a listener that takes no new connections stays for handshakes already begun.
+    private static let handshakeWaitNanoseconds: UInt64 = 50_000_000
+
+    /// Reads what other threads ask for, and moves stopping forward.
+    /// - Returns: False once the worker is done.
+    mutating func takeCommands() -> Bool {
+        let commands = handle.takeCommands()
+        if commands.contains(.wakeParked) { wakeParked() }
+        if commands.contains(.wakeRequests) { wakeRequests() }
+        if commands.contains(.returnToLine) { returnToLine() }
+        if shared.isStoppingNow.load(ordering: .acquiring) { return false }
+        if !isDraining {
+            guard shared.isDraining.load(ordering: .acquiring) else { return true }
+            isDraining = true
+            engine.isDraining = true
+            listenersCloseAt = MonotonicInstant(nanoseconds: shared.listenersCloseAt.load(ordering: .relaxed))
+            cutOffAt = MonotonicInstant(nanoseconds: shared.cutOffAt.load(ordering: .relaxed))
+        }
+        now = MonotonicClock.now()
+        if now >= listenersCloseAt {
+            if listenersAreRefusing { closeListeners() } else { refuseNewConnections() }
+        }
+        if now >= cutOffAt { return false }
+        return !listeners.isEmpty || table.count > 0
+    }
+
+    private mutating func wakeParked() {
+        now = MonotonicClock.now()
+        for connection in table.all(in: .parked) where connection.slot >= 0 {
+            settle(connection, engine.wake(connection, now: now))
+        }
+    }
+
+    private mutating func wakeRequests() {
+        now = MonotonicClock.now()
+        for request in handle.takeRequestsToWake() {
+            guard let connection = table.connection(at: request.slot), connection.id == request.connectionID,
+                connection.requestsServed == request.requestsBefore
+            else { continue }
+            settle(connection, engine.wake(connection, now: now))
+        }
+    }
+
+    /// The drain delay is over: no new connection from now on, and idle ones get their last moment.
+    private mutating func refuseNewConnections() {
+        listenersAreRefusing = true
+        for listener in listeners {
+            system.refuseNewConnections(listener.descriptor, file: listener.file)
+            guard listener.isShared else { continue }
+            // Who is not in the queue now never will be, and who is was connected when it came.
+            acceptQueue(of: listener)
+            _ = system.remove(poll, listener.descriptor)
+        }
+        let haveHandshakes = listeners.contains { !$0.isShared }
+        listenersCloseAt = haveHandshakes ? now.adding(nanoseconds: Self.handshakeWaitNanoseconds) : now
+        for connection in table.all() {
+            engine.beginDrain(connection, now: now)
+            wheel.schedule(connection.slot, at: connection.deadline)
+        }
+    }
+
+    /// Whoever is in the accept queue was promised a connection by the system, and gets an answer.
+    private mutating func closeListeners() {
+        for listener in listeners {
+            acceptQueue(of: listener)
+            _ = system.remove(poll, listener.descriptor)
+            listener.close(system)
+        }
+        listeners.removeAll()
+        listenersCloseAt = .never
+        acceptPausedUntil = nil
+    }
+
+    private mutating func acceptQueue(of listener: Listener) {
+        while acceptConnections(listener, atMost: limits.acceptsPerWake) {}
+    }
+
+    /// The end of the worker: whatever is left is cut off.
+    mutating func closeEverything() {
+        var cutOff = 0
+        for connection in table.all() {
+            if connection.phase != .idle && connection.phase != .lingering { cutOff += 1 }
+            close(connection, .stopped)
+        }
+        shared.cutOffRequests.wrappingAdd(cutOff, ordering: .relaxed)
+        for listener in listeners { listener.close(system) }
+        listeners.removeAll()
+        if spareDescriptor >= 0 { system.close(spareDescriptor) }
+        system.close(poll)
+        handle.counters.publish(finalCounters())
+    }
+
+    private mutating func finalCounters() -> HTTPServerCounters {
+        counters.requests = engine.requestCount
+        counters.overloaded = engine.overloadedCount
+        counters.open = 0
+        counters.idle = 0
+        counters.parked = 0
+        counters.heldBytes = 0
+        return counters
+    }
+}

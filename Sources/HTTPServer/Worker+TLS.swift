@@ -1,0 +1,186 @@
+internal import OpenSSL
+internal import Sockets
+
+extension Worker {
+    /// A new connection is silent until the first byte of its handshake, where the listeners speak TLS: until then it
+    /// costs no memory of TLS, and no handshake waits for it.
+    mutating func awaitHandshake(_ connection: Connection) {
+        guard tls.currentContext() != nil else { return }
+        connection.isHandshaking = true
+        connection.phaseDeadline = now + limits.handshakeDeadline
+        table.move(connection, to: .silent)
+    }
+
+    /// The first byte has come: the handshake begins, or waits for its turn with its bytes in the socket.
+    private mutating func requestHandshake(_ connection: Connection) {
+        guard table.count(of: .waiting) == 0, table.count(of: .handshaking) < limits.handshakes else {
+            connection.tlsInterest = .nothing
+            table.move(connection, to: .waiting)
+            updateInterest(connection)
+            return
+        }
+        beginHandshake(connection)
+    }
+
+    private mutating func beginHandshake(_ connection: Connection) {
+        guard let context = tls.currentContext(),
+            let made = try? TLSConnection(server: context, descriptor: connection.descriptor)
+        else {
+            close(connection, .failed)
+            return
+        }
+        connection.tls = made
+        connection.busySince = now
+        table.move(connection, to: .handshaking)
+        engine.account(connection)
+        continueHandshake(connection)
+    }
+
+    /// Gives the turn to handshakes that wait, oldest first, where others have ended or take too long: what had come for
+    /// them at the last poll has been handled, however long that took.
+    mutating func beginWaitingHandshakes() {
+        while let next = table.oldest(in: .waiting) {
+            if table.count(of: .handshaking) >= limits.handshakes {
+                guard let turn = nextHandshakeTurn(), turn <= polledAt, let slow = table.oldest(in: .handshaking) else {
+                    return
+                }
+                close(slow, .handshake)
+            }
+            beginHandshake(next)
+        }
+    }
+
+    /// When the oldest handshake must make room for one that waits; nil where none waits.
+    func nextHandshakeTurn() -> MonotonicInstant? {
+        guard table.count(of: .waiting) > 0, let oldest = table.oldest(in: .handshaking) else { return nil }
+        return oldest.busySince + limits.slowHandshakeAge
+    }
+
+    /// What TLS itself waits for comes before what the connection waits for.
+    /// - Returns: False where the event is the connection's own.
+    mutating func handleTLS(_ connection: Connection) -> Bool {
+        if connection.isHandshaking {
+            switch table.list(of: connection) {
+            case .silent: requestHandshake(connection)
+            // Its turn has not come, and the client is gone.
+            case .waiting: close(connection, .handshake)
+            default: continueHandshake(connection)
+            }
+            return true
+        }
+        guard connection.tlsInterest != nil else { return false }
+        connection.tlsInterest = nil
+        if connection.isWriting { sendPending(connection) } else { receive(connection) }
+        if connection.slot >= 0 { updateInterest(connection) }
+        return true
+    }
+
+    private mutating func continueHandshake(_ connection: Connection) {
+        guard let tls = connection.tls else { return }
+        do throws(TLSError) {
+            switch try tls.handshake() {
+            case .done:
+                connection.isHandshaking = false
+                connection.tlsInterest = nil
+                // A resumption or an old connection would not notice that the certificate has ended.
+                if tls.verifiesClient { connection.endsAt = min(connection.endsAt, now + limits.verifiedConnectionAge) }
+                settle(connection, engine.secured(connection, now: now))
+                return
+            case .wantRead: connection.tlsInterest = .input
+            case .wantWrite: connection.tlsInterest = .outputSpace
+            }
+            updateInterest(connection)
+        } catch {
+            // The alert that says why is on its way; a close with bytes unread would be a reset and overtake it.
+            connection.tls = nil
+            connection.tlsInterest = nil
+            connection.isHandshaking = false
+            engine.account(connection)
+            if case .system = error {
+                close(connection, .handshake)
+            } else {
+                settle(connection, engine.abandon(connection, .handshake, now: now))
+            }
+        }
+    }
+
+    /// As ``SystemCalls/receive(_:into:atMost:)``, decrypted: one record at most.
+    mutating func receiveTLS(_ connection: Connection, into buffer: inout [UInt8], atMost most: Int) -> Int {
+        guard let tls = connection.tls else { return 0 }
+        do throws(TLSError) {
+            var span = buffer.mutableSpan
+            switch try tls.read(into: &span, atMost: most) {
+            case .bytes(let count): return count
+            case .closed: return 0
+            case .wantRead: return -Int(ErrorNumber.again)
+            case .wantWrite:
+                connection.tlsInterest = .outputSpace
+                updateInterest(connection)
+                return -Int(ErrorNumber.again)
+            }
+        } catch {
+            connection.tlsHasFailed = true
+            // Requests say where they end, so an end without close_notify cuts none short (RFC 9112 §9.8).
+            return error == .truncated ? 0 : Self.errorNumber(of: error)
+        }
+    }
+
+    /// As ``SystemCalls/send(_:_:from:)``, encrypted.
+    func sendTLS(_ connection: Connection, _ bytes: [UInt8], from offset: Int = 0) -> Int {
+        guard let tls = connection.tls, offset >= 0 else { return 0 }
+        var sent = offset
+        do throws(TLSError) {
+            // 0 <= sent < count, so the range lies within the array.
+            while sent < bytes.count {
+                switch try tls.write(bytes.span.extracting(sent..<bytes.count)) {
+                case .bytes(let count): sent += count
+                case .wantWrite: return sent > offset ? sent - offset : -Int(ErrorNumber.again)
+                case .wantRead:
+                    connection.tlsInterest = .input
+                    return sent > offset ? sent - offset : -Int(ErrorNumber.again)
+                case .closed: return -Int(ErrorNumber.brokenPipe)
+                }
+            }
+            return sent - offset
+        } catch {
+            connection.tlsHasFailed = true
+            return Self.errorNumber(of: error)
+        }
+    }
+
+    /// Says close_notify (RFC 8446, 6.1), unless the connection is already lost; nobody waits for an answer.
+    func endTLS(_ connection: Connection) {
+        guard let tls = connection.tls, !connection.isHandshaking, !connection.tlsHasFailed else { return }
+        _ = try? tls.shutdown()
+    }
+
+    /// Decrypted bytes that wait in memory would never make the socket readable.
+    mutating func resumeForPendingTLS(_ connection: Connection) {
+        guard Self.hasReadableTLS(connection), !connection.isQueuedToResume else { return }
+        connection.isQueuedToResume = true
+        resumeQueue.append(connection)
+    }
+
+    /// Takes the decrypted bytes that wait, unless requests read before them have their turn first.
+    /// - Returns: False where there are none.
+    mutating func receivePendingTLS(_ connection: Connection) -> Bool {
+        guard Self.hasReadableTLS(connection), !(connection.hasBufferedInput && connection.phase == .idle) else {
+            return false
+        }
+        receive(connection)
+        return true
+    }
+
+    private static func hasReadableTLS(_ connection: Connection) -> Bool {
+        guard let tls = connection.tls, !connection.isHandshaking, connection.interest == .input else { return false }
+        return tls.hasPendingBytes
+    }
+
+    private static func errorNumber(of error: TLSError) -> Int {
+        switch error {
+        case .system(let number): -Int(number)
+        case .truncated: -Int(ErrorNumber.connectionReset)
+        case .certificate, .protocolFailure, .configuration: -Int(ErrorNumber.protocolError)
+        }
+    }
+}

@@ -1,0 +1,178 @@
+internal import HTTP1
+internal import Sockets
+internal import Synchronization
+
+/// One thread of a server: its listeners, its epoll set, its connections. It shares nothing while requests are served.
+///
+/// A value, for the reason ``ConnectionEngine`` is one.
+struct Worker: ~Copyable {
+    static let wakeTag = UInt64.max
+    /// Tags from here on are listeners, counted down from ``wakeTag``; no slab has so many slots.
+    static let firstListenerTag = UInt64.max - 1_000
+    static let eventCapacity = 256
+    /// Connections whose going is worth a look at the memory they leave: 128. Each of the few that stay may hold a page.
+    private static let crowd = 128
+
+    let index: WorkerIndex
+    let limits: HTTPServerLimits
+    let shared: WorkerShared
+    let handle: WorkerHandle
+    let system: SystemCalls
+    var engine: ConnectionEngine
+    let poll: Int32
+    var listeners: [Listener]
+    var table = ConnectionTable()
+    var peers = PeerTable()
+    var wheel: TimerWheel
+    var tls: WorkerTLS
+    var resumeQueue: [Connection] = []
+    var spareDescriptor: Int32
+    var acceptPausedUntil: MonotonicInstant?
+    var counters = HTTPServerCounters()
+    var now: MonotonicInstant
+    /// When the events now handled were reported.
+    var polledAt: MonotonicInstant
+    private var events: ReadyEvents
+    private var drainedAt: MonotonicInstant
+    var isDraining = false
+    var listenersCloseAt = MonotonicInstant.never
+    var cutOffAt = MonotonicInstant.never
+    var listenersAreRefusing = false
+    /// What this worker's connections may take in memory, in bytes.
+    let memoryShare: Int
+    /// The most connections since memory was last given back.
+    private var peakCount = 0
+
+    /// - Parameters:
+    ///   - poll: An epoll set, and `listeners` bound sockets: both become the worker's own.
+    init(
+        index: WorkerIndex,
+        poll: Int32,
+        listeners: [Listener],
+        limits: HTTPServerLimits,
+        shared: WorkerShared,
+        handle: WorkerHandle,
+        system: SystemCalls,
+        tls: TLSContextPublisher? = nil,
+        handler: any HTTPRequestHandler
+    ) {
+        self.index = index
+        self.poll = poll
+        self.listeners = listeners
+        self.limits = limits
+        self.shared = shared
+        self.handle = handle
+        self.system = system
+        self.tls = WorkerTLS(tls)
+        engine = ConnectionEngine(limits: limits, worker: index, handler: handler)
+        handler.attach(RequestWaker(handle))
+        memoryShare = limits.connectionBytes / max(shared.runningWorkers.load(ordering: .relaxed), 1)
+        now = MonotonicClock.now()
+        polledAt = now
+        drainedAt = now
+        wheel = TimerWheel(now: now)
+        spareDescriptor = system.makeSpareDescriptor()
+        events = ReadyEvents(capacity: Self.eventCapacity)
+    }
+
+    /// Serves until stopped, then closes everything that is the worker's own.
+    mutating func run() {
+        while takeCommands() {
+            turn()
+        }
+        closeEverything()
+    }
+
+    /// Waits for events and handles them, then everything that is due.
+    private mutating func turn() {
+        let before = now
+        let count = Int(system.wait(poll, &events, timeoutMilliseconds: timeout()))
+        now = MonotonicClock.now()
+        polledAt = now
+        engine.unixSeconds = WallClock.unixSeconds()
+        // Whatever is ready now came after the last time nothing was left over; after a real wait it came just now.
+        let waited = now.nanoseconds(since: before) > 200_000
+        engine.waitingSince = waited && count < Self.eventCapacity ? now : drainedAt
+        if count < Self.eventCapacity { drainedAt = now }
+        if count > 0 {
+            for position in 0..<min(count, events.capacity) {
+                handle(events[position])
+                if engine.heldBytes > memoryShare { freeMemory() }
+            }
+        }
+        resumeQueued()
+        handleDeadlines()
+        beginWaitingHandshakes()
+        engine.endTurn()
+        publish()
+        releaseMemory()
+    }
+
+    /// When half of a crowd has gone, its memory goes back to the system.
+    private mutating func releaseMemory() {
+        peakCount = max(peakCount, table.count)
+        if peakCount >= Self.crowd, table.count < peakCount / 2 {
+            peakCount = table.count
+            system.releaseMemory()
+        }
+    }
+
+    private mutating func handle(_ event: (tag: UInt64, bits: UInt32)) {
+        if event.tag == Self.wakeTag {
+            system.clear(handle.wakeDescriptor)
+        } else if event.tag >= Self.firstListenerTag {
+            let position = Int(event.tag - Self.firstListenerTag)
+            if position < listeners.count { acceptReady(listeners[position]) }
+        } else if let connection = table.find(tag: event.tag) {
+            now = MonotonicClock.now()
+            handle(connection, event.bits)
+        }
+    }
+
+    /// Milliseconds until something is due, rounded up; -1 where nothing is, so that an idle server sleeps.
+    private func timeout() -> Int32 {
+        if !resumeQueue.isEmpty { return 0 }
+        var next = MonotonicInstant.never
+        if let deadline = wheel.nextDeadline() { next = deadline }
+        if let pause = acceptPausedUntil { next = min(next, pause) }
+        if let turn = nextHandshakeTurn() { next = min(next, turn) }
+        next = min(next, listenersCloseAt, cutOffAt)
+        if next == .never { return -1 }
+        let left = next.nanoseconds(since: now)
+        return Int32(min(left / 1_000_000 + 1, 86_400_000))
+    }
+
+    /// Pipelined requests whose connection used up its share of the last turn.
+    private mutating func resumeQueued() {
+        if resumeQueue.isEmpty { return }
+        let queue = resumeQueue
+        resumeQueue.removeAll(keepingCapacity: true)
+        for connection in queue where connection.slot >= 0 {
+            connection.isQueuedToResume = false
+            if connection.tls != nil, receivePendingTLS(connection) { continue }
+            settle(connection, engine.resume(connection, now: now))
+        }
+    }
+
+    private mutating func handleDeadlines() {
+        if let pause = acceptPausedUntil, now >= pause { resumeAccepting() }
+        while let slot = wheel.popDue(now: now) {
+            guard let connection = table.connection(at: slot) else { continue }
+            if connection.deadline <= now {
+                settle(connection, engine.deadlinePassed(connection, now: now))
+            } else {
+                wheel.schedule(slot, at: connection.deadline)
+            }
+        }
+    }
+
+    private mutating func publish() {
+        counters.requests = engine.requestCount
+        counters.overloaded = engine.overloadedCount
+        counters.open = table.count
+        counters.idle = table.count(of: .idle)
+        counters.parked = table.count(of: .parked)
+        counters.heldBytes = engine.heldBytes
+        handle.counters.publish(counters)
+    }
+}

@@ -1,0 +1,55 @@
+internal import CSystem
+
+/// A system call on a socket failed.
+package struct SocketError: Error, Equatable, CustomStringConvertible {
+    /// The calls that can fail.
+    package enum Operation: String, Sendable {
+        case createSocket = "create a socket"
+        case setOption = "set a socket option"
+        case bind = "bind to"
+        case listen = "listen on"
+        case connect = "connect to"
+        case accept = "accept a connection on"
+        case receive = "receive from"
+        case send = "send to"
+        case createPoll = "create an epoll set"
+        case controlPoll = "change an epoll set"
+        case waitForEvents = "wait for events"
+        case createEventDescriptor = "create an event descriptor"
+        case readAddress = "read the address of"
+        case startThread = "start a thread"
+        case openDirectory = "open the directory of"
+        case lockDirectory = "lock the directory of"
+        case setMode = "set the permissions of"
+        case replace = "replace"
+        case duplicate = "duplicate the descriptor of"
+    }
+
+    /// What was tried.
+    package let operation: Operation
+    /// The system's error number.
+    package let errorNumber: Int32
+    /// The address it concerned, where there is one.
+    package let address: ListenAddress?
+
+    package init(_ operation: Operation, errorNumber: Int32, address: ListenAddress? = nil) {
+        self.operation = operation
+        self.errorNumber = errorNumber
+        self.address = address
+    }
+
+    /// One sentence, for instance `cannot bind to 127.0.0.1:8080: Address already in use`.
+    package var description: String {
+        let place = address.map { " \($0)" } ?? ""
+        // The system's words for it would be of an operation on a socket.
+        let isOther = operation == .replace && errorNumber == ErrorNumber.notSocket
+        let reason = isOther ? "the file there is no socket, so it is left alone" : Self.sentence(for: errorNumber)
+        return "cannot \(operation.rawValue)\(place): \(reason)"
+    }
+
+    /// The system's own words for an error number.
+    package static func sentence(for errorNumber: Int32) -> String {
+        guard let sentence = unsafe platform_error_sentence(errorNumber) else { return "error \(errorNumber)" }
+        return unsafe String(cString: sentence)
+    }
+}

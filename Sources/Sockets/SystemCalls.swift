@@ -1,0 +1,126 @@
+internal import CSystem
+
+/// The system calls of the event loop, in one place, each with the seam where a test makes it fail.
+package struct SystemCalls: Sendable {
+    /// Nil outside tests.
+    private let faults: FaultPlan?
+
+    package init(faults: FaultPlan? = nil) {
+        self.faults = faults
+    }
+
+    /// Every function below returns a value that is not negative, or the negated error number.
+    /// `peer` is set where a connection was accepted that has one: not on a Unix socket.
+    package func accept(_ listener: Int32, peer: inout SocketAddress?) -> Int32 {
+        if let fault = faults?.next(.accept) { return -fault }
+        var address = platform_address()
+        let result = unsafe opened(platform_accept(listener, &address))
+        peer = result >= 0 && address.port != 0 ? SocketAddress(address) : nil
+        return result
+    }
+
+    package func receive(_ descriptor: Int32, into buffer: inout [UInt8], atMost most: Int) -> Int {
+        if let fault = faults?.next(.receive) { return -Int(fault) }
+        // The system writes at most so many bytes from the base address on, and they lie within the array.
+        return unsafe buffer.withUnsafeMutableBytes { bytes in
+            unsafe platform_recv(descriptor, bytes.baseAddress, min(bytes.count, most))
+        }
+    }
+
+    /// Sends `bytes` from `offset` on; `offset` must not exceed their number.
+    package func send(_ descriptor: Int32, _ bytes: [UInt8], from offset: Int = 0) -> Int {
+        if let fault = faults?.next(.send) { return -Int(fault) }
+        guard offset >= 0, offset < bytes.count else { return 0 }
+        let most = faults?.greatestTransfer ?? .max
+        // 0 <= offset < count, so the rest of the array is what may be read.
+        return unsafe bytes.withUnsafeBytes { all in
+            unsafe platform_send(descriptor, all.baseAddress.map { unsafe $0 + offset }, min(all.count - offset, most))
+        }
+    }
+
+    package func shutdownWrite(_ descriptor: Int32) -> Int32 {
+        if let fault = faults?.next(.shutdown) { return -fault }
+        return platform_shutdown_write(descriptor)
+    }
+
+    /// Closing always frees the number; a reported error is told and nothing else.
+    package func close(_ descriptor: Int32) {
+        _ = platform_close(descriptor)
+        faults?.changeOpenDescriptors(by: -1)
+    }
+
+    /// Takes note of a descriptor that came from elsewhere.
+    package func adopt(_ descriptor: Int32) {
+        _ = opened(descriptor)
+    }
+
+    private func opened(_ result: Int32) -> Int32 {
+        if result >= 0 { faults?.changeOpenDescriptors(by: 1) }
+        return result
+    }
+
+    package func createPoll() -> Int32 {
+        if let fault = faults?.next(.createPoll) { return -fault }
+        return opened(platform_epoll_create())
+    }
+
+    package func add(_ poll: Int32, _ descriptor: Int32, _ events: UInt32, tag: UInt64) -> Int32 {
+        if let fault = faults?.next(.control) { return -fault }
+        return platform_epoll_add(poll, descriptor, events, tag)
+    }
+
+    package func modify(_ poll: Int32, _ descriptor: Int32, _ events: UInt32, tag: UInt64) -> Int32 {
+        if let fault = faults?.next(.control) { return -fault }
+        return platform_epoll_modify(poll, descriptor, events, tag)
+    }
+
+    package func remove(_ poll: Int32, _ descriptor: Int32) -> Int32 {
+        platform_epoll_remove(poll, descriptor)
+    }
+
+    package func wait(_ poll: Int32, _ events: inout ReadyEvents, timeoutMilliseconds: Int32) -> Int32 {
+        if let fault = faults?.next(.wait) { return -fault }
+        // At most `count` events are written from the base address on.
+        return unsafe events.events.withUnsafeMutableBufferPointer { buffer in
+            guard let base = buffer.baseAddress else { return 0 }
+            return unsafe platform_epoll_wait(poll, base, Int32(clamping: buffer.count), timeoutMilliseconds)
+        }
+    }
+
+    package func makeEventDescriptor() -> Int32 {
+        if let fault = faults?.next(.createEventDescriptor) { return -fault }
+        return opened(platform_event_descriptor())
+    }
+
+    package func makeSpareDescriptor() -> Int32 {
+        if let fault = faults?.next(.createSpareDescriptor) { return -fault }
+        return opened(platform_spare_descriptor())
+    }
+}
+
+extension SystemCalls {
+    /// Wakes the thread that waits for an event descriptor.
+    package func signal(_ descriptor: Int32) {
+        _ = platform_event_signal(descriptor)
+    }
+
+    /// Takes note of the wakes so far.
+    package func clear(_ descriptor: Int32) {
+        _ = platform_event_clear(descriptor)
+    }
+
+    /// Drops packets that open connections to a listener; where the system does not allow the filter, nothing is lost
+    /// but the few connections made between the last accept and the close. A Unix socket refuses by itself; its file goes
+    /// before, while nobody else takes it for one that is left over.
+    package func refuseNewConnections(_ listener: Int32, file: UnixSocketFile?) {
+        if let file {
+            file.remove()
+            _ = platform_shutdown_read(listener)
+        } else {
+            _ = platform_refuse_new_connections(listener)
+        }
+    }
+
+    /// Gives memory that is free in this process back to the system.
+    package func releaseMemory() { platform_release_memory() }
+}

@@ -1,0 +1,100 @@
+internal import CSystem
+
+/// A listening Unix socket with its file.
+package struct UnixListener: ~Copyable {
+    /// Another service takes its path within microseconds; whoever holds the lock longer than this is none, and no start
+    /// waits for it for ever.
+    private static let lockWait: Duration = .seconds(1)
+    private static let lockPauseMilliseconds: Int32 = 2
+
+    private let socket: Socket
+    package let file: UnixSocketFile
+
+    /// Takes a path: the file is made, or takes the place of a socket that nobody listens on any more.
+    ///
+    /// Nobody can connect before the permissions are right: until it listens, a socket refuses everybody. So one that is
+    /// bound and does not listen yet looks like one whose process is gone, and the directory is locked meanwhile: of two
+    /// processes that start at once, neither takes the other's path.
+    package init(on path: UnixSocketPath, mode: UnixSocketMode, backlog: Int32) throws(SocketError) {
+        let directory = try Self.lockDirectory(of: path)
+        let socket = try Self.bound(to: path)
+        guard let file = UnixSocketFile(at: path) else {
+            throw SocketError(.bind, errorNumber: ErrorNumber.noSuchFile, address: .unix(path))
+        }
+        do throws(SocketError) {
+            try Self.setMode(mode, of: path)
+            try socket.listen(on: path, backlog: backlog)
+        } catch {
+            file.remove()
+            throw error
+        }
+        directory.close()
+        self.socket = socket
+        self.file = file
+    }
+
+    /// Another number for the same socket, which whoever takes it closes.
+    package func duplicate() throws(SocketError) -> Int32 {
+        let number = platform_duplicate(socket.descriptor.number)
+        guard number >= 0 else { throw SocketError(.duplicate, errorNumber: -number) }
+        return number
+    }
+
+    private static func lockDirectory(of path: UnixSocketPath) throws(SocketError) -> FileDescriptor {
+        let number = unsafe path.directory.withCString { unsafe platform_open_directory($0) }
+        guard number >= 0 else { throw SocketError(.openDirectory, errorNumber: -number, address: .unix(path)) }
+        let directory = FileDescriptor(takingOwnershipOf: number)
+        let deadline = MonotonicClock.now() + Self.lockWait
+        while true {
+            let result = platform_lock(number)
+            if result >= 0 { return directory }
+            guard result == -ErrorNumber.again, MonotonicClock.now() < deadline else {
+                throw SocketError(.lockDirectory, errorNumber: -result, address: .unix(path))
+            }
+            // Without a descriptor, poll(2) waits for the time alone.
+            _ = platform_poll(-1, 0, Self.lockPauseMilliseconds)
+        }
+    }
+
+    private static func bound(to path: UnixSocketPath) throws(SocketError) -> Socket {
+        let socket = try Socket.makeUnix(for: path)
+        do throws(SocketError) {
+            try socket.bind(to: path)
+        } catch {
+            guard error.errorNumber == ErrorNumber.addressInUse else { throw error }
+            try removeStale(path)
+            try socket.bind(to: path)
+        }
+        return socket
+    }
+
+    /// Removes the file of a socket whose process is gone, and nothing else.
+    private static func removeStale(_ path: UnixSocketPath) throws(SocketError) {
+        guard let found = UnixSocketFile.Identity(of: path) else { return }
+        guard found.isSocket else {
+            throw SocketError(.replace, errorNumber: ErrorNumber.notSocket, address: .unix(path))
+        }
+        let probe = try Socket.makeUnix(for: path)
+        do throws(SocketError) {
+            try probe.connect(to: path)
+        } catch {
+            switch error.errorNumber {
+            case ErrorNumber.connectionRefused: return try remove(path)
+            // Whoever listens there has a full queue.
+            case ErrorNumber.again: break
+            default: throw error
+            }
+        }
+        throw SocketError(.bind, errorNumber: ErrorNumber.addressInUse, address: .unix(path))
+    }
+
+    private static func remove(_ path: UnixSocketPath) throws(SocketError) {
+        let result = unsafe path.description.withCString { unsafe platform_unlink($0) }
+        guard result >= 0 else { throw SocketError(.replace, errorNumber: -result, address: .unix(path)) }
+    }
+
+    private static func setMode(_ mode: UnixSocketMode, of path: UnixSocketPath) throws(SocketError) {
+        let result = unsafe path.description.withCString { unsafe platform_change_mode($0, mode.bits) }
+        guard result >= 0 else { throw SocketError(.setMode, errorNumber: -result, address: .unix(path)) }
+    }
+}

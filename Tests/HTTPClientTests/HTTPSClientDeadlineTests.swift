@@ -1,0 +1,137 @@
+import Dispatch
+import HTTPClient
+import OpenSSL
+import Sockets
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("The HTTPS client's time holds")
+struct HTTPSClientDeadlineTests {
+    static let text = "HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n" + String(repeating: "x", count: 10_000)
+
+    struct Slowness: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        var isTLS = true
+        var manner: ScriptedIssuer.Manner?
+        var script: ScriptedIssuer.Script = { _, peer in peer.waitUntilClosed() }
+        let phase: HTTPSClientError.Phase
+    }
+
+    @Test(
+        "Against every slow peer the fetch ends at its deadline",
+        arguments: [
+            Slowness(testDescription: "silence instead of a handshake", manner: .silent, phase: .handshaking),
+            Slowness(testDescription: "silence after the request", phase: .receiving),
+            Slowness(testDescription: "silence over plain http", isTLS: false, phase: .receiving),
+            Slowness(
+                testDescription: "a byte now and then",
+                script: { _, peer in try peer.drip(text, every: .milliseconds(20)) },
+                phase: .receiving
+            ),
+            Slowness(
+                testDescription: "a byte now and then over plain http",
+                isTLS: false,
+                script: { _, peer in try peer.drip(text, every: .milliseconds(20)) },
+                phase: .receiving
+            ),
+            Slowness(
+                testDescription: "interim responses without end",
+                script: { _, peer in
+                    for _ in 0..<1000 {
+                        try peer.send("HTTP/1.1 102 Wait\r\n\r\n")
+                        try peer.pause(.milliseconds(20))
+                    }
+                },
+                phase: .receiving
+            ),
+        ]
+    )
+    func slow(_ slowness: Slowness) throws {
+        let certificates = try TestCertificates.shared.get()
+        let manner = slowness.manner ?? (slowness.isTLS ? .tls(certificates.good) : .plain)
+        let issuer = try ScriptedIssuer(manner, script: slowness.script)
+        defer { issuer.stop() }
+        let client = HTTPSClient(trust: .authorities(file: certificates.authorityFile))
+        var limits = HTTPSClientLimits()
+        limits.fetchTimeout = .milliseconds(500)
+        let began = MonotonicClock.now()
+        let url = try HTTPURL(parsing: "\(slowness.isTLS ? "https" : "http")://localhost:\(issuer.port)/")
+        let error = #expect(throws: HTTPSClientError.self) { try client.get(url, limits: limits) }
+        let elapsed = MonotonicClock.now().duration(since: began)
+        guard case .timedOut(let phase) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        // On a very busy machine the time may run out before the request is there.
+        if issuer.requestCount > 0 || slowness.manner != nil { #expect(phase == slowness.phase) }
+        // Left alone, each of these peers would take minutes.
+        #expect(elapsed >= .milliseconds(500) && elapsed < .seconds(60))
+    }
+
+    @Test("A connect that hangs ends at the connect time, before the fetch's")
+    func connectHangs() throws {
+        let issuer = try ScriptedIssuer(.plain) { _, _ in }
+        defer { issuer.stop() }
+        let full = try FullListener(port: issuer.port)
+        var limits = HTTPSClientLimits()
+        limits.connectTimeout = .milliseconds(150)
+        limits.fetchTimeout = .seconds(600)
+        let began = MonotonicClock.now()
+        let error = #expect(throws: HTTPSClientError.self) {
+            try HTTPSClient().get(HTTPURL(parsing: "https://\(full.address)/"), limits: limits)
+        }
+        #expect(error == .timedOut(phase: .connecting))
+        #expect(MonotonicClock.now().duration(since: began) < .seconds(60))
+    }
+
+    @Test("A resolver that does not answer ends at the fetch's time; so many of them may hang, and no more")
+    func resolverHangs() throws {
+        let release = DispatchSemaphore(value: 0)
+        let client = HTTPSClient(trust: .system, proxy: .none) { _ in
+            release.wait()
+            return .failure(.init(reason: "too late"))
+        }
+        var limits = HTTPSClientLimits()
+        limits.fetchTimeout = .milliseconds(50)
+        let url = try HTTPURL(parsing: "https://issuer.test/")
+        var errors: [HTTPSClientError?] = []
+        for _ in 0..<10 {
+            errors.append(#expect(throws: HTTPSClientError.self) { try client.get(url, limits: limits) })
+        }
+        for _ in 0..<10 { release.signal() }
+        #expect(errors.first == .timedOut(phase: .resolving))
+        #expect(errors.last == .nameNotResolved(host: "issuer.test", reason: "the resolver does not answer"))
+    }
+
+    @Test("A resolver's failure is told in its words")
+    func resolverFails() throws {
+        let client = HTTPSClient(trust: .system, proxy: .none) { _ in .failure(.init(reason: "no such name")) }
+        let error = #expect(throws: HTTPSClientError.self) {
+            try client.get(HTTPURL(parsing: "https://issuer.test/"))
+        }
+        #expect(error == .nameNotResolved(host: "issuer.test", reason: "no such name"))
+    }
+
+    @Test("Cancelling from another thread ends a fetch that hangs, and every later one")
+    func cancel() throws {
+        let arrived = DispatchSemaphore(value: 0)
+        let issuer = try ScriptedIssuer(.plain) { _, peer in
+            arrived.signal()
+            peer.waitUntilClosed()
+        }
+        defer { issuer.stop() }
+        let client = HTTPSClient()
+        let url = try HTTPURL(parsing: issuer.url)
+        DispatchQueue(label: "canceller").async {
+            arrived.wait()
+            client.cancel()
+        }
+        var limits = HTTPSClientLimits()
+        limits.fetchTimeout = .seconds(600)
+        let began = MonotonicClock.now()
+        #expect(throws: HTTPSClientError.cancelled) { try client.get(url, limits: limits) }
+        #expect(throws: HTTPSClientError.cancelled) { try client.get(url, limits: limits) }
+        #expect(MonotonicClock.now().duration(since: began) < .seconds(60))
+    }
+}

@@ -1,0 +1,111 @@
+import HTTP1
+import TestSupport
+import Testing
+
+@testable import HTTPServer
+@testable import Sockets
+
+@Suite("What one connection holds in memory")
+struct ConnectionMemoryTests {
+    /// A GET of 31 KB: as much as the limits of the grammar let through.
+    private static let large: [UInt8] = {
+        let field = "X-Filler: " + String(repeating: "a", count: 7_700) + "\r\n"
+        return Array(("GET / HTTP/1.1\r\nHost: a\r\n" + String(repeating: field, count: 4) + "\r\n").utf8)
+    }()
+
+    @Test("It stays within its bound when each request comes with all but the last byte of the next")
+    func pipelined() {
+        let driver = ConnectionDriver()
+        let last = Self.large.suffix(1)
+        driver.send(Array(Self.large.dropLast()))
+        var most = 0
+        for _ in 0..<1_000 {
+            driver.send(last + Self.large.dropLast())
+            most = max(most, driver.connection.bufferedByteCount)
+        }
+        #expect(driver.statuses.count == 1_000 && driver.closed == nil)
+        #expect(most <= driver.engine.limits.requestBytes, "\(most) bytes")
+    }
+
+    @Test(
+        "A shared body is sent whole and in order, also to a client that reads late",
+        arguments: TestServer.Kind.allCases
+    )
+    func sharedBody(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
+        let client = try BlockingClient(server.address)
+        let shared = "GET /shared HTTP/1.1\r\nHost: a\r\n\r\n"
+        let small = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+        client.send(small + shared + shared.replacing("GET", with: "HEAD") + small + shared + small)
+        #expect(server.waitUntil { $0.requests == 2 })
+        // It waits by reference: what the connection takes is far from the body's 8 MB.
+        #expect(server.server.counters.heldBytes < 100_000)
+        let end = Array("OK".utf8)
+        let received = client.read { $0.count >= 2 * ProbeHandler.shared.count && $0.suffix(2) == end[...] }.bytes
+        // Six heads and the two small bodies besides.
+        let rest = received.count - 2 * ProbeHandler.shared.count
+        #expect(rest > 0 && rest < 2_000, "\(rest)")
+        #expect(server.server.counters.requests == 6)
+        await server.stop()
+    }
+
+    @Test("When all together hold too much, the largest are closed and the others served")
+    func largestFirst() async throws {
+        var limits = HTTPServerLimits()
+        limits.connectionBytes = 1_000_000
+        let server = try TestServer(limits: limits)
+        let small = try (0..<20).map { _ in try BlockingClient(server.address) }
+        for client in small { client.send("GET / HTTP/1.1\r\nHost: a\r\n") }
+        let large = try (0..<60).map { _ in try BlockingClient(server.address) }
+        for client in large { client.send(Array(Self.large.dropLast())) }
+        #expect(server.waitUntil { $0.closed(.memory) >= 30 && $0.open <= 50 })
+        for client in small { #expect(client.exchange("\r\n")?.status == 200) }
+        #expect(server.server.counters.heldBytes <= limits.connectionBytes)
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+        #expect(server.server.counters.heldBytes == 0)
+    }
+
+    @Test("When all together hold too much, a crowd from one address makes room for another's larger connection")
+    func crowdFirst() async throws {
+        var limits = HTTPServerLimits()
+        limits.connectionBytes = 1_000_000
+        limits.connections = 200
+        let server = try TestServer(limits: limits)
+        let other = try BlockingClient(server.address, from: [127, 0, 0, 2])
+        other.send(Array(Self.large.dropLast()))
+        #expect(server.waitUntil { $0.heldBytes > Self.large.count })
+        let crowd = try (0..<150).map { _ in try BlockingClient(server.address) }
+        for client in crowd { client.send(Array(Self.large.prefix(16_000))) }
+        #expect(server.waitUntil { $0.closed(.memory) >= 75 })
+        other.send(Array(Self.large.suffix(1)))
+        #expect(other.readResponses(1).first?.status == 200)
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("Everything held is given back when the connections end", arguments: TestServer.Kind.allCases)
+    func givenBack(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
+        do {
+            let clients = try (0..<10).map { _ in try BlockingClient(server.address) }
+            for (number, client) in clients.enumerated() {
+                client.send(
+                    number % 2 == 0
+                        ? Array(Self.large.dropLast()) : Array("GET /shared HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+                )
+            }
+            #expect(server.waitUntil { $0.heldBytes > 5 * Self.large.count })
+        }
+        #expect(server.waitUntil { $0.open == 0 && $0.heldBytes == 0 })
+        await server.stop()
+    }
+
+    @Test("The control group's limit is read as the system writes it")
+    func controlGroup() {
+        #expect(MemoryLimit.parse(Array("67108864\n".utf8)) == 67_108_864)
+        #expect(MemoryLimit.parse(Array("max\n".utf8)) == nil)
+        #expect(MemoryLimit.parse(Array("9223372036854771712\n".utf8)) == nil)
+        #expect(MemoryLimit.pathOfVersion2(Array("0::/system.slice/a.service\n".utf8)) == "/system.slice/a.service")
+        #expect(MemoryLimit.pathOfVersion2(Array("0::/\n".utf8)) == "")
+        #expect(MemoryLimit.pathOfVersion2(Array("12:memory:/a\n".utf8)) == nil)
+    }
+}

@@ -1,0 +1,231 @@
+import HTTPServer
+import OpenSSL
+import Sockets
+import TestSupport
+import Testing
+
+@Suite("TLS handshakes that fail, stall or never come")
+struct HTTPServerHandshakeTests {
+    static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+    let certificates: TestCertificates
+
+    init() throws {
+        certificates = try TestCertificates.shared.get()
+    }
+
+    func server(_ limits: HTTPServerLimits = HTTPServerLimits(), faults: FaultPlan? = nil) throws -> TestServer {
+        var limits = limits
+        limits.drainIdleWait = .milliseconds(20)
+        let context = try TLSContext(
+            serverCertificateFile: certificates.good.certificateFile,
+            keyFile: certificates.good.keyFile
+        )
+        return try TestServer(limits: limits, faults: faults, tls: TLSContextPublisher(context))
+    }
+
+    func isServed(_ server: TestServer) throws -> Bool {
+        try TLSClient(server.address, authorityFile: certificates.authorityFile).exchange(Self.get)?.status == 200
+    }
+
+    static let noHandshakes: [String: [UInt8]] = [
+        "plain HTTP": Array(get.utf8),
+        "a greater plain request": Array((get + String(repeating: "x", count: 30_000)).utf8),
+        "zeros": [UInt8](repeating: 0, count: 100),
+        "a record of an unknown type": [0x63, 3, 3, 0, 4, 1, 2, 3, 4],
+        "a record too long": [0x16, 3, 1, 0xff, 0xff] + [UInt8](repeating: 1, count: 70_000),
+        "an SSL 2 hello": [0x80, 0x2e, 1, 0, 2, 0, 0x15, 0, 0, 0, 0x10],
+        "application data first": [0x17, 3, 3, 0, 5, 1, 2, 3, 4, 5],
+        "an empty hello": [0x16, 3, 1, 0, 4, 1, 0, 0, 0],
+        "an alert": [0x15, 3, 1, 0, 2, 2, 40],
+    ]
+
+    @Test(
+        "What is no handshake is refused at once, without a reset, and nobody else notices",
+        arguments: noHandshakes.keys.sorted()
+    )
+    func noHandshake(_ name: String) async throws {
+        let bytes = try #require(Self.noHandshakes[name])
+        let faults = FaultPlan(.accept, 0..<0, errorNumber: 0)
+        let server = try server(faults: faults)
+        let other = try TLSClient(server.address, authorityFile: certificates.authorityFile)
+        let client = try BlockingClient(server.address)
+        client.send(bytes)
+        client.shutdownWrite()
+        let answer = client.read()
+        #expect(answer.end == .endOfStream)
+        // An alert record, or nothing where the peer's own alert ended it.
+        #expect(answer.bytes.isEmpty || answer.bytes.first == 0x15)
+        #expect(server.waitUntil { $0.closed(.handshake) == 1 && $0.open == 1 })
+        #expect(try other.exchange(Self.get)?.status == 200)
+        await server.stop()
+        // The wake descriptor lives as long as the server.
+        #expect(faults.openDescriptors == 1)
+    }
+
+    @Test("A hello that comes byte by byte is answered once it is whole, and blocks nobody")
+    func dripped() async throws {
+        let server = try server()
+        let hello = try TLSClient.clientHello()
+        let client = try BlockingClient(server.address)
+        for (position, byte) in hello.enumerated() {
+            client.send([byte])
+            if position == hello.count / 2 { #expect(try isServed(server)) }
+        }
+        #expect(client.read { $0.count > 5 }.bytes.first == 0x16)
+        await server.stop()
+    }
+
+    @Test("A handshake has one deadline, whatever drips in", arguments: [0, 1, 50])
+    func deadline(_ count: Int) async throws {
+        var limits = HTTPServerLimits()
+        limits.handshakeDeadline = .milliseconds(100)
+        let faults = FaultPlan(.accept, 0..<0, errorNumber: 0)
+        let server = try server(limits, faults: faults)
+        let client = try BlockingClient(server.address)
+        client.send(Array(try TLSClient.clientHello().prefix(count)))
+        #expect(client.read().end != .timedOut)
+        #expect(server.waitUntil { $0.closed(.handshake) == 1 && $0.open == 0 })
+        await server.stop()
+        // The wake descriptor lives as long as the server.
+        #expect(faults.openDescriptors == 1)
+    }
+
+    @Test("A handshake that stops after the server's part has the same deadline")
+    func answeredAndSilent() async throws {
+        var limits = HTTPServerLimits()
+        limits.handshakeDeadline = .seconds(2)
+        let server = try server(limits)
+        let hello = try TLSClient.clientHello()
+        let client = try BlockingClient(server.address)
+        client.send(hello)
+        #expect(client.read { $0.count > 100 }.bytes.first == 0x16)
+        #expect(client.read().end != .timedOut)
+        #expect(server.waitUntil { $0.closed(.handshake) == 1 && $0.open == 0 })
+        await server.stop()
+    }
+
+    @Test("A handshake that is abandoned leaves nothing behind", arguments: [0, 10, 10_000])
+    func abandoned(_ count: Int) async throws {
+        let faults = FaultPlan(.accept, 0..<0, errorNumber: 0)
+        let server = try server(faults: faults)
+        let hello = Array(try TLSClient.clientHello().prefix(count))
+        for _ in 0..<50 {
+            let client = try BlockingClient(server.address)
+            client.send(hello)
+            client.reset()
+        }
+        // A connection reset before it was accepted is never seen.
+        #expect(server.waitUntil { $0.open == 0 && $0.closed(.handshake) == $0.accepted })
+        #expect(try isServed(server))
+        await server.stop()
+        // The wake descriptor lives as long as the server.
+        #expect(faults.openDescriptors == 1)
+    }
+
+    @Test("At the limit a handshake that takes long makes room")
+    func eviction() async throws {
+        var limits = HTTPServerLimits()
+        limits.connections = 2
+        limits.reservedConnections = 0
+        limits.slowRequestAge = .zero
+        let server = try server(limits)
+        let silent = try (0..<2).map { _ in try BlockingClient(server.address) }
+        #expect(server.waitUntil { $0.open == 2 })
+        #expect(try isServed(server))
+        #expect(silent[0].read().end != .timedOut)
+        #expect(server.waitUntil { $0.closed(.limit) == 1 })
+        await server.stop()
+    }
+
+    @Test("Handshakes under way are few: a slow one makes room, and nobody is turned away for quick ones")
+    func handshakeLimit() async throws {
+        var limits = HTTPServerLimits()
+        limits.handshakes = 3
+        limits.slowHandshakeAge = .milliseconds(20)
+        let server = try server(limits)
+        let hello = try TLSClient.clientHello()
+        let stalled = try (0..<20).map { number in
+            let client = try BlockingClient(server.address)
+            client.send(Array(hello.prefix(number % 2 == 0 ? 1 : hello.count)))
+            return client
+        }
+        #expect(try isServed(server))
+        // Three at most are left; all before them were closed.
+        #expect(server.waitUntil { $0.closed(.handshake) >= 17 })
+        #expect(stalled[0].read().end != .timedOut)
+        #expect(server.server.counters.open <= 4)
+        await server.stop()
+    }
+
+    @Test("A silent connection takes no handshake's place")
+    func silence() async throws {
+        var limits = HTTPServerLimits()
+        limits.handshakes = 1
+        limits.slowHandshakeAge = .seconds(100)
+        let server = try server(limits)
+        let silent = try (0..<20).map { _ in try BlockingClient(server.address) }
+        #expect(server.waitUntil { $0.open == 20 })
+        #expect(try isServed(server))
+        #expect(server.server.counters.closed(.handshake) == 0)
+        // One of them speaks after all.
+        silent[0].send(try TLSClient.clientHello())
+        #expect(silent[0].read { $0.count > 5 }.bytes.first == 0x16)
+        await server.stop()
+    }
+
+    @Test("A handshake that waits for its turn has the same deadline, and a client that leaves is dropped")
+    func waiting() async throws {
+        var limits = HTTPServerLimits()
+        limits.handshakes = 1
+        limits.slowHandshakeAge = .seconds(100)
+        limits.handshakeDeadline = .milliseconds(300)
+        let server = try server(limits)
+        let clients = try (0..<3).map { _ in
+            let client = try BlockingClient(server.address)
+            client.send([0x16])
+            return client
+        }
+        #expect(server.waitUntil { $0.open == 3 })
+        clients[2].reset()
+        #expect(clients[1].read().end != .timedOut)
+        #expect(server.waitUntil { $0.closed(.handshake) == 3 && $0.open == 0 })
+        await server.stop()
+    }
+
+    @Test("A crowd that shakes hands at once is served whole")
+    func crowd() async throws {
+        var limits = HTTPServerLimits()
+        limits.handshakes = 4
+        limits.slowHandshakeAge = .seconds(5)
+        let server = try server(limits)
+        let address = server.address
+        let authority = certificates.authorityFile
+        let served = await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<40 {
+                group.addTask {
+                    (try? TLSClient(address, authorityFile: authority).exchange(Self.get)?.status) == 200
+                }
+            }
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        #expect(served == 40)
+        #expect(server.server.counters.closed(.handshake) == 0)
+        await server.stop()
+    }
+
+    @Test("With TLS the server takes fewer connections")
+    func connectionLimit() throws {
+        var limits = HTTPServerLimits()
+        limits.secureConnections = 7
+        #expect(try server(limits).server.configuration.limits.connections == 7)
+    }
+
+    @Test("Stopping does not wait for a handshake")
+    func stopping() async throws {
+        let server = try server()
+        let client = try BlockingClient(server.address)
+        #expect(server.waitUntil { $0.open == 1 })
+        #expect(await server.stop() == 0)
+        #expect(client.read().end != .timedOut)
+    }
+}

@@ -19,6 +19,16 @@ package final class Connection {
         case closing
         /// Our direction has ended; what still comes is dropped until the peer ends its own.
         case lingering
+        /// Nothing more can be said: the connection is to be closed at once.
+        case ended
+
+        // Before the first request, where the listeners speak TLS:
+        /// No byte of a handshake has come.
+        case silent
+        /// The first byte has come, and other handshakes are before this one.
+        case waiting
+        /// Within the handshake.
+        case handshaking
     }
 
     /// What the worker waits for.
@@ -75,7 +85,7 @@ package final class Connection {
     var input: RequestBuffer?
 
     /// The TLS handshake is not over: no request can have come.
-    var isHandshaking = false
+    var isHandshaking: Bool { phase == .silent || phase == .waiting || phase == .handshaking }
 
     // The worker's own bookkeeping.
     /// Nil where the connection is plain.
@@ -125,8 +135,8 @@ package final class Connection {
         if isWriting { return .outputSpace }
         switch phase {
         case .parked: return hangUpSeen ? .nothing : .hangUp
-        case .closing: return .nothing
-        default: return .input
+        case .closing, .ended, .waiting: return .nothing
+        case .idle, .head, .body, .discarding, .lingering, .silent, .handshaking: return .input
         }
     }
 

@@ -4,15 +4,18 @@ internal import Sockets
 extension ConnectionEngine {
     /// Reads requests out of `buffer` and answers them in order, until its bytes are used up, a request is not
     /// complete, or others must have their turn.
-    mutating func process(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) -> Step {
+    mutating func process(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) {
         var budget = limits.pipelineBudget
         while true {
             switch connection.phase {
             case .idle:
-                if buffer.count == 0 { return becomeIdle(connection, buffer, now) }
+                if buffer.count == 0 {
+                    becomeIdle(connection, buffer, now)
+                    return
+                }
                 if budget == 0 || output.count >= limits.outputBytes || sharedOutput != nil {
                     keep(buffer, for: connection)
-                    return .resume
+                    return
                 }
                 budget -= 1
                 if connection.input == nil { connection.busySince = now }
@@ -28,42 +31,38 @@ extension ConnectionEngine {
                     if connection.phaseDeadline == .never {
                         connection.phaseDeadline = connection.requestStart + limits.headDeadline
                     }
-                    return waitForMore(connection, buffer)
+                    keep(buffer, for: connection)
+                    return
                 }
             case .body:
-                if !receiveBody(connection, buffer, now) { return waitForMore(connection, buffer) }
+                if !receiveBody(connection, buffer, now) {
+                    keep(buffer, for: connection)
+                    return
+                }
             case .discarding:
                 switch discardBody(connection, buffer, now) {
                 case .complete: break
-                case .needMore: return waitForMore(connection, buffer)
-                case .broken:
-                    buffer.clear()
-                    releaseBuffer(of: connection)
-                    return endAfterOutput(connection, .refused, now)
+                case .needMore:
+                    keep(buffer, for: connection)
+                    return
+                case .broken: close(connection, cause: .refused)
                 }
             case .parked:
                 keep(buffer, for: connection)
-                return .wait
-            case .closing, .lingering:
+                return
+            case .closing, .lingering, .ended, .silent, .waiting, .handshaking:
                 buffer.clear()
                 releaseBuffer(of: connection)
-                return .wait
+                return
             }
         }
     }
 
-    private mutating func becomeIdle(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) -> Step
-    {
+    private mutating func becomeIdle(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) {
         buffer.clear()
         releaseBuffer(of: connection)
         connection.phaseDeadline = now.adding(nanoseconds: idleNanoseconds)
         if isDraining { beginDrain(connection, now: now) }
-        return .wait
-    }
-
-    private mutating func waitForMore(_ connection: Connection, _ buffer: RequestBuffer) -> Step {
-        keep(buffer, for: connection)
-        return .wait
     }
 
     /// The head is complete: refuse for overload, or let the handler decide.
@@ -169,12 +168,13 @@ extension ConnectionEngine {
     }
 
     /// Visits a parked request again, and goes on with what was pipelined behind it.
-    mutating func visit(_ connection: Connection, _ visit: RequestVisit, _ now: MonotonicInstant) -> Step {
-        guard let own = connection.input else { return .close(.failed) }
+    mutating func visit(_ connection: Connection, _ visit: RequestVisit, _ now: MonotonicInstant) {
+        guard let own = connection.input else {
+            end(connection, .failed)
+            return
+        }
         decide(connection, own, visit, now)
-        if connection.phase == .parked { return .wait }
         // A blocked write comes first: input is not read while it lasts.
-        if connection.isWriting { return .wait }
-        return process(connection, own, now)
+        if connection.phase != .parked, !connection.isWriting { process(connection, own, now) }
     }
 }

@@ -1,17 +1,17 @@
 internal import HTTP1
 package import Sockets
 
-/// The state machine of HTTP/1.1 connections, without any I/O: events in, bytes and a ``Step`` out. One engine serves
-/// one worker, on its thread alone.
+/// The state machine of HTTP/1.1 connections, without any I/O: events in, bytes and a state out. One engine serves
+/// one worker, on its thread alone. What to do next is said in one place, ``next(_:now:)``.
 ///
 /// A value, so that an event has it to itself from its first byte to its answer: what stands in a class is proven to be
 /// nobody else's at every touch.
 package struct ConnectionEngine: ~Copyable {
-    /// What the worker does after an event.
+    /// What the worker does once the output of an event is sent, or waits for space.
     package enum Step: Equatable, Sendable {
-        /// Send ``ConnectionEngine/output``, then wait for the connection's ``Connection/interest``.
+        /// Wait for the connection's ``Connection/interest``.
         case wait
-        /// Send ``ConnectionEngine/output``, let others have their turn, then call ``ConnectionEngine/resume(_:now:)``.
+        /// Let others have their turn, then call ``ConnectionEngine/resume(_:now:)``.
         case resume
         /// End the sending direction, then wait for input and drop it.
         case shutdownWrite

@@ -14,7 +14,7 @@ extension Worker {
             if events & Self.gone != 0 {
                 close(connection, .disconnected)
             } else if events & Self.writable != 0 {
-                sendPending(connection)
+                resumeSending(connection)
             }
             return
         }
@@ -24,7 +24,8 @@ extension Worker {
                 close(connection, .disconnected)
             } else if events & Self.hangUp != 0 {
                 // The client may only have ended its own direction: its answer is still owed.
-                settle(connection, engine.inputEnded(connection, now: now))
+                engine.inputEnded(connection)
+                settle(connection)
             }
         case .input, .outputSpace:
             // Bytes in memory have their turn first; the socket reports again.
@@ -48,9 +49,11 @@ extension Worker {
             return result
         }
         if result > 0 {
-            settle(connection, engine.received(connection, now: now))
+            engine.received(connection, now: now)
+            settle(connection)
         } else if result == 0 {
-            settle(connection, engine.inputEnded(connection, now: now))
+            engine.inputEnded(connection)
+            settle(connection)
         } else if result != -Int(ErrorNumber.again), result != -Int(ErrorNumber.interrupted) {
             if connection.phase == .lingering {
                 // A reset now changes nothing about why the connection ends.
@@ -61,24 +64,19 @@ extension Worker {
         }
     }
 
-    /// Sends what an event produced and makes the worker wait for what the connection needs next.
-    mutating func settle(_ connection: Connection, _ first: ConnectionEngine.Step) {
-        var step = first
-        if case .close(let cause) = step {
+    /// Sends what an event produced, then does what the engine says is next.
+    mutating func settle(_ connection: Connection) {
+        if connection.phase == .ended {
             engine.output.removeAll(keepingCapacity: true)
             engine.sharedOutput = nil
-            close(connection, cause)
-            return
+        } else if !engine.output.isEmpty {
+            guard sendOutput(connection) else { return }
         }
-        if !engine.output.isEmpty {
-            guard let next = sendOutput(connection) else { return }
-            if next != .wait || step != .resume { step = next }
-        }
-        act(connection, step)
+        act(connection)
     }
 
-    /// - Returns: Nil where nothing is left to do: the connection was closed, or acted on.
-    private mutating func sendOutput(_ connection: Connection) -> ConnectionEngine.Step? {
+    /// - Returns: False where the connection was closed.
+    private mutating func sendOutput(_ connection: Connection) -> Bool {
         if connection.isWriting {
             connection.pendingOutput.append(contentsOf: engine.output)
             engine.output.removeAll(keepingCapacity: true)
@@ -89,15 +87,18 @@ extension Worker {
             ? system.send(connection.descriptor, engine.output) : sendTLS(connection, engine.output)
         if count == engine.output.count {
             trimOutput()
-            if engine.sharedOutput == nil { return engine.outputSent(connection, now: now) }
-            sendShared(connection, after: count)
-            return nil
+            guard let shared = engine.sharedOutput else { return true }
+            connection.pendingShared = shared
+            connection.sharedOffset = 0
+            engine.sharedOutput = nil
+            engine.outputBlocked(connection, sent: count, now: now)
+            return sendPending(connection)
         }
         guard count >= 0 || Self.isTemporary(count) else {
             trimOutput()
             engine.sharedOutput = nil
             close(connection, Self.isDisconnect(Int32(truncatingIfNeeded: -count)) ? .disconnected : .failed)
-            return nil
+            return false
         }
         let sent = max(count, 0)
         connection.pendingOutput = Array(engine.output[sent...])
@@ -108,8 +109,8 @@ extension Worker {
     }
 
     /// Keeps what the socket did not take, within the bound of one connection.
-    /// - Returns: Nil where the connection was closed.
-    private mutating func waitForReader(_ connection: Connection) -> ConnectionEngine.Step? {
+    /// - Returns: False where the connection was closed.
+    private mutating func waitForReader(_ connection: Connection) -> Bool {
         // Nothing is answered behind a shared body, so none waits already.
         if let shared = engine.sharedOutput {
             connection.pendingShared = shared
@@ -118,26 +119,20 @@ extension Worker {
         }
         guard connection.pendingOutput.count - connection.pendingOffset <= limits.waitingAnswerBytes else {
             close(connection, .memory)
-            return nil
+            return false
         }
         engine.account(connection)
-        return .wait
+        return true
     }
 
-    /// Everything before the shared body was sent; sends what the socket takes of that, and acts on the connection.
-    private mutating func sendShared(_ connection: Connection, after sent: Int) {
-        connection.pendingShared = engine.sharedOutput
-        connection.sharedOffset = 0
-        engine.sharedOutput = nil
-        engine.outputBlocked(connection, sent: sent, now: now)
-        sendPending(connection)
-    }
-
-    /// The socket has space for output that waits.
-    mutating func sendPending(_ connection: Connection) {
+    /// Sends what the socket takes of the output that waits.
+    /// - Returns: False where the connection was closed.
+    private mutating func sendPending(_ connection: Connection) -> Bool {
         var taken = 0
         if connection.pendingOffset < connection.pendingOutput.count {
-            guard let count = send(connection, connection.pendingOutput, from: connection.pendingOffset) else { return }
+            guard let count = send(connection, connection.pendingOutput, from: connection.pendingOffset) else {
+                return false
+            }
             taken = count
             connection.pendingOffset += count
             if connection.pendingOffset == connection.pendingOutput.count {
@@ -147,17 +142,22 @@ extension Worker {
             }
         }
         if connection.pendingOutput.isEmpty, let shared = connection.pendingShared {
-            guard let count = send(connection, shared, from: connection.sharedOffset) else { return }
+            guard let count = send(connection, shared, from: connection.sharedOffset) else { return false }
             taken += count
             connection.sharedOffset += count
             if connection.sharedOffset == shared.count { connection.pendingShared = nil }
         }
         if connection.pendingOutput.isEmpty, connection.pendingShared == nil {
-            act(connection, engine.outputSent(connection, now: now))
+            engine.outputSent(connection, now: now)
         } else {
             engine.outputBlocked(connection, sent: taken, now: now)
-            act(connection, .wait)
         }
+        return true
+    }
+
+    /// The socket has space for output that waits.
+    mutating func resumeSending(_ connection: Connection) {
+        if sendPending(connection) { act(connection) }
     }
 
     /// - Returns: How many bytes the socket took, 0 where it has no space; nil where the connection was closed.
@@ -172,8 +172,8 @@ extension Worker {
         return max(count, 0)
     }
 
-    private mutating func act(_ connection: Connection, _ step: ConnectionEngine.Step) {
-        switch step {
+    private mutating func act(_ connection: Connection) {
+        switch engine.next(connection, now: now) {
         case .close(let cause):
             close(connection, cause)
             return
@@ -185,7 +185,7 @@ extension Worker {
                 return
             }
         case .resume:
-            if !connection.isQueuedToResume, !connection.isWriting {
+            if !connection.isQueuedToResume {
                 connection.isQueuedToResume = true
                 resumeQueue.append(connection)
             }
@@ -193,7 +193,9 @@ extension Worker {
         }
         let list = list(for: connection)
         // The order is that of beginning to be busy, however often something happens meanwhile.
-        if list != .busy || table.list(of: connection) != .busy { table.move(connection, to: list) }
+        if !(list == .busy || connection.isHandshaking) || table.list(of: connection) != list {
+            table.move(connection, to: list)
+        }
         wheel.schedule(connection.slot, at: connection.deadline)
         updateInterest(connection)
         if connection.tls != nil {
@@ -204,14 +206,15 @@ extension Worker {
 
     private func list(for connection: Connection) -> ConnectionTable.List {
         if connection.isWriting { return .busy }
-        // A handshake's lists change when it begins and ends.
-        if connection.isHandshaking { return table.list(of: connection) }
         switch connection.phase {
         // One that lingers has nothing left to lose.
         case .idle, .lingering: return .idle
         case .head, .body, .discarding: return .busy
         case .parked: return .parked
-        case .closing: return .none
+        case .closing, .ended: return .none
+        case .silent: return .silent
+        case .waiting: return .waiting
+        case .handshaking: return .handshaking
         }
     }
 
@@ -247,7 +250,7 @@ extension Worker {
         awaitHandshake(connection)
         if isDraining { engine.beginDrain(connection, now: now) }
         engine.account(connection)
-        act(connection, .wait)
+        act(connection)
     }
 
     /// Closes the socket (which takes it out of the epoll set) and forgets the connection.

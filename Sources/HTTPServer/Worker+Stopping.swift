@@ -31,7 +31,8 @@ extension Worker {
     private mutating func wakeParked() {
         now = MonotonicClock.now()
         for connection in table.all(in: .parked) where connection.slot >= 0 {
-            settle(connection, engine.wake(connection, now: now))
+            engine.wake(connection, now: now)
+            settle(connection)
         }
     }
 
@@ -41,7 +42,8 @@ extension Worker {
             guard let connection = table.connection(at: request.slot), connection.id == request.connectionID,
                 connection.requestsServed == request.requestsBefore
             else { continue }
-            settle(connection, engine.wake(connection, now: now))
+            engine.wake(connection, now: now)
+            settle(connection)
         }
     }
 
@@ -83,7 +85,7 @@ extension Worker {
     mutating func closeEverything() {
         var cutOff = 0
         for connection in table.all() {
-            if connection.phase != .idle && connection.phase != .lingering { cutOff += 1 }
+            if ![.idle, .lingering].contains(connection.phase), !connection.isHandshaking { cutOff += 1 }
             close(connection, .stopped)
         }
         shared.cutOffRequests.wrappingAdd(cutOff, ordering: .relaxed)

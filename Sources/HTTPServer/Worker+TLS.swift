@@ -6,15 +6,14 @@ extension Worker {
     /// costs no memory of TLS, and no handshake waits for it.
     mutating func awaitHandshake(_ connection: Connection) {
         guard tls.currentContext() != nil else { return }
-        connection.isHandshaking = true
+        connection.phase = .silent
         connection.phaseDeadline = now + limits.handshakeDeadline
-        table.move(connection, to: .silent)
     }
 
     /// The first byte has come: the handshake begins, or waits for its turn with its bytes in the socket.
     private mutating func requestHandshake(_ connection: Connection) {
         guard table.count(of: .waiting) == 0, table.count(of: .handshaking) < limits.handshakes else {
-            connection.tlsInterest = .nothing
+            connection.phase = .waiting
             table.move(connection, to: .waiting)
             updateInterest(connection)
             return
@@ -30,6 +29,7 @@ extension Worker {
             return
         }
         connection.tls = made
+        connection.phase = .handshaking
         connection.busySince = now
         table.move(connection, to: .handshaking)
         engine.account(connection)
@@ -60,7 +60,7 @@ extension Worker {
     /// - Returns: False where the event is the connection's own.
     mutating func handleTLS(_ connection: Connection) -> Bool {
         if connection.isHandshaking {
-            switch table.list(of: connection) {
+            switch connection.phase {
             case .silent: requestHandshake(connection)
             // Its turn has not come, and the client is gone.
             case .waiting: close(connection, .handshake)
@@ -70,7 +70,7 @@ extension Worker {
         }
         guard connection.tlsInterest != nil else { return false }
         connection.tlsInterest = nil
-        if connection.isWriting { sendPending(connection) } else { receive(connection) }
+        if connection.isWriting { resumeSending(connection) } else { receive(connection) }
         if connection.slot >= 0 { updateInterest(connection) }
         return true
     }
@@ -80,11 +80,11 @@ extension Worker {
         do throws(TLSError) {
             switch try tls.handshake() {
             case .done:
-                connection.isHandshaking = false
                 connection.tlsInterest = nil
                 // A resumption or an old connection would not notice that the certificate has ended.
                 if tls.verifiesClient { connection.endsAt = min(connection.endsAt, now + limits.verifiedConnectionAge) }
-                settle(connection, engine.secured(connection, now: now))
+                engine.secured(connection, now: now)
+                settle(connection)
                 return
             case .wantRead: connection.tlsInterest = .input
             case .wantWrite: connection.tlsInterest = .outputSpace
@@ -94,12 +94,12 @@ extension Worker {
             // The alert that says why is on its way; a close with bytes unread would be a reset and overtake it.
             connection.tls = nil
             connection.tlsInterest = nil
-            connection.isHandshaking = false
             engine.account(connection)
             if case .system = error {
                 close(connection, .handshake)
             } else {
-                settle(connection, engine.abandon(connection, .handshake, now: now))
+                engine.close(connection, cause: .handshake)
+                settle(connection)
             }
         }
     }

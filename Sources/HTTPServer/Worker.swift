@@ -150,7 +150,8 @@ struct Worker: ~Copyable {
         for connection in queue where connection.slot >= 0 {
             connection.isQueuedToResume = false
             if connection.tls != nil, receivePendingTLS(connection) { continue }
-            settle(connection, engine.resume(connection, now: now))
+            engine.resume(connection, now: now)
+            settle(connection)
         }
     }
 
@@ -159,7 +160,8 @@ struct Worker: ~Copyable {
         while let slot = wheel.popDue(now: now) {
             guard let connection = table.connection(at: slot) else { continue }
             if connection.deadline <= now {
-                settle(connection, engine.deadlinePassed(connection, now: now))
+                engine.deadlinePassed(connection, now: now)
+                settle(connection)
             } else {
                 wheel.schedule(slot, at: connection.deadline)
             }

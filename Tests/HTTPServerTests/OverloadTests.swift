@@ -72,7 +72,6 @@ struct OverloadTests {
         #expect(shed.served.count + shed.refused.count == 480 && shed.others == 0)
         #expect(shed.refused.count > 50 && shed.served.count > 20)
         #expect(shed.refusalsWithoutRetryAfter == 0)
-        #expect(shedding.server.counters.overloaded == shed.refused.count)
         let median = { (times: [Duration]) in times.sorted()[times.count / 2] }
         #expect(median(shed.served + shed.refused) < median(queued.served) / 2)
         // Once the crowd is gone everyone is served.
@@ -80,6 +79,8 @@ struct OverloadTests {
             #expect(try BlockingClient(shedding.address).exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n")?.status == 200)
         }
         await shedding.stop()
+        // A worker publishes its counts once a turn, so the last ones are sure to be there now.
+        #expect(shedding.server.counters.overloaded == shed.refused.count)
     }
 }
 

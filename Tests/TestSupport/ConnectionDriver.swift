@@ -61,7 +61,7 @@ package final class ConnectionDriver {
     /// As above, for bytes that may have waited since an earlier moment.
     package func send(_ text: String, waitingSince: MonotonicInstant) {
         engine.waitingSince = waitingSince
-        perform(engine.received(connection, Array(text.utf8).span, now: now))
+        perform { $0.received(connection, Array(text.utf8).span, now: now) }
     }
 
     /// Text arrives.
@@ -70,26 +70,26 @@ package final class ConnectionDriver {
     /// The client ends its direction.
     package func endInput() {
         inputIsOver = true
-        if closed == nil, connection.interest == .hangUp { perform(engine.inputEnded(connection, now: now)) }
+        if closed == nil, connection.interest == .hangUp { perform { $0.inputEnded(connection) } }
         deliver()
     }
 
     private func deliver() {
         while closed == nil, connection.interest == .input {
             if unread.isEmpty {
-                if inputIsOver { perform(engine.inputEnded(connection, now: now)) }
+                if inputIsOver { perform { $0.inputEnded(connection) } }
                 return
             }
             let piece = Array(unread.prefix(engine.room(for: connection)))
             unread.removeFirst(piece.count)
             engine.waitingSince = now
-            perform(engine.received(connection, piece.span, now: now))
+            perform { $0.received(connection, piece.span, now: now) }
         }
     }
 
     /// Wakes a parked request.
     package func wake() {
-        perform(engine.wake(connection, now: now))
+        perform { $0.wake(connection, now: now) }
         deliver()
     }
 
@@ -99,7 +99,7 @@ package final class ConnectionDriver {
         while closed == nil, connection.deadline <= end {
             now = max(now, connection.deadline)
             engine.waitingSince = now
-            perform(engine.deadlinePassed(connection, now: now))
+            perform { $0.deadlinePassed(connection, now: now) }
             deliver()
         }
         now = end
@@ -112,45 +112,47 @@ package final class ConnectionDriver {
         flush()
     }
 
-    private func perform(_ first: ConnectionEngine.Step) {
-        var step = first
+    private func perform(_ event: (inout ConnectionEngine) -> Void) {
+        event(&engine)
         while true {
-            if case .close(let cause) = step {
-                engine.output.removeAll()
-                closed = cause
-                return
-            }
+            if connection.phase == .ended { engine.output.removeAll() }
             if !engine.output.isEmpty {
                 pending += engine.output
                 engine.output.removeAll()
                 pending += engine.sharedOutput ?? []
                 engine.sharedOutput = nil
-                if connection.isWriting {
-                    step = .wait
-                } else {
-                    let next = transfer()
-                    if next != .wait || step != .resume { step = next }
-                    if case .close = step { continue }
-                }
+                if !connection.isWriting { transfer() }
             }
-            if step == .shutdownWrite { writeIsShut = true }
-            guard step == .resume, !connection.isWriting else { return }
-            step = engine.resume(connection, now: now)
+            switch engine.next(connection, now: now) {
+            case .wait: return
+            case .resume: engine.resume(connection, now: now)
+            case .shutdownWrite:
+                writeIsShut = true
+                return
+            case .close(let cause):
+                closed = cause
+                return
+            }
         }
     }
 
     private func flush() {
-        if connection.isWriting { perform(transfer()) }
+        if connection.isWriting {
+            transfer()
+            perform { _ in }
+        }
         deliver()
     }
 
-    private func transfer() -> ConnectionEngine.Step {
+    private func transfer() {
         let count = min(pending.count, room ?? .max)
         received += pending[..<count]
         pending.removeFirst(count)
         if let room { self.room = room - count }
-        if pending.isEmpty { return engine.outputSent(connection, now: now) }
-        engine.outputBlocked(connection, sent: count, now: now)
-        return .wait
+        if !pending.isEmpty {
+            engine.outputBlocked(connection, sent: count, now: now)
+        } else if connection.isWriting {
+            engine.outputSent(connection, now: now)
+        }
     }
 }

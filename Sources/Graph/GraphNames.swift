@@ -13,21 +13,30 @@ package struct GraphUserID: Sendable, Equatable {
     }
 }
 
-/// The name of a permission: 1 to 64 of `[a-z_]`, as Facebook's SDK demands.
+/// The name of a permission: 1 to 64 of `[a-z_.]`, such as `user_actions.fitness`. A full stop stands between two words,
+/// so that no name is a `.` or `..` that a path would lead elsewhere by.
 package struct GraphPermission: Sendable, Hashable, Comparable {
     package let name: String
 
     package init?(_ bytes: Span<UInt8>) {
         guard (1...64).contains(bytes.count) else { return nil }
         var letters: [UInt8] = []
+        var isWordOpen = false
         for index in bytes.indices {
-            guard bytes[index] &- 0x61 < 26 || bytes[index] == UInt8(ascii: "_") else { return nil }
-            letters.append(bytes[index])
+            let byte = bytes[index]
+            let isLetter = byte &- 0x61 < 26 || byte == UInt8(ascii: "_")
+            guard isLetter || (byte == UInt8(ascii: ".") && isWordOpen) else { return nil }
+            isWordOpen = isLetter
+            letters.append(byte)
         }
+        guard isWordOpen else { return nil }
         name = String(decoding: letters, as: UTF8.self)
     }
 
     package init?(_ text: String) { self.init(Array(text.utf8).span) }
+
+    /// What a name is, for messages.
+    package static let shape = "1 to 64 of [a-z_], words with a full stop between them"
 
     package static func < (left: GraphPermission, right: GraphPermission) -> Bool { left.name < right.name }
 }

@@ -69,11 +69,13 @@ extension Refusal {
         case .invalidIssuer: .issuer
         case .invalidAudience: .audience
         case .expired, .notYetValid, .tooOld: .times
-        case .nonceMismatch, .nonceNotIssued, .nonceExpired, .subjectMismatch, .keyThumbprintMismatch: .binding
+        case .nonceMismatch, .nonceNotIssued, .nonceExpired, .subjectMismatch: .binding
+        case .keyThumbprintMismatch: .device
+        case .accessTokenHashMismatch: .accessToken
         // Known only after every check was passed; these are the ones they speak of.
         case .nonceUsed: .binding
         case .tokenReplayed: .identity
-        case .trackingNotAllowed, .accessTokenHashMismatch: .tracking
+        case .trackingNotAllowed: .tracking
         }
     }
 }

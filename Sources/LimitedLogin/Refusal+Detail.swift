@@ -3,7 +3,8 @@ extension Refusal {
     package var detail: String {
         switch self {
         case .bindingRequired:
-            "Give exactly one of nonce, raw_nonce, issued_nonce or subject: without it the token proves nothing about this login."
+            "Give one of nonce, raw_nonce and issued_nonce, and for a refresh subject: without them the token proves nothing "
+                + "about this login."
         case .invalidNonce: "The nonce given is empty or holds white space, so no login can have used it."
         case .invalidSubject: "The subject given is empty."
         case .invalidKeyThumbprint: "The key thumbprint given is not 43 digits of base64url (RFC 7638)."
@@ -41,7 +42,9 @@ extension Refusal {
         case .nonceNotIssued:
             "The token's nonce was not issued here for this app: it belongs to a login begun elsewhere."
         case .nonceExpired(let expiry): expiry.detail
-        case .nonceUsed: "The token's nonce was used before: every login needs a nonce of its own."
+        case .nonceUsed:
+            "The token's nonce was used before: every login needs a nonce of its own. If the SDK refreshed the token of a "
+                + "session, give the session's user as subject beside the nonce."
         case .tokenReplayed(let evidence): evidence.detail
         case .subjectMismatch: "The token belongs to another person than the subject given."
         case .keyThumbprintMismatch:
@@ -142,7 +145,7 @@ extension Refusal.NonceExpiry {
         switch self {
         case .over(let date, let now):
             "The token's nonce expired \(max(0, now.wholeSeconds - date.wholeSeconds)) s ago: begin the login anew, with a "
-                + "new nonce."
+                + "new nonce. If the SDK refreshed the token of a session, give the session's user as subject beside the nonce."
         case .beyondMemory:
             "The token's nonce was issued before the present memory of used nonces began (the service or its store was "
                 + "restarted), so it may have been used: begin the login anew, with a new nonce."

@@ -2,7 +2,7 @@
 public struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, CustomStringConvertible {
     private enum Known: Int, CaseIterable {
         case expectation, size, serialization, header, algorithm, criticalHeader, type, keyID, key, signature
-        case payload, issuer, audience, times, identity, binding, tracking
+        case payload, issuer, audience, times, identity, binding, device, tracking, accessToken
     }
 
     private let known: Known
@@ -41,8 +41,12 @@ public struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, C
     public static let identity = VerificationCheck(.identity)
     /// `nonce` or `sub`, as the login expects.
     public static let binding = VerificationCheck(.binding)
-    /// `at_hash`.
+    /// `cnf.jkt`, where the caller knows the device's key.
+    public static let device = VerificationCheck(.device)
+    /// `at_hash`, as far as it tells the tracking.
     public static let tracking = VerificationCheck(.tracking)
+    /// `at_hash`, where the caller has the access token.
+    public static let accessToken = VerificationCheck(.accessToken)
 
     /// All checks, in their order.
     public static let allCases = Known.allCases.map { VerificationCheck($0) }
@@ -69,7 +73,9 @@ public struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, C
         case .times: "The token is valid now"
         case .identity: "The token names its subject and itself"
         case .binding: "The token belongs to this login"
+        case .device: "The token is bound to the key of the login's device"
         case .tracking: "The tracking of the login is allowed"
+        case .accessToken: "The access token came together with the token"
         }
     }
 

@@ -39,7 +39,30 @@ package struct ClaimsTemplate: Sendable {
     ///   - text: a JSON object of claims; nothing at all stands for an empty one.
     ///   - now: seconds since 1970, for `iat` and `exp` where none are given.
     package func payload(claims text: [UInt8], now: Int64) throws(ClaimsTemplateError) -> [UInt8] {
-        var values = try read(text.isEmpty ? Array("{}".utf8) : text)
+        try payload(read(text.isEmpty ? Array("{}".utf8) : text), now: now)
+    }
+
+    /// The payload of a refreshed token: the same login's claims, with `jti`, `iat` and `exp` of its own. No access token
+    /// comes with it, so there is no `at_hash`.
+    ///
+    /// - Parameters:
+    ///   - payload: the payload of the login's token.
+    ///   - keepsNonce: whether the nonce stays the login's; otherwise it is a UUID as the SDK makes it.
+    ///   - revoked: claims that have gone since.
+    func payload(
+        refreshing payload: [UInt8],
+        keepsNonce: Bool,
+        without revoked: Set<String>,
+        now: Int64
+    ) throws(ClaimsTemplateError) -> [UInt8] {
+        let replaced = ["jti", "iat", "exp", "at_hash"] + (keepsNonce ? [] : ["nonce"])
+        var values = try read(payload).filter { !replaced.contains($0.name) && !revoked.contains($0.name) }
+        if !keepsNonce { values.append(Member(name: "nonce", json: Self.quoted(try Self.uuid()))) }
+        return try self.payload(values, now: now)
+    }
+
+    private func payload(_ members: [Member], now: Int64) throws(ClaimsTemplateError) -> [UInt8] {
+        var values = members
         let given = Set(values.map(\.name))
         let issuedAt = values.first { $0.name == "iat" }.flatMap { Int64(String(decoding: $0.json, as: UTF8.self)) }
         let start = issuedAt ?? now
@@ -116,6 +139,22 @@ package struct ClaimsTemplate: Sendable {
     }
 
     private static func quoted(_ text: String) -> [UInt8] { Array(FacebookJSON.string(text).utf8) }
+
+    /// An upper-case UUID of version 4, the nonce of the SDK's own making.
+    private static func uuid() throws(ClaimsTemplateError) -> String {
+        guard var bytes = try? RandomBytes.make(count: 16) else {
+            throw ClaimsTemplateError(description: "no random bytes")
+        }
+        bytes[6] = bytes[6] & 0x0F | 0x40
+        bytes[8] = bytes[8] & 0x3F | 0x80
+        let digits = Hexadecimal.encode(bytes).uppercased()
+        var text = ""
+        for (index, digit) in digits.enumerated() {
+            if [8, 12, 16, 20].contains(index) { text += "-" }
+            text.append(digit)
+        }
+        return text
+    }
 
     /// `<4 letters or digits>.<64 hexadecimal digits>`, the shape of every real `jti`.
     private static func tokenID() throws(ClaimsTemplateError) -> String {

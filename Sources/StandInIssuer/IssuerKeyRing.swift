@@ -1,3 +1,5 @@
+internal import Bytes
+internal import JOSE
 package import OpenSSL
 internal import Sockets
 
@@ -18,6 +20,19 @@ package final class IssuerKeyRing: Sendable {
 
     /// The published keys, newest first.
     package var published: [TokenMinter] { minters.withLock { $0 } }
+
+    /// The payload of a token that one of the published keys signed; nil of any other.
+    func payload(of token: [UInt8]) -> [UInt8]? {
+        guard let parts = try? JWSCompactSerialization(splitting: token.span) else { return nil }
+        var payload: [UInt8] = []
+        var signature: [UInt8] = []
+        guard Base64URL.decode(token.span, parts.payload, into: &payload),
+            Base64URL.decode(token.span, parts.signature, into: &signature),
+            // The signature scheme is deterministic, so that signing again is verifying.
+            published.contains(where: { (try? $0.key.signature(for: Array(token[parts.signingInput]))) == signature })
+        else { return nil }
+        return payload
+    }
 
     /// Makes a new key the signing one, keeps the last one published and drops the one before.
     ///

@@ -41,21 +41,34 @@ package final class StandInGraph: Sendable {
     /// - Parameter statuses: permissions with another status than `granted`.
     func recordLogin(payload: [UInt8], statuses: [String: String]) {
         var document = JSONDocument()
-        guard (try? document.parse(payload.span)) != nil,
-            let audience = document.member("aud", of: document.root, in: payload.span), document.isString(audience),
-            let subject = document.member("sub", of: document.root, in: payload.span), document.isString(subject)
-        else { return }
+        guard (try? document.parse(payload.span)) != nil, let person = Self.person(document, payload) else { return }
         var permissions = ["openid": "granted", "public_profile": "granted"]
         for name in Self.claims where document.member(name, of: document.root, in: payload.span) != nil {
             permissions["\(name)"] = "granted"
         }
         for (name, status) in statuses { permissions[name] = status }
-        let person = Person(
+        let granted = permissions
+        people.withLock { $0[person, default: [:]].merge(granted) { _, new in new } }
+    }
+
+    /// The claims that a refreshed token lacks, since their permission is not granted any more; nil where the person is
+    /// not logged in.
+    func revokedClaims(ofLogin payload: [UInt8]) -> Set<String>? {
+        var document = JSONDocument()
+        guard (try? document.parse(payload.span)) != nil, let person = Self.person(document, payload),
+            let permissions = people.withLock({ $0[person] }), !permissions.isEmpty
+        else { return nil }
+        return Set(permissions.filter { $0.value != "granted" }.keys)
+    }
+
+    private static func person(_ document: borrowing JSONDocument, _ payload: [UInt8]) -> Person? {
+        guard let audience = document.member("aud", of: document.root, in: payload.span), document.isString(audience),
+            let subject = document.member("sub", of: document.root, in: payload.span), document.isString(subject)
+        else { return nil }
+        return Person(
             appID: document.string(audience, in: payload.span),
             userID: document.string(subject, in: payload.span)
         )
-        let granted = permissions
-        people.withLock { $0[person, default: [:]].merge(granted) { _, new in new } }
     }
 
     /// The claims that are named as the permission which brings them.
@@ -122,14 +135,9 @@ package final class StandInGraph: Sendable {
     /// `POST /platform/uninstall/`: the token must be one of ours, for the app, and not expired.
     func uninstall(form: String, keys: IssuerKeyRing, now: Int64) -> Answer {
         let parameters = FormText.parameters(of: form)
-        let token = Array((parameters["id_token"] ?? "").utf8)
-        guard let parts = try? JWSCompactSerialization(splitting: token.span),
-            let payload = Self.decoded(token, parts.payload), let signature = Self.decoded(token, parts.signature),
-            // The signature scheme is deterministic, so that signing again is verifying.
-            keys.published.contains(where: {
-                (try? $0.key.signature(for: Array(token[parts.signingInput]))) == signature
-            })
-        else { return .error(190, "Bad signature") }
+        guard let payload = keys.payload(of: Array((parameters["id_token"] ?? "").utf8)) else {
+            return .error(190, "Bad signature")
+        }
         var document = JSONDocument()
         guard (try? document.parse(payload.span)) != nil,
             let audience = document.member("aud", of: document.root, in: payload.span),
@@ -140,10 +148,5 @@ package final class StandInGraph: Sendable {
             return .error(190, subcode: 463, "The token has expired.")
         }
         return .done
-    }
-
-    private static func decoded(_ token: [UInt8], _ range: Range<Int>) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        return Base64URL.decode(token.span, range, into: &bytes) ? bytes : nil
     }
 }

@@ -59,7 +59,7 @@ extension StandInIssuerHandler {
     }
 
     private static func isName(_ text: Substring) -> Bool {
-        text.utf8.allSatisfy { $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") }
+        text.utf8.allSatisfy { $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: ".") }
     }
 
     static func text(_ range: Range<Int>, _ bytes: Span<UInt8>) -> String {

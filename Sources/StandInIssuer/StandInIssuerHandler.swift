@@ -1,6 +1,7 @@
 internal import Bytes
 package import HTTP1
 package import HTTPServer
+internal import JOSE
 internal import OpenSSL
 internal import Sockets
 
@@ -8,7 +9,7 @@ internal import Sockets
 package final class StandInIssuerHandler: HTTPRequestHandler {
     /// The paths, with and without their trailing slash.
     private enum Route {
-        case discovery, keySet, tokens, rotate, uninstall, unmatched
+        case discovery, keySet, tokens, refresh, rotate, uninstall, unmatched
 
         init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) {
             let path = head.path
@@ -18,6 +19,8 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
                 self = .keySet
             } else if Self.matches(bytes, path, "/tokens", "/tokens/") {
                 self = .tokens
+            } else if Self.matches(bytes, path, "/refresh", "/refresh/") {
+                self = .refresh
             } else if Self.matches(bytes, path, "/rotate", "/rotate/") {
                 self = .rotate
             } else if Self.matches(bytes, path, "/platform/uninstall", "/platform/uninstall/") {
@@ -91,6 +94,8 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
             if route == .uninstall {
                 let form = Self.text(0..<body.count, body)
                 write(graph.uninstall(form: form, keys: keys, now: WallClock.unixSeconds()), &response)
+            } else if route == .refresh {
+                write(try refresh(head, bytes, body), &response)
             } else if route == .rotate {
                 try keys.rotate()
                 let ids = keys.published.map { "\"\($0.keyID)\"" }.joined(separator: ",")
@@ -110,6 +115,39 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
             _ = refuse(500, "\(error)", &response)
         }
         return .respond
+    }
+
+    /// Refreshes a token as the SDK has Facebook do it: in the background with the login's nonce, or by `?way=silent` with
+    /// one of its own. A person whose login was revoked has to log in anew.
+    private func refresh(
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ body: Span<UInt8>
+    ) throws -> StandInGraph.Answer {
+        let query = FormText.parameters(of: head.query.map { Self.text($0, bytes) } ?? "")
+        let way = query["way"] ?? "direct"
+        guard way == "direct" || way == "silent" else {
+            throw ClaimsTemplateError(description: "way is direct or silent")
+        }
+        var document = JSONDocument()
+        guard (try? document.parse(body)) != nil,
+            let token = document.member("id_token", of: document.root, in: body), document.isString(token)
+        else { throw ClaimsTemplateError(description: "the body must be a JSON object with the member id_token") }
+        guard let payload = keys.payload(of: Array(document.string(token, in: body).utf8)) else {
+            throw ClaimsTemplateError(description: "id_token is none of this issuer's, or its key was rotated out")
+        }
+        guard let revoked = graph.revokedClaims(ofLogin: payload) else {
+            return StandInGraph.Answer(status: 400, body: "{\"error\":\"login_required\"}")
+        }
+        let minter = keys.current
+        let refreshed = try template.payload(
+            refreshing: payload,
+            keepsNonce: way == "direct",
+            without: revoked,
+            now: WallClock.unixSeconds()
+        )
+        let minted = try minter.mint(header: minter.header, payload: refreshed)
+        return StandInGraph.Answer(status: 200, body: "{\"id_token\":\"\(minted)\"}")
     }
 
     package func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse) {

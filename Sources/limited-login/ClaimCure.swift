@@ -28,13 +28,21 @@ struct ClaimCure {
             "Have the app log in with a nonce of POST /nonces for this very app id, issued with the secret that "
                 + "LIMITED_LOGIN_NONCE_SECRET_FILE holds."
         case .nonceExpired(.over(let moment, _)):
-            "Its nonce was good until \(LocalTime.describe(moment, now: cure.now)): ask for a new one when the person taps "
-                + "the button, not before, or raise LIMITED_LOGIN_NONCE_TTL_SECONDS."
-        case .nonceExpired(.beyondMemory), .nonceUsed:
-            "Begin the login anew with a new nonce of POST /nonces."
+            "Its nonce was good until \(LocalTime.describe(moment, now: cure.now)): for a token that the SDK refreshed add "
+                + "--subject, for a login ask for a new nonce when the person taps the button, not before."
+        case .nonceExpired(.beyondMemory): "Begin the login anew with a new nonce of POST /nonces."
+        case .nonceUsed:
+            "For a token that the SDK refreshed add --subject (in requests, subject beside issued_nonce), for a login begin "
+                + "anew with a new nonce of POST /nonces."
         case .tokenReplayed: "Have the app log in again for a token of its own."
         case .subjectMismatch:
             "The token is another person's than --subject says: end that session and begin one with a new login."
+        case .keyThumbprintMismatch:
+            "Compare --key-thumbprint with cnf.jkt of the login's own token: another key is another device's, and an app whose "
+                + "SDK is older than 18.1 has none."
+        case .accessTokenHashMismatch:
+            "Give the access token of the very login that this token came from: a Limited Login has none, and a refreshed "
+                + "token none of its own."
         case .trackingNotAllowed:
             "Have the app log in with LoginConfiguration(tracking: .limited), or set LIMITED_LOGIN_TRACKING to any."
         default: ""
@@ -70,11 +78,11 @@ struct ClaimCure {
         case .empty: "The login was begun without a nonce: pass one to LoginConfiguration(tracking:nonce:)."
         case .hashed: "The app hashes its nonce: give the same value after --raw-nonce (in requests, as raw_nonce)."
         case .notHashed: "The app does not hash its nonce: give the same value after --nonce (in requests, as nonce)."
-        case .different where cure.binding == .rawNonce:
+        case .different where cure.login.binding == .rawNonce:
             "Give the raw nonce of the very login that this token came from, or --nonce if the app does not hash."
         case .different:
-            "Give the nonce of the very login that this token came from; if the SDK refreshed it since (18.1 does), judge "
-                + "by --subject."
+            "Give the nonce of the very login that this token came from; if the SDK refreshed it silently or because the app "
+                + "asked, its nonce is the SDK's own, so judge by --subject alone."
         }
     }
 }

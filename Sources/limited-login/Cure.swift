@@ -6,8 +6,8 @@ internal import VerificationService
 struct Cure {
     let token: [UInt8]
     let configuration: ServiceConfiguration
-    /// Whether the login was named by a nonce, its hash or the user.
-    let binding: BindingKind
+    /// What the token was judged by.
+    let login: ExpectedLogin
     /// The time the token was judged as of.
     let now: NumericDate
 
@@ -15,10 +15,13 @@ struct Cure {
     func sentence(for rejection: Refusal) -> String {
         switch rejection {
         case .bindingRequired:
-            "Give one of --nonce, --raw-nonce, --issued-nonce and --subject, or --unbound to leave the login aside."
+            "Give one of --nonce, --raw-nonce and --issued-nonce, --subject for a refresh, or --unbound to leave the login "
+                + "aside."
         case .invalidNonce: "Give the nonce exactly as your backend made it: not empty and without white space."
         case .noNonceIssuer: "Set LIMITED_LOGIN_NONCE_SECRET_FILE to the secret that the nonce was issued with."
         case .invalidSubject: "Give the user's id after --subject; it is the claim sub of an earlier token."
+        case .invalidKeyThumbprint:
+            "Give the key's RFC 7638 thumbprint as an earlier answer had it (key_thumbprint): 43 digits of base64url."
         case .unknownApp: "Give an app id that LIMITED_LOGIN_APP_IDS names."
         case .malformedToken(let fault): PastedText(token).cure ?? malformed(fault)
         case .notAnIDToken(let kind): foreign(kind)

@@ -90,7 +90,7 @@ struct Demonstration: Sendable {
 
 extension Demonstration {
     /// The whole life of a login, as lines for a shell: a nonce, a login with it, its verification, which uses the nonce
-    /// up, the permissions, one of them revoked, the login revoked. The page on the API walks through the same.
+    /// up, a refresh, the permissions, one of them revoked, the login revoked. The page on the API walks through the same.
     static func life(service: String, issuer: String) -> [String] {
         let permissions = "\(service)/users/$user/permissions"
         return [
@@ -110,6 +110,10 @@ extension Demonstration {
                 + "-d \"{\\\"id_token\\\":\\\"$token\\\",\\\"issued_nonce\\\":true}\"; }",
             "verify",
             "verify",
+            "# the SDK refreshes the token in the background, with the login's nonce; the session goes on => 200",
+            "fresh=$(curl -sS \(issuer)/refresh -d \"{\\\"id_token\\\":\\\"$token\\\"}\" | cut -d'\"' -f4)",
+            "call \(service)/verify -H 'Content-Type: application/json' "
+                + "-d \"{\\\"id_token\\\":\\\"$fresh\\\",\\\"issued_nonce\\\":true,\\\"subject\\\":\\\"1000200030004000\\\"}\"",
             "# what has the person granted, what is worth asking for, and what not? => 200",
             "user=1000200030004000",
             "call \"\(permissions)?permissions=email,user_friends,user_birthday\"",

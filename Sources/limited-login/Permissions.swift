@@ -51,8 +51,9 @@ struct Permissions: ParsableCommand {
                 ("granted", permissions.granted), ("declined", permissions.declined), ("expired", permissions.expired),
             ]
             if let needed {
-                lists.append(("worth asking for", permissions.missing(among: needed)))
+                lists.append(("worth asking for", permissions.worthAsking(among: needed)))
                 lists.append(("needed but declined", permissions.declined(among: needed)))
+                lists.append(("not for Limited Login to ask", permissions.outsideLimitedLogin(among: needed)))
             }
             for (title, names) in lists {
                 let text = names.isEmpty ? "none" : names.map(\.name).joined(separator: ", ")
@@ -86,7 +87,7 @@ struct Permissions: ParsableCommand {
             let call = try GraphCommand(person, options)
             let permission = try permission.map { text in
                 guard let permission = GraphPermission(text) else {
-                    throw ValidationError("'\(text)' is no permission; a name is 1 to 64 of [a-z_].")
+                    throw ValidationError("'\(text)' is no permission; a name is \(GraphPermission.shape).")
                 }
                 return permission
             }
@@ -150,7 +151,7 @@ struct GraphCommand {
     static func permissions(_ text: String) throws -> [GraphPermission] {
         try text.split(separator: ",", omittingEmptySubsequences: false).map { name in
             guard let permission = GraphPermission(String(name)) else {
-                throw ValidationError("'\(name)' is no permission; a name is 1 to 64 of [a-z_].")
+                throw ValidationError("'\(name)' is no permission; a name is \(GraphPermission.shape).")
             }
             return permission
         }

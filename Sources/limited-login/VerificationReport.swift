@@ -3,12 +3,44 @@ internal import LimitedLogin
 internal import Sockets
 internal import VerificationService
 
+/// The login that a token should belong to, as the command line names it.
+struct ExpectedLogin {
+    var binding = BindingKind.unbound
+    /// The nonce or the user.
+    var value: [UInt8] = []
+    /// What else must hold.
+    var added = AddedExpectation()
+
+    /// Whether the token prolongs a session rather than begins one.
+    var isRefresh: Bool { binding == .subject || !added.subject.isEmpty }
+
+    /// Whether the check was asked for. Only what the caller can leave out may not be.
+    func asks(for check: VerificationCheck) -> Bool {
+        switch check {
+        case .binding: binding != .unbound
+        case .device: !added.keyThumbprint.isEmpty
+        case .accessToken: !added.accessToken.isEmpty
+        default: true
+        }
+    }
+
+    /// What the check asks, for a person.
+    func title(of check: VerificationCheck) -> String {
+        guard check == .binding, isRefresh else { return check.title }
+        return binding == .subject
+            ? "The token belongs to the person of this session"
+            : "The token is a refresh of this login and belongs to its person"
+    }
+}
+
 /// What `verify` prints: every check with its outcome, then the Profile or the reason of the refusal.
 struct VerificationReport {
     /// The refusal; nil when the token is accepted.
     let rejection: Refusal?
     /// What to do about the refusal, in one sentence; nil when the token is accepted.
     let cure: String?
+    /// What the token was judged by.
+    private let login: ExpectedLogin
     /// The service's answer for an accepted token.
     private let answer: [UInt8]
     /// The time the token was judged as of.
@@ -16,8 +48,7 @@ struct VerificationReport {
 
     static func make(
         token: [UInt8],
-        binding: BindingKind,
-        value: [UInt8],
+        login: ExpectedLogin,
         keySet: JSONWebKeySet,
         configuration: ServiceConfiguration,
         now: Double?
@@ -34,9 +65,10 @@ struct VerificationReport {
         do throws(Refusal) {
             let claims = try verifier.judge(
                 token.span,
-                binding: binding,
-                value: value.span,
+                binding: login.binding,
+                value: login.value.span,
                 appID: anyApp.span,
+                added: login.added,
                 keys: VerificationKeys(keySet),
                 now: moment,
                 workspace: workspace
@@ -47,14 +79,16 @@ struct VerificationReport {
                 payload: workspace.payload.span,
                 keyID: workspace.keyID.span,
                 asked: nil,
+                isRefresh: login.isRefresh,
                 to: &answer
             )
-            return VerificationReport(rejection: nil, cure: nil, answer: answer, moment: moment)
+            return VerificationReport(rejection: nil, cure: nil, login: login, answer: answer, moment: moment)
         } catch {
-            let cure = Cure(token: token, configuration: configuration, binding: binding, now: moment)
+            let cure = Cure(token: token, configuration: configuration, login: login, now: moment)
             return VerificationReport(
                 rejection: error,
                 cure: cure.sentence(for: error),
+                login: login,
                 answer: [],
                 moment: moment
             )
@@ -63,9 +97,11 @@ struct VerificationReport {
 
     private enum Outcome: String {
         case passed, failed, skipped
+        case notAsked = "not_asked"
     }
 
     private func outcome(_ check: VerificationCheck) -> Outcome {
+        guard login.asks(for: check) else { return .notAsked }
         guard let failed = rejection?.check else { return .passed }
         return check < failed ? .passed : check == failed ? .failed : .skipped
     }
@@ -110,9 +146,10 @@ struct VerificationReport {
         var lines: [String] = []
         for check in VerificationCheck.allCases {
             switch outcome(check) {
-            case .passed: lines.append("\(Colour.green.paint("ok", isColoured))       \(check.title)")
-            case .failed: lines.append("\(Colour.red.paint("REFUSED", isColoured))  \(check.title)")
-            case .skipped: lines.append(Colour.dim.paint("-        \(check.title)", isColoured))
+            case .passed: lines.append("\(Colour.green.paint("ok", isColoured))       \(login.title(of: check))")
+            case .failed: lines.append("\(Colour.red.paint("REFUSED", isColoured))  \(login.title(of: check))")
+            case .skipped: lines.append(Colour.dim.paint("-        \(login.title(of: check))", isColoured))
+            case .notAsked: lines.append(Colour.dim.paint("-        not asked: \(check.title)", isColoured))
             }
         }
         lines.append("")

@@ -9,6 +9,7 @@ struct Verify: AsyncParsableCommand {
         abstract: "Judges one token: every check with its outcome, then the Profile, or what to do about the refusal.",
         discussion: """
             Exit code 0 accepted, 1 refused, 2 usage, 3 keys unavailable, 78 configuration.
+            --subject with a nonce is a refresh: the login's nonce, which may be used and expired, and its user.
             Arguments stand in the process list for every user of the machine: '-' reads the token from standard \
             input, --token-file from a file.
             """
@@ -29,8 +30,14 @@ struct Verify: AsyncParsableCommand {
     @Flag(help: "The nonce is one that POST /nonces issued; whether it was used before is not known here.")
     var issuedNonce = false
 
-    @Option(help: "The user of an existing session; the claim sub must equal it.")
+    @Option(help: "The user of an existing session, alone or with the nonce of its login; the claim sub must equal it.")
     var subject: String?
+
+    @Option(help: "The RFC 7638 thumbprint of the device's key; the claim cnf.jkt must equal it.")
+    var keyThumbprint: String?
+
+    @Option(help: "A file with the access token that came with the token; at_hash must be its.", completion: .file())
+    var accessTokenFile: String?
 
     @Flag(help: "Judge the token without tying it to a login.")
     var unbound = false
@@ -53,9 +60,15 @@ struct Verify: AsyncParsableCommand {
         guard (token == nil) != (tokenFile == nil) else {
             throw ValidationError("Give the token as the argument, as - for standard input, or with --token-file.")
         }
-        let bindings = [nonce, rawNonce, subject].compactMap { $0 }.count + (unbound ? 1 : 0) + (issuedNonce ? 1 : 0)
-        guard bindings == 1 else {
-            throw ValidationError("Give exactly one of --nonce, --raw-nonce, --issued-nonce, --subject and --unbound.")
+        let nonces = [nonce, rawNonce].compactMap { $0 }.count + (issuedNonce ? 1 : 0)
+        guard nonces <= 1 else { throw ValidationError("Give only one of --nonce, --raw-nonce and --issued-nonce.") }
+        guard (nonces > 0 || subject != nil) != unbound else {
+            throw ValidationError(
+                "Give one of --nonce, --raw-nonce and --issued-nonce, for a refresh --subject, or --unbound alone."
+            )
+        }
+        for (name, value) in [("subject", subject), ("key-thumbprint", keyThumbprint)] where value == "" {
+            throw ValidationError("--\(name) is empty.")
         }
         if let at, Moment.secondsSince1970(at) == nil {
             throw ValidationError("--at '\(at)' is no moment; use seconds since 1970 or 2024-01-31T12:00:00Z.")
@@ -75,8 +88,7 @@ struct Verify: AsyncParsableCommand {
         let keySet = try await KeySetLoader.load(jwks, configuration)
         let report = try VerificationReport.make(
             token: text,
-            binding: bindingKind,
-            value: Array((nonce ?? rawNonce ?? subject ?? "").utf8),
+            login: try expectation(),
             keySet: keySet,
             configuration: configuration,
             now: at.flatMap { Moment.secondsSince1970($0) }
@@ -89,10 +101,25 @@ struct Verify: AsyncParsableCommand {
         if report.rejection != nil { throw Exit.rejected }
     }
 
-    private var bindingKind: BindingKind {
-        if nonce != nil { return .nonce }
-        if rawNonce != nil { return .rawNonce }
-        if issuedNonce { return .issuedNonce }
-        return subject == nil ? .unbound : .subject
+    private func expectation() throws -> ExpectedLogin {
+        var login = ExpectedLogin()
+        login.added.keyThumbprint = Array((keyThumbprint ?? "").utf8)
+        if let accessTokenFile {
+            login.added.accessToken = try TokenInput.read(argument: nil, file: accessTokenFile)
+            guard !login.added.accessToken.isEmpty else { throw ValidationError("--access-token-file is empty.") }
+        }
+        login.value = Array((nonce ?? rawNonce ?? "").utf8)
+        if nonce != nil {
+            login.binding = .nonce
+        } else if rawNonce != nil {
+            login.binding = .rawNonce
+        } else if issuedNonce {
+            login.binding = .issuedNonce
+        } else if let subject {
+            (login.binding, login.value) = (.subject, Array(subject.utf8))
+            return login
+        }
+        login.added.subject = Array((subject ?? "").utf8)
+        return login
     }
 }

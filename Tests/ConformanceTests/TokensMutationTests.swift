@@ -19,10 +19,13 @@ struct TokensMutationTests {
         let workspace = VerificationWorkspace()
         let value = Array(nonce.utf8)
         let now: NumericDate
+        /// What a token must be besides bound by its nonce.
+        let added: AddedExpectation
         var triedCount = 0
         var acceptedCount = 0
 
-        init() throws {
+        init(_ added: AddedExpectation = AddedExpectation()) throws {
+            self.added = added
             verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [appID]))
             now = try #require(NumericDate(secondsSince1970: TokensMutationTests.now))
         }
@@ -36,6 +39,7 @@ struct TokensMutationTests {
                     binding: .nonce,
                     value: value.span,
                     appID: none.span,
+                    added: added,
                     keys: keys,
                     now: now,
                     workspace: workspace
@@ -188,6 +192,58 @@ struct TokensMutationTests {
         print(
             "mutation: \(judge.triedCount) changed claims tried, \(judge.acceptedCount) accepted, \(goodCount) rightly good"
         )
+    }
+
+    private static let thumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
+    /// The example of OpenID Connect Core appendix A.4.
+    private static let accessToken = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"
+    private static let accessTokenHash = "77QmUPtjPfzWtF2AnpK9RQ"
+
+    @Test("No cnf and no at_hash but the device's and the access token's own is accepted where they are expected")
+    func deviceAndAccessToken() throws {
+        let expectations = [
+            ("cnf", #"{"jkt":"\#(Self.thumbprint)"}"#, AddedExpectation(keyThumbprint: Array(Self.thumbprint.utf8))),
+            ("at_hash", #""\#(Self.accessTokenHash)""#, AddedExpectation(accessToken: Array(Self.accessToken.utf8))),
+        ]
+        var triedCount = 0
+        for (name, right, added) in expectations {
+            let judge = try Judge(added)
+            let members = MintedClaims(audience: Self.appID, subject: "7", nonce: Self.nonce, issuedAt: Self.now - 5)
+                .members
+            func token(_ claims: [String]) throws -> [UInt8] {
+                Array(try StandInKeys.current.mint(members: members + claims.map { (name, $0) }).utf8)
+            }
+            let good = try token([right])
+            #expect(judge.rejection(of: good) == nil)
+            for mutant in Self.mutants(of: right) + Self.values {
+                judge.expectRefusal(try token([mutant]), of: good, "\(name) = \(mutant.prefix(80))")
+                judge.expectRefusal(try token([right, mutant]), of: good, "\(name) twice, then \(mutant.prefix(80))")
+                judge.expectRefusal(try token([mutant, right]), of: good, "\(name) twice, first \(mutant.prefix(80))")
+            }
+            judge.expectRefusal(try token([]), of: good, "without \(name)")
+            #expect(judge.acceptedCount == 0)
+            triedCount += judge.triedCount
+        }
+        #expect(triedCount > 1_500)
+        print("mutation: \(triedCount) changes of cnf and at_hash tried, 0 accepted")
+    }
+
+    /// Each text with one character deleted, doubled or replaced, and each beginning and end of it.
+    private static func mutants(of text: String) -> [String] {
+        let bytes = Array(text.utf8)
+        var mutants: [[UInt8]] = []
+        for offset in bytes.indices {
+            mutants.append(Array(bytes[..<offset] + bytes[(offset + 1)...]))
+            mutants.append(Array(bytes[...offset] + bytes[offset...]))
+            for byte in Array("A-_=x".utf8) where byte != bytes[offset] {
+                mutants.append(Array(bytes[..<offset] + [byte] + bytes[(offset + 1)...]))
+            }
+            if bytes[offset] ^ 0x20 != bytes[offset], bytes[offset] > 0x40 {
+                mutants.append(Array(bytes[..<offset] + [bytes[offset] ^ 0x20] + bytes[(offset + 1)...]))
+            }
+        }
+        // What is no JSON is no good token either; what is must not be the right claim in other words.
+        return mutants.map { String(decoding: $0, as: UTF8.self) }
     }
 
     @Test("A genuine claim of any kind and size elsewhere spoils nothing that is strict JSON")

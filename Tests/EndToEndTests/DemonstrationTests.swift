@@ -101,9 +101,10 @@ struct DemonstrationTests {
         #expect(run.exitCode == 0, "\(run.errors)")
         let answered = run.output.split(separator: "\n").filter { $0.count == 3 && Int($0) != nil }.map(String.init)
         #expect(answered == promised, "\(run.output)")
-        #expect(answered.count == 8)
+        #expect(answered.count == 9)
         #expect(run.output.contains(#""declined":["user_friends"],"expired":[],"missing":["user_birthday"]"#))
         #expect(run.output.contains(#""code":"nonce_used""#))
+        #expect(run.output.contains(#""refresh":true"#))
         #expect(run.output.contains(#""granted":[],"declined":[],"expired":[]}"#))
     }
 
@@ -145,7 +146,10 @@ struct DemonstrationTests {
             .replacing(":8090", with: ":\(ports[2])")
         let run = try FinishedRun(["-c", script], program: "/bin/bash")
         let answered = run.output.split(separator: "\n").filter { $0.count == 3 && Int($0) != nil }
-        #expect(answered == ["200", "401", "200", "204", "200", "204", "200", "204"], "\(run.output)\(run.errors)")
+        #expect(
+            answered == ["200", "401", "200", "200", "204", "200", "204", "200", "204"],
+            "\(run.output)\(run.errors)"
+        )
     }
 
     @Test("The README's demo and test commands install what is needed and then run what their name says")

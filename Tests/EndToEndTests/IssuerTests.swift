@@ -60,6 +60,49 @@ struct IssuerTests {
         #expect(try issuer.exchange("GET /tokens HTTP/1.1\r\nHost: i\r\n\r\n").status == 405)
     }
 
+    /// The claims of a token.
+    private static func claims(_ token: String) throws -> [String: Any] {
+        let payload = try decode(String(token.split(separator: ".")[1]))
+        return try #require(try JSONSerialization.jsonObject(with: Data(payload.utf8)) as? [String: Any])
+    }
+
+    @Test("A refresh keeps person and device: in the background the nonce too, silently it makes another")
+    func refresh() throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.kill() }
+        let login = try issuer.token(
+            #"{"nonce":"of-the-login","sub":"7","email":"a@b.example","at_hash":"x","user_gender":"f","#
+                + #""cnf":{"jkt":"0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"},"iat":1700000000,"jti":"first"}"#
+        )
+        func refresh(_ way: String, _ token: String) throws -> [String: Any] {
+            let answer = try issuer.post("/refresh\(way)", "{\"id_token\":\"\(token)\"}")
+            #expect(answer.status == 200)
+            let decoded = try JSONDecoder().decode([String: String].self, from: Data(answer.body))
+            return try Self.claims(try #require(decoded["id_token"]))
+        }
+        var nonces: Set<String> = []
+        for way in ["", "?way=direct", "?way=silent", "?way=silent"] {
+            let claims = try refresh(way, login)
+            #expect(claims["sub"] as? String == "7" && claims["email"] as? String == "a@b.example")
+            let key = claims["cnf"] as? [String: String]
+            #expect(key == ["jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"])
+            #expect(claims["at_hash"] == nil && claims["jti"] as? String != "first")
+            let issuedAt = try #require(claims["iat"] as? Int)
+            #expect(issuedAt > 1_700_000_000 && claims["exp"] as? Int == issuedAt + 3_600)
+            let nonce = try #require(claims["nonce"] as? String)
+            let isSDKs = try Regex("[0-9A-F]{8}-[0-9A-F]{4}-4[0-9A-F]{3}-[89AB][0-9A-F]{3}-[0-9A-F]{12}")
+            #expect(way == "?way=silent" ? nonce.wholeMatch(of: isSDKs) != nil : nonce == "of-the-login")
+            nonces.insert(nonce)
+        }
+        #expect(nonces.count == 3)
+        for (path, body) in [
+            ("/refresh?way=other", "{\"id_token\":\"\(login)\"}"), ("/refresh", "{\"id_token\":\"\(login)x\"}"),
+            ("/refresh", "{}"), ("/refresh", "[]"), ("/refresh", ""), ("/refresh", "{\"id_token\":1}"),
+        ] {
+            #expect(try issuer.post(path, body).status == 400, "\(path) \(body.prefix(20))")
+        }
+    }
+
     private static func decode(_ part: String) throws -> String {
         var text = part.replacing("-", with: "+").replacing("_", with: "/")
         while text.count % 4 != 0 { text += "=" }

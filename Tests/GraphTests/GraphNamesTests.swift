@@ -15,15 +15,20 @@ struct GraphNamesTests {
     func noUsers(_ text: String) { #expect(GraphUserID(text) == nil) }
 
     @Test(
-        "A permission is 1 to 64 of [a-z_]",
-        arguments: ["email", "user_friends", "_", String(repeating: "a", count: 64)]
+        "A permission is 1 to 64 of [a-z_], words with a full stop between them",
+        arguments: [
+            "email", "user_friends", "_", "user_actions.fitness", "a.b.c", String(repeating: "a", count: 64),
+            String(repeating: "a", count: 62) + ".b",
+        ]
     )
     func permissions(_ text: String) { #expect(GraphPermission(text)?.name == text) }
 
     @Test(
         "Anything else is none",
         arguments: [
-            "", "Email", "user.action", "a/b", "a?b", "%65", "é", "a b", "a1", String(repeating: "a", count: 65),
+            "", "Email", ".", "..", "...", ".a", "a.", "a..b", "./a", "a/..", "a/b", "a?b", "%65", "%2e", "é", "a b",
+            "a1",
+            String(repeating: "a", count: 65), String(repeating: "a", count: 64) + ".",
         ]
     )
     func noPermissions(_ text: String) { #expect(GraphPermission(text) == nil) }

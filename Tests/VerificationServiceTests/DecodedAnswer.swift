@@ -5,13 +5,14 @@ import TestSupport
 struct DecodedAnswer: Decodable {
     struct Token: Decodable {
         let issuer, audience, subject, tokenID, keyID, tracking: String
-        let nonce: String?
+        let nonce, keyThumbprint: String?
         let issuedAt, expiresAt: Int
 
         enum CodingKeys: String, CodingKey {
             case issuer, audience, subject, nonce, tracking
             case tokenID = "token_id"
             case keyID = "key_id"
+            case keyThumbprint = "key_thumbprint"
             case issuedAt = "issued_at"
             case expiresAt = "expires_at"
         }
@@ -20,6 +21,7 @@ struct DecodedAnswer: Decodable {
     struct Profile: Decodable {
         let userID: String
         let name, firstName, middleName, lastName, email, imageURL, linkURL, birthday, gender: String?
+        let emailVerified: Bool?
         let friendIDs: [String]?
         let ageRange: [String: Int]?
         let hometown, location: [String: String]?
@@ -32,6 +34,7 @@ struct DecodedAnswer: Decodable {
             case firstName = "first_name"
             case middleName = "middle_name"
             case lastName = "last_name"
+            case emailVerified = "email_verified"
             case imageURL = "image_url"
             case linkURL = "link_url"
             case friendIDs = "friend_ids"

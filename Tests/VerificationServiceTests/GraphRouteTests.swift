@@ -35,25 +35,29 @@ struct GraphRouteTests {
             try service.answer(
                 "GET",
                 Self.list
-                    + "?permissions=user_link,email%2Cuser_friends%2cuser_birthday&app_id=\(InProcessService.appID)"
+                    + "?permissions=user_link,email%2Cuser_friends%2cuser_birthday,user_likes,user_actions.fitness"
+                    + "&app_id=\(InProcessService.appID)"
             )
         )
         #expect(asked["missing"] as? [String] == ["user_link", "user_birthday"])
         #expect(asked["declined_requested"] as? [String] == ["user_friends"])
+        #expect(asked["outside_limited_login"] as? [String] == ["user_likes", "user_actions.fitness"])
         await service.stop()
     }
 
     @Test("One is revoked, and the whole login, with 204 and the right question to Graph")
     func revoke() async throws {
         let service = try await GraphService()
-        for path in [Self.list + "/email", Self.list] {
+        for path in [Self.list + "/email", Self.list + "/user_actions.fitness", Self.list] {
             let response = try service.answer("DELETE", path)
             #expect(response.status == 204)
             #expect(response.body.isEmpty)
         }
         #expect(
             service.graph.requests.map { String($0.line.prefix { $0 != "?" }) } == [
-                "DELETE /v26.0/2954873201847263/permissions/email", "DELETE /v26.0/2954873201847263/permissions",
+                "DELETE /v26.0/2954873201847263/permissions/email",
+                "DELETE /v26.0/2954873201847263/permissions/user_actions.fitness",
+                "DELETE /v26.0/2954873201847263/permissions",
             ]
         )
         await service.stop()
@@ -116,7 +120,10 @@ struct GraphRouteTests {
             ("GET", "/users/1/permissions?access_token=x", 400, "invalid_request"),
             ("DELETE", "/users/1/permissions?permissions=email", 400, "invalid_request"),
             ("DELETE", "/users/1/permissions/e%6Dail", 400, "invalid_request"),
-            ("DELETE", "/users/1/permissions/user.x", 400, "invalid_request"),
+            ("DELETE", "/users/1/permissions/.", 400, "invalid_request"),
+            ("DELETE", "/users/1/permissions/..", 400, "invalid_request"),
+            ("DELETE", "/users/1/permissions/user..x", 400, "invalid_request"),
+            ("DELETE", "/users/1/permissions/user.", 400, "invalid_request"),
             ("DELETE", "/users/1/permissions/EMAIL", 400, "invalid_request"),
             ("GET", "/users/1/permissions/email", 405, "method_not_allowed"),
             ("POST", "/users/1/permissions", 405, "method_not_allowed"),

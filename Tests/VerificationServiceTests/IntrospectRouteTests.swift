@@ -56,6 +56,7 @@ struct IntrospectRouteTests {
         #expect(body.iss == "https://www.facebook.com")
         #expect(body.scope == "email")
         #expect(body.email == "jane@example.com")
+        #expect(answer.text.contains(#","email_verified":false"#))
         #expect(body.exp.map { Int64($0) > WallClock.unixSeconds() } == true)
         #expect(body.iat != nil)
         #expect(body.jti?.isEmpty == false)

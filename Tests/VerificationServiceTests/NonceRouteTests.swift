@@ -201,6 +201,17 @@ struct NonceRouteTests {
             (#"{"app_id":""}"#, 400, "unknown_app"), (#"{"app_id":7}"#, 400, "invalid_request"),
             (#"{"app_id":"42","x":1}"#, 400, "invalid_request"),
             (#"{"app_id":"42","app_id":"42"}"#, 400, "invalid_request"),
+            (#"{"app_id":"42","permissions":["email","user_likes"]}"#, 400, "invalid_permission"),
+            (#"{"app_id":"42","permissions":["openid"]}"#, 400, "invalid_permission"),
+            (#"{"app_id":"42","permissions":[""]}"#, 400, "invalid_permission"),
+            (#"{"app_id":"42","permissions":"email"}"#, 400, "invalid_request"),
+            (#"{"app_id":"42","permissions":[1]}"#, 400, "invalid_request"),
+            (#"{"app_id":"42","permissions":null}"#, 400, "invalid_request"),
+            (
+                #"{"app_id":"42","permissions":["# + Array(repeating: #""email""#, count: 65).joined(separator: ",")
+                    + "]}",
+                400, "invalid_request"
+            ),
             (#"{"app_id":"42","expires_in":0}"#, 400, "invalid_request"),
             (#"{"app_id":"42","expires_in":601}"#, 400, "invalid_request"),
             (#"{"app_id":"42","expires_in":-1}"#, 400, "invalid_request"),
@@ -216,6 +227,16 @@ struct NonceRouteTests {
         let answer = try service.answer("POST", "/nonces", body: body)
         #expect(answer.status == status)
         #expect(answer.code == code)
+    }
+
+    @Test("The permissions that the app will ask for may be named: all twelve, or up to 64 names")
+    func permissions() async throws {
+        let service = try await Self.service()
+        let all = Permission.allCases.map { "\"\($0.rawValue)\"" }
+        for names in [[], all, Array(repeating: #""user_messenger_contact""#, count: 64)] {
+            let body = "{\"app_id\":\"42\",\"permissions\":[\(names.joined(separator: ","))]}"
+            #expect(try Self.nonce(service, body).appID == "42")
+        }
     }
 
     @Test("A life can be shortened, never lengthened")
@@ -267,11 +288,11 @@ struct NonceRouteTests {
     }
 
     @Test(
-        "Exactly one binding, and the flag is true or not there",
+        "At most one nonce, and the flag is true or not there",
         arguments: [
             #""issued_nonce":false"#, #""issued_nonce":1"#, #""issued_nonce":"true""#, #""issued_nonce":null"#,
             #""issued_nonce":true,"nonce":"n-1""#, #""nonce":"n-1","issued_nonce":true"#,
-            #""issued_nonce":true,"subject":"1""#, #""issued_nonce":true,"raw_nonce":"1""#,
+            #""issued_nonce":true,"raw_nonce":"1""#,
             #""issued_nonce":true,"issued_nonce":true"#,
         ]
     )

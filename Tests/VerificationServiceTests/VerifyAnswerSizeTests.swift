@@ -24,13 +24,16 @@ struct VerifyAnswerSizeTests {
         claims.ageRange = AgeRange(minimum: .max - 1, maximum: .max)
         claims.hometown = VerifiedClaims.Place(id: empty, name: empty)
         claims.location = claims.hometown
+        claims.keyThumbprint = empty
         claims.permissions = PermissionSet(rawValue: 0xFFF)
+        claims.satisfiedPermissions = claims.permissions
         var body: [UInt8] = []
         VerifyAnswer.write(
             claims,
             payload: payload.span,
             keyID: keyID.span,
             asked: PermissionSet(rawValue: 0xFFF),
+            isRefresh: true,
             to: &body
         )
         #expect(body.count > 2 * payload.count + half + 6 * keyID.count)

@@ -44,7 +44,7 @@ struct VerifyRouteTests {
         #expect(profile.userID == "2954873201847263")
         #expect(profile.name == "Jané \"Q\" Doe/😀")
         #expect([profile.firstName, profile.middleName, profile.lastName] == ["Jané", "Q", "Doe"])
-        #expect(profile.email == "jane@example.com")
+        #expect(profile.email == "jane@example.com" && profile.emailVerified == false)
         #expect(profile.imageURL == "https://x.fbcdn.net/p.jpg?a=1&b=2")
         #expect(profile.linkURL == "https://www.facebook.com/jane")
         #expect(profile.friendIDs == ["11", "22"])
@@ -113,6 +113,39 @@ struct VerifyRouteTests {
         let answer = try service.verify(token, "\"nonce\":\"n-1\",\"permissions\":[\(asked)]")
         #expect(answer.text.contains("\"missing_permissions\":[\(missing.joined(separator: ","))]"))
         #expect(answer.text.contains("\"unverifiable_permissions\":[\"user_messenger_contact\"]"))
+    }
+
+    @Test(
+        "Gaming permissions take the place of public_profile where they are asked for and it is not",
+        arguments: [
+            (#"["email"]"#, #"["public_profile"]"#, #"["email"]"#),
+            (#"["gaming_profile"]"#, #"["gaming_profile"]"#, "[]"),
+            (#"["gaming_user_picture"]"#, "[]", #"["gaming_user_picture"]"#),
+            (#"["gaming_profile","gaming_user_picture"]"#, #"["gaming_profile"]"#, #"["gaming_user_picture"]"#),
+            (#"["gaming_profile","public_profile"]"#, #"["public_profile"]"#, "[]"),
+        ]
+    )
+    func gaming(asked: String, shown: String, missing: String) async throws {
+        var claims = Tokens.claims()
+        claims.name = "Player One"
+        let answer = try await InProcessService().verify(
+            try Tokens.mint(claims),
+            "\"nonce\":\"n-1\",\"permissions\":\(asked)"
+        ).text
+        #expect(answer.contains("\"permissions\":\(shown)"), "\(answer)")
+        #expect(answer.contains("\"missing_permissions\":\(missing)"), "\(answer)")
+    }
+
+    @Test("An empty string is no fact: it shows no permission and no e-mail")
+    func emptyFacts() async throws {
+        var claims = Tokens.claims()
+        (claims.email, claims.name) = ("", "")
+        let answer = try await InProcessService().verify(
+            try Tokens.mint(claims),
+            #""nonce":"n-1","permissions":["email","public_profile"]"#
+        ).text
+        #expect(answer.contains(#""missing_permissions":["public_profile","email"]"#), "\(answer)")
+        #expect(!answer.contains("email_verified") && answer.contains(#""permissions":[],"#))
     }
 
     @Test("Each binding ties the token: nonce, hash of the nonce, user of the session")

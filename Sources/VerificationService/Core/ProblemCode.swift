@@ -42,7 +42,7 @@ package enum ProblemCode: Sendable, Hashable {
 
     /// All codes, those of refused tokens among them.
     package static let all: [ProblemCode] =
-        TokenRejection.Code.allCases.filter { !neverAsked.contains($0) }.map { ProblemCode($0) }.filter {
+        TokenRejection.Code.allCases.map { ProblemCode($0) }.filter {
             if case .rejectedToken = $0 { true } else { false }
         } + [
             .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .missingToken,
@@ -52,9 +52,6 @@ package enum ProblemCode: Sendable, Hashable {
             .replayStoreUnavailable,
             .overloaded, .draining, .httpVersionNotSupported,
         ] + GraphError.allCases.map { .graph($0) }
-
-    /// Codes of what no request can ask for: it names neither a device's key nor an access token.
-    private static let neverAsked: [TokenRejection.Code] = [.keyThumbprintMismatch, .accessTokenHashMismatch]
 
     /// The code as clients compare it.
     package var text: String {
@@ -180,10 +177,12 @@ extension ProblemCode {
         all.filter { if case .rejectedToken = $0 { true } else { false } }
     }
 
-    /// Those of refused tokens that are tied to no login: the nonce, the subject and an earlier use are not looked at.
+    /// Those of refused tokens that are tied to no login: nonce, subject, device, access token and an earlier use are not
+    /// looked at.
     static var ofUnboundTokens: [ProblemCode] {
         let ofBinding: [TokenRejection.Code] = [
             .nonceMismatch, .nonceNotIssued, .nonceExpired, .nonceUsed, .tokenReplayed, .subjectMismatch,
+            .keyThumbprintMismatch, .accessTokenHashMismatch,
         ]
         return ofTokens.filter { !ofBinding.map { .rejectedToken($0) }.contains($0) }
     }

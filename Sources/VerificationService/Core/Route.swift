@@ -187,7 +187,9 @@ extension Route {
         requirement: .nonceIssuer,
         caller: .knownWhereConfigured,
         body: .jsonOrNothing(atMost: NonceRequest.bodyLimit),
-        problems: [.unknownApp, .unauthorizedClient, .unsupportedMediaType, .replayStoreUnavailable],
+        problems: [
+            .invalidPermission, .unknownApp, .unauthorizedClient, .unsupportedMediaType, .replayStoreUnavailable,
+        ],
         endpoint: { NoncesEndpoint($0) }
     )
 

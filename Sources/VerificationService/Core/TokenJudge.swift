@@ -56,12 +56,14 @@ final class TokenJudge {
     /// - Parameters:
     ///   - value: what the binding compares with.
     ///   - appID: the one app the token must be for; empty for any configured one.
+    ///   - added: what else must hold.
     @inline(__always)
     func judge(
         _ token: Span<UInt8>,
         binding: BindingKind,
         value: Span<UInt8>,
         appID: Span<UInt8>,
+        added: AddedExpectation = AddedExpectation(),
         verifier: TokenVerifier,
         visit: RequestVisit,
         context: RequestContext
@@ -79,6 +81,7 @@ final class TokenJudge {
                             binding: binding,
                             value: value,
                             appID: appID,
+                            added: added,
                             keys: workerKeys.keys,
                             now: now,
                             workspace: workspace

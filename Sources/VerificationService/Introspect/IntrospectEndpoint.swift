@@ -136,6 +136,7 @@ enum IntrospectAnswer {
         text(",\"middle_name\":\"", claims.middleName, payload, &bytes)
         text(",\"family_name\":\"", claims.lastName, payload, &bytes)
         text(",\"email\":\"", claims.email, payload, &bytes)
+        if claims.email != nil { JSONWriter.raw(",\"email_verified\":false", to: &bytes) }
         text(",\"picture\":\"", claims.imageURL, payload, &bytes)
         JSONWriter.raw("}", to: &bytes)
     }

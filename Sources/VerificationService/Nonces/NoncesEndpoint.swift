@@ -74,10 +74,11 @@ final class NoncesEndpoint: Endpoint {
     }
 }
 
-/// The body of `POST /nonces`, read strictly.
+/// The body of `POST /nonces`, read strictly. Its member `permissions` is checked and not kept: a name outside Limited
+/// Login's scope is refused before the person sees a dialog for it.
 struct NonceRequest {
-    /// Greatest body, in bytes.
-    static let bodyLimit = 1_024
+    /// Greatest body, in bytes: 64 names of permissions, with room.
+    static let bodyLimit = 4_096
 
     /// The app the nonce is for; nil where the only one is meant.
     private(set) var appID: String?
@@ -89,10 +90,11 @@ struct NonceRequest {
         var limits = JSONLimits()
         limits.byteCount = Self.bodyLimit
         limits.depth = 2
-        limits.nodeCount = 32
+        limits.nodeCount = 128
         limits.memberCount = 8
         var document = JSONDocument(limits: limits)
         try document.parseObject(body)
+        var permissionName: [UInt8] = []
         var name = document.firstChild(document.root)
         while name < document.next(document.root) {
             let value = name + 1
@@ -106,8 +108,13 @@ struct NonceRequest {
                     throw Problem(.invalidRequest, "The member expires_in must be a whole number of seconds.")
                 }
                 lifetimeSeconds = Int(clamping: number)
+            } else if document.string(name, equals: "permissions", in: body) {
+                _ = try document.limitedLoginPermissions(value, in: body, scratch: &permissionName)
             } else {
-                throw Problem(.invalidRequest, "The body has an unknown member; known are app_id and expires_in.")
+                throw Problem(
+                    .invalidRequest,
+                    "The body has an unknown member; known are app_id, expires_in and permissions."
+                )
             }
             name = document.next(value)
         }

@@ -1,6 +1,7 @@
 package import Graph
 internal import HTTP1
 internal import HTTPServer
+internal import LimitedLogin
 
 /// `/users/{user_id}/permissions` and below: what a person has granted, and what is taken back.
 final class PermissionsEndpoint: Endpoint {
@@ -49,7 +50,20 @@ final class PermissionsEndpoint: Endpoint {
     }
 }
 
-/// Writes what a person has granted: every name is of `[a-z_]` and every id of digits, so nothing needs an escape.
+extension UserPermissions {
+    /// Those of the permissions needed that a Limited Login can ask the person for, and should.
+    package func worthAsking(among needed: [GraphPermission]) -> [GraphPermission] {
+        missing(among: needed).filter { Permission(rawValue: $0.name) != nil }
+    }
+
+    /// Those of the permissions needed that the person has neither granted nor declined, and that no Limited Login can
+    /// ask for, such as `user_likes`.
+    package func outsideLimitedLogin(among needed: [GraphPermission]) -> [GraphPermission] {
+        missing(among: needed).filter { Permission(rawValue: $0.name) == nil }
+    }
+}
+
+/// Writes what a person has granted. Every name is of `[a-z_.]` and every id of digits.
 package enum PermissionsAnswer {
     package static func write(
         _ permissions: UserPermissions,
@@ -70,9 +84,11 @@ package enum PermissionsAnswer {
         list(permissions.expired, to: &body)
         if let needed {
             JSONWriter.raw(",\"missing\":", to: &body)
-            list(permissions.missing(among: needed), to: &body)
+            list(permissions.worthAsking(among: needed), to: &body)
             JSONWriter.raw(",\"declined_requested\":", to: &body)
             list(permissions.declined(among: needed), to: &body)
+            JSONWriter.raw(",\"outside_limited_login\":", to: &body)
+            list(permissions.outsideLimitedLogin(among: needed), to: &body)
         }
         JSONWriter.raw("}", to: &body)
     }

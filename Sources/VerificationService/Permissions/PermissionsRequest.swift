@@ -29,7 +29,7 @@ struct PermissionsRequest {
         if parts.count > 1 {
             permission = GraphPermission(bytes.extracting(parts[1]))
             guard permission != nil else {
-                throw Problem(.invalidRequest, "The permission in the path must be 1 to 64 of [a-z_].")
+                throw Problem(.invalidRequest, "The permission in the path must be \(GraphPermission.shape).")
             }
         }
         self.permission = permission
@@ -74,7 +74,7 @@ struct PermissionsRequest {
                 guard let permission = GraphPermission(Array(name).span) else {
                     throw Problem(
                         .invalidRequest,
-                        "The parameter permissions must be names of 1 to 64 of [a-z_], separated by commas."
+                        "The parameter permissions must be names, each \(GraphPermission.shape), separated by commas."
                     )
                 }
                 if !permissions.contains(permission) { permissions.append(permission) }

@@ -7,8 +7,8 @@ package import LimitedLogin
 /// A string claim is copied with its escapes, because the text between the quotes of one valid JSON string is the
 /// text between the quotes of another; so no value is decoded, encoded or changed on its way.
 package enum VerifyAnswer {
-    /// Greatest length of everything but claims and key ID: the constant text has less than 1,200 bytes, two lists of
-    /// all permissions 500, and dates and numbers 150.
+    /// Greatest length of everything but claims and key ID: the constant text has less than 800 bytes, three lists of
+    /// permissions 700, and dates and numbers 150.
     private static let fixedByteCount = 2_048
 
     /// - Parameters:
@@ -16,11 +16,13 @@ package enum VerifyAnswer {
     ///   - payload: the token's JSON payload.
     ///   - keyID: the key ID, escapes decoded.
     ///   - asked: the permissions the caller needs; nil leaves out what is missing.
+    ///   - isRefresh: whether the token prolongs a session rather than begins one.
     package static func write(
         _ claims: VerifiedClaims,
         payload: Span<UInt8>,
         keyID: Span<UInt8>,
         asked: PermissionSet?,
+        isRefresh: Bool,
         to bytes: inout [UInt8]
     ) {
         // The ranges of the claims lie apart from each other in the payload, and none but the subject is written twice;
@@ -28,7 +30,8 @@ package enum VerifyAnswer {
         let most = 3 * payload.count + 6 * keyID.count + fixedByteCount
         bytes.append(addingCapacity: most) { (output: inout OutputSpan<UInt8>) in
             writeToken(claims, payload, keyID, &output)
-            writeProfile(claims, payload, &output)
+            writeProfile(claims, payload, asked ?? [], &output)
+            if isRefresh { output.append(",\"refresh\":true") }
             if let asked { writeMissing(asked, claims, &output) }
             output.append(",\"claims\":")
             output.append(payload, 0..<payload.count)
@@ -41,11 +44,9 @@ package enum VerifyAnswer {
         _ claims: VerifiedClaims,
         _ bytes: inout OutputSpan<UInt8>
     ) {
-        // A name may come from the gaming profile as well: what a claim could show is not called missing.
-        let missing = asked.subtracting(claims.satisfiedPermissions)
         bytes.append(",\"missing_permissions\":")
-        writePermissions(missing.subtracting(.unverifiable), &bytes)
-        let unverifiable = missing.intersection(.unverifiable)
+        writePermissions(claims.missingPermissions(among: asked), &bytes)
+        let unverifiable = asked.intersection(.unverifiable)
         if !unverifiable.isEmpty {
             bytes.append(",\"unverifiable_permissions\":")
             writePermissions(unverifiable, &bytes)
@@ -74,12 +75,14 @@ package enum VerifyAnswer {
         date(claims.expiresAt, &bytes)
         bytes.append(",\"key_id\":")
         bytes.appendString(keyID)
+        text(",\"key_thumbprint\":\"", claims.keyThumbprint, payload, &bytes)
         bytes.append(claims.tracking == .limited ? ",\"tracking\":\"limited\"}" : ",\"tracking\":\"enabled\"}")
     }
 
     private static func writeProfile(
         _ claims: VerifiedClaims,
         _ payload: Span<UInt8>,
+        _ asked: PermissionSet,
         _ bytes: inout OutputSpan<UInt8>
     ) {
         bytes.append(",\"profile\":{\"user_id\":\"")
@@ -90,6 +93,8 @@ package enum VerifyAnswer {
         text(",\"middle_name\":\"", claims.middleName, payload, &bytes)
         text(",\"last_name\":\"", claims.lastName, payload, &bytes)
         text(",\"email\":\"", claims.email, payload, &bytes)
+        // Facebook does not say whether the address is confirmed; a reader must not take silence for yes.
+        if claims.email != nil { bytes.append(",\"email_verified\":false") }
         text(",\"image_url\":\"", claims.imageURL, payload, &bytes)
         text(",\"link_url\":\"", claims.linkURL, payload, &bytes)
         if let friends = claims.friendIDs {
@@ -102,7 +107,7 @@ package enum VerifyAnswer {
         place(",\"location\":{\"id\":\"", claims.location, payload, &bytes)
         text(",\"gender\":\"", claims.gender, payload, &bytes)
         bytes.append(",\"permissions\":")
-        writePermissions(claims.permissions, &bytes)
+        writePermissions(claims.shownPermissions(asked: asked), &bytes)
         bytes.append(claims.tracking == .limited ? ",\"is_limited\":true}" : ",\"is_limited\":false}")
     }
 

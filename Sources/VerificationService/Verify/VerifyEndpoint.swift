@@ -61,6 +61,7 @@ final class VerifyEndpoint: Endpoint {
             binding: request.binding,
             value: request.bindingValue.span,
             appID: request.appID.span,
+            added: request.added,
             verifier: settings.verifier,
             visit: visit,
             context: context
@@ -74,10 +75,13 @@ final class VerifyEndpoint: Endpoint {
                 payload: judge.workspace.payload.span,
                 keyID: judge.workspace.keyID.span,
                 asked: request.permissions,
+                isRefresh: request.isRefresh,
                 to: &response.body
             )
-            guard request.binding == .issuedNonce || settings.rejectsReplays else { return .accepted }
-            return try useUp(claims, settings, context, response.body)
+            // A refreshed token bears the nonce that was used up at its login.
+            let usesNonce = request.binding == .issuedNonce && !request.isRefresh
+            guard usesNonce || settings.rejectsReplays else { return .accepted }
+            return try useUp(claims, usesNonce: usesNonce, settings, context, response.body)
         }
     }
 
@@ -89,6 +93,7 @@ final class VerifyEndpoint: Endpoint {
     /// The very last step: nothing is used up by a token that is refused for anything else.
     private func useUp(
         _ claims: VerifiedClaims,
+        usesNonce: Bool,
         _ settings: RuntimeSettings,
         _ context: RequestContext,
         _ answer: [UInt8]
@@ -96,12 +101,12 @@ final class VerifyEndpoint: Endpoint {
         let question = ReplayQuestion(
             claims,
             judge.workspace.payload.span,
-            nonce: request.binding == .issuedNonce ? judge.workspace.recognizedNonce : nil,
+            nonce: usesNonce ? judge.workspace.recognizedNonce : nil,
             usesToken: settings.rejectsReplays,
             skewSeconds: settings.verifier.policy.clockSkewSeconds
         )
         // An issued nonce that is not among what is used up would be good for ever.
-        guard let question, request.binding != .issuedNonce || question.nonce != nil else { throw FirstUse.unavailable }
+        guard let question, !usesNonce || question.nonce != nil else { throw FirstUse.unavailable }
         switch try firstUse.use(question, answer: answer, context: context) {
         case .accepted: return .accepted
         case .wait(let moment): return .wait(until: moment)

@@ -11,6 +11,8 @@ package struct VerifyRequestReader: ~Copyable {
     package private(set) var token: [UInt8] = []
     /// What the binding compares with; empty when there is none.
     package private(set) var bindingValue: [UInt8] = []
+    /// What else must hold: the person beside a nonce, the device's key, the access token.
+    package private(set) var added = AddedExpectation()
     /// The app the token must be for; empty for any configured one.
     package private(set) var appID: [UInt8] = []
     /// How the token is tied to a login.
@@ -24,15 +26,21 @@ package struct VerifyRequestReader: ~Copyable {
         limits.byteCount = 16_384
         limits.depth = 4
         limits.nodeCount = 1024
-        // Six are known; names are compared with each other before it shows that others are not.
+        // Nine are known; names are compared with each other before it shows that others are not.
         limits.memberCount = 16
         document = JSONDocument(limits: limits)
     }
+
+    /// Whether this prolongs a session rather than begins one.
+    package var isRefresh: Bool { binding == .subject || !added.subject.isEmpty }
 
     /// Reads one body; what was read before is forgotten.
     package mutating func read(_ body: Span<UInt8>) throws(Problem) {
         token.removeAll(keepingCapacity: true)
         bindingValue.removeAll(keepingCapacity: true)
+        added.subject.removeAll(keepingCapacity: true)
+        added.keyThumbprint.removeAll(keepingCapacity: true)
+        added.accessToken.removeAll(keepingCapacity: true)
         appID.removeAll(keepingCapacity: true)
         binding = .unbound
         permissions = nil
@@ -46,90 +54,112 @@ package struct VerifyRequestReader: ~Copyable {
         guard !token.isEmpty else {
             throw Problem(.invalidRequest, "The member id_token is missing or empty.")
         }
+        if binding == .unbound, !added.subject.isEmpty {
+            binding = .subject
+            swap(&bindingValue, &added.subject)
+        }
     }
 
     private mutating func readMember(_ name: Int, in body: Span<UInt8>) throws(Problem) {
         let value = name + 1
         if document.string(name, equals: "id_token", in: body) {
-            try requireString(value, "id_token")
+            try document.requireString("id_token", value)
             document.appendString(value, in: body, to: &token)
         } else if document.string(name, equals: "nonce", in: body) {
-            try readBinding(.nonce, "nonce", value, in: body)
+            try readNonce(.nonce, "nonce", value, in: body)
         } else if document.string(name, equals: "raw_nonce", in: body) {
-            try readBinding(.rawNonce, "raw_nonce", value, in: body)
+            try readNonce(.rawNonce, "raw_nonce", value, in: body)
         } else if document.string(name, equals: "issued_nonce", in: body) {
             try readIssuedNonce(value)
         } else if document.string(name, equals: "subject", in: body) {
-            try readBinding(.subject, "subject", value, in: body)
+            try document.appendText("subject", value, in: body, to: &added.subject)
         } else if document.string(name, equals: "app_id", in: body) {
-            try requireString(value, "app_id")
+            try document.requireString("app_id", value)
             document.appendString(value, in: body, to: &appID)
             guard !appID.isEmpty else { throw Problem(.unknownApp, "The member app_id is empty.") }
         } else if document.string(name, equals: "permissions", in: body) {
-            try readPermissions(value, in: body)
+            permissions = try document.limitedLoginPermissions(value, in: body, scratch: &permissionName)
+        } else if document.string(name, equals: "key_thumbprint", in: body) {
+            try document.appendText("key_thumbprint", value, in: body, to: &added.keyThumbprint)
+        } else if document.string(name, equals: "access_token", in: body) {
+            try document.appendText("access_token", value, in: body, to: &added.accessToken)
         } else {
             throw Problem(
                 .invalidRequest,
-                "The body has an unknown member; known are id_token, nonce, raw_nonce, issued_nonce, subject, app_id and "
-                    + "permissions."
+                "The body has an unknown member; known are id_token, nonce, raw_nonce, issued_nonce, subject, app_id, "
+                    + "permissions, key_thumbprint and access_token."
             )
         }
     }
 
-    private func requireString(_ node: Int, _ member: StaticString) throws(Problem) {
-        guard document.isString(node) else {
-            throw Problem(.invalidRequest, "The member \(member) must be a string.")
-        }
-    }
-
-    private mutating func readBinding(
+    private mutating func readNonce(
         _ kind: BindingKind,
         _ member: StaticString,
         _ value: Int,
         in body: Span<UInt8>
     ) throws(Problem) {
-        try requireOnlyBinding()
-        guard document.isString(value) else {
-            let code: ProblemCode = kind == .subject ? .invalidRequest : .invalidNonce
-            throw Problem(code, "The member \(member) must be a string.")
-        }
+        try requireOnlyNonce()
+        guard document.isString(value) else { throw Problem(.invalidNonce, "The member \(member) must be a string.") }
         binding = kind
         document.appendString(value, in: body, to: &bindingValue)
-        guard !bindingValue.isEmpty else {
-            let code: ProblemCode = kind == .subject ? .invalidRequest : .invalidNonce
-            throw Problem(code, "The member \(member) is empty.")
-        }
+        guard !bindingValue.isEmpty else { throw Problem(.invalidNonce, "The member \(member) is empty.") }
     }
 
     /// A flag that is set or not there: what is false could be meant either way.
     private mutating func readIssuedNonce(_ value: Int) throws(Problem) {
-        try requireOnlyBinding()
+        try requireOnlyNonce()
         guard document.kind(value) == .true else {
             throw Problem(.invalidRequest, "The member issued_nonce can only be true; leave it out otherwise.")
         }
         binding = .issuedNonce
     }
 
-    private func requireOnlyBinding() throws(Problem) {
+    private func requireOnlyNonce() throws(Problem) {
         guard binding == .unbound else {
-            throw Problem(.invalidRequest, "Only one of nonce, raw_nonce, issued_nonce and subject may be given.")
+            throw Problem(.invalidRequest, "Only one of nonce, raw_nonce and issued_nonce may be given.")
         }
     }
+}
 
-    private mutating func readPermissions(_ list: Int, in body: Span<UInt8>) throws(Problem) {
-        guard document.kind(list) == .array else {
+/// Members of a request's body.
+extension JSONDocument {
+    /// Refuses a member that is no string.
+    func requireString(_ member: StaticString, _ value: Int) throws(Problem) {
+        guard isString(value) else { throw Problem(.invalidRequest, "The member \(member) must be a string.") }
+    }
+
+    /// Appends a member's string, which must not be empty.
+    func appendText(
+        _ member: StaticString,
+        _ value: Int,
+        in body: Span<UInt8>,
+        to text: inout [UInt8]
+    ) throws(Problem) {
+        try requireString(member, value)
+        appendString(value, in: body, to: &text)
+        guard !text.isEmpty else { throw Problem(.invalidRequest, "The member \(member) is empty.") }
+    }
+
+    /// The permissions that a list names, all within the scope of Limited Login.
+    /// - Parameter name: memory for one name.
+    func limitedLoginPermissions(
+        _ list: Int,
+        in body: Span<UInt8>,
+        scratch name: inout [UInt8]
+    ) throws(Problem) -> PermissionSet {
+        guard kind(list) == .array else {
             throw Problem(.invalidRequest, "The member permissions must be an array of strings.")
         }
         var asked = PermissionSet()
         var count = 0
-        var element = document.firstChild(list)
-        while element < document.next(list) {
-            guard document.isString(element), count < Self.permissionCountLimit else {
+        var element = firstChild(list)
+        while element < next(list) {
+            guard isString(element), count < VerifyRequestReader.permissionCountLimit else {
                 throw Problem(.invalidRequest, "The member permissions must be an array of strings, 64 at most.")
             }
-            permissionName.removeAll(keepingCapacity: true)
-            document.appendString(element, in: body, to: &permissionName)
-            guard let permission = Permission(name: permissionName.span) else {
+            name.removeAll(keepingCapacity: true)
+            appendString(element, in: body, to: &name)
+            guard let permission = Permission(name: name.span) else {
                 throw Problem(
                     .invalidPermission,
                     "A permission asked for is none of Limited Login's twelve, such as email or user_birthday."
@@ -137,8 +167,8 @@ package struct VerifyRequestReader: ~Copyable {
             }
             asked.insert(PermissionSet(permission))
             count += 1
-            element = document.next(element)
+            element = next(element)
         }
-        permissions = asked
+        return asked
     }
 }

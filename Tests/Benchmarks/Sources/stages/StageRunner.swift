@@ -107,7 +107,14 @@ final class StageRunner {
     private func writeAnswer() {
         let (payload, keyID) = (inputs.payloads[0], prepared.keyID)
         buffer.removeAll(keepingCapacity: true)
-        VerifyAnswer.write(prepared.claims, payload: payload.span, keyID: keyID.span, asked: nil, to: &buffer)
+        VerifyAnswer.write(
+            prepared.claims,
+            payload: payload.span,
+            keyID: keyID.span,
+            asked: nil,
+            isRefresh: false,
+            to: &buffer
+        )
     }
 
     private func encode() {

@@ -205,7 +205,9 @@ struct CureTests {
         #expect(!cure.dropLast().contains(". "), "\(cure)")
         let json = try Self.verify(token, bad.flags + ["--json"])
         let object = try #require(try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])
-        #expect(object["cure"] as? String == String(cure))
+        // The second run may begin in another minute than the first.
+        let untimed = { (text: String) in text.filter { !$0.isNumber } }
+        #expect(untimed(try #require(object["cure"] as? String)) == untimed(String(cure)))
         #expect(object["code"] as? String == bad.code)
     }
 

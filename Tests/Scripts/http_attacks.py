@@ -8,7 +8,6 @@ installed is named and left out.
 """
 import os
 import re
-import resource
 import shutil
 import socket
 import struct
@@ -17,7 +16,8 @@ import sys
 import threading
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from live import ROOT, Figures, check, failures, free_port, raise_descriptor_limit, skip
+
 REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 # Bounds; memory is what the process has for itself (RssAnon), in KiB.
 WORST_P99_MS = 50
@@ -25,20 +25,12 @@ IDLE_BYTES = 1536
 BUSY_BYTES = 20 * 1024
 BASE_KIB = 4 * 1024
 
-failures = []
 
+class Server(Figures):
+    """The test server."""
 
-def check(holds, text):
-    print(("ok      " if holds else "FAILED  ") + text)
-    if not holds:
-        failures.append(text)
-
-
-class Server:
     def __init__(self, path):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.process = subprocess.Popen([path, f"127.0.0.1:{self.port}", "2"], stdout=subprocess.DEVNULL)
         for _ in range(200):
             try:
@@ -50,28 +42,6 @@ class Server:
 
     def connect(self, timeout=5):
         return socket.create_connection(("127.0.0.1", self.port), timeout)
-
-    def memory(self):
-        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
-            return int(re.search(r"RssAnon:\s+(\d+)", file.read()).group(1))
-
-    def descriptors(self):
-        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
-
-    def switches(self):
-        total = 0
-        for task in os.listdir(f"/proc/{self.process.pid}/task"):
-            with open(f"/proc/{self.process.pid}/task/{task}/status", encoding="ascii") as file:
-                total += int(re.search(r"\nvoluntary_ctxt_switches:\s+(\d+)", file.read()).group(1))
-        return total
-
-    def settle(self, descriptors):
-        """Waits until the attack's connections are gone."""
-        for _ in range(300):
-            if self.descriptors() <= descriptors:
-                return True
-            time.sleep(0.05)
-        return False
 
     def stop(self):
         self.process.terminate()
@@ -126,7 +96,7 @@ class Probe(threading.Thread):
 
 def slowhttptest(server, connections):
     if not shutil.which("slowhttptest"):
-        print("SKIPPED: slowhttptest is not installed")
+        skip("slowhttptest is not installed")
         return
     modes = {"slow heads": ["-H", "-i", "2"], "slow bodies": ["-B", "-i", "2", "-s", "8192", "-x", "10"],
              "slow readers": ["-X", "-w", "1", "-y", "4", "-n", "1", "-z", "1", "-k", "3"],
@@ -162,9 +132,9 @@ def idle(server, connections):
     probe.judge(f"{connections} idle connections")
     check(each <= IDLE_BYTES, f"{connections} idle connections: {each:.0f} bytes each")
     time.sleep(1)
-    switches = server.switches()
+    switches = server.wake_ups()
     time.sleep(10)
-    switches = server.switches() - switches
+    switches = server.wake_ups() - switches
     check(switches == 0, f"{connections} idle connections: {switches} wake-ups in 10 s")
     for client in clients:
         client.close()
@@ -221,8 +191,7 @@ def never_reads(server):
 
 def main():
     path = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, ".build", "debug", "http11-probe-server")
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    hard = raise_descriptor_limit()
     wanted = int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
     connections = min(wanted, hard - 200, 9_900)
     attacks = {

@@ -15,7 +15,8 @@ import sys
 import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from live import ROOT, free_port
+
 CASES = os.path.join(ROOT, "..", "shared", "http-cases")
 
 # Why this server accepts what two peers refuse: what the bytes look like, and the reason.
@@ -36,12 +37,6 @@ EXPLANATIONS = [
     (lambda raw: re.search(rb"\r\n\r\n(abcd)?[^\r\n]+$", raw),
      "An unfinished request follows the answered one; at the stream's end peers refuse it, this server closes."),
 ]
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def wait_for(port, process):

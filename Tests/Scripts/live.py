@@ -1,11 +1,18 @@
-"""The built program as these scripts use it: a stand-in issuer, services that take their keys from it, and tokens."""
+"""What the scripts share: checks, the built program as processes (a stand-in issuer, services that take their keys from it),
+what a process uses, and single requests."""
 
+import contextlib
 import hashlib
+import http.client
 import json
 import os
 import pathlib
 import re
+import resource
 import secrets
+import shutil
+import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -16,6 +23,82 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 APP_ID = "123456789012345"
 SUBJECT = "2954873201847263"
 START_SECONDS = 60
+# What a service may be resident with, in KiB: what is promised, and that with the files of a program without optimisation.
+RESIDENT_KIB = 64 * 1024
+UNOPTIMISED_KIB = 80 * 1024
+failures = []
+
+
+def check(holds, text):
+    """Says whether something holds; the run fails at the end where one did not."""
+    print(("ok      " if holds else "FAILED  ") + text, flush=True)
+    if not holds:
+        failures.append(text)
+    return holds
+
+
+def skip(text):
+    print("SKIPPED: " + text, flush=True)
+
+
+def program_path(program):
+    return shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin")
+
+
+def installed(*programs):
+    """Whether every program is there; names those that are not."""
+    missing = [program for program in programs if program_path(program) is None]
+    if missing:
+        skip(f"not installed: {', '.join(missing)}")
+    return not missing
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def request(port, method, path, body=None, fields=None, timeout=20):
+    """One request on a connection of its own: status and body."""
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)) as client:
+        client.request(method, path, body, {"Content-Type": "application/json"} | (fields or {}))
+        answer = client.getresponse()
+        return answer.status, answer.read()
+
+
+def wait_until_ready(port, path="/readyz", status=200, seconds=START_SECONDS):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            if request(port, "GET", path, timeout=2)[0] == status:
+                return True
+        time.sleep(0.01)
+    return False
+
+
+def read_answer(client, buffer):
+    """The next answer on a connection: status, body, and whether it is the last; what follows it stays in the buffer."""
+    while True:
+        end = buffer.find(b"\r\n\r\n")
+        if end >= 0:
+            head = bytes(buffer[:end]).lower()
+            at = head.find(b"content-length: ") + 16
+            length = int(head[at:].split(b"\r\n")[0])
+            if len(buffer) >= end + 4 + length:
+                body = bytes(buffer[end + 4:end + 4 + length])
+                del buffer[:end + 4 + length]
+                return int(head[9:12]), body, b"connection: close" in head
+        data = client.recv(1 << 16)
+        if not data:
+            raise ConnectionError("closed within an answer")
+        buffer += data
+
+
+def raise_descriptor_limit():
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
 
 
 def build() -> str:
@@ -29,15 +112,55 @@ def build() -> str:
     return str(pathlib.Path(folder.stdout.strip()) / "limited-login")
 
 
-class Process:
-    """A program under way, its output read line by line."""
+class Figures:
+    """What a process uses; `process` is set by whoever starts it. Memory is in KiB."""
 
-    def __init__(self, arguments, environment=None, directory=None):
+    def status(self, name):
+        """A number in `/proc/PID/status`."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
+            return int(re.search(rf"{name}:\s+(\d+)", file.read()).group(1))
+
+    def memory(self):
+        """What it has for itself."""
+        return self.status("RssAnon")
+
+    def resident(self):
+        """With what is mapped of the program's files."""
+        return self.status("VmRSS")
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def wake_ups(self):
+        """How often its threads have begun to wait."""
+        total = 0
+        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
+            total += int(re.search(r"\nvoluntary_ctxt_switches:\s+(\d+)", (task / "status").read_text()).group(1))
+        return total
+
+    def cpu_seconds(self):
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def settle(self, descriptors):
+        """Waits until connections are gone."""
+        for _ in range(300):
+            if self.descriptors() <= descriptors:
+                return True
+            time.sleep(0.05)
+        return False
+
+
+class Process(Figures):
+    """A program under way, its output read line by line; `data_limit` is what it may have of memory, in bytes."""
+
+    def __init__(self, arguments, environment=None, directory=None, data_limit=resource.RLIM_INFINITY):
         variables = {name: value for name, value in os.environ.items() if not name.startswith("LIMITED_LOGIN_")}
         self.process = subprocess.Popen(
             arguments, env=variables | (environment or {}), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, errors="replace", cwd=directory or tempfile.gettempdir(),
         )
+        resource.prlimit(self.process.pid, resource.RLIMIT_DATA, (data_limit, data_limit))
         self.lines = []
         self.condition = threading.Condition()
         self.ended = False
@@ -70,14 +193,26 @@ class Process:
                     raise RuntimeError(f"no line like {pattern!r} in:\n" + "\n".join(self.lines[-40:]))
                 self.condition.wait(left)
 
+    def wait_for(self, mark, count=1, seconds=30):
+        """Whether the output has the text so many times in time."""
+        deadline = time.monotonic() + seconds
+        with self.condition:
+            while "\n".join(self.lines).count(mark) < count:
+                left = deadline - time.monotonic()
+                if self.ended or left <= 0:
+                    return False
+                self.condition.wait(left)
+        return True
+
     def stop(self):
+        """Ends it, and gives its exit code."""
         if self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.wait(15)
+                self.process.wait(20)
             except subprocess.TimeoutExpired:
                 self.process.kill()
-                self.process.wait()
+        return self.process.wait()
 
     def __enter__(self):
         return self
@@ -110,57 +245,88 @@ class Issuer(Process):
         return self.token(aud="987654321098765")
 
 
-class Service(Process):
-    """`limited-login serve` on free ports, gateway routes, nonces and one caller, `backend`, with its key; with `graph`, an
-    issuer, the routes for permissions."""
+class Server(Process):
+    """`limited-login serve` on free ports, with these settings; one that is None is left out."""
+
+    def __init__(self, program, jwks_url, data_limit=resource.RLIM_INFINITY, **settings):
+        self.bound = RESIDENT_KIB if "release" in pathlib.Path(program).resolve().parts else UNOPTIMISED_KIB
+        settings = {"app_ids": APP_ID, "jwks_urls": jwks_url, "listen": "127.0.0.1:0", "admin_listen": "127.0.0.1:0",
+                    "log_format": "json"} | settings
+        super().__init__(
+            [program, "serve"],
+            {f"LIMITED_LOGIN_{name.upper()}": str(value) for name, value in settings.items() if value is not None},
+            data_limit=data_limit,
+        )
+        self.find(r'("message":"listening")')
+        self.address = self.find(r'"address":"([^"]+)"')
+        self.admin_address = self.find(r'"admin_address":"([^"]+)"')
+
+    @property
+    def port(self):
+        return int(self.address.rsplit(":", 1)[1])
+
+    @property
+    def admin_port(self):
+        return int(self.admin_address.rsplit(":", 1)[1])
+
+    def wait_until_ready(self):
+        # The administrative listener never speaks TLS and is no Unix socket.
+        if not wait_until_ready(self.admin_port):
+            raise RuntimeError("the service has no keys:\n" + self.output())
+
+    def connect(self, timeout=10):
+        return socket.create_connection(("127.0.0.1", self.port), timeout)
+
+    def metrics(self):
+        return request(self.admin_port, "GET", "/metrics")[1].decode()
+
+    def metric(self, name):
+        found = re.search(rf"^{re.escape(name)} (\S+)$", self.metrics(), re.M)
+        return float(found.group(1)) if found else None
+
+    def waits_for(self, name, least, seconds=20):
+        """Whether a metric reaches a value in time."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if (self.metric(name) or 0) >= least:
+                return True
+            time.sleep(0.05)
+        return False
+
+    def requests(self):
+        """How many requests it has answered, by its own metrics."""
+        counts = re.findall(r"^http_server_request_duration_seconds_count\S* (\S+)$", self.metrics(), re.M)
+        return sum(int(float(count)) for count in counts)
+
+    def hang_up(self):
+        self.process.send_signal(signal.SIGHUP)
+
+
+class Service(Server):
+    """A server with gateway routes, nonces and one caller, `backend`, with its key; with `graph`, an issuer, the routes for
+    permissions."""
 
     key = "a-key-for-these-tests"
 
     def __init__(self, program, jwks_url, graph=None, **settings):
         self.folder = tempfile.TemporaryDirectory(prefix="limited-login-")
-        clients = pathlib.Path(self.folder.name) / "clients"
-        clients.write_text(f"backend {hashlib.sha256(self.key.encode()).hexdigest()}\n")
-        nonce_secret = pathlib.Path(self.folder.name) / "nonce-secret"
-        nonce_secret.write_text(secrets.token_hex(32) + "\n")
-        environment = {
-            "LIMITED_LOGIN_APP_IDS": APP_ID, "LIMITED_LOGIN_JWKS_URLS": jwks_url,
-            "LIMITED_LOGIN_LISTEN": "127.0.0.1:0", "LIMITED_LOGIN_ADMIN_LISTEN": "127.0.0.1:0",
-            "LIMITED_LOGIN_LOG_FORMAT": "json", "LIMITED_LOGIN_GATEWAY": "enabled",
-            "LIMITED_LOGIN_CLIENT_KEYS_FILE": str(clients), "LIMITED_LOGIN_NONCE_SECRET_FILE": str(nonce_secret),
+        known = {
+            "gateway": "enabled", "nonce_secret_file": self.write("nonce-secret", secrets.token_hex(32)),
+            "client_keys_file": self.write("clients", f"backend {hashlib.sha256(self.key.encode()).hexdigest()}"),
         }
         if graph:
-            app_secrets = pathlib.Path(self.folder.name) / "app-secrets"
-            app_secrets.write_text(f"{APP_ID} {graph.app_secret}\n")
             base = f"http://{graph.address}"
-            environment["LIMITED_LOGIN_APP_SECRETS_FILE"] = str(app_secrets)
-            environment["LIMITED_LOGIN_GRAPH_URL"] = base
-            environment["LIMITED_LOGIN_UNINSTALL_URL"] = f"{base}/platform/uninstall/"
-        environment |= {f"LIMITED_LOGIN_{name.upper()}": value for name, value in settings.items()}
-        super().__init__([program, "serve"], {name: value for name, value in environment.items() if value is not None})
-        line = r'"message":"listening"'
-        self.find(f"({line})")
-        self.address = self.find(r'"address":"([^"]+)"')
-        self.admin_address = self.find(r'"admin_address":"([^"]+)"')
+            known |= {"app_secrets_file": self.write("app-secrets", f"{APP_ID} {graph.app_secret}"), "graph_url": base,
+                      "uninstall_url": f"{base}/platform/uninstall/"}
+        super().__init__(program, jwks_url, **(known | settings))
 
-    def wait_until_ready(self):
-        # The service's own listener, unless it is a Unix socket, which urllib does not know.
-        address = self.admin_address if self.address.startswith("unix:") else self.address
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            try:
-                with urllib.request.urlopen(f"http://{address}/readyz", timeout=5):
-                    return
-            except OSError:
-                time.sleep(0.05)
-        raise RuntimeError("the service has no keys:\n" + self.output())
-
-    def requests(self):
-        """How many requests it has answered, by its own metrics."""
-        with urllib.request.urlopen(f"http://{self.admin_address}/metrics", timeout=10) as answer:
-            lines = answer.read().decode().splitlines()
-        name = "http_server_request_duration_seconds_count"
-        return sum(int(float(line.rsplit(" ", 1)[1])) for line in lines if line.startswith(name))
+    def write(self, name, line):
+        file = pathlib.Path(self.folder.name) / name
+        file.write_text(line + "\n")
+        file.chmod(0o600)
+        return str(file)
 
     def stop(self):
-        super().stop()
+        code = super().stop()
         self.folder.cleanup()
+        return code

@@ -10,7 +10,7 @@ import importlib
 import sys
 import time
 
-from operations import world
+from live import failures
 
 NAMES = ["metrics", "gateways", "reload", "wrong_keys", "rolling"]
 
@@ -21,6 +21,6 @@ for name in sys.argv[1:] or NAMES:
     print(f"--- {name}", flush=True)
     importlib.import_module(f"operations.{name}").main()
     print(f"--- {name}: {time.monotonic() - began:.0f} s", flush=True)
-for failure in world.failures:
+for failure in failures:
     print("FAILED: " + failure)
-sys.exit(1 if world.failures else 0)
+sys.exit(1 if failures else 0)

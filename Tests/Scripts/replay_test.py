@@ -12,7 +12,6 @@ Exit code 1 where a bound is broken. Without redis-server the tests that need it
 """
 
 import argparse
-import http.client
 import json
 import os
 import pathlib
@@ -26,6 +25,7 @@ import threading
 import time
 
 import live
+from live import check, failures, free_port
 
 # The server to test with: `REDIS_SERVER` may name another, such as valkey-server.
 PROGRAM = os.environ.get("REDIS_SERVER", "redis-server")
@@ -34,20 +34,6 @@ CONNECTIONS = 16
 # By default a thread may hold the interpreter for 5 ms while sixteen wait for it, several times in each exchange, which
 # would be told as the service's time.
 sys.setswitchinterval(0.0005)
-failures = []
-
-
-def check(holds, sentence):
-    print(("ok      " if holds else "FAILED  ") + sentence, flush=True)
-    if not holds:
-        failures.append(sentence)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
 
 class Redis:
     """A real server with a folder of its own."""
@@ -138,17 +124,11 @@ class Fleet:
 
 
 def request(port, method, path, body=None):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    status, text = live.request(port, method, path, body)
     try:
-        connection.request(method, path, body, {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        text = answer.read()
-        try:
-            return answer.status, json.loads(text)
-        except ValueError:
-            return answer.status, {}
-    finally:
-        connection.close()
+        return status, json.loads(text)
+    except ValueError:
+        return status, {}
 
 
 def outcome(port, body):

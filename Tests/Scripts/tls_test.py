@@ -12,8 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-from http_attacks import ROOT, check, failures
-from service_attacks import Issuer, Service, certificates
+from attack_parts import Issuer, Service, certificates
+from live import ROOT, check, failures
 
 VERSION = "6.3.1"
 GROUPS = {"X25519", "secp256r1", "secp384r1"}
@@ -35,7 +35,7 @@ def main():
     chosen = options.parse_args()
     python = installed(chosen.tools)
     with tempfile.TemporaryDirectory() as folder:
-        service = Service(chosen.binary, Issuer(chosen.binary), *certificates(folder))
+        service = Service(os.path.abspath(chosen.binary), Issuer(os.path.abspath(chosen.binary)), **certificates(folder))
         report = os.path.join(folder, "report.json")
         run = subprocess.run(
             [python, "-m", "sslyze", "--mozilla_config=intermediate", "--elliptic_curves", "--certinfo_ca_file",

@@ -2,8 +2,9 @@
 
 import pathlib
 
-from .world import (Certificates, Folder, Issuer, Program, Service, Wrk, check, free_port, installed, program_path,
-                    request, verify_body, wait_until_ready)
+from live import check, free_port, installed, program_path, request, wait_until_ready
+
+from .world import Certificates, Folder, Issuer, Program, Service, Wrk, verify_body
 
 SECONDS = 3
 
@@ -49,7 +50,7 @@ listen service
 
 
 def main():
-    with Folder() as folder, Issuer(folder) as issuer:
+    with Folder() as folder, Issuer() as issuer:
         certificates = Certificates(folder)
         server, client = certificates.issue("server"), certificates.issue("client")
         bodies = [verify_body(issuer.token(sub=str(number))) for number in range(20)]
@@ -62,26 +63,26 @@ def main():
 
 def drive(folder, issuer, name, configure, certificates, server, client, authority, bodies):
     kind = "mutual TLS" if authority else "TLS"
-    with Service(folder, issuer, tls_certificate_file=server[0], tls_key_file=server[1],
-                 tls_client_ca_file=authority) as service:
+    with Service(issuer, tls_certificate_file=server[0], tls_key_file=server[1],
+                 tls_client_ca_file=authority or None) as service:
         port, bare = free_port(), free_port()
         command = configure(folder, port, service.port, certificates, client if authority else None)
         command[0] = program_path(command[0])
-        with Program(folder, f"{name}-{port}", command) as gateway:
+        with Program(folder, command) as gateway:
             check(wait_until_ready(port, "/livez"), f"{name} reaches the service by {kind}")
             if installed("wrk"):
                 load = Wrk(folder, f"http://127.0.0.1:{port}", bodies, SECONDS, connections=16)
                 count, refused, broken, slow = load.result()
                 check(count > 100 and refused == 0 and broken == 0,
                       f"{name} by {kind}: {count} requests, {refused} not 200, {broken} broken, p99 {slow} µs")
-            if failed := [line for line in gateway.text().split("\n") if "SSL" in line]:
+            if failed := [line for line in gateway.output().split("\n") if "SSL" in line]:
                 check(False, f"{name}: {failed[:3]}")
         if not authority:
             return
         command = configure(folder, bare, service.port, certificates, None)
         command[0] = program_path(command[0])
         before = service.metric('http_server_connections_closed_total{cause="tls_handshake"}')
-        with Program(folder, f"{name}-{bare}", command):
+        with Program(folder, command):
             check(wait_until_ready(bare, "/livez", status=502),
                   f"{name} without a certificate reaches nothing")
         check(service.waits_for('http_server_connections_closed_total{cause="tls_handshake"}', before + 1),

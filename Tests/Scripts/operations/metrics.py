@@ -4,7 +4,9 @@ import json
 import re
 import subprocess
 
-from .world import APP, ROOT, Certificates, Folder, Issuer, Service, check, installed, request, run, verify_body
+from live import APP_ID, ROOT, check, installed, request
+
+from .world import Certificates, Folder, Issuer, Service, run, verify_body
 
 FILES = ROOT / "config" / "prometheus"
 
@@ -22,7 +24,7 @@ def main():
     check(tested.returncode == 0, f"promtool test rules: {tested.stdout.strip()} {tested.stderr.strip()}")
     expressions = [target["expr"] for panel in json.loads((FILES / "dashboard.json").read_text())["panels"]
                    for target in panel["targets"]]
-    with Folder() as folder, Issuer(folder) as issuer:
+    with Folder() as folder, Issuer() as issuer:
         # Only as an expression of a rule can promtool judge one.
         rule = {"groups": [{"name": "dashboard", "rules": [
             {"record": f"dashboard:{number}", "expr": expression.replace("$instance", ".*")}
@@ -37,9 +39,9 @@ def live(folder, issuer, texts):
     certificate, key = Certificates(folder).issue("server")
     made = run([binary(), "client-key", "new", "backend"]).split("\n")
     clients = folder.write("clients", made[1].removeprefix("line: ") + "\n")
-    secrets = folder.write("app-secrets", f"{APP} a-secret-of-this-test\n")
+    secrets = folder.write("app-secrets", f"{APP_ID} a-secret-of-this-test\n")
     # Nobody listens at port 9: a call of Graph that fails counts like any other.
-    with Service(folder, issuer, tls_certificate_file=certificate, tls_key_file=key, client_keys_file=clients,
+    with Service(issuer, tls_certificate_file=certificate, tls_key_file=key, client_keys_file=clients,
                  app_secrets_file=secrets, graph_url="http://127.0.0.1:9") as service:
         token = issuer.token()
         for body in (verify_body(token), verify_body(token, "other"), "{"):

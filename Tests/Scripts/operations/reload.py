@@ -3,7 +3,9 @@
 import json
 import time
 
-from .world import APP, Folder, Issuer, Service, Wrk, check, installed, verify_body
+from live import APP_ID, check, installed
+
+from .world import Folder, Issuer, Service, Wrk, verify_body
 
 RELOADS = 100
 # The load is ended when the work is done.
@@ -13,13 +15,13 @@ SECONDS = 120
 def main():
     if not installed("wrk"):
         return
-    with Folder() as folder, Issuer(folder) as issuer:
-        good = [{"app_ids": [APP]}, {"app_ids": [APP, "42"], "clock_skew_seconds": 30}]
-        bad = ['{"app_ids": ', '{"app_ids": []}', '{"colour": "red"}', json.dumps({"app_ids": [APP], "workers": 7}),
-               json.dumps({"app_ids": [APP], "client_keys_file": "/nonexistent"})]
+    with Folder() as folder, Issuer() as issuer:
+        good = [{"app_ids": [APP_ID]}, {"app_ids": [APP_ID, "42"], "clock_skew_seconds": 30}]
+        bad = ['{"app_ids": ', '{"app_ids": []}', '{"colour": "red"}', json.dumps({"app_ids": [APP_ID], "workers": 7}),
+               json.dumps({"app_ids": [APP_ID], "client_keys_file": "/nonexistent"})]
         config = folder.write("config.json", json.dumps(good[0]))
         bodies = [verify_body(issuer.token(sub=str(number))) for number in range(50)]
-        with Service(folder, issuer, app_ids="", config=config) as service:
+        with Service(issuer, app_ids=None, config=config) as service:
             load = Wrk(folder, f"http://127.0.0.1:{service.port}", bodies, SECONDS)
             taken = refused = 0
             for number in range(RELOADS):

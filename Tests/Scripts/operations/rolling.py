@@ -1,7 +1,8 @@
 """Two replicas behind HAProxy are replaced one after the other, twice, under load: no request fails."""
 
-from .world import (Folder, Issuer, Program, Service, Wrk, check, free_port, installed, program_path, verify_body,
-                    wait_until_ready)
+from live import check, free_port, installed, program_path, wait_until_ready
+
+from .world import Folder, Issuer, Program, Service, Wrk, verify_body
 
 ROUNDS = 2
 # The load is ended when the work is done.
@@ -36,19 +37,18 @@ def main():
 def drive(replica_kind):
     if not installed("wrk", "haproxy"):
         return
-    with Folder() as folder, Issuer(folder) as issuer:
+    with Folder() as folder, Issuer() as issuer:
         bodies = [verify_body(issuer.token(sub=str(number))) for number in range(50)]
         ports = [(name, free_port(), free_port()) for name in ("a", "b")]
 
-        def start(name, port, admin_port, number=0):
-            return replica_kind(folder, issuer, name=f"{name}{number}", port=port, admin_port=admin_port, workers=1,
-                                drain_delay_seconds=DRAIN_SECONDS)
+        def start(port, admin_port):
+            return replica_kind(issuer, port=port, admin_port=admin_port, workers=1, drain_delay_seconds=DRAIN_SECONDS)
 
-        replicas = {replica[0]: start(*replica) for replica in ports}
+        replicas = {name: start(port, admin_port) for name, port, admin_port in ports}
         try:
             port = free_port()
             command = [program_path("haproxy"), "-db", "-f", folder.write("haproxy.cfg", configuration(port, ports))]
-            with Program(folder, "haproxy", command):
+            with Program(folder, command):
                 check(wait_until_ready(port, "/livez"), "HAProxy reaches the replicas")
                 load = Wrk(folder, f"http://127.0.0.1:{port}", bodies, SECONDS)
                 replicas["a"].waits_for('limited_login_verifications_total{result="accepted"}', 1)
@@ -66,16 +66,16 @@ def drive(replica_kind):
 def replace(replicas, ports, start, rounds):
     """Stops each replica in turn and starts another in its place; the next only goes when that one is ready."""
     replaced = 0
-    for number in range(1, rounds + 1):
+    for _ in range(rounds):
         for name, port, admin_port in ports:
             old = replicas[name]
             served = old.metric('limited_login_verifications_total{result="accepted"}')
             old.process.terminate()
             code = old.process.wait(30)
-            check(code == 0 and '"requests_cut_off":"0"' in old.text(),
+            check(code == 0 and '"requests_cut_off":"0"' in old.output(),
                   f"replica {name} stops with exit code {code} after {served:.0f} verdicts, no request cut off")
             old.remove()
-            replicas[name] = start(name, port, admin_port, number)
+            replicas[name] = start(port, admin_port)
             replaced += 1
             # The balancer has found the new one when it serves.
             check(replicas[name].waits_for('limited_login_verifications_total{result="accepted"}', 1),

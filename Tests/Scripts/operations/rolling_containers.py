@@ -3,8 +3,10 @@
 import os
 import subprocess
 
+from live import APP_ID, installed, skip, wait_until_ready
+
 from . import rolling
-from .world import APP, Service, installed, run, skip, wait_until_ready
+from .world import Service, run
 
 IMAGE = os.environ.get("CONTAINER_IMAGE")
 
@@ -12,11 +14,10 @@ IMAGE = os.environ.get("CONTAINER_IMAGE")
 class Container(Service):
     """A replica in a container, confined as in a cluster, on the network of the host."""
 
-    def __init__(self, folder, issuer, name, port, admin_port, **settings):
-        self.port, self.admin_port = port, admin_port
-        self.name = f"limited-login-{os.getpid()}-{name}"
-        self.log = folder.path / f"{name}.log"
-        environment = {"APP_IDS": APP, "JWKS_URLS": issuer.jwks, "LISTEN": f"127.0.0.1:{port}",
+    def __init__(self, issuer, port, admin_port, **settings):
+        self.address, self.admin_address = f"127.0.0.1:{port}", f"127.0.0.1:{admin_port}"
+        self.name = f"limited-login-{os.getpid()}-{port}"
+        environment = {"APP_IDS": APP_ID, "JWKS_URLS": issuer.jwks_url, "LISTEN": f"127.0.0.1:{port}",
                        "ADMIN_LISTEN": f"127.0.0.1:{admin_port}", "LOG_FORMAT": "json"}
         environment |= {key.upper(): str(value) for key, value in settings.items()}
         variables = [part for key, value in environment.items() for part in ("--env", f"LIMITED_LOGIN_{key}={value}")]
@@ -25,9 +26,9 @@ class Container(Service):
              *variables, IMAGE])
         self.process = self
         if not wait_until_ready(admin_port):
-            raise SystemExit("the container does not get ready: " + self.text())
+            raise SystemExit("the container does not get ready: " + self.output())
 
-    def text(self):
+    def output(self):
         logs = subprocess.run(["podman", "logs", self.name], capture_output=True, text=True)
         return logs.stdout + logs.stderr
 

@@ -1,45 +1,16 @@
-"""The service, a stand-in issuer and what surrounds them, as real processes on loopback."""
+"""Files, certificates and load around the service and its stand-in issuer, as real processes on loopback."""
 
-import contextlib
-import http.client
 import json
 import os
 import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
-import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-APP = "123456789012345"
-failures = []
-
-
-def check(holds, text):
-    """Says whether something holds; the run fails at the end where one did not."""
-    print(("ok      " if holds else "FAILED  ") + text, flush=True)
-    if not holds:
-        failures.append(text)
-    return holds
-
-
-def skip(text):
-    print("SKIPPED " + text, flush=True)
-
-
-def installed(*programs):
-    """Whether every program is there; names those that are not."""
-    missing = [program for program in programs if program_path(program) is None]
-    if missing:
-        skip(f"not installed: {', '.join(missing)}")
-    return not missing
-
-
-def program_path(program):
-    return shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin")
+import live
+from live import ROOT, check
 
 
 def binary():
@@ -51,12 +22,6 @@ def binary():
     if not found:
         raise SystemExit("nothing is built: swift build")
     return str(max(found, key=lambda path: path.stat().st_mtime))
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Folder:
@@ -81,120 +46,39 @@ class Folder:
         return str(target)
 
 
-class Program:
-    """A process with its output in a file; it ends with the block."""
-
-    def __init__(self, folder, name, command, environment=None):
-        self.log = folder.path / f"{name}.log"
-        inherited = {key: value for key, value in os.environ.items() if not key.startswith("LIMITED_LOGIN_")}
-        with open(self.log, "wb") as output:
-            self.process = subprocess.Popen(
-                [str(part) for part in command], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                env=inherited | (environment or {}), cwd=folder.path)
-
-    def __enter__(self):
-        return self
+class Stays:
+    """A process that must not end before the block does."""
 
     def __exit__(self, *_):
         if self.process.poll() is not None:
-            check(False, f"{self.log.stem} ended by itself with {self.process.returncode}: {self.text()[-2000:]}")
-        else:
-            self.process.terminate()
-            try:
-                self.process.wait(20)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+            check(False, f"{self.process.args[0]} ended by itself with {self.process.returncode}: {self.output()[-2000:]}")
+        self.stop()
+
+
+class Program(Stays, live.Process):
+    """A gateway or another program besides."""
+
+    def __init__(self, folder, command):
+        super().__init__([str(part) for part in command], directory=folder.path)
+
+
+class Issuer(Stays, live.Issuer):
+    """The stand-in issuer."""
+
+    def __init__(self):
+        super().__init__(binary())
+
+
+class Service(Stays, live.Server):
+    """`limited-login serve`, by default on free ports."""
+
+    def __init__(self, issuer, port=0, admin_port=0, **settings):
+        super().__init__(binary(), issuer.jwks_url, listen=f"127.0.0.1:{port}", admin_listen=f"127.0.0.1:{admin_port}",
+                         **settings)
+        self.wait_until_ready()
 
     def remove(self):
         """Gives up what is left of a process that has ended."""
-
-    def text(self):
-        return self.log.read_text(errors="replace")
-
-    def wait_for(self, mark, count=1, seconds=30):
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if self.text().count(mark) >= count:
-                return True
-            if self.process.poll() is not None:
-                return self.text().count(mark) >= count
-            time.sleep(0.01)
-        return False
-
-    def cpu_seconds(self):
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-class Issuer(Program):
-    """The stand-in issuer."""
-
-    def __init__(self, folder, address="127.0.0.1"):
-        self.port = free_port()
-        super().__init__(folder, "issuer", [binary(), "issuer", "--listen", f"{address}:{self.port}", "--app-id", APP])
-        self.jwks = f"http://127.0.0.1:{self.port}/.well-known/oauth/openid/jwks/"
-        if not wait_until_ready(self.port, "/.well-known/oauth/openid/jwks/"):
-            raise SystemExit("the issuer does not start: " + self.text())
-
-    def token(self, **claims):
-        status, body = request(self.port, "POST", "/tokens", json.dumps({"nonce": "n-1"} | claims))
-        if status != 200:
-            raise SystemExit(f"no token: {status} {body!r}")
-        return json.loads(body)["id_token"]
-
-
-class Service(Program):
-    """`limited-login serve` with its own ports."""
-
-    def __init__(self, folder, issuer, name="service", port=None, admin_port=None, **settings):
-        self.port = port or free_port()
-        self.admin_port = admin_port or free_port()
-        environment = {
-            "APP_IDS": APP, "JWKS_URLS": issuer.jwks, "LISTEN": f"127.0.0.1:{self.port}",
-            "ADMIN_LISTEN": f"127.0.0.1:{self.admin_port}", "LOG_FORMAT": "json",
-        } | {key.upper(): str(value) for key, value in settings.items()}
-        super().__init__(folder, name, [binary(), "serve"],
-                         {f"LIMITED_LOGIN_{key}": value for key, value in environment.items() if value != ""})
-        if not wait_until_ready(self.admin_port):
-            raise SystemExit("the service does not get ready: " + self.text())
-
-    def metrics(self):
-        return request(self.admin_port, "GET", "/metrics")[1].decode()
-
-    def metric(self, name):
-        found = re.search(rf"^{re.escape(name)} (\S+)$", self.metrics(), re.M)
-        return float(found.group(1)) if found else None
-
-    def waits_for(self, name, least, seconds=20):
-        """Whether a metric reaches a value in time."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if (self.metric(name) or 0) >= least:
-                return True
-            time.sleep(0.05)
-        return False
-
-    def hang_up(self):
-        self.process.send_signal(signal.SIGHUP)
-
-
-def request(port, method, path, body=None, fields=None, timeout=10):
-    """One request on a connection of its own: status and body."""
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)) as client:
-        client.request(method, path, body, {"Content-Type": "application/json"} | (fields or {}))
-        answer = client.getresponse()
-        return answer.status, answer.read()
-
-
-def wait_until_ready(port, path="/readyz", status=200, seconds=30):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            if request(port, "GET", path, timeout=2)[0] == status:
-                return True
-        time.sleep(0.01)
-    return False
 
 
 def verify_body(token, nonce="n-1"):

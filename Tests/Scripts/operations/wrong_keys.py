@@ -2,7 +2,9 @@
 
 import secrets
 
-from .world import Folder, Issuer, Service, Wrk, binary, check, installed, run, verify_body
+from live import check, installed
+
+from .world import Folder, Issuer, Service, Wrk, binary, run, verify_body
 
 SECONDS = 4
 
@@ -10,7 +12,7 @@ SECONDS = 4
 def main():
     if not installed("wrk"):
         return
-    with Folder() as folder, Issuer(folder) as issuer:
+    with Folder() as folder, Issuer() as issuer:
         made = [run([binary(), "client-key", "new", f"client-{number}"]).split("\n") for number in range(20)]
         clients = folder.write("clients", "".join(lines[1].removeprefix("line: ") + "\n" for lines in made))
         right = [lines[0].removeprefix("key:").strip() for lines in made]
@@ -18,7 +20,7 @@ def main():
         wrong = [key[:-1] + ("A" if key[-1] != "A" else "B") for key in right]
         wrong += [secrets.token_urlsafe(32) for _ in range(20)] + ["x" * 4000, "x"]
         body = verify_body(issuer.token())
-        with Service(folder, issuer, client_keys_file=clients, workers=1) as service:
+        with Service(issuer, client_keys_file=clients, workers=1) as service:
             costs = {}
             for name, keys in (("right", right), ("wrong", wrong)):
                 url = f"http://127.0.0.1:{service.port}"
@@ -32,5 +34,5 @@ def main():
                   f"a wrong key costs {costs['wrong']:.1f} µs of CPU, a right one with its verdict {costs['right']:.1f} µs")
             refused = service.metric('limited_login_verifications_total{result="unauthorized_client"}')
             check(refused >= 10_000, f"{refused:.0f} refusals are counted")
-            check(all(key not in service.text() + service.metrics() for key in right + wrong[:40]),
+            check(all(key not in service.output() + service.metrics() for key in right + wrong[:40]),
                   "no key is in the log or the metrics")

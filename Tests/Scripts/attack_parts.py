@@ -1,0 +1,126 @@
+"""What the attacks on the running service share: its issuer, tokens, an honest client, certificates."""
+import http.server
+import json
+import multiprocessing
+import socket
+import subprocess
+import threading
+import time
+
+import live
+from live import read_answer
+
+NONCE = "n-1"
+# What the process may have of its own, its threads' stacks of 8 MB each included.
+DATA_LIMIT = 256 << 20
+KEYS_PATH = "/.well-known/oauth/openid/jwks/"
+
+
+def post_verify(token):
+    body = json.dumps({"id_token": token, "nonce": NONCE}).encode()
+    return (b"POST /verify HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+            % len(body)) + body
+
+
+def ask(port, request, timeout=10):
+    """One request on a connection of its own; its status and body."""
+    with socket.create_connection(("127.0.0.1", port), timeout) as client:
+        client.sendall(request)
+        return read_answer(client, bytearray())
+
+
+class Issuer:
+    """Serves a key set and counts how often it is asked; a stand-in issuer has minted a token for it."""
+
+    def __init__(self, binary):
+        with live.Issuer(binary) as minting:
+            port = int(minting.address.rsplit(":", 1)[1])
+            keys = f"GET {KEYS_PATH} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+            self.set, self.token = ask(port, keys)[1], minting.token(nonce=NONCE)
+            ask(port, b"POST /rotate HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+            self.rotated_set, self.rotated_token = ask(port, keys)[1], minting.token(nonce=NONCE)
+        self.fetches = 0
+        issuer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                issuer.fetches += 1
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(issuer.set)))
+                self.end_headers()
+                self.wfile.write(issuer.set)
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{server.server_port}{KEYS_PATH}"
+
+
+class Service(live.Server):
+    """The program itself, with little to say."""
+
+    def __init__(self, binary, issuer, data_limit=DATA_LIMIT, **settings):
+        super().__init__(binary, issuer.url, data_limit=data_limit, **settings)
+        self.wait_until_ready()
+
+
+def known_latency(port, request, seconds, out, connect=lambda port: socket.create_connection(("127.0.0.1", port), 10)):
+    """An honest client, 200 requests a second: its latencies in ms, and what was not answered 200.
+
+    At the limit of connections an idle one makes room: then it asks once more on a new one, as HTTP clients do.
+    """
+    times, wrong = [], 0
+    client, buffer = connect(port), bytearray()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        began = time.monotonic()
+        status, closes = 0, True
+        for _ in range(2):
+            try:
+                client.sendall(request)
+                status, _, closes = read_answer(client, buffer)
+                break
+            except OSError:
+                client, buffer = connect(port), bytearray()
+        times.append((time.monotonic() - began) * 1000)
+        wrong += status != 200
+        if closes:
+            client.close()
+            client = connect(port)
+        time.sleep(0.005)
+    times.sort()
+    out.put((times[len(times) // 2], times[int(len(times) * 0.99)], len(times), wrong))
+
+
+def run_known(port, request, seconds):
+    out = multiprocessing.Queue()
+    process = multiprocessing.Process(target=known_latency, args=(port, request, seconds, out))
+    process.start()
+    return process, out
+
+
+def openssl(folder, *arguments):
+    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def write(folder, name, text):
+    with open(f"{folder}/{name}", "w", encoding="ascii") as file:
+        file.write(text)
+
+
+NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc"]
+
+
+def certificates(folder):
+    """Makes an authority and a certificate for localhost; the settings with which the service uses it."""
+    openssl(folder, "req", "-x509", *NEW_KEY, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=Authority", "-days", "30",
+            "-addext", "keyUsage=critical,keyCertSign,cRLSign")
+    openssl(folder, "req", *NEW_KEY, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=localhost")
+    write(folder, "names", "subjectAltName=DNS:localhost,IP:127.0.0.1\nauthorityKeyIdentifier=keyid\n"
+          "subjectKeyIdentifier=hash\nbasicConstraints=critical,CA:FALSE\nextendedKeyUsage=serverAuth\n")
+    openssl(folder, "x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-out", "server.pem",
+            "-days", "30", "-extfile", "names")
+    return {"tls_certificate_file": f"{folder}/server.pem", "tls_key_file": f"{folder}/server.key"}

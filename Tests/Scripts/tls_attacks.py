@@ -1,0 +1,110 @@
+"""Attacks on the TLS of a running `limited-login serve`; see `service_attacks.py`."""
+import multiprocessing
+import socket
+import ssl
+import statistics
+import tempfile
+import time
+
+from attack_parts import NEW_KEY, Issuer, Service, certificates, openssl, write
+from live import check, read_answer
+
+
+def client_certificate(folder, seconds):
+    """Makes a client's certificate that ends in so many seconds."""
+    openssl(folder, "req", *NEW_KEY, "-keyout", "client.key", "-out", "client.csr", "-subj", "/CN=caller")
+    write(folder, "index.txt", "")
+    write(folder, "serial", "01\n")
+    write(folder, "ca.conf", "[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\nserial=serial\nnew_certs_dir=.\n"
+          "default_md=sha256\npolicy=p\n[p]\ncommonName=supplied\n")
+    end = time.strftime("%y%m%d%H%M%SZ", time.gmtime(time.time() + seconds))
+    openssl(folder, "ca", "-batch", "-config", "ca.conf", "-cert", "ca.pem", "-keyfile", "ca.key", "-in", "client.csr",
+            "-out", "client.pem", "-notext", "-startdate", "200101000000Z", "-enddate", end)
+
+
+def silent_clients(port, seconds, first, over, out):
+    """500 connections a second, each held for as long as the server lets it, that say nothing or one byte."""
+    held, began, count = [], time.monotonic(), 0
+    while not over.is_set() and time.monotonic() < began + seconds:
+        client = socket.socket()
+        try:
+            client.connect(("127.0.0.1", port))
+            client.send(first)
+        except OSError:
+            pass
+        held.append(client)
+        count += 1
+        if len(held) > 5_000:
+            held.pop(0).close()
+        time.sleep(max(0, began + count / 500 - time.monotonic()))
+    out.put(count / (time.monotonic() - began))
+
+
+def handshakes(port, folder, seconds):
+    """Honest handshakes one by one: the times in ms, and how many failed."""
+    context = ssl.create_default_context(cafile=f"{folder}/ca.pem")
+    times, failed, end = [], 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        began = time.monotonic()
+        try:
+            with socket.create_connection(("127.0.0.1", port), 10) as plain, \
+                    context.wrap_socket(plain, server_hostname="localhost"):
+                times.append((time.monotonic() - began) * 1000)
+        except OSError:
+            failed += 1
+        time.sleep(0.02)
+    return times, failed
+
+
+def silent(binary, full):
+    seconds = 20 if full else 6
+    with tempfile.TemporaryDirectory() as folder:
+        service = Service(binary, Issuer(binary), **certificates(folder))
+        quiet = statistics.median(handshakes(service.port, folder, 3)[0])
+        for name, first in {"silent": b"", "one byte": b"\x16"}.items():
+            over, rates = multiprocessing.Event(), multiprocessing.Queue()
+            attackers = [multiprocessing.Process(target=silent_clients, args=(service.port, seconds, first, over, rates))
+                         for _ in range(2)]
+            for process in attackers:
+                process.start()
+            time.sleep(1)
+            times, failed = handshakes(service.port, folder, seconds - 1)
+            over.set()
+            rate = sum(rates.get(timeout=60) for _ in attackers)
+            median = statistics.median(times)
+            check(failed == 0 and median <= 3 * quiet,
+                  f"{name}: {rate:.0f} connections a second for {seconds} s; {len(times)} honest handshakes, {failed} failed, "
+                  f"median {median:.1f} ms, quiet {quiet:.1f} ms, worst {max(times):.0f} ms")
+        check(service.stop() == 0, "silent: the service ends with exit code 0")
+
+
+def tickets(binary, _full):
+    life = 8
+    with tempfile.TemporaryDirectory() as folder:
+        service = Service(binary, Issuer(binary), **certificates(folder), tls_client_ca_file=f"{folder}/ca.pem")
+        end = time.monotonic() + life
+        client_certificate(folder, life)
+        sessions = {}
+        for version in ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3:
+            context = ssl.create_default_context(cafile=f"{folder}/ca.pem")
+            context.load_cert_chain(f"{folder}/client.pem", f"{folder}/client.key")
+            context.minimum_version = context.maximum_version = version
+
+            def visit(session=None, context=context):
+                with socket.create_connection(("127.0.0.1", service.port), 10) as plain, \
+                        context.wrap_socket(plain, server_hostname="localhost", session=session) as client:
+                    client.sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+                    return read_answer(client, bytearray())[0], client.session, client.session_reused
+
+            status, session, _ = visit()
+            _, session, reused = visit(session)
+            check(status == 200 and not reused, f"tickets: {version.name}: a second handshake is a whole one")
+            sessions[version] = (visit, session)
+        time.sleep(max(0, end + 1 - time.monotonic()))
+        for version, (visit, session) in sessions.items():
+            try:
+                outcome = f"answered {visit(session)[0]}"
+            except OSError as error:
+                outcome = "refused" if "expired" in str(error) else repr(error)
+            check(outcome == "refused", f"tickets: {version.name}: a session after the certificate's end is {outcome}")
+        check(service.stop() == 0, "tickets: the service ends with exit code 0")

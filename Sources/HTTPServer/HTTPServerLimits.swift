@@ -62,9 +62,9 @@ package struct HTTPServerLimits: Sendable, Equatable {
     /// Answer bytes that wait on one connection for a client that does not read: 64 KiB; beyond it the connection closes.
     /// What is shared among connections does not count.
     package var waitingAnswerBytes = 65_536
-    /// What all connections of the server take in memory: 48 MiB, three quarters of the 64 MiB promised for the process;
+    /// What all connections of the server take in memory: 32 MiB, half of the 64 MiB promised for the process;
     /// each worker has its equal share, beyond which its largest connections are closed.
-    package var connectionBytes = 48 * 1_048_576
+    package var connectionBytes = 32 * 1_048_576
     /// One receive: 16 KiB, more than any usual request.
     package var receiveBytes = 16_384
     /// Accepts at one wake: 16, so that a flood of connections does not starve requests.

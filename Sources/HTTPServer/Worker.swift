@@ -42,6 +42,8 @@ struct Worker: ~Copyable {
     let memoryShare: Int
     /// The most connections since memory was last given back.
     private var peakCount = 0
+    /// The least that the connections held since memory last went back to the system.
+    private var releasedBytes = 0
 
     /// - Parameters:
     ///   - poll: An epoll set, and `listeners` bound sockets: both become the worker's own.
@@ -108,13 +110,16 @@ struct Worker: ~Copyable {
         releaseMemory()
     }
 
-    /// When half of a crowd has gone, its memory goes back to the system.
+    /// When half of a crowd has gone, its memory goes back to the system; so do the holes that buffers leave behind as
+    /// they grow, each time the connections take a sixteenth of the share more.
     private mutating func releaseMemory() {
         peakCount = max(peakCount, table.count)
-        if peakCount >= Self.crowd, table.count < peakCount / 2 {
-            peakCount = table.count
-            system.releaseMemory()
-        }
+        releasedBytes = min(releasedBytes, engine.heldBytes)
+        let halfIsGone = peakCount >= Self.crowd && table.count < peakCount / 2
+        guard halfIsGone || engine.heldBytes > releasedBytes + memoryShare / 16 else { return }
+        peakCount = table.count
+        releasedBytes = engine.heldBytes
+        system.releaseMemory()
     }
 
     private mutating func handle(_ event: (tag: UInt64, bits: UInt32)) {

@@ -60,7 +60,8 @@ struct Application {
         self.cache = cache
         let memory = MemoryLimit.allowed(of: configuration.memoryLimitBytes)
         var limits = HTTPServerLimits()
-        limits.connectionBytes = memory / 4 * 3
+        // The other half is for the program with its files (20 MB), for what buffers leave unused, and for what is remembered.
+        limits.connectionBytes = memory / 2
         limits.trustedPeers = configuration.trustedPeers
         server = HTTPServer(
             configuration: HTTPServerConfiguration(

@@ -99,7 +99,7 @@ extension ConfigurationKey {
             .init(
                 .size(16_777_216...1_099_511_627_776),
                 default: .number(64 * 1_048_576),
-                "The memory to keep to; connections take three quarters of it, then the largest is closed."
+                "The memory to keep to; connections take half of it, then the largest is closed."
             )
         case .clockSkewSeconds:
             .init(

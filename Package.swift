@@ -147,7 +147,7 @@ let package = Package(
             dependencies: [
                 "VerificationService", "LimitedLogin", "KeySets", "Graph", "LoginStores", "HTTP1", "Sockets",
                 "HTTPServer", "HTTPClient",
-                "JOSE", "Bytes", "StandInIssuer", "TestSupport",
+                "JOSE", "OpenSSL", "Bytes", "StandInIssuer", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
@@ -155,9 +155,8 @@ let package = Package(
         .testTarget(
             name: "ConformanceTests",
             dependencies: [
-                "LimitedLogin", "KeySets", "JOSE", "OpenSSL", "HTTP1", "Sockets", "HTTPServer", "HTTPClient", "Bytes",
-                "StandInIssuer",
-                "TestSupport",
+                "VerificationService", "LimitedLogin", "KeySets", "JOSE", "OpenSSL", "HTTP1", "Sockets", "HTTPServer",
+                "HTTPClient", "Bytes", "StandInIssuer", "TestSupport",
             ],
             exclude: ["Differential"],
             swiftSettings: strict

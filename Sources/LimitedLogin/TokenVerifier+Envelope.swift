@@ -32,7 +32,7 @@ extension TokenVerifier {
         keys: VerificationKeys,
         workspace: VerificationWorkspace
     ) throws(Refusal) {
-        _ = try authenticate(token, keys, &workspace.buffers)
+        _ = try authenticate(token, keys, ByKeyAlone(), &workspace.buffers)
     }
 
     func checkSize(_ token: Span<UInt8>) throws(Refusal) {
@@ -146,6 +146,7 @@ extension TokenVerifier {
         _ jws: JWSCompactSerialization,
         of token: Span<UInt8>,
         _ key: RSAPublicKey,
+        _ check: some SignatureCheck,
         _ buffers: inout TokenBuffers
     ) throws(Refusal) {
         // RFC 8017 section 8.2.2 step 1: checked before any arithmetic.
@@ -154,7 +155,7 @@ extension TokenVerifier {
         guard let digest = buffers.sha256?.digest(of: token.extracting(jws.signingInput)) else {
             throw .keysUnavailable
         }
-        guard key.isValidSignature(buffers.signature.span, of: digest) else { throw .invalidSignature(.mismatch) }
+        guard check.isValid(buffers.signature.span, of: digest, by: key) else { throw .invalidSignature(.mismatch) }
     }
 
     /// A header value for an error's detail: only a short name, for it is an attacker's word.

@@ -70,7 +70,22 @@ public struct TokenVerifier: Sendable {
         workspace: VerificationWorkspace
     ) throws(Refusal) -> VerifiedClaims {
         // One access for the whole verdict: nobody else touches the buffers meanwhile.
-        try judge(token, binding, value, appID, added, keys, now, &workspace.buffers)
+        try judge(token, binding, value, appID, added, keys, ByKeyAlone(), now, &workspace.buffers)
+    }
+
+    /// The same verdict, the signature checked by `check`.
+    package func judge(
+        _ token: Span<UInt8>,
+        binding: BindingKind,
+        value: Span<UInt8>,
+        appID: Span<UInt8>,
+        added: AddedExpectation = AddedExpectation(),
+        keys: VerificationKeys,
+        check: some SignatureCheck,
+        now: NumericDate,
+        workspace: VerificationWorkspace
+    ) throws(Refusal) -> VerifiedClaims {
+        try judge(token, binding, value, appID, added, keys, check, now, &workspace.buffers)
     }
 
     private func judge(
@@ -80,6 +95,7 @@ public struct TokenVerifier: Sendable {
         _ appID: Span<UInt8>,
         _ added: AddedExpectation,
         _ keys: VerificationKeys,
+        _ check: some SignatureCheck,
         _ now: NumericDate,
         _ buffers: inout TokenBuffers
     ) throws(Refusal) -> VerifiedClaims {
@@ -88,7 +104,7 @@ public struct TokenVerifier: Sendable {
         // What the caller expects can be meant; then the signature, which costs most; then the claims, of which
         // nothing is read before the signature is good.
         try checkExpectation(binding, value, appID, added)
-        let header = try authenticate(token, keys, &buffers)
+        let header = try authenticate(token, keys, check, &buffers)
         return try judgeClaims(header, binding, value, appID, added, now, &buffers)
     }
 
@@ -97,6 +113,7 @@ public struct TokenVerifier: Sendable {
     func authenticate(
         _ token: Span<UInt8>,
         _ keys: VerificationKeys,
+        _ check: some SignatureCheck,
         _ buffers: inout TokenBuffers
     ) throws(Refusal) -> JOSEHeader {
         // At most 8 KiB, before any work is done.
@@ -117,7 +134,7 @@ public struct TokenVerifier: Sendable {
         // The key comes from the issuer's set by that name; jku, jwk, x5u and x5c are never read.
         let key = try findKey(in: keys, &buffers)
         // RSASSA-PKCS1-v1_5 with SHA-256 over the very bytes received (RFC 7518 section 3.3, RFC 8017 section 8.2.2).
-        try checkSignature(jws, of: token, key, &buffers)
+        try checkSignature(jws, of: token, key, check, &buffers)
         return header
     }
 

@@ -1,6 +1,6 @@
 internal import Bytes
 package import JOSE
-internal import OpenSSL
+package import OpenSSL
 
 /// The keys of a JWK Set made ready to verify: one worker's own, found by key ID.
 ///
@@ -35,5 +35,19 @@ package final class VerificationKeys {
     func key(withID keyID: [UInt8]) -> RSAPublicKey? {
         for entry in entries where keyID.span.equal(0..<keyID.count, entry.keyID.span) { return entry.key }
         return nil
+    }
+}
+
+/// Tells whether bytes are a key's signature. What the verdict asks is this question and no other, so that whoever has
+/// the answer already may give it without the arithmetic.
+package protocol SignatureCheck {
+    /// Whether `signature` is the key's RSASSA-PKCS1-v1_5 signature of the message with this SHA-256.
+    func isValid(_ signature: Span<UInt8>, of digest: SHA256Digest, by key: RSAPublicKey) -> Bool
+}
+
+/// Asks the key, each time.
+struct ByKeyAlone: SignatureCheck {
+    func isValid(_ signature: Span<UInt8>, of digest: SHA256Digest, by key: RSAPublicKey) -> Bool {
+        key.isValidSignature(signature, of: digest)
     }
 }

@@ -7,6 +7,8 @@ internal import COpenSSL
 @safe package final class RSAPublicKey {
     /// The length in bytes of the modulus, hence of every signature under this key.
     package let modulusByteCount: Int
+    /// SHA-256 of the key's two numbers: the same for the same key alone, whatever it is called.
+    package let fingerprint: SHA256Digest
     private let key: OpaquePointer
     private let context: OpaquePointer
 
@@ -16,6 +18,7 @@ internal import COpenSSL
         guard modulus.drop(while: { $0 == 0 }).count >= 64, let last = modulus.last, last & 1 == 1,
             exponent.contains(where: { $0 != 0 })
         else { throw OpenSSLError("RSA parameters") }
+        fingerprint = try Self.fingerprint(modulus, exponent)
         let key = unsafe try RSAKeyBuilder.makePublicKey(modulus: modulus, exponent: exponent)
         guard let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, key, nil) else {
             unsafe EVP_PKEY_free(key)
@@ -37,6 +40,13 @@ internal import COpenSSL
     deinit {
         unsafe EVP_PKEY_CTX_free(context)
         unsafe EVP_PKEY_free(key)
+    }
+
+    /// The modulus' length goes first, so that no byte of one number could be taken for one of the other.
+    private static func fingerprint(_ modulus: [UInt8], _ exponent: [UInt8]) throws(OpenSSLError) -> SHA256Digest {
+        let length = UInt64(modulus.count)
+        let prefix = (0..<8).map { UInt8(truncatingIfNeeded: length >> (8 * $0)) }
+        return try SHA256.digest(of: (prefix + modulus + exponent).span)
     }
 
     /// Whether `signature` is this key's signature of the message with the given digest.

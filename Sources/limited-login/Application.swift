@@ -50,6 +50,7 @@ struct Application {
             metrics: metrics,
             logger: logger,
             identifiers: RequestIdentifier(process: UInt32.random(in: .min ... .max)),
+            signatureCacheEntries: configuration.signatureCacheEntries,
             graph: graph,
             exposition: {
                 process.update()

@@ -4,6 +4,7 @@ import OpenSSL
 import StandInIssuer
 import TestSupport
 import Testing
+import VerificationService
 
 /// Changes good tokens in every small way there is, and expects each change to be refused.
 @Suite("Mutations of good tokens")
@@ -17,6 +18,8 @@ struct TokensMutationTests {
         let verifier: TokenVerifier
         let keys = VerificationKeys(StandInKeys.set)
         let workspace = VerificationWorkspace()
+        /// One worker's: each token is judged once as `/verify` does it, and twice in a row as `/auth` does.
+        let memory = SignatureMemory(capacity: 100)
         let value = Array(nonce.utf8)
         let now: NumericDate
         /// What a token must be besides bound by its nonce.
@@ -30,7 +33,38 @@ struct TokensMutationTests {
             now = try #require(NumericDate(secondsSince1970: TokensMutationTests.now))
         }
 
+        /// The one refusal that all three judgements give.
         func rejection(of token: [UInt8]) -> Refusal? {
+            let rejection = rejectionByKey(of: token)
+            for _ in 0..<2 {
+                let again = rejectionByMemory(of: token)
+                if again != rejection { Issue.record("with signatures remembered \(String(describing: again))") }
+            }
+            return rejection
+        }
+
+        private func rejectionByMemory(of token: [UInt8]) -> Refusal? {
+            let none: [UInt8] = []
+            let value = value
+            do throws(Refusal) {
+                _ = try verifier.judge(
+                    token.span,
+                    binding: .nonce,
+                    value: value.span,
+                    appID: none.span,
+                    keys: keys,
+                    check: memory,
+                    now: now,
+                    workspace: workspace
+                )
+                memory.keepLatest()
+                return nil
+            } catch {
+                return error
+            }
+        }
+
+        private func rejectionByKey(of token: [UInt8]) -> Refusal? {
             let none: [UInt8] = []
             let value = value
             do throws(Refusal) {

@@ -144,6 +144,7 @@ struct ConfigurationLoaderTests {
         case .trustedPeers: ("10.0.0.0/8,::1", #"["10.0.0.0/8", "::1"]"#)
         case .gateway: ("enabled", #""enabled""#)
         case .nonceSecretFile, .replayStorePasswordFile: ("/tmp/secret", #""/tmp/secret""#)
+        case .signatureCacheEntries: ("0", "0")
         case .replay: ("reject", #""reject""#)
         case .replayStore: ("rediss://u@cache.example:7000/2", #""rediss://u@cache.example:7000/2""#)
         case .replayStoreCapacity: ("2000", "2000")

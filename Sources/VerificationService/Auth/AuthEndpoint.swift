@@ -11,10 +11,12 @@ internal import LimitedLogin
 /// token says goes back as `X-Auth-` fields; fields of those names that came with the request are not looked at.
 final class AuthEndpoint: Endpoint {
     private let judge: TokenJudge
+    private let signatures: SignatureMemory
     private let workerSettings: WorkerSettings
 
     init(_ parts: WorkerParts) {
         judge = parts.judge
+        signatures = parts.signatures
         workerSettings = parts.settings
     }
 
@@ -35,6 +37,7 @@ final class AuthEndpoint: Endpoint {
                 verdict = try judge.judge(
                     bytes.extracting(token),
                     TokenJudge.Question(appID: demand.appID),
+                    signatures: signatures,
                     verifier: workerSettings.settings.unboundVerifier,
                     visit: visit,
                     context: context

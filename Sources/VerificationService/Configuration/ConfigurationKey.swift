@@ -27,6 +27,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case tlsClientCAFile = "tls_client_ca_file"
     case trustedPeers = "trusted_peers"
     case gateway = "gateway"
+    case signatureCacheEntries = "signature_cache_entries"
     case nonceSecretFile = "nonce_secret_file"
     case nonceTTLSeconds = "nonce_ttl_seconds"
     case replay = "replay"

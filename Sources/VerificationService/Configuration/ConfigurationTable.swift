@@ -166,6 +166,12 @@ extension ConfigurationKey {
                 reload: .takesEffect,
                 "Whether /auth answers gateways; the bearer tokens it judges are tied to no login."
             )
+        case .signatureCacheEntries:
+            .init(
+                .integer(0...SignatureMemory.greatestCapacity),
+                default: .number(SignatureMemory.defaultCapacity),
+                "How many good signatures each worker remembers for /auth and /introspect; 0 for none."
+            )
         case .nonceSecretFile:
             .init(
                 .secretFile,

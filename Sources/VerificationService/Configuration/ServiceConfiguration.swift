@@ -50,6 +50,8 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var trustedPeers: [AddressPrefix]
     /// Whether the routes for gateways answer.
     package var gatewayIsEnabled: Bool
+    /// How many good signatures each worker remembers.
+    package var signatureCacheEntries: Int
     /// The file of the secrets under which nonces are issued; nil where none are.
     package var nonceSecretFile: String?
     /// The life of an issued nonce, in seconds.
@@ -112,6 +114,7 @@ extension ServiceConfiguration {
         tls = try reader.tlsFiles()
         trustedPeers = try reader.addressPrefixes(.trustedPeers)
         gatewayIsEnabled = try reader.text(.gateway) == "enabled"
+        signatureCacheEntries = try reader.number(.signatureCacheEntries)
         nonceSecretFile = try reader.optionalText(.nonceSecretFile)
         nonceTTLSeconds = try reader.number(.nonceTTLSeconds)
         replaysAreRejected = try reader.text(.replay) == "reject"

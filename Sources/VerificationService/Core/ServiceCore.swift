@@ -15,6 +15,8 @@ package final class ServiceCore: Sendable {
     package let metrics: ServiceMetrics
     package let logger: Logger
     package let identifiers: RequestIdentifier
+    /// The most signatures that each worker remembers.
+    package let signatureCacheEntries: Int
     /// Asks Graph; nil where there is nothing to ask it with.
     package let graph: GraphWorkers?
     /// Renders the metrics page; called by the administrative listener alone.
@@ -28,6 +30,7 @@ package final class ServiceCore: Sendable {
         metrics: ServiceMetrics,
         logger: Logger,
         identifiers: RequestIdentifier,
+        signatureCacheEntries: Int = SignatureMemory.defaultCapacity,
         graph: GraphWorkers? = nil,
         exposition: @escaping @Sendable () -> String
     ) {
@@ -37,6 +40,7 @@ package final class ServiceCore: Sendable {
         self.metrics = metrics
         self.logger = logger
         self.identifiers = identifiers
+        self.signatureCacheEntries = signatureCacheEntries
         self.graph = graph
         self.exposition = exposition
     }
@@ -54,6 +58,7 @@ final class WorkerParts {
     let listener: ListenerRole
     let settings: WorkerSettings
     let judge: TokenJudge
+    let signatures: SignatureMemory
     let firstUse: FirstUse
     let graph: GraphRequests
 
@@ -62,6 +67,7 @@ final class WorkerParts {
         self.listener = listener
         settings = WorkerSettings(publisher: core.settings)
         judge = TokenJudge(cache: core.cache, workerKeys: WorkerKeys(cache: core.cache))
+        signatures = SignatureMemory(capacity: core.signatureCacheEntries, metrics: core.metrics)
         firstUse = FirstUse(core: core)
         graph = GraphRequests(workers: core.graph)
     }

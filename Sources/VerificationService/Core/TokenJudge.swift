@@ -37,6 +37,7 @@ final class TokenJudge {
     func judge(
         _ token: Span<UInt8>,
         _ question: Question,
+        signatures: SignatureMemory? = nil,
         verifier: TokenVerifier,
         visit: RequestVisit,
         context: RequestContext
@@ -46,6 +47,7 @@ final class TokenJudge {
             binding: question.binding,
             value: question.bindingValue.span,
             appID: question.appID.span,
+            signatures: signatures,
             verifier: verifier,
             visit: visit,
             context: context
@@ -57,6 +59,7 @@ final class TokenJudge {
     ///   - value: what the binding compares with.
     ///   - appID: the one app the token must be for; empty for any configured one.
     ///   - added: what else must hold.
+    ///   - signatures: those found good before, where the same token is expected again; nil verifies each.
     @inline(__always)
     func judge(
         _ token: Span<UInt8>,
@@ -64,6 +67,7 @@ final class TokenJudge {
         value: Span<UInt8>,
         appID: Span<UInt8>,
         added: AddedExpectation = AddedExpectation(),
+        signatures: SignatureMemory? = nil,
         verifier: TokenVerifier,
         visit: RequestVisit,
         context: RequestContext
@@ -75,6 +79,21 @@ final class TokenJudge {
             if workerKeys.isUsable(at: context.now) {
                 let now = try ServiceClock.now()
                 do throws(Refusal) {
+                    if let signatures {
+                        let claims = try verifier.judge(
+                            token,
+                            binding: binding,
+                            value: value,
+                            appID: appID,
+                            added: added,
+                            keys: workerKeys.keys,
+                            check: signatures,
+                            now: now,
+                            workspace: workspace
+                        )
+                        signatures.keepLatest()
+                        return .verified(claims)
+                    }
                     return .verified(
                         try verifier.judge(
                             token,

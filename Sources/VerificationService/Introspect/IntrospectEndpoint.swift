@@ -9,10 +9,12 @@ final class IntrospectEndpoint: Endpoint {
     static let bodyLimit = 16_384
 
     private let judge: TokenJudge
+    private let signatures: SignatureMemory
     private let workerSettings: WorkerSettings
 
     init(_ parts: WorkerParts) {
         judge = parts.judge
+        signatures = parts.signatures
         workerSettings = parts.settings
     }
 
@@ -32,6 +34,7 @@ final class IntrospectEndpoint: Endpoint {
             let verdict = try judge.judge(
                 request.token.span,
                 request.question,
+                signatures: signatures,
                 verifier: workerSettings.settings.unboundVerifier,
                 visit: visit,
                 context: context

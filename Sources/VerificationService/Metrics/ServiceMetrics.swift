@@ -8,6 +8,8 @@ package final class ServiceMetrics: Sendable {
     /// The sentence of each metric's `# HELP` line.
     package static let help: [String: String] = [
         "limited_login_verifications_total": "Verdicts on id tokens, by result: accepted, or the code of the refusal.",
+        "limited_login_signature_cache_lookups_total":
+            "Looks into the memory of good signatures: hit (no RSA operation) or miss.",
         "limited_login_client_requests_total": "Requests of each configured client.",
         "limited_login_nonces_issued_total": "Nonces issued.",
         "limited_login_replay_store_answers_total":
@@ -40,6 +42,8 @@ package final class ServiceMetrics: Sendable {
 
     private let accepted: Counter
     private let refused: [ProblemCode: Counter]
+    private let signatureHits: Counter
+    private let signatureMisses: Counter
     private let issuedNonces: Counter
     private let replayAnswers: [ReplayAnswer: Counter]
     private let factory: any MetricsFactory
@@ -55,6 +59,9 @@ package final class ServiceMetrics: Sendable {
             refused[code] = Counter(label: name, dimensions: [("result", code.text)], factory: factory)
         }
         self.refused = refused
+        let lookups = "limited_login_signature_cache_lookups_total"
+        signatureHits = Counter(label: lookups, dimensions: [("result", "hit")], factory: factory)
+        signatureMisses = Counter(label: lookups, dimensions: [("result", "miss")], factory: factory)
         issuedNonces = Counter(label: "limited_login_nonces_issued_total", factory: factory)
         var answers: [ReplayAnswer: Counter] = [:]
         for answer in ReplayAnswer.allCases {
@@ -70,6 +77,11 @@ package final class ServiceMetrics: Sendable {
     package func countAccepted() { accepted.increment() }
 
     package func countRefused(_ code: ProblemCode) { refused[code]?.increment() }
+
+    /// Counts a look into a worker's memory of good signatures.
+    package func countSignature(isRemembered: Bool) {
+        (isRemembered ? signatureHits : signatureMisses).increment()
+    }
 
     package func countIssuedNonce() { issuedNonces.increment() }
 

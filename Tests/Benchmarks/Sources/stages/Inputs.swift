@@ -8,6 +8,8 @@ internal import VerificationService
 struct Inputs {
     /// Whole HTTP requests.
     private(set) var requests: [[UInt8]] = []
+    /// What a gateway asks about the same tokens.
+    private(set) var gatewayRequests: [[UInt8]] = []
     /// Their bodies.
     private(set) var bodies: [[UInt8]] = []
     /// The id tokens in them.
@@ -40,6 +42,8 @@ struct Inputs {
         let token = reader.token
         let jws = try JWSCompactSerialization(splitting: token.span)
         requests.append(request)
+        let head = Array("GET /auth HTTP/1.1\r\nHost: login.example.com\r\nAuthorization: Bearer ".utf8)
+        gatewayRequests.append(head + token + Array("\r\n\r\n".utf8))
         bodies.append(body)
         tokens.append(token)
         nonces.append(reader.bindingValue)

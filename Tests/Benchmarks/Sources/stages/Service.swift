@@ -27,7 +27,8 @@ final class Service {
         let core = ServiceCore(
             settings: RuntimeSettings(
                 verifier: TokenVerifier(policy: try VerificationPolicy(appIDs: [appID])),
-                clients: nil
+                clients: nil,
+                gatewayIsEnabled: true
             ),
             cache: cache,
             metrics: ServiceMetrics(factory: registry),

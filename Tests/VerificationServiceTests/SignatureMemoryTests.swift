@@ -1,0 +1,246 @@
+import JOSE
+import KeySets
+import LimitedLogin
+import OpenSSL
+import Sockets
+import StandInIssuer
+import TestSupport
+import Testing
+
+@testable import VerificationService
+
+@Suite("Signatures remembered")
+struct SignatureMemoryTests {
+    private static let now: Int64 = 1_700_000_000
+    private static let stranger = StandInKeys.stranger
+
+    /// A key that bears the published key's ID.
+    private static let impostor = TokenMinter(key: stranger.key, keyID: StandInKeys.current.keyID)
+
+    /// One worker: its memory, its buffers, and what is in force.
+    private final class Worker {
+        let memory: SignatureMemory
+        let workspace = VerificationWorkspace()
+        var keys = VerificationKeys(StandInKeys.set)
+        var policy: VerificationPolicy
+
+        init(capacity: Int = 100) throws {
+            memory = SignatureMemory(capacity: capacity)
+            policy = try VerificationPolicy(appIDs: [InProcessService.appID], binding: .optional)
+        }
+
+        /// The refusal's code; nil where the token is accepted, which is what the judge of a worker then tells its memory.
+        func refusal(_ token: String, app: String = "", at now: Int64 = SignatureMemoryTests.now) throws -> Refusal? {
+            let (bytes, appID, none) = (Array(token.utf8), Array(app.utf8), [UInt8]())
+            let now = try #require(NumericDate(secondsSince1970: now))
+            do throws(Refusal) {
+                _ = try TokenVerifier(policy: policy).judge(
+                    bytes.span,
+                    binding: .unbound,
+                    value: none.span,
+                    appID: appID.span,
+                    keys: keys,
+                    check: memory,
+                    now: now,
+                    workspace: workspace
+                )
+            } catch {
+                return error
+            }
+            memory.keepLatest()
+            return nil
+        }
+    }
+
+    private static func token(_ minter: TokenMinter = StandInKeys.current) throws -> String {
+        try minter.mint(Tokens.claims(issuedAt: now - 5))
+    }
+
+    @Test("A good token is remembered once, and stays good")
+    func again() throws {
+        let worker = try Worker()
+        let token = try Self.token()
+        for _ in 0..<3 {
+            #expect(try worker.refusal(token) == nil)
+            #expect(worker.memory.count == 1)
+        }
+    }
+
+    @Test("A remembered signature saves no token from its expiry, its age, another app or another policy")
+    func judgedAnew() throws {
+        let worker = try Worker()
+        let token = try Self.token()
+        #expect(try worker.refusal(token) == nil)
+        #expect(try worker.refusal(token, at: Self.now + 10_000)?.code == .expired)
+        #expect(try worker.refusal(token, at: Self.now - 10_000)?.code == .notYetValid)
+        #expect(try worker.refusal(token, app: "42")?.code == .unknownApp)
+        worker.policy = try VerificationPolicy(appIDs: ["42"], binding: .optional)
+        #expect(try worker.refusal(token)?.code == .invalidAudience)
+        worker.policy = try VerificationPolicy(
+            appIDs: [InProcessService.appID],
+            issuers: ["https://other.example"],
+            binding: .optional
+        )
+        #expect(try worker.refusal(token)?.code == .invalidIssuer)
+        worker.policy = try VerificationPolicy(
+            appIDs: [InProcessService.appID],
+            maximumTokenAgeSeconds: 1,
+            binding: .optional
+        )
+        #expect(try worker.refusal(token, at: Self.now + 300)?.code == .tooOld)
+        worker.policy = try VerificationPolicy(appIDs: [InProcessService.appID])
+        #expect(try worker.refusal(token) == .bindingRequired)
+    }
+
+    @Test("A key that left the set, or was replaced under the same ID, verifies nothing any more")
+    func otherKeys() throws {
+        let worker = try Worker()
+        let token = try Self.token()
+        #expect(try worker.refusal(token) == nil)
+        worker.keys = VerificationKeys(StandInKeys.makeSet([StandInKeys.previous]))
+        #expect(try worker.refusal(token)?.code == .unknownKey)
+        worker.keys = VerificationKeys(StandInKeys.makeSet([Self.impostor]))
+        for _ in 0..<2 { #expect(try worker.refusal(token)?.code == .invalidSignature) }
+        #expect(try worker.refusal(try Self.token(Self.impostor)) == nil)
+        // The key is back: the fact about its signature never stopped being one. The impostor's token is no good.
+        worker.keys = VerificationKeys(StandInKeys.set)
+        #expect(try worker.refusal(token) == nil)
+        for _ in 0..<2 { #expect(try worker.refusal(try Self.token(Self.impostor))?.code == .invalidSignature) }
+        // The same key under another ID is another token; its signature is its own.
+        let renamed = TokenMinter(key: StandInKeys.current.key, keyID: "renamed")
+        worker.keys = VerificationKeys(StandInKeys.makeSet([renamed]))
+        #expect(try worker.refusal(token)?.code == .unknownKey)
+    }
+
+    @Test("No failure is remembered, and no signature of a token that was refused for something else")
+    func onlyAccepted() throws {
+        let worker = try Worker()
+        let good = try Self.token()
+        let parts = good.split(separator: ".").map(String.init)
+        let other = try StandInKeys.current.mint(Tokens.claims(nonce: "n-2", issuedAt: Self.now - 5))
+        let mixed = parts[0] + "." + parts[1] + "." + String(other.split(separator: ".")[2])
+        for token in [
+            mixed, try Self.token(Self.impostor), try Self.token(Self.stranger), parts[0] + "..", "a.b.c", "",
+        ] {
+            for _ in 0..<2 { #expect(try worker.refusal(token) != nil) }
+        }
+        #expect(try worker.refusal(good, at: Self.now + 10_000)?.code == .expired)
+        let foreign = try StandInKeys.current.mint(Tokens.claims(audience: "987", issuedAt: Self.now - 5))
+        #expect(try worker.refusal(foreign)?.code == .invalidAudience)
+        #expect(worker.memory.count == 0)
+        #expect(worker.memory.allocatedBytes == 0)
+        // A refused one before or after a good one does not take its place.
+        #expect(try worker.refusal(good) == nil)
+        #expect(try worker.refusal(mixed)?.code == .invalidSignature)
+        worker.memory.keepLatest()
+        #expect(worker.memory.count == 1)
+    }
+
+    @Test("With a capacity of zero nothing is remembered, and every verdict is the same")
+    func none() throws {
+        let worker = try Worker(capacity: 0)
+        for _ in 0..<2 {
+            #expect(try worker.refusal(try Self.token()) == nil)
+            #expect(try worker.refusal(try Self.token(Self.impostor))?.code == .invalidSignature)
+        }
+        #expect(worker.memory.count == 0)
+        #expect(worker.memory.allocatedBytes == 0)
+    }
+
+    @Test("Beyond its capacity the one used longest ago is verified anew, and is good")
+    func full() throws {
+        let worker = try Worker(capacity: 3)
+        let tokens = try (0..<5).map { number in
+            try StandInKeys.current.mint(Tokens.claims(nonce: "n-\(number)", issuedAt: Self.now - 5))
+        }
+        for token in tokens + tokens { #expect(try worker.refusal(token) == nil) }
+        #expect(worker.memory.count == 3)
+    }
+}
+
+/// The same through the whole service: one handler is one worker.
+@Suite("Signatures remembered at /auth and /introspect")
+struct SignatureMemoryRouteTests {
+    private static let key = "X-Api-Key: secret"
+    private static let form = "Content-Type: application/x-www-form-urlencoded"
+
+    private static func service(minters: [TokenMinter] = [StandInKeys.current]) async throws -> InProcessService {
+        let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
+        return try await InProcessService(minters: minters, clients: keys, gatewayIsEnabled: true)
+    }
+
+    private static func lookups(_ service: InProcessService) -> [Int] {
+        ["hit", "miss"].map { result in
+            let prefix = "limited_login_signature_cache_lookups_total{result=\"\(result)\"} "
+            let line = service.registry.render().split(separator: "\n").first { $0.hasPrefix(prefix) }
+            return line.flatMap { Int($0.dropFirst(prefix.count)) } ?? -1
+        }
+    }
+
+    private static func auth(_ service: InProcessService, _ token: String, _ query: String = "") throws -> TestResponse
+    {
+        try service.answer("GET", "/auth\(query)", fields: ["Authorization: Bearer \(token)"])
+    }
+
+    @Test("Both routes share what they remember, and count it; /verify takes no part")
+    func counted() async throws {
+        let service = try await Self.service()
+        let token = try Tokens.mint(Tokens.claims())
+        #expect(Self.lookups(service) == [0, 0])
+        for _ in 0..<2 {
+            let answer = try service.answer(
+                fields: ["Content-Type: application/json", Self.key],
+                body: "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
+            )
+            #expect(answer.status == 200)
+        }
+        #expect(Self.lookups(service) == [0, 0])
+        #expect(try Self.auth(service, token).status == 200)
+        #expect(Self.lookups(service) == [0, 1])
+        #expect(try Self.auth(service, token).status == 200)
+        #expect(Self.lookups(service) == [1, 1])
+        let introspected = try service.answer(
+            "POST",
+            "/introspect",
+            fields: [Self.form, Self.key],
+            body: "token=\(token)"
+        )
+        #expect(introspected.text.hasPrefix("{\"active\":true"))
+        #expect(Self.lookups(service) == [2, 1])
+    }
+
+    @Test("Demand, app and settings of each request hold for a remembered token too")
+    func judgedAnew() async throws {
+        let service = try await Self.service()
+        let token = try Tokens.mint(Tokens.claims())
+        #expect(try Self.auth(service, token).status == 200)
+        #expect(try Self.auth(service, token, "?permissions=email").status == 403)
+        #expect(try Self.auth(service, token, "?app_id=42").code == "invalid_audience")
+        #expect(try Self.auth(service, String(token.dropLast())).status == 401)
+        #expect(try Self.auth(service, token).status == 200)
+        service.core.settings.publish(
+            RuntimeSettings(
+                verifier: TokenVerifier(policy: try VerificationPolicy(appIDs: ["42"])),
+                clients: nil,
+                gatewayIsEnabled: true
+            )
+        )
+        #expect(try Self.auth(service, token).code == "invalid_audience")
+        let hits = Self.lookups(service)[0]
+        #expect(hits == 4)
+    }
+
+    @Test("A published set without the key, or with another under its ID, ends a remembered token at once")
+    func otherKeys() async throws {
+        let impostor = TokenMinter(key: StandInKeys.stranger.key, keyID: StandInKeys.current.keyID)
+        let service = try await Self.service(minters: [StandInKeys.current, StandInKeys.previous])
+        let token = try Tokens.mint(Tokens.claims())
+        for _ in 0..<2 { #expect(try Self.auth(service, token).status == 200) }
+        service.source.publish([impostor, StandInKeys.previous])
+        _ = await service.cache.refresh()
+        for _ in 0..<2 { #expect(try Self.auth(service, token).code == "invalid_signature") }
+        service.source.publish([StandInKeys.current, StandInKeys.previous])
+        _ = await service.cache.refresh()
+        #expect(try Self.auth(service, token).status == 200)
+    }
+}

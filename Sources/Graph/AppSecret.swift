@@ -24,7 +24,7 @@ package struct AppSecret: Sendable, Equatable {
 
     /// `appsecret_proof`: the hexadecimal HMAC-SHA256 of the access token under the secret
     /// (developers.facebook.com/docs/graph-api/guides/secure-requests).
-    func proof() throws(OpenSSLError) -> String {
+    func proof(of accessToken: String) throws(OpenSSLError) -> String {
         let message = Array(accessToken.utf8)
         return try HMACSHA256.authenticationCode(for: message.span, key: Array(secret.utf8).span).hexadecimal
     }

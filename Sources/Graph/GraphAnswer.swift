@@ -53,6 +53,30 @@ enum GraphAnswer {
         statuses[permission] = known
     }
 
+    /// The body of an answer that is a JSON object and no error; what it says is for others to judge.
+    static func object(_ response: HTTPSResponse, _ limits: GraphLimits) throws(GraphFailure) -> [UInt8] {
+        var document = document(limits, bytes: limits.profileBytes)
+        try GraphAnswerError.check(response, &document, limits)
+        guard document.count > 0, document.kind(document.root) == .object else { throw GraphFailure(.unreadableAnswer) }
+        return response.body
+    }
+
+    /// The answer of `GET /debug_token`; nil where Graph tells the token to another app alone: code 100, in its own words.
+    static func inspection(_ response: HTTPSResponse, _ limits: GraphLimits) throws(GraphFailure) -> [UInt8]? {
+        do throws(GraphFailure) {
+            return try object(response, limits)
+        } catch {
+            guard error.code == 100 else { throw error }
+            var document = document(limits)
+            let body = response.body.span
+            guard (try? document.parse(body)) != nil,
+                let member = document.member("error", of: document.root, in: body),
+                GraphAnswerError.says("did not match the Viewing App", member, document, body)
+            else { throw error }
+            return nil
+        }
+    }
+
     /// The answer to `DELETE`: `true`, or `{"success":true}`; its opposite is ``GraphError/refused``.
     static func revocation(_ response: HTTPSResponse, _ limits: GraphLimits) throws(GraphFailure) {
         var document = document(limits)
@@ -109,9 +133,9 @@ enum GraphAnswer {
         }
     }
 
-    private static func document(_ limits: GraphLimits) -> JSONDocument {
+    private static func document(_ limits: GraphLimits, bytes: Int? = nil) -> JSONDocument {
         var json = JSONLimits()
-        json.byteCount = limits.bodyBytes
+        json.byteCount = bytes ?? limits.bodyBytes
         return JSONDocument(limits: json)
     }
 }

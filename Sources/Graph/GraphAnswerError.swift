@@ -57,11 +57,34 @@ enum GraphAnswerError {
         }
         var failure = GraphFailure(reason, code: code, subcode: subcode)
         failure.traceID = traceID(error, document, body, limits)
+        // The code of a passing fault, though it will not pass: the number alone does not tell.
+        if code == 1, says("desktop app", error, document, body) {
+            failure = GraphFailure(.accessTokenRefused, traceID: failure.traceID, code: code, subcode: subcode)
+            failure.advice = desktopAdvice
+            return failure
+        }
         if reason.isThrottling || reason.isTransient { failure.retryAfterSeconds = retryAfter(response, limits) }
         if reason.isThrottling, failure.retryAfterSeconds == nil {
             failure.retryAfterSeconds = limits.defaultRetryAfterSeconds
         }
         return failure
+    }
+
+    private static let desktopAdvice =
+        "Graph lets no app of the type Native or Desktop use its own access token; set the App Dashboard's Advanced "
+        + "settings to another type of app."
+
+    /// Whether an error's message has these words. It may name people, so it is looked at here and passed on nowhere.
+    static func says(
+        _ words: StaticString,
+        _ error: Int,
+        _ document: borrowing JSONDocument,
+        _ body: Span<UInt8>
+    ) -> Bool {
+        guard let message = document.member("message", of: error, in: body), document.isString(message) else {
+            return false
+        }
+        return document.string(message, in: body).lowercased().contains("\(words)".lowercased())
     }
 
     /// `fbtrace_id`, where it is what such a name looks like; anything else is not passed on.

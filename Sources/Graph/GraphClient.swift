@@ -2,10 +2,11 @@ package import HTTPClient
 internal import OpenSSL
 package import Sockets
 
-/// Asks Graph for a person's permissions and takes them back, with the app's own access token.
+/// Asks Graph for a person's permissions and takes them back, with the app's own access token; asks it about a person's
+/// access token.
 ///
 /// Each call blocks its thread until it is answered or its time is over. Token, secret and id token travel in fields and
-/// forms, never in a URL; of the secret, the URL has its proof alone.
+/// forms; of the secret, a URL has its proof alone. Only `debug_token` takes the person's token in its URL.
 package final class GraphClient: Sendable {
     package let limits: GraphLimits
     private let configuration: GraphConfiguration
@@ -64,6 +65,37 @@ package final class GraphClient: Sendable {
         }
     }
 
+    /// `GET /debug_token`: what Graph says about a person's access token, asked with the app's own.
+    /// - Returns: The answer's JSON object; nil where Graph tells this token to another app alone.
+    package func inspection(
+        of token: GraphAccessToken,
+        app: AppSecret,
+        until deadline: MonotonicInstant = .never
+    ) throws(GraphFailure) -> [UInt8]? {
+        let query = [("input_token", token.text)]
+        let request = try authorized(.get, "debug_token", query, by: app.accessToken, app)
+        return try answered(request, until: deadline) { (response: HTTPSResponse) throws(GraphFailure) in
+            try GraphAnswer.inspection(response, limits)
+        }
+    }
+
+    /// `GET /me`: the person of an access token, asked with it.
+    /// - Parameter fields: their names; those that need a permission were granted.
+    /// - Returns: The answer's JSON object.
+    package func me(
+        _ fields: [String],
+        with token: GraphAccessToken,
+        app: AppSecret,
+        until deadline: MonotonicInstant = .never
+    ) throws(GraphFailure) -> [UInt8] {
+        // Graph gives 25 friends where it is not asked for more, and their names.
+        let names = fields.map { $0 == "friends" ? "friends.limit(\(limits.friendCount)){id}" : $0 }
+        let query = [("fields", names.joined(separator: ","))]
+        let request = try authorized(.get, "me", query, by: token.text, app)
+        let answer = { (response: HTTPSResponse) throws(GraphFailure) in try GraphAnswer.object(response, self.limits) }
+        return try answered(request, bodyBytes: limits.profileBytes, until: deadline, answer)
+    }
+
     /// Ends the calls under way and every later one at once, from any thread.
     package func cancel() { client.cancel() }
 
@@ -81,17 +113,30 @@ package final class GraphClient: Sendable {
         _ permission: GraphPermission?,
         _ app: AppSecret
     ) throws(GraphFailure) -> HTTPSRequest {
-        guard let proof = try? app.proof(),
-            let url = try? configuration.permissionsURL(of: user, permission, proof: proof)
+        let tail = permission.map { "/\($0.name)" } ?? ""
+        return try authorized(method, "\(user.text)/permissions\(tail)", [], by: app.accessToken, app)
+    }
+
+    /// A request with an access token, and the proof that whoever holds it has the app's secret too.
+    private func authorized(
+        _ method: HTTPSRequest.Method,
+        _ path: String,
+        _ query: [(name: String, value: String)],
+        by accessToken: String,
+        _ app: AppSecret
+    ) throws(GraphFailure) -> HTTPSRequest {
+        guard let proof = try? app.proof(of: accessToken),
+            let url = try? configuration.url(path, query + [("appsecret_proof", proof)])
         else { throw GraphFailure(.other, reason: "the request cannot be made") }
         // RFC 6750, 2.1; Graph takes the token there as well as in a parameter.
-        let token = HTTPSResponse.Field(name: "authorization", value: "Bearer \(app.accessToken)")
+        let token = HTTPSResponse.Field(name: "authorization", value: "Bearer \(accessToken)")
         return HTTPSRequest(method, url, headers: Self.fields + [token])
     }
 
     /// Sends a request, again after a pause where it failed transiently and may be sent twice, and reads the answer.
     private func answered<Answer>(
         _ request: HTTPSRequest,
+        bodyBytes: Int? = nil,
         until deadline: MonotonicInstant,
         _ read: (HTTPSResponse) throws(GraphFailure) -> Answer
     ) throws(GraphFailure) -> Answer {
@@ -99,7 +144,7 @@ package final class GraphClient: Sendable {
         var pause = limits.firstPause.wholeNanoseconds
         for attempt in 1... {
             do throws(GraphFailure) {
-                return try read(try send(request, until: deadline))
+                return try read(try send(request, bodyBytes: bodyBytes ?? limits.bodyBytes, until: deadline))
             } catch {
                 guard error.error.isTransient, request.method.isIdempotent, attempt < limits.attemptCount,
                     error.retryAfterSeconds == nil
@@ -113,10 +158,15 @@ package final class GraphClient: Sendable {
         throw GraphFailure(.unavailable)
     }
 
-    private func send(_ request: HTTPSRequest, until deadline: MonotonicInstant) throws(GraphFailure) -> HTTPSResponse {
+    private func send(
+        _ request: HTTPSRequest,
+        bodyBytes: Int,
+        until deadline: MonotonicInstant
+    ) throws(GraphFailure) -> HTTPSResponse {
         var httpLimits = HTTPSClientLimits()
         httpLimits.fetchTimeout = limits.callTimeout
-        httpLimits.bodyBytes = limits.bodyBytes
+        httpLimits.bodyBytes = bodyBytes
+        httpLimits.keptConnectionCount = limits.keptConnectionCount
         do throws(HTTPSClientError) {
             return try client.send(request, limits: httpLimits, until: deadline)
         } catch {

@@ -57,15 +57,9 @@ package struct GraphConfiguration: Sendable, Equatable {
             }
     }
 
-    /// The URL of a person's permissions, or one of them; every part was checked by its type.
-    func permissionsURL(
-        of user: GraphUserID,
-        _ permission: GraphPermission?,
-        proof: String
-    ) throws(Fault) -> HTTPURL {
-        let tail = permission.map { "/\($0.name)" } ?? ""
-        let query = FormEncoding.encode([("appsecret_proof", proof)])
-        return try Self.parse("\(base)/\(version)/\(user.text)/permissions\(tail)?\(query)")
+    /// The URL of a place below the version, whose parts were checked by their types.
+    func url(_ path: String, _ query: [(name: String, value: String)]) throws(Fault) -> HTTPURL {
+        try Self.parse("\(base)/\(version)/\(path)?\(FormEncoding.encode(query))")
     }
 
     private static func parse(_ text: String) throws(Fault) -> HTTPURL {

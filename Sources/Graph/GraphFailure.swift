@@ -10,8 +10,13 @@ package struct GraphFailure: Error, Equatable, Sendable {
     package var code: Int64?
     /// Its subcode, for the log.
     package var subcode: Int64?
+    /// What to do about it, where more is known than the error says; the same for every occurrence.
+    package var advice: String?
     /// What a failed connection said, for the log; nothing of it was sent by the peer.
     package var reason: String?
+
+    /// One or two sentences for the caller.
+    package var sentence: String { advice ?? error.sentence }
 
     package init(
         _ error: GraphError,
@@ -19,6 +24,7 @@ package struct GraphFailure: Error, Equatable, Sendable {
         traceID: String? = nil,
         code: Int64? = nil,
         subcode: Int64? = nil,
+        advice: String? = nil,
         reason: String? = nil
     ) {
         self.error = error
@@ -26,6 +32,7 @@ package struct GraphFailure: Error, Equatable, Sendable {
         self.traceID = traceID
         self.code = code
         self.subcode = subcode
+        self.advice = advice
         self.reason = reason
     }
 }

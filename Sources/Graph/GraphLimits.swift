@@ -9,6 +9,12 @@ package struct GraphLimits: Sendable, Equatable {
     package var firstPause: Duration = .milliseconds(200)
     /// Bytes of an answer. 64 KiB: a list of a person's permissions takes 2.
     package var bodyBytes = 64 * 1024
+    /// Bytes of an answer about a person. 256 KiB: the ids of ``friendCount`` friends take 100.
+    package var profileBytes = 256 * 1024
+    /// Friends that are asked for. 2,000: their ids fit into one answer of the service, which may be 64 KiB.
+    package var friendCount = 2_000
+    /// Connections kept open to Graph. 20: as many as there are threads that use them.
+    package var keptConnectionCount = 20
     /// Permissions in an answer. 512: Facebook has fewer.
     package var permissionCount = 512
     /// Bytes of a `fbtrace_id` that are passed on. 64: real ones have 23.

@@ -44,3 +44,17 @@ package struct GraphPermission: Sendable, Hashable, Comparable {
 extension GraphUserID {
     package init?(_ text: String) { self.init(Array(text.utf8).span) }
 }
+
+/// A person's access token: the text of a credential, which is never described.
+package struct GraphAccessToken: Sendable {
+    let text: String
+
+    /// - Parameter bytes: visible ASCII, as the caller has seen; anything else is refused where the field is written.
+    package init(_ bytes: [UInt8]) { text = String(decoding: bytes, as: UTF8.self) }
+}
+
+extension GraphAccessToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "GraphAccessToken(redacted)" }
+    package var debugDescription: String { description }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -26,6 +26,8 @@ public struct AccessTokenInspection: Equatable, Sendable {
     package static let greatestByteCount = 4_096
     /// The life of a short-lived token in seconds: what stands for `issued_at` where Graph does not tell it.
     package static let shortLifeSeconds: Double = 7_200
+    /// How much Facebook's clock may be ahead in seconds: a minute.
+    private static let clockMarginSeconds: Double = 60
     /// Greatest length of a permission's name in bytes: 64.
     package static let permissionByteLimit = 64
 
@@ -93,11 +95,15 @@ public struct AccessTokenInspection: Equatable, Sendable {
         permissions = json.strings("scopes", of: data).filter(Self.isPermission)
     }
 
-    /// The moment to compare with a revocation: `issued_at`, else two hours before it expires, else the beginning of
-    /// time, so that any revocation counts.
-    package var earliestIssue: NumericDate? {
+    /// The moment to compare with a revocation: `issued_at`, else two hours before it expires. A token that would be
+    /// issued ahead of `now` by that, or does not expire, lives longer than two hours: nobody knows since when, and any
+    /// revocation counts.
+    package func earliestIssue(now: NumericDate) -> NumericDate {
         if let issuedAt { return issuedAt }
-        return NumericDate(secondsSince1970: max(0, (expiresAt?.secondsSince1970 ?? 0) - Self.shortLifeSeconds))
+        let seconds = max(0, (expiresAt?.secondsSince1970 ?? 0) - Self.shortLifeSeconds)
+        // Facebook's clock may be ahead by as much.
+        let isKnown = seconds <= now.secondsSince1970 + Self.clockMarginSeconds
+        return (isKnown ? NumericDate(secondsSince1970: seconds) : nil) ?? .beginning
     }
 
     /// Why Graph says that a token is not valid: `data.error.subcode`.
@@ -113,7 +119,8 @@ public struct AccessTokenInspection: Equatable, Sendable {
         }
     }
 
-    private static func isPermission(_ name: String) -> Bool {
+    /// Whether the text is what Graph's permissions are called: 1 to 64 of `[a-z_.]`.
+    package static func isPermission(_ name: String) -> Bool {
         (1...permissionByteLimit).contains(name.utf8.count)
             && name.utf8.allSatisfy { $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: ".") }
     }

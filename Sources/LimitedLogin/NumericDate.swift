@@ -5,6 +5,9 @@ public struct NumericDate: Comparable, Hashable, Sendable {
     /// The seconds: finite, from 0 to 2⁵³; fractions are legal.
     public let secondsSince1970: Double
 
+    /// The beginning of 1970.
+    package static let beginning = NumericDate(milliseconds: 0)
+
     /// The last moment there is: 2⁵³ seconds, the greatest number up to which a double holds every integer.
     public static let greatestSeconds: Double = 9_007_199_254_740_992
 

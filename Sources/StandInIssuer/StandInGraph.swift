@@ -32,9 +32,26 @@ package final class StandInGraph: Sendable {
 
     /// The secret of every app here.
     package let appSecret: String
+    let accessTokens = StandInAccessTokens()
     private let people = Locked<[Person: [String: String]]>([:])
 
     package init(appSecret: String) { self.appSecret = appSecret }
+
+    /// Mints an access token and remembers its login; the answer of `POST /access-tokens`.
+    package func mintAccessToken(
+        _ request: [UInt8],
+        fate: String,
+        appID: String,
+        now: Int64
+    ) throws(ClaimsTemplateError) -> String {
+        guard let known = StandInAccessTokens.Fate(rawValue: fate) else {
+            throw ClaimsTemplateError(description: "the query is nothing, 'revoked' or 'dead'")
+        }
+        let made = try accessTokens.mint(request, fate: known, appID: appID, now: now)
+        let granted = Dictionary(uniqueKeysWithValues: Set(made.scopes).map { ($0, "granted") })
+        people.withLock { $0[Person(appID: made.appID, userID: made.userID), default: [:]].merge(granted) { $1 } }
+        return made.token
+    }
 
     /// Remembers a login: what its token shows was granted, and the rest as said.
     ///
@@ -119,8 +136,10 @@ package final class StandInGraph: Sendable {
             guard people[person] != nil else { return Self.unknownUser }
             guard let permission else {
                 people[person] = [:]
+                accessTokens.revokeAll(of: userID, appID: appID)
                 return .done
             }
+            accessTokens.drop(permission, of: userID, appID: appID)
             if people[person]?[permission] == "granted" { people[person]?[permission] = "declined" }
             return .done
         }

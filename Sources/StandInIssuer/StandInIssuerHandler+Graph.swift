@@ -23,8 +23,10 @@ extension StandInIssuerHandler {
         _ bytes: Span<UInt8>,
         _ response: inout HTTPResponse
     ) -> Bool {
-        guard let path = GraphPath(Self.text(head.path, bytes)) else { return false }
+        let text = Self.text(head.path, bytes)
         let query = FormText.parameters(of: head.query.map { Self.text($0, bytes) } ?? "")
+        if answerAboutToken(text, query, head, bytes, &response) { return true }
+        guard let path = GraphPath(text) else { return false }
         let authorization = head.value(of: "authorization", in: bytes).map { Self.text($0, bytes) }
         let answer: StandInGraph.Answer
         switch (graph.app(authorization: authorization, proof: query["appsecret_proof"]), head.method) {
@@ -36,6 +38,34 @@ extension StandInIssuerHandler {
         case (.success, _): answer = .error(100, "Unsupported method.")
         }
         write(answer, &response)
+        return true
+    }
+
+    /// `GET /v26.0/debug_token` and `/v26.0/me`, with or without the version; false where it is for something else.
+    private func answerAboutToken(
+        _ path: String,
+        _ query: [String: String],
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ response: inout HTTPResponse
+    ) -> Bool {
+        let place = path.split(separator: "/").drop { $0.first == "v" }
+        guard head.method == .get, place == ["debug_token"] || place == ["me"] else { return false }
+        let authorization = head.value(of: "authorization", in: bytes).map { Self.text($0, bytes) }
+        let now = WallClock.unixSeconds()
+        let proof = query["appsecret_proof"]
+        if place == ["debug_token"] {
+            switch graph.app(authorization: authorization, proof: proof) {
+            case .failure(let refusal): write(refusal.answer, &response)
+            case .success(let appID):
+                write(graph.accessTokens.debug(query["input_token"], asking: appID, now: now), &response)
+            }
+        } else {
+            let token = authorization.map { String($0.dropFirst("Bearer ".count)) } ?? ""
+            let secret = graph.appSecret
+            let answer = graph.accessTokens.me(token, fields: query["fields"], proof: proof, secret: secret, now: now)
+            write(answer, &response)
+        }
         return true
     }
 

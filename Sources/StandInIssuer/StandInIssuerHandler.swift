@@ -9,7 +9,7 @@ internal import Sockets
 package final class StandInIssuerHandler: HTTPRequestHandler {
     /// The paths, with and without their trailing slash.
     private enum Route {
-        case discovery, keySet, tokens, refresh, rotate, uninstall, unmatched
+        case discovery, keySet, tokens, accessTokens, refresh, rotate, uninstall, unmatched
 
         init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) {
             let path = head.path
@@ -21,6 +21,8 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
                 self = .tokens
             } else if Self.matches(bytes, path, "/refresh", "/refresh/") {
                 self = .refresh
+            } else if Self.matches(bytes, path, "/access-tokens", "/access-tokens/") {
+                self = .accessTokens
             } else if Self.matches(bytes, path, "/rotate", "/rotate/") {
                 self = .rotate
             } else if Self.matches(bytes, path, "/platform/uninstall", "/platform/uninstall/") {
@@ -100,6 +102,15 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
                 try keys.rotate()
                 let ids = keys.published.map { "\"\($0.keyID)\"" }.joined(separator: ",")
                 json("{\"key_ids\":[\(ids)]}", &response)
+            } else if route == .accessTokens {
+                let query = head.query.map { Self.text($0, bytes) } ?? ""
+                let token = try graph.mintAccessToken(
+                    Array(Self.text(0..<body.count, body).utf8),
+                    fate: query,
+                    appID: template.audience,
+                    now: WallClock.unixSeconds()
+                )
+                json("{\"access_token\":\"\(token)\"}", &response)
             } else {
                 var claims: [UInt8] = []
                 for index in body.indices { claims.append(body[index]) }

@@ -60,7 +60,7 @@ struct Cure {
         switch kind {
         case .accessToken:
             "This is an access token: have the app send AuthenticationToken.current.tokenString, not "
-                + "AccessToken.current.tokenString."
+                + "AccessToken.current.tokenString, or accept such tokens (LIMITED_LOGIN_ACCESS_TOKENS)."
         case .encrypted, .nested:
             "Facebook neither encrypts nor nests id tokens, so have the app send "
                 + "AuthenticationToken.current.tokenString instead of this one."

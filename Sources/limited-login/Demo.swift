@@ -80,6 +80,7 @@ struct Demo: AsyncParsableCommand {
                 .jwksURLs: "http://\(issuer)/.well-known/oauth/openid/jwks/",
                 .clientKeysFile: files.clientKeys,
                 .appSecretsFile: files.appSecrets,
+                .accessTokens: "accept",
                 .graphURL: "http://\(issuer)",
                 .uninstallURL: "http://\(issuer)/platform/uninstall/",
                 .listen: listen,

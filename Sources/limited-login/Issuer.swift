@@ -11,6 +11,8 @@ struct Issuer: AsyncParsableCommand {
         discussion: """
             POST /tokens takes a JSON object of claims (all optional, any type) and answers {"id_token": "…"} in \
             Facebook's wire style; ?declined=NAME,NAME and ?expired=NAME say what else the person was asked for. \
+            POST /access-tokens takes {"user", "app", "scopes", "type", "expiry"} and fields of /me (all optional) and answers \
+            {"access_token": "…"}; ?revoked is a token revoked since, ?dead the placeholder of an iPhone with tracking denied. \
             POST /rotate makes a new signing key; the last one stays published, the one before is gone. Graph knows the \
             permissions of the people whose tokens were minted, and takes them back; /platform/uninstall/ takes a token.
             """

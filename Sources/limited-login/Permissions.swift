@@ -163,10 +163,7 @@ struct GraphCommand {
         do throws(GraphFailure) {
             return try question(client)
         } catch {
-            let numbers = [error.code.map { "code \($0)" }, error.subcode.map { "subcode \($0)" }, error.reason]
-            let facts = (numbers + [error.traceID.map { "fbtrace_id \($0)" }]).compactMap { $0 }
-            let tail = facts.isEmpty ? "" : " (\(facts.joined(separator: ", ")))"
-            StandardError.write("limited-login: \(error.error.rawValue): \(error.error.sentence)\(tail)")
+            error.write()
             throw error.error.isWorthAnotherTry ? Exit.graphUnavailable : Exit.rejected
         }
     }

@@ -165,6 +165,13 @@ extension ServiceParts {
         }
         // Not by `??`, whose closure throws untyped.
         let issuer = nonces == nil ? try nonceIssuer(configuration) : nonces
+        let secrets = try appSecrets(configuration)
+        if configuration.accessTokensAreAccepted, let app = secrets?.appWithoutSecret {
+            throw StartError(
+                "\(ConfigurationKey.accessTokens.rawValue): accept needs the secret of every app, and "
+                    + "\(ConfigurationKey.appSecretsFile.rawValue) has none of app \(app)"
+            )
+        }
         return RuntimeSettings(
             verifier: TokenVerifier(
                 policy: try policy(configuration),
@@ -174,7 +181,8 @@ extension ServiceParts {
             gatewayIsEnabled: configuration.gatewayIsEnabled,
             nonceLifetimeSeconds: configuration.nonceTTLSeconds,
             rejectsReplays: configuration.replaysAreRejected,
-            appSecrets: try appSecrets(configuration)
+            appSecrets: secrets,
+            acceptsAccessTokens: configuration.accessTokensAreAccepted
         )
     }
 

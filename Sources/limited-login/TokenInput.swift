@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import Bytes
 internal import Glibc
 internal import JOSE
+internal import LimitedLogin
 internal import OpenSSL
 internal import VerificationService
 
@@ -50,6 +51,13 @@ struct PastedText {
     private let bytes: [UInt8]
 
     init(_ token: [UInt8]) { bytes = token }
+
+    /// Whether it may be an access token, and is no id token, whole or damaged: those have full stops, or begin as JSON does
+    /// in base64url.
+    var looksLikeAnAccessToken: Bool {
+        AccessTokenInspection.shape(bytes.span) == .accessToken && !bytes.contains(UInt8(ascii: "."))
+            && !bytes.starts(with: Array("eyJ".utf8))
+    }
 
     /// The way out of a mistake in copying; nil where none is seen.
     var cure: String? {

@@ -166,7 +166,7 @@ struct VerificationReport {
     }
 }
 
-/// The service's answer as lines for a person: the authentication token, then the Profile.
+/// The service's answer as lines for a person: the token, then the Profile.
 enum AnswerLines {
     static func of(_ answer: [UInt8], now: NumericDate) -> [String] {
         var limits = JSONLimits()
@@ -174,7 +174,7 @@ enum AnswerLines {
         var document = JSONDocument(limits: limits)
         guard (try? document.parse(answer.span)) != nil else { return [] }
         var lines: [String] = []
-        for section in ["authentication_token", "profile"] {
+        for section in ["authentication_token", "access_token", "profile"] {
             var name = document.firstChild(document.root)
             while name < document.next(document.root) {
                 if document.string(name, in: answer.span) == section {

@@ -6,19 +6,22 @@ internal import VerificationService
 /// `verify`: judges one token and shows every check with its outcome, then the Profile or the way out.
 struct Verify: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Judges one token: every check with its outcome, then the Profile, or what to do about the refusal.",
+        abstract:
+            "Judges one token, an id token or an access token: every check with its outcome, then the Profile, or what to do about the refusal.",
         discussion: """
-            Exit code 0 accepted, 1 refused, 2 usage, 3 keys unavailable, 78 configuration.
+            Exit code 0 accepted, 1 refused, 2 usage, 3 nobody can tell (no keys, or no word from Graph), 78 configuration.
+            An access token is told by its shape, or given with --access-token-file alone. Graph is asked about it, with \
+            access_tokens and app_secrets_file set; it is tied to no login, but --subject may name its person.
             --subject with a nonce is a refresh: the login's nonce, which may be used and expired, and its user.
             Arguments stand in the process list for every user of the machine: '-' reads the token from standard \
             input, --token-file from a file.
             """
     )
 
-    @Argument(help: "The id token, or - to read it from standard input.")
+    @Argument(help: "The token, or - to read it from standard input.")
     var token: String?
 
-    @Option(help: "A file with the id token.", completion: .file())
+    @Option(help: "A file with the token.", completion: .file())
     var tokenFile: String?
 
     @Option(help: "The nonce given to the app; the claim must equal it.")
@@ -36,7 +39,10 @@ struct Verify: AsyncParsableCommand {
     @Option(help: "The RFC 7638 thumbprint of the device's key; the claim cnf.jkt must equal it.")
     var keyThumbprint: String?
 
-    @Option(help: "A file with the access token that came with the token; at_hash must be its.", completion: .file())
+    @Option(
+        help: "A file with the access token: alone, to be judged by Graph; beside an id token, at_hash must be its.",
+        completion: .file()
+    )
     var accessTokenFile: String?
 
     @Flag(help: "Judge the token without tying it to a login.")
@@ -57,15 +63,15 @@ struct Verify: AsyncParsableCommand {
     @OptionGroup var options: ConfigurationOptions
 
     func validate() throws {
-        guard (token == nil) != (tokenFile == nil) else {
-            throw ValidationError("Give the token as the argument, as - for standard input, or with --token-file.")
-        }
-        let nonces = [nonce, rawNonce].compactMap { $0 }.count + (issuedNonce ? 1 : 0)
-        guard nonces <= 1 else { throw ValidationError("Give only one of --nonce, --raw-nonce and --issued-nonce.") }
-        guard (nonces > 0 || subject != nil) != unbound else {
+        guard
+            [token, tokenFile].compactMap({ $0 }).count == 1 || token == nil && tokenFile == nil && hasAccessTokenAlone
+        else {
             throw ValidationError(
-                "Give one of --nonce, --raw-nonce and --issued-nonce, for a refresh --subject, or --unbound alone."
+                "Give the token as the argument, as - for standard input, with --token-file or --access-token-file."
             )
+        }
+        guard nonceCount <= 1 else {
+            throw ValidationError("Give only one of --nonce, --raw-nonce and --issued-nonce.")
         }
         for (name, value) in [("subject", subject), ("key-thumbprint", keyThumbprint)] where value == "" {
             throw ValidationError("--\(name) is empty.")
@@ -84,7 +90,19 @@ struct Verify: AsyncParsableCommand {
         }
         // On the command line --unbound says so; the service asks its policy.
         if unbound { configuration.bindingIsRequired = false }
-        let text = try TokenInput.read(argument: token, file: tokenFile)
+        let text = try TokenInput.read(
+            argument: token,
+            file: tokenFile ?? (hasAccessTokenAlone ? accessTokenFile : nil)
+        )
+        let looksLikeOne = configuration.accessTokensAreAccepted && PastedText(text).looksLikeAnAccessToken
+        if hasAccessTokenAlone || looksLikeOne && accessTokenFile == nil {
+            return try judgeAccessToken(text, configuration)
+        }
+        guard (nonceCount > 0 || subject != nil) != unbound else {
+            throw ValidationError(
+                "Give one of --nonce, --raw-nonce and --issued-nonce, for a refresh --subject, or --unbound alone."
+            )
+        }
         let keySet = try await KeySetLoader.load(jwks, configuration)
         let report = try VerificationReport.make(
             token: text,
@@ -99,6 +117,36 @@ struct Verify: AsyncParsableCommand {
             StandardOutput.write(report.text(isColoured: color.isOn))
         }
         if report.rejection != nil { throw Exit.rejected }
+    }
+
+    private var nonceCount: Int { [nonce, rawNonce].compactMap { $0 }.count + (issuedNonce ? 1 : 0) }
+
+    /// Whether the access token is what is judged, not what came with an id token.
+    private var hasAccessTokenAlone: Bool { token == nil && tokenFile == nil && accessTokenFile != nil }
+
+    private func judgeAccessToken(_ text: [UInt8], _ configuration: ServiceConfiguration) throws {
+        guard nonceCount == 0, keyThumbprint == nil else {
+            throw ValidationError(
+                "An access token carries no nonce and no device's key: --subject alone names its person."
+            )
+        }
+        let report: AccessTokenReport
+        do {
+            report = try AccessTokenReport.make(
+                token: text,
+                subject: subject,
+                configuration: configuration,
+                now: at.flatMap { Moment.secondsSince1970($0) }
+            )
+        } catch let error as StartError {
+            throw Exit.refusing(error.description)
+        }
+        if json {
+            StandardOutput.write(json: report.json)
+        } else {
+            StandardOutput.write(report.text(isColoured: color.isOn))
+        }
+        if report.refusal != nil { throw Exit.rejected }
     }
 
     private func expectation() throws -> ExpectedLogin {

@@ -33,7 +33,7 @@ struct GatewayTests {
             #expect(answer["www-authenticate"]?.hasPrefix("Bearer ") == true)
         }
         let metrics = try service.get("/metrics", admin: true).text
-        #expect(metrics.contains(#"limited_login_verifications_total{result="accepted"} 1"#))
+        #expect(metrics.contains(#"limited_login_verifications_total{credential="id_token",result="accepted"} 1"#))
         #expect(metrics.contains(#"http_route="/auth""#))
     }
 

@@ -109,8 +109,10 @@ struct ServiceLifeTests {
         #expect(try service.verify(try issuer.token()).status == 200)
         #expect(try service.verify("x").status == 401)
         let text = try service.get("/metrics", admin: true).text
-        #expect(text.contains("limited_login_verifications_total{result=\"accepted\"} 1\n"))
-        #expect(text.contains("limited_login_verifications_total{result=\"malformed_token\"} 1\n"))
+        #expect(text.contains("limited_login_verifications_total{credential=\"id_token\",result=\"accepted\"} 1\n"))
+        #expect(
+            text.contains("limited_login_verifications_total{credential=\"id_token\",result=\"malformed_token\"} 1\n")
+        )
         #expect(text.contains("jwks_keys 2\n"))
         #expect(text.contains("jwks_fetches_total{result=\"replaced\"} 1\n"))
         #expect(text.contains(try Regex("process_resident_memory_bytes [1-9]")))

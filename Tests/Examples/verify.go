@@ -1,6 +1,6 @@
-// Asks limited-login about an id token.
+// Asks limited-login about an id token, or without a nonce about an access token.
 //
-//	VERIFY_URL=http://127.0.0.1:8080 go run verify.go TOKEN NONCE      exit code 0 accepted, 1 refused, 3 try again
+//	VERIFY_URL=http://127.0.0.1:8080 go run verify.go TOKEN [NONCE]      exit code 0 accepted, 1 refused, 3 try again
 package main
 
 import (
@@ -31,12 +31,17 @@ func (p *problem) Error() string { return p.Code + ": " + p.Detail }
 
 var client = &http.Client{Timeout: 10 * time.Second}
 
+// verify judges an id token by the nonce of its login; without one the token is an access token.
 func verify(token, nonce string) (*answer, error) {
 	base := os.Getenv("VERIFY_URL")
 	if base == "" {
 		base = "http://127.0.0.1:8080"
 	}
-	body, err := json.Marshal(map[string]string{"id_token": token, "nonce": nonce})
+	members := map[string]string{"access_token": token}
+	if nonce != "" {
+		members = map[string]string{"id_token": token, "nonce": nonce}
+	}
+	body, err := json.Marshal(members)
 	if err != nil {
 		return nil, err
 	}
@@ -65,13 +70,17 @@ func verify(token, nonce string) (*answer, error) {
 }
 
 func main() {
-	accepted, err := verify(os.Args[1], os.Args[2])
-	if refusal, ok := err.(*problem); ok && refusal.Status < 500 {
+	nonce := ""
+	if len(os.Args) > 2 {
+		nonce = os.Args[2]
+	}
+	accepted, err := verify(os.Args[1], nonce)
+	if refusal, ok := err.(*problem); ok && refusal.Status < 500 && refusal.Status != http.StatusTooManyRequests {
 		fmt.Fprintln(os.Stderr, refusal)
 		os.Exit(1)
 	}
 	if err != nil {
-		// 503 is an outage: nobody can tell whether the token is good, so nobody is logged out for it.
+		// Nobody can tell in an outage (5xx, and 429 of Facebook) whether the token is good, so nobody is logged out for it.
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(3)
 	}

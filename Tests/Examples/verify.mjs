@@ -1,5 +1,5 @@
-// Asks limited-login about an id token (Node 18 or newer).
-//   VERIFY_URL=http://127.0.0.1:8080 node verify.mjs TOKEN NONCE      exit code 0 accepted, 1 refused, 3 try again
+// Asks limited-login about an id token, or without a nonce about an access token (Node 18 or newer).
+//   VERIFY_URL=http://127.0.0.1:8080 node verify.mjs TOKEN [NONCE]      exit code 0 accepted, 1 refused, 3 try again
 
 const base = process.env.VERIFY_URL ?? "http://127.0.0.1:8080";
 
@@ -10,7 +10,7 @@ export async function verify(token, nonce) {
   const response = await fetch(`${base}/verify`, {
     method: "POST",
     headers,
-    body: JSON.stringify({ id_token: token, nonce }),
+    body: JSON.stringify(nonce ? { id_token: token, nonce } : { access_token: token }),
     signal: AbortSignal.timeout(10_000),
   });
   const answer = await response.json();
@@ -24,6 +24,6 @@ try {
   console.log(profile.user_id, profile.name ?? "");
 } catch (problem) {
   console.error(problem.code, problem.detail ?? problem.message);
-  // 503 is an outage: nobody can tell whether the token is good, so nobody is logged out for it.
-  process.exitCode = problem.status >= 400 && problem.status < 500 ? 1 : 3;
+  // Nobody can tell in an outage (5xx, and 429 of Facebook) whether the token is good, so nobody is logged out for it.
+  process.exitCode = problem.status >= 400 && problem.status < 500 && problem.status !== 429 ? 1 : 3;
 }

@@ -1,5 +1,5 @@
-// Asks limited-login about an id token, from any Swift program.
-//   VERIFY_URL=http://127.0.0.1:8080 verify TOKEN NONCE      exit code 0 accepted, 1 refused, 3 try again
+// Asks limited-login about an id token, or without a nonce about an access token, from any Swift program.
+//   VERIFY_URL=http://127.0.0.1:8080 verify TOKEN [NONCE]      exit code 0 accepted, 1 refused, 3 try again
 import Foundation
 
 #if canImport(FoundationNetworking)
@@ -28,7 +28,7 @@ struct Problem: Error, Decodable {
     let detail: String
 }
 
-func verify(_ token: String, nonce: String) async throws -> Answer {
+func verify(_ token: String, nonce: String?) async throws -> Answer {
     let environment = ProcessInfo.processInfo.environment
     guard let url = URL(string: (environment["VERIFY_URL"] ?? "http://127.0.0.1:8080") + "/verify") else {
         throw URLError(.badURL)
@@ -37,7 +37,8 @@ func verify(_ token: String, nonce: String) async throws -> Answer {
     request.httpMethod = "POST"
     request.setValue("application/json", forHTTPHeaderField: "Content-Type")
     if let key = environment["VERIFY_KEY"] { request.setValue(key, forHTTPHeaderField: "X-Api-Key") }
-    request.httpBody = try JSONEncoder().encode(["id_token": token, "nonce": nonce])
+    let members = nonce.map { ["id_token": token, "nonce": $0] } ?? ["access_token": token]
+    request.httpBody = try JSONEncoder().encode(members)
     let (body, response) = try await URLSession.shared.data(for: request)
     guard (response as? HTTPURLResponse)?.statusCode == 200 else {
         throw try JSONDecoder().decode(Problem.self, from: body)
@@ -49,13 +50,15 @@ func verify(_ token: String, nonce: String) async throws -> Answer {
 struct Verify {
     static func main() async {
         do {
-            let answer = try await verify(CommandLine.arguments[1], nonce: CommandLine.arguments[2])
+            let nonce = CommandLine.arguments.count > 2 ? CommandLine.arguments[2] : nil
+            let answer = try await verify(CommandLine.arguments[1], nonce: nonce)
             print(answer.profile.userID, answer.profile.name ?? "")
-        } catch let problem as Problem where problem.status < 500 {
+        } catch let problem as Problem where problem.status < 500 && problem.status != 429 {
             print("\(problem.code): \(problem.detail)")
             exit(1)
         } catch {
-            // 503 is an outage: nobody can tell whether the token is good, so nobody is logged out for it.
+            // Nobody can tell in an outage (5xx, and 429 of Facebook) whether the token is good, so nobody is logged out for
+            // it.
             print("\(error)")
             exit(3)
         }

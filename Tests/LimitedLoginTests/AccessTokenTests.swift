@@ -48,7 +48,7 @@ struct AccessTokenTests {
         #expect(
             inspection.permissions == ["public_profile", "email", "user_friends", "user_likes", "pages_manage.x"]
         )
-        #expect(inspection.earliestIssue?.wholeSeconds == 1_699_990_000)
+        #expect(inspection.earliestIssue(now: Login.sharedNow).wholeSeconds == 1_699_990_000)
     }
 
     @Test("A token that does not expire has no expiry, and IDs may be numbers")
@@ -61,9 +61,9 @@ struct AccessTokenTests {
         #expect(inspection.expiresAt == nil && inspection.issuedAt == nil && inspection.dataAccessExpiresAt == nil)
         #expect(inspection.appID == "222" && inspection.userID == "218471" && inspection.permissions.isEmpty)
         // Any revocation at all counts against it.
-        #expect(inspection.earliestIssue?.wholeSeconds == 0)
+        #expect(inspection.earliestIssue(now: Login.sharedNow).wholeSeconds == 0)
         let short = try Self.inspect(Self.answer([("issued_at", nil)]))
-        #expect(short.earliestIssue?.wholeSeconds == 1_699_996_400)
+        #expect(short.earliestIssue(now: Login.sharedNow).wholeSeconds == 1_699_996_400)
     }
 
     /// What Graph's answer is changed by, and what the token is refused for.
@@ -322,5 +322,29 @@ struct VerifiedAccessTokenTests {
             }
         }
         #expect(count > 10_000)
+    }
+
+    @Test("No mutation of the answer of /me makes another person of it", .timeLimit(.minutes(5)))
+    func mutationsOfMe() throws {
+        let inspection = try Self.inspection(#"["public_profile","email"]"#)
+        let answer = Array(
+            #"{"id":"218471","name":"Zo\u00eb M","email":"zoe@example.com","picture":{"data":{"url":"https://x"}}}"#
+                .utf8
+        )
+        var (count, accepted) = (0, 0)
+        for offset in answer.indices {
+            for byte in Array(0...127) as [UInt8] where byte != answer[offset] {
+                var mutant = answer
+                mutant[offset] = byte
+                count += 1
+                guard let verified = try? VerifiedAccessToken(me: mutant, of: inspection) else { continue }
+                accepted += 1
+                #expect(verified.profile.userID == "218471" && verified.inspection == inspection)
+                #expect(
+                    verified.profile.friendIDs == nil && verified.profile.birthday == nil && !verified.profile.isLimited
+                )
+            }
+        }
+        #expect(count > 10_000 && accepted > 100)
     }
 }

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Runs the examples against the real service and the stand-in issuer.
 
-usage: examples_test.py [NAME...]     (default: all; names: curl, python, node, go, swift, ios, getting-started, server)
+usage: examples_test.py [NAME...]     (default: all; names: curl, python, node, go, swift, ios, android, web, getting-started, server)
 
-Each client in Tests/Examples/ verifies a good token and tells an expired one and an outage apart. `server` is the login
+Each client in Tests/Examples/ verifies a good token of each kind and tells a bad one and an outage apart. `server` is the login
 server on Hummingbird: it lets one login in, and refuses six kinds of bad tokens. What is not installed is SKIPPED.
 """
 
 import contextlib
+import http.server
+import importlib.util
 import json
 import os
 import pathlib
@@ -15,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -37,19 +40,23 @@ def expect(holds, what):
 
 def client(command, service, down, issuer):
     """A client prints the user on success; exit code 0 accepted, 1 refused with the code, 3 an outage."""
-    def run(address, token, nonce="n-1"):
+    def run(address, token, *nonce):
         variables = {"VERIFY_URL": f"http://{address}", "VERIFY_KEY": live.Service.key}
-        return subprocess.run([*command, token, nonce], capture_output=True, text=True, timeout=120,
+        return subprocess.run([*command, token, *nonce], capture_output=True, text=True, timeout=120,
                               env=os.environ | variables)
 
-    good = run(service.address, issuer.token(name="Jane Doe"))
-    expect(good.returncode == 0 and live.SUBJECT in good.stdout and "Jane Doe" in good.stdout, f"good: {good}")
-    for token, code, nonce in [(issuer.expired(), "expired", "n-1"), (issuer.foreign(), "invalid_audience", "n-1"),
-                               (issuer.token(), "nonce_mismatch", "n-2")]:
-        bad = run(service.address, token, nonce)
+    for token, *nonce in [(issuer.token(name="Jane Doe"), "n-1"), (issuer.access_token(),)]:
+        good = run(service.address, token, *nonce)
+        expect(good.returncode == 0 and live.SUBJECT in good.stdout and "Jane Doe" in good.stdout, f"good: {good}")
+    for code, token, *nonce in [("expired", issuer.expired(), "n-1"), ("invalid_audience", issuer.foreign(), "n-1"),
+                                ("nonce_mismatch", issuer.token(), "n-2"),
+                                ("access_token_revoked", issuer.access_token("revoked")),
+                                ("invalid_audience", issuer.access_token(app="42"))]:
+        bad = run(service.address, token, *nonce)
         expect(bad.returncode == 1 and code in bad.stdout + bad.stderr, f"{code}: {bad}")
-    outage = run(down.address, issuer.token())
-    expect(outage.returncode == 3, f"outage: {outage}")
+    for token, *nonce in [(issuer.token(), "n-1"), (issuer.access_token(),)]:
+        outage = run(down.address, token, *nonce)
+        expect(outage.returncode == 3, f"outage: {outage}")
 
 
 def tool(name):
@@ -88,6 +95,77 @@ def ios():
     run = subprocess.run(["swiftc", "-typecheck", "-swift-version", "6", "-warnings-as-errors", *files],
                          capture_output=True, text=True)
     expect(run.returncode == 0, run.stdout + run.stderr)
+
+
+def android(scratch):
+    """The same for Android, by the compiler there is: kotlinc, or the one of the package kotlin-jupyter-kernel."""
+    files = sorted(str(file) for file in (EXAMPLES / "Android").glob("*.kt"))
+    options = ["-Werror", "-d", f"{scratch}/android.jar", *files]
+    package = importlib.util.find_spec("run_kotlin_kernel")
+    if shutil.which("kotlinc"):
+        command = ["kotlinc", *options]
+    elif package and shutil.which("java"):
+        jars = sorted(str(jar) for jar in (pathlib.Path(package.origin).parent / "jars").glob("*.jar"))
+        standard = ":".join(jar for jar in jars if "kotlin-stdlib" in jar)
+        command = ["java", "-cp", ":".join(jars), "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler", "-no-stdlib", "-no-reflect",
+                   "-classpath", standard, *options]
+    else:
+        return "SKIPPED: no Kotlin compiler is installed"
+    run = subprocess.run(command, capture_output=True, text=True)
+    expect(run.returncode == 0, run.stdout + run.stderr)
+    return None
+
+
+# The web page's login with a dialog that is played, and what it tells the person.
+WEB = """
+const { logIn } = require(process.argv[1]);
+const [server, ...tokens] = process.argv.slice(2);
+(async () => {
+  for (const token of tokens) {
+    const authResponse = token === "none" ? null : { accessToken: token };
+    console.log(await logIn({ login: (done) => done({ authResponse }) }, server));
+  }
+})();
+"""
+
+
+def web(service, down, issuer):
+    """The page's own server is played here: it asks limited-login with the Python client."""
+    if not shutil.which("node"):
+        return "SKIPPED: not installed"
+    sys.path.insert(0, str(EXAMPLES))
+    from verify import verify
+
+    class Server(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            token = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["access_token"]
+            try:
+                status, answer = 200, {"name": verify(token)["profile"]["name"]}
+            except urllib.error.HTTPError as error:
+                status, answer = error.code, {}
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(json.dumps(answer).encode())
+
+        def log_message(self, *_):
+            pass
+
+    def run(address, *tokens):
+        os.environ |= {"VERIFY_URL": f"http://{address}", "VERIFY_KEY": live.Service.key}
+        place = f"http://127.0.0.1:{page.server_address[1]}/login"
+        script = [shutil.which("node"), "-e", WEB, str(EXAMPLES / "Web" / "login.js"), place, *tokens]
+        return subprocess.run(script, capture_output=True, text=True, timeout=60)
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server) as page:
+        threading.Thread(target=page.serve_forever, daemon=True).start()
+        said = run(service.address, issuer.access_token(), "none", issuer.access_token("revoked"))
+        expected = ["Welcome, Jane Doe.", "You did not log in.",
+                    "Facebook does not vouch for this login. Please log in again."]
+        expect(said.stdout.splitlines() == expected, f"{said}")
+        outage = run(down.address, issuer.access_token())
+        expect(outage.stdout == "Please try again in a moment.\n", f"{outage}")
+        page.shutdown()
+    return None
 
 
 def build_package():
@@ -179,8 +257,9 @@ def main():
     failed = False
     program = live.build()
     with live.Issuer(program) as issuer, live.Issuer(program) as stranger, \
-            live.Service(program, issuer.jwks_url) as service, \
-            live.Service(program, f"http://127.0.0.1:{free_port()}/") as down, \
+            live.Service(program, issuer.jwks_url, graph=issuer, access_tokens="accept") as service, \
+            live.Service(program, f"http://127.0.0.1:{free_port()}/", graph=issuer, access_tokens="accept",
+                         graph_url=f"http://127.0.0.1:{free_port()}") as down, \
             tempfile.TemporaryDirectory() as scratch:
         service.wait_until_ready()
         steps = {}
@@ -190,6 +269,8 @@ def main():
                 return "SKIPPED: not installed" if call is None else client(call, service, down, issuer)
             steps[name] = run
         steps["ios"] = ios
+        steps["android"] = lambda: android(scratch)
+        steps["web"] = lambda: web(service, down, issuer)
 
         def packaged(name, judge):
             def run():

@@ -121,7 +121,8 @@ def generated_client(folder, service, document, issuer):
             return False
         (scratch / "use.py").write_text(USE)
         python = f"{folder}/bin/python" if folder else sys.executable
-        arguments = [f"http://{service.address}", service.key, issuer.token(name="Jane Doe"), issuer.expired()]
+        arguments = [f"http://{service.address}", service.key, issuer.token(name="Jane Doe"), issuer.expired(),
+                     issuer.access_token()]
         run = subprocess.run([python, "use.py", *arguments], cwd=scratch, capture_output=True, text=True)
         print(f"generated client: {(run.stdout + run.stderr).strip()[-1000:]}")
         return run.returncode == 0
@@ -133,9 +134,9 @@ from limited_login_client import AuthenticatedClient
 from limited_login_client.api.permissions import list_permissions, revoke_permission, uninstall
 from limited_login_client.api.service import get_livez
 from limited_login_client.api.tokens import introspect, issue_nonce, verify
-from limited_login_client.models import IntrospectRequest, NonceRequest, Problem, UninstallRequest, VerifyByNonce
+from limited_login_client.models import IntrospectRequest, NonceRequest, Problem, UninstallRequest, VerifyAccessToken, VerifyByNonce
 
-url, key, good, expired = sys.argv[1:]
+url, key, good, expired, access = sys.argv[1:]
 client = AuthenticatedClient(base_url=url, token=key)
 accepted = verify.sync(client=client, body=VerifyByNonce(id_token=good, nonce="n-1"))
 assert accepted.profile.name == "Jane Doe", accepted
@@ -143,6 +144,9 @@ assert accepted.authentication_token.expires_at > accepted.authentication_token.
 refused = verify.sync_detailed(client=client, body=VerifyByNonce(id_token=expired, nonce="n-1"))
 assert refused.status_code == 401 and isinstance(refused.parsed, Problem), refused
 assert refused.parsed.code == "expired", refused.parsed
+judged = verify.sync(client=client, body=VerifyAccessToken(access_token=access, permissions=["user_likes"]))
+assert judged.access_token.user_id == judged.profile.user_id == "2954873201847263", judged
+assert judged.profile.name == "Jane Doe" and judged.missing_permissions == ["user_likes"], judged
 issued = issue_nonce.sync(client=client, body=NonceRequest(expires_in=60))
 assert len(issued.nonce) == 60 and issued.expires_at - issued.issued_at == 60, issued
 assert introspect.sync(client=client, body=IntrospectRequest(token=good)).active is True
@@ -153,7 +157,7 @@ assert revoke_permission.sync_detailed(client=client, user_id="2954873201847263"
 assert "email" not in list_permissions.sync(client=client, user_id="2954873201847263").granted
 assert uninstall.sync_detailed(client=client, body=UninstallRequest(id_token=good)).status_code == 204
 assert get_livez.sync_detailed(client=client).status_code == 200
-print("accepts, refuses, issues a nonce, introspects, lists and revokes permissions")
+print("accepts both kinds of tokens, refuses, issues a nonce, introspects, lists and revokes permissions")
 """
 
 
@@ -169,7 +173,7 @@ def main():
         except (OSError, subprocess.CalledProcessError) as error:
             print(f"the tools could not be installed: {error}")
     program = live.build()
-    with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url, graph=issuer) as service:
+    with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url, graph=issuer, access_tokens="accept") as service:
         service.wait_until_ready()
         # The person of the document's examples, as far as Graph knows.
         issuer.token(email="jane@example.com")

@@ -118,6 +118,7 @@ struct ConfigurationLoaderTests {
             needed[.tlsCertificateFile] = "/tmp/certificate.pem"
             needed[.tlsKeyFile] = "/tmp/key.pem"
         }
+        if key == .accessTokens { needed[.appSecretsFile] = "/tmp/secrets" }
         if key == .listenMode { needed[.listen] = "unix:/tmp/http.sock" }
         if key == .replayStorePasswordFile { needed[.replayStore] = "redis://cache.example" }
         needed[key] = nil
@@ -141,6 +142,7 @@ struct ConfigurationLoaderTests {
         case .adminListen: ("127.0.0.1:9091", #""127.0.0.1:9091""#)
         case .binding: ("optional", #""optional""#)
         case .tracking: ("limited", #""limited""#)
+        case .accessTokens: ("accept", #""accept""#)
         case .trustedPeers: ("10.0.0.0/8,::1", #"["10.0.0.0/8", "::1"]"#)
         case .gateway: ("enabled", #""enabled""#)
         case .nonceSecretFile, .replayStorePasswordFile: ("/tmp/secret", #""/tmp/secret""#)

@@ -85,7 +85,11 @@ struct GraphRouteTests {
             #expect(response["www-authenticate"] == "Bearer error=\"invalid_token\"")
         }
         #expect(service.graph.requestCount == 2)
-        #expect(service.registry.render().contains(#"limited_login_verifications_total{result="expired"} 1"#))
+        #expect(
+            service.registry.render().contains(
+                #"limited_login_verifications_total{credential="id_token",result="expired"} 1"#
+            )
+        )
         await service.stop()
     }
 
@@ -257,7 +261,7 @@ struct GraphRouteTests {
             )
         )
         #expect(metrics.contains(#"duration_seconds_count{operation="list_permissions"} 1"#))
-        #expect(!metrics.contains(#"limited_login_verifications_total{result="graph_"#))
+        #expect(!metrics.contains(#"limited_login_verifications_total{credential="id_token",result="graph_"#))
         await service.stop()
     }
 

@@ -5,6 +5,7 @@ import HTTPServer
 import KeySets
 import LimitedLogin
 import Logging
+import OpenSSL
 import Sockets
 import StandInIssuer
 import TestSupport
@@ -34,20 +35,24 @@ final class GraphService: Sendable {
         hasClients: Bool = true,
         workerCount: Int = 2,
         callTimeout: Duration = .seconds(20),
+        acceptsAccessTokens: Bool = false,
+        rejectsReplays: Bool = false,
+        manner: ScriptedIssuer.Manner = .plain,
         script: @escaping ScriptedIssuer.Script = { _, peer in try peer.answerAndStay("true") }
     ) async throws {
-        graph = try ScriptedIssuer(.plain, script: script)
+        graph = try ScriptedIssuer(manner, script: script)
         cache = try JWKSetCache(sources: [ScriptedSource([StandInKeys.current])])
         _ = await cache.refresh()
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
         let metrics = ServiceMetrics(factory: registry)
         var limits = GraphLimits()
         limits.callTimeout = callTimeout
-        let base = "http://127.0.0.1:\(graph.port)"
+        let base = String(graph.url.dropLast("/keys".count)).replacing("http://localhost", with: "http://127.0.0.1")
+        let authorities = try TestCertificates.shared.get().authorityFile
         let workers = GraphWorkers(
             client: GraphClient(
                 configuration: try GraphConfiguration(url: base, uninstallURL: base + "/platform/uninstall/"),
-                client: HTTPSClient(),
+                client: HTTPSClient(trust: .authorities(file: authorities)),
                 limits: limits,
                 random: { _ in 0 }
             ),
@@ -56,14 +61,16 @@ final class GraphService: Sendable {
         let clients = "backend \(ClientKeysTests.secret)"
         let log = log
         var logger = Logger(label: "test") { _ in GatheringLogHandler(lines: log) }
-        logger.logLevel = .debug
+        logger.logLevel = .trace
         let core = ServiceCore(
             settings: RuntimeSettings(
                 verifier: TokenVerifier(policy: try VerificationPolicy(appIDs: appIDs)),
                 clients: hasClients ? try ClientKeys(parsing: Array(clients.utf8), place: "clients") : nil,
+                rejectsReplays: rejectsReplays,
                 appSecrets: try secrets.map {
                     try AppSecrets(parsing: Array($0.utf8), place: "secrets", appIDs: appIDs)
-                }
+                },
+                acceptsAccessTokens: acceptsAccessTokens
             ),
             cache: cache,
             metrics: metrics,

@@ -80,9 +80,11 @@ struct IntrospectRouteTests {
             #expect(answer["cache-control"] == "no-store")
         }
         let metrics = service.registry.render()
-        #expect(metrics.contains(#"limited_login_verifications_total{result="accepted"} 0"#))
-        #expect(metrics.contains(#"limited_login_verifications_total{result="expired"} 1"#))
-        #expect(metrics.contains(#"limited_login_verifications_total{result="nonce_mismatch"} 1"#))
+        #expect(metrics.contains(#"limited_login_verifications_total{credential="id_token",result="accepted"} 0"#))
+        #expect(metrics.contains(#"limited_login_verifications_total{credential="id_token",result="expired"} 1"#))
+        #expect(
+            metrics.contains(#"limited_login_verifications_total{credential="id_token",result="nonce_mismatch"} 1"#)
+        )
         let bound = try service.answer(
             "POST",
             "/introspect",

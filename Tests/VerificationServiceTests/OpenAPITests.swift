@@ -174,6 +174,21 @@ struct OpenAPITests {
         #expect(Set(schemas["VerifyAnswer"]?["required"] as? [String] ?? []) == Set(least.keys))
         let profile = try #require(least["profile"] as? Object)
         #expect(Set(schemas["Profile"]?["required"] as? [String] ?? []) == Set(profile.keys))
+        var accessToken: [UInt8] = []
+        let inspection = try AccessTokenInspection(
+            debugToken: Array(GraphStory.data().utf8),
+            appIDs: [InProcessService.appID],
+            now: try #require(NumericDate(secondsSince1970: Int64(1_700_000_000)))
+        )
+        let verified = try VerifiedAccessToken(me: Array(GraphStory.me.utf8), of: inspection)
+        AccessTokenAnswer.write(verified, asked: [], to: &accessToken)
+        let told = try #require(try JSONSerialization.jsonObject(with: Data(accessToken)) as? Object)
+        for (schema, object) in [
+            ("AccessTokenAnswer", told), ("InspectedAccessToken", told["access_token"] as? Object),
+        ] {
+            let properties = try #require(schemas[schema]?["properties"] as? Object)
+            #expect(Set(properties.keys) == Set(try #require(object).keys), "\(schema)")
+        }
         var permissions: [UInt8] = []
         let user = try #require(GraphUserID("1"))
         PermissionsAnswer.write(UserPermissions(), user: user, appID: "1", needed: [], to: &permissions)

@@ -97,7 +97,9 @@ struct RoutingTests {
         let metrics = try service.answer("GET", "/metrics", fields: [])
         #expect(metrics.status == 200)
         #expect(metrics["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
-        #expect(metrics.text.contains("limited_login_verifications_total{result=\"accepted\"} 0"))
+        #expect(
+            metrics.text.contains("limited_login_verifications_total{credential=\"id_token\",result=\"accepted\"} 0")
+        )
         #expect(try service.answer("GET", "/livez", fields: []).status == 200)
         #expect(try service.answer(body: "{}").status == 404)
     }

@@ -191,6 +191,10 @@ struct VerifyRouteTests {
         #expect(problem.claim == "exp")
         #expect(problem.requestID == answer["x-request-id"])
         #expect(!problem.detail.isEmpty)
-        #expect(service.registry.render().contains(#"limited_login_verifications_total{result="expired"} 1"#))
+        #expect(
+            service.registry.render().contains(
+                #"limited_login_verifications_total{credential="id_token",result="expired"} 1"#
+            )
+        )
     }
 }

@@ -21,7 +21,7 @@ struct CallerCheck {
             metrics.countRequest(client: clients.names[client])
             return
         }
-        metrics.countRefused(.unauthorizedClient)
+        metrics.count(.idToken, .unauthorizedClient)
         // RFC 6750 section 3: no error code where no credentials came.
         response.addField(
             credentials == nil

@@ -21,6 +21,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case maxTokenAgeSeconds = "max_token_age_seconds"
     case binding = "binding"
     case tracking = "tracking"
+    case accessTokens = "access_tokens"
     case clientKeysFile = "client_keys_file"
     case tlsCertificateFile = "tls_certificate_file"
     case tlsKeyFile = "tls_key_file"

@@ -129,6 +129,13 @@ extension ConfigurationKey {
                 reload: .takesEffect,
                 "Whether tokens that came with an access token (tracking enabled) are accepted."
             )
+        case .accessTokens:
+            .init(
+                .choice(["refuse", "accept"]),
+                default: .text("refuse"),
+                reload: .takesEffect,
+                "Whether POST /verify takes access tokens too and asks Graph about them; they are tied to no login."
+            )
         case .clientKeysFile:
             .init(
                 .secretFile,

@@ -42,6 +42,8 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var bindingIsRequired: Bool
     /// Whether only tokens without an access token are accepted.
     package var onlyLimitedTracking: Bool
+    /// Whether `POST /verify` takes access tokens.
+    package var accessTokensAreAccepted: Bool
     /// The file of the callers that may use the service; nil when anybody may.
     package var clientKeysFile: String?
     /// The files with which the service's listener speaks TLS; nil where it speaks plain HTTP.
@@ -110,6 +112,7 @@ extension ServiceConfiguration {
         maxTokenAgeSeconds = try reader.optionalNumber(.maxTokenAgeSeconds)
         bindingIsRequired = try reader.text(.binding) == "required"
         onlyLimitedTracking = try reader.text(.tracking) == "limited"
+        accessTokensAreAccepted = try reader.text(.accessTokens) == "accept"
         clientKeysFile = try reader.optionalText(.clientKeysFile)
         tls = try reader.tlsFiles()
         trustedPeers = try reader.addressPrefixes(.trustedPeers)
@@ -139,6 +142,12 @@ extension ServiceConfiguration {
             )
         }
         try requireConsistentStore(reader)
+        guard !accessTokensAreAccepted || appSecretsFile != nil else {
+            throw reader.failure(
+                .accessTokens,
+                "Graph is asked about access tokens with the app's secret: set \(ConfigurationKey.appSecretsFile.rawValue)"
+            )
+        }
         guard listen.network?.port == 0 || listen.network != adminListen else {
             throw reader.failure(
                 .adminListen,

@@ -52,6 +52,9 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable 
         }
     }
 
+    /// Whether anybody still waits for the job of a request.
+    package func isAwaited(_ request: ParkedRequest) -> Bool { state.withLock { $0.entries[request] != nil } }
+
     /// The job of a request is over; from any thread.
     /// - Returns: False where nobody waits for it any more.
     @discardableResult

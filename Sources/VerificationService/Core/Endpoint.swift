@@ -20,12 +20,20 @@ protocol Endpoint: AnyObject {
     ) throws(Problem) -> Outcome
 }
 
+/// What a token is that was judged; the label of the metrics.
+enum Credential: String {
+    case idToken = "id_token"
+    case accessToken = "access_token"
+}
+
 /// What became of a request; the handler counts and logs it.
 enum Outcome {
     /// A token was judged and is good; the response says so.
     case accepted
     /// A token was judged and is refused, or could not be judged; the problem is the response.
     case refused(Problem)
+    /// The same two of an access token: nil where it is good.
+    case accessToken(Problem?)
     /// A token was judged and is refused for this code; the response says so in its own way.
     case inactive(ProblemCode)
     /// What was asked for, no verdict, is done; the response says so.

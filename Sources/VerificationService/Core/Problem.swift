@@ -69,7 +69,8 @@ enum ProblemAnswer {
     /// RFC 6750 section 3: a 401 carries a challenge, and `error` says which; none where no credentials came.
     private static func addChallenge(_ problem: Problem, to response: inout HTTPResponse) {
         switch problem.code {
-        case .rejectedToken: response.addField("WWW-Authenticate: Bearer error=\"invalid_token\"")
+        case .rejectedToken, .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked:
+            response.addField("WWW-Authenticate: Bearer error=\"invalid_token\"")
         case .missingToken: response.addField("WWW-Authenticate: Bearer realm=\"limited-login\"")
         case .insufficientScope:
             let scope = problem.scope.map { ", scope=\"\($0)\"" } ?? ""

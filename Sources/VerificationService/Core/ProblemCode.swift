@@ -5,6 +5,10 @@ package import LimitedLogin
 package enum ProblemCode: Sendable, Hashable {
     case rejectedToken(TokenRejection.Code)
     case graph(GraphError)
+    case accessTokenNotAllowed
+    case accessTokenInvalid
+    case accessTokenExpired
+    case accessTokenRevoked
     case invalidRequest
     case invalidNonce
     case invalidPermission
@@ -44,7 +48,7 @@ package enum ProblemCode: Sendable, Hashable {
     package static let all: [ProblemCode] =
         TokenRejection.Code.allCases.map { ProblemCode($0) }.filter {
             if case .rejectedToken = $0 { true } else { false }
-        } + [
+        } + ofAccessTokens + [
             .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .missingToken,
             .insufficientScope, .notFound, .methodNotAllowed, .requestTimeout, .bodyTooLarge, .uriTooLong,
             .unsupportedMediaType, .expectationFailed,
@@ -58,6 +62,10 @@ package enum ProblemCode: Sendable, Hashable {
         switch self {
         case .rejectedToken(let code): code.rawValue
         case .graph(let error): error.rawValue
+        case .accessTokenNotAllowed: "access_token_not_allowed"
+        case .accessTokenInvalid: "access_token_invalid"
+        case .accessTokenExpired: "access_token_expired"
+        case .accessTokenRevoked: "access_token_revoked"
         case .invalidRequest: "invalid_request"
         case .invalidNonce: "invalid_nonce"
         case .invalidPermission: "invalid_permission"
@@ -89,6 +97,7 @@ package enum ProblemCode: Sendable, Hashable {
         switch self {
         case .graph(let error): error.status
         case .rejectedToken, .unauthorizedClient, .missingToken: 401
+        case .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked: 401
         case .insufficientScope: 403
         case .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp: 400
         case .notFound: 404
@@ -120,7 +129,11 @@ package enum ProblemCode: Sendable, Hashable {
     /// What went wrong, the same for every occurrence (RFC 9457 section 3.1.3).
     package var title: String {
         switch self {
+        case .rejectedToken(.invalidAudience), .rejectedToken(.subjectMismatch), .rejectedToken(.tokenReplayed):
+            "The token is refused"
         case .rejectedToken: "The id token is refused"
+        case .accessTokenNotAllowed: "Access tokens are not accepted"
+        case .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked: "The access token is refused"
         case .graph(let error): error.title
         case .invalidRequest: "The request is malformed"
         case .invalidNonce: "The nonce is malformed"
@@ -171,6 +184,14 @@ package enum ProblemCode: Sendable, Hashable {
 extension ProblemCode {
     /// Those of calls that failed at Graph.
     static let ofGraph: [ProblemCode] = GraphError.allCases.map { .graph($0) }
+
+    /// Those of questions about an access token that failed at Graph: nothing is the person's or the caller's fault there.
+    static let ofGraphAboutAccessTokens = ofGraph.filter { $0.status == 429 || $0.status >= 500 }
+
+    /// Those of refused access tokens alone.
+    static let ofAccessTokens: [ProblemCode] = [
+        .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked,
+    ]
 
     /// Those of refused tokens.
     static var ofTokens: [ProblemCode] {

@@ -155,7 +155,8 @@ extension Route {
         caller: .knownWhereConfigured,
         body: .json(atMost: VerifyEndpoint.bodyLimit),
         problems: [.invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .unsupportedMediaType]
-            + ProblemCode.ofTokens + [.keysUnavailable, .replayStoreUnavailable],
+            + ProblemCode.ofTokens + [.keysUnavailable, .replayStoreUnavailable]
+            + ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens,
         endpoint: { VerifyEndpoint($0) }
     )
 

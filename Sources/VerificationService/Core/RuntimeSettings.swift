@@ -1,3 +1,4 @@
+package import Graph
 package import LimitedLogin
 internal import Sockets
 internal import Synchronization
@@ -16,6 +17,8 @@ package final class RuntimeSettings: Sendable {
     package let rejectsReplays: Bool
     /// What the service proves itself with to Graph; nil where the routes for permissions are disabled.
     package let appSecrets: AppSecrets?
+    /// What Graph is asked with about access tokens, app by app; nil where access tokens are refused.
+    package let accessTokenApps: [AppSecret]?
     /// Judges by the same policy the tokens whose callers cannot know the login: at `/auth` and `/introspect`.
     package let unboundVerifier: TokenVerifier
 
@@ -25,7 +28,8 @@ package final class RuntimeSettings: Sendable {
         gatewayIsEnabled: Bool = false,
         nonceLifetimeSeconds: Int = NonceIssuer.defaultLifetimeSeconds,
         rejectsReplays: Bool = false,
-        appSecrets: AppSecrets? = nil
+        appSecrets: AppSecrets? = nil,
+        acceptsAccessTokens: Bool = false
     ) {
         self.nonceLifetimeSeconds = nonceLifetimeSeconds
         self.rejectsReplays = rejectsReplays
@@ -33,6 +37,7 @@ package final class RuntimeSettings: Sendable {
         self.clients = clients
         self.gatewayIsEnabled = gatewayIsEnabled
         self.appSecrets = appSecrets
+        accessTokenApps = acceptsAccessTokens ? appSecrets?.all : nil
         unboundVerifier = verifier.acceptingUnbound()
     }
 }

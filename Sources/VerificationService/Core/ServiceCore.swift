@@ -61,6 +61,7 @@ final class WorkerParts {
     let signatures: SignatureMemory
     let firstUse: FirstUse
     let graph: GraphRequests
+    let accessTokens: AccessTokenRequests
 
     init(core: ServiceCore, listener: ListenerRole) {
         self.core = core
@@ -70,15 +71,18 @@ final class WorkerParts {
         signatures = SignatureMemory(capacity: core.signatureCacheEntries, metrics: core.metrics)
         firstUse = FirstUse(core: core)
         graph = GraphRequests(workers: core.graph)
+        accessTokens = AccessTokenRequests(workers: core.graph)
     }
 
     func attach(_ waker: RequestWaker) {
         firstUse.jobs.attach(waker)
         graph.jobs.attach(waker)
+        accessTokens.jobs.attach(waker)
     }
 
     func abandon(_ request: ParkedRequest) {
         firstUse.jobs.abandon(request)
         graph.jobs.abandon(request)
+        accessTokens.jobs.abandon(request)
     }
 }

@@ -92,16 +92,16 @@ package final class ServiceHandler: HTTPRequestHandler {
             )
             switch outcome {
             case .wait(let moment): return .park(until: moment)
-            case .accepted:
-                core.metrics.countAccepted()
-                if isDebugging { log("verification accepted", nil, head, bytes) }
+            case .accepted: accept(.idToken, head, bytes)
+            case .accessToken(nil): accept(.accessToken, head, bytes)
             case .inactive(let code):
-                core.metrics.countRefused(code)
+                core.metrics.count(.idToken, code)
                 if isDebugging { log("verification refused", nil, head, bytes) }
             case .refused(let problem):
-                core.metrics.countRefused(problem.code)
-                response.reset()
-                refuse(problem, "verification refused", head, bytes, &response)
+                reject(.idToken, problem, head, bytes, &response)
+                return .respond
+            case .accessToken(let problem?):
+                reject(.accessToken, problem, head, bytes, &response)
                 return .respond
             case .done:
                 if isDebugging { log("request answered", nil, head, bytes) }
@@ -198,6 +198,23 @@ package final class ServiceHandler: HTTPRequestHandler {
         guard method != .unrecognized else {
             throw Problem(.notImplemented, "The request method is not known to this server.")
         }
+    }
+
+    private func accept(_ credential: Credential, _ head: borrowing RequestHead, _ bytes: Span<UInt8>) {
+        core.metrics.count(credential, nil)
+        if isDebugging { log("verification accepted", nil, head, bytes) }
+    }
+
+    private func reject(
+        _ credential: Credential,
+        _ problem: Problem,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ response: inout HTTPResponse
+    ) {
+        core.metrics.count(credential, problem.code)
+        response.reset()
+        refuse(problem, "verification refused", head, bytes, &response)
     }
 
     private func refuse(

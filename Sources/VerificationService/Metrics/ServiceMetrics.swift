@@ -1,15 +1,18 @@
 package import CoreMetrics
 package import Graph
 package import HTTP1
+internal import LimitedLogin
 package import LoginStores
+package import Sockets
 
 /// The service's own metrics, made once; their label values are closed sets of this code, never words from outside.
 package final class ServiceMetrics: Sendable {
     /// The sentence of each metric's `# HELP` line.
     package static let help: [String: String] = [
-        "limited_login_verifications_total": "Verdicts on id tokens, by result: accepted, or the code of the refusal.",
         "limited_login_signature_cache_lookups_total":
             "Looks into the memory of good signatures: hit (no RSA operation) or miss.",
+        "limited_login_verifications_total":
+            "Verdicts by credential (id_token, access_token) and result: accepted, or the code of the refusal.",
         "limited_login_client_requests_total": "Requests of each configured client.",
         "limited_login_nonces_issued_total": "Nonces issued.",
         "limited_login_replay_store_answers_total":
@@ -40,8 +43,13 @@ package final class ServiceMetrics: Sendable {
         "limited_login_build_info": "Always 1; the labels say what is running.",
     ]
 
-    private let accepted: Counter
-    private let refused: [ProblemCode: Counter]
+    private struct Verdict: Hashable {
+        let credential: Credential
+        /// Nil for a token that was accepted.
+        let refusal: ProblemCode?
+    }
+
+    private let verdicts: [Verdict: Counter]
     private let signatureHits: Counter
     private let signatureMisses: Counter
     private let issuedNonces: Counter
@@ -50,15 +58,17 @@ package final class ServiceMetrics: Sendable {
 
     package init(factory: any MetricsFactory) {
         self.factory = factory
-        let name = "limited_login_verifications_total"
-        accepted = Counter(label: name, dimensions: [("result", "accepted")], factory: factory)
-        var refused: [ProblemCode: Counter] = [:]
-        for code in ProblemCode.all {
-            // Graph's errors are no verdicts.
-            if case .graph = code { continue }
-            refused[code] = Counter(label: name, dimensions: [("result", code.text)], factory: factory)
+        var verdicts: [Verdict: Counter] = [:]
+        for verdict in Self.verdicts {
+            verdicts[verdict] = Counter(
+                label: "limited_login_verifications_total",
+                dimensions: [
+                    ("credential", verdict.credential.rawValue), ("result", verdict.refusal?.text ?? "accepted"),
+                ],
+                factory: factory
+            )
         }
-        self.refused = refused
+        self.verdicts = verdicts
         let lookups = "limited_login_signature_cache_lookups_total"
         signatureHits = Counter(label: lookups, dimensions: [("result", "hit")], factory: factory)
         signatureMisses = Counter(label: lookups, dimensions: [("result", "miss")], factory: factory)
@@ -74,9 +84,28 @@ package final class ServiceMetrics: Sendable {
         replayAnswers = answers
     }
 
-    package func countAccepted() { accepted.increment() }
+    /// All that may come of a credential: every series is there from the start.
+    private static var verdicts: [Verdict] {
+        // Graph's errors are no verdicts on an id token.
+        let ofIDTokens = ProblemCode.all.filter {
+            if case .graph = $0 { false } else { !ProblemCode.ofAccessTokens.contains($0) }
+        }
+        let ofAccessTokens =
+            ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens + [
+                .rejectedToken(.invalidAudience), .rejectedToken(.subjectMismatch), .rejectedToken(.tokenReplayed),
+                .invalidRequest, .invalidPermission, .unknownApp, .overloaded, .replayStoreUnavailable, .internalError,
+            ]
+        let results = [(Credential.idToken, ofIDTokens), (.accessToken, ofAccessTokens)]
+        return results.flatMap { credential, codes in
+            ([nil] + codes.map(Optional.some)).map { Verdict(credential: credential, refusal: $0) }
+        }
+    }
 
-    package func countRefused(_ code: ProblemCode) { refused[code]?.increment() }
+    /// Counts a verdict.
+    /// - Parameter refusal: nil for a token that was accepted.
+    func count(_ credential: Credential, _ refusal: ProblemCode?) {
+        verdicts[Verdict(credential: credential, refusal: refusal)]?.increment()
+    }
 
     /// Counts a look into a worker's memory of good signatures.
     package func countSignature(isRemembered: Bool) {
@@ -157,9 +186,9 @@ package final class GraphMetrics: Sendable {
     }
 
     /// Counts a call and how long it took, tries and pauses included.
-    package func count(_ operation: GraphCall.Operation, _ error: GraphError?, nanoseconds: UInt64) {
+    package func count(_ operation: GraphCall.Operation, _ error: GraphError?, since began: MonotonicInstant) {
         counters[Key(operation: operation, error: error)]?.increment()
-        timers[operation]?.recordNanoseconds(Int64(clamping: nanoseconds))
+        timers[operation]?.recordNanoseconds(Int64(clamping: MonotonicClock.now().nanoseconds(since: began)))
     }
 }
 

@@ -56,6 +56,12 @@ package struct AppSecrets: Sendable, Equatable {
         try self.init(parsing: text, place: path, appIDs: appIDs)
     }
 
+    /// Every secret there is, in the order of the apps' configuration.
+    package var all: [AppSecret] { appIDs.compactMap { secrets[$0] } }
+
+    /// The first configured app without a secret; nil where each has one.
+    package var appWithoutSecret: String? { appIDs.first { secrets[$0] == nil } }
+
     /// Why no secret fits what was asked for.
     package enum Missing: Error, Equatable, Sendable {
         /// Several apps are configured, and none was named.

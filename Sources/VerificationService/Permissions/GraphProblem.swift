@@ -15,7 +15,7 @@ extension Problem {
     package init(_ failure: GraphFailure) {
         self.init(
             .graph(failure.error),
-            failure.error.sentence,
+            failure.sentence,
             retryAfter: failure.retryAfterSeconds,
             graph: GraphReport(failure)
         )

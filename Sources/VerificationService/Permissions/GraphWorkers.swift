@@ -5,130 +5,104 @@ package import Sockets
 /// What came of a call: the permissions where they were asked for, nothing where something was taken back.
 package typealias GraphOutcome = Result<UserPermissions?, GraphFailure>
 
-/// The threads on which Graph is asked: few, begun when there is something to do and ended when there is nothing.
+/// The threads on which Graph is asked. Calls about permissions and about access tokens have threads of their own, so
+/// that neither waits for the other.
 package final class GraphWorkers: Sendable {
-    /// The most calls at a time. 4: with Graph's usual tenth of a second these make 40 calls a second, far more than
-    /// people change their minds about permissions.
+    /// The most calls about permissions at a time. 4: with Graph's usual tenth of a second these make 40 calls a second,
+    /// far more than people change their minds about permissions.
     package static let threadLimit = 4
     /// The most calls that wait for a thread. 64: with ten times its usual slowness Graph answers them within the
     /// deadline; what is beyond is refused at once.
     package static let queueLimit = 64
-
-    private struct Job: Sendable {
-        let call: GraphCall
-        let deadline: MonotonicInstant
-        let done: @Sendable (GraphOutcome) -> Void
-    }
-
-    private struct State {
-        var waiting: [Job] = []
-        /// Calls that wait or are under way.
-        var unfinished = 0
-        var threads = 0
-        /// Whether a timer is set that closes the connections nobody needs any more.
-        var willClose = false
-    }
+    /// The most access tokens asked about at a time. 16: with two calls of a tenth of a second each, 80 logins a second.
+    package static let accessTokenThreadLimit = 16
+    /// The most access tokens that wait for a thread. 240: at 80 a second they are judged within three of the deadline's
+    /// five seconds.
+    package static let accessTokenQueueLimit = 240
 
     private let client: GraphClient
-    private let metrics: GraphMetrics
-    private let state = Locked(State())
-    /// A queue of its own: on a global one libdispatch would watch its threads for ever after, once a second, where an
-    /// idle server shall not wake at all.
+    package let metrics: GraphMetrics
+    /// Whether a timer is set that closes the connections nobody needs any more.
+    private let willClose = Locked(false)
     private let queue = DispatchQueue(label: "graph")
+    private let permissions: GraphLane
+    private let accessTokens: GraphLane
 
     package init(client: GraphClient, metrics: GraphMetrics) {
         self.client = client
         self.metrics = metrics
+        let whenIdle: GraphLane.Job = { [client, queue, willClose] in Self.closeLater(client, queue, willClose) }
+        permissions = GraphLane(
+            threadLimit: Self.threadLimit,
+            queueLimit: Self.queueLimit,
+            queue: queue,
+            whenIdle: whenIdle
+        )
+        accessTokens = GraphLane(
+            threadLimit: Self.accessTokenThreadLimit,
+            queueLimit: Self.accessTokenQueueLimit,
+            queue: queue,
+            whenIdle: whenIdle
+        )
     }
 
     /// How long a call may take, waiting for a thread included.
     package var callTimeout: Duration { client.limits.callTimeout }
 
-    /// Has a call made on another thread, which hands `done` its outcome.
+    /// Has a call about permissions made on another thread, which hands `done` its outcome.
     /// - Returns: False where too many wait already; then nothing is done.
     package func submit(
         _ call: GraphCall,
         until deadline: MonotonicInstant,
         _ done: @escaping @Sendable (GraphOutcome) -> Void
     ) -> Bool {
-        enum Decision { case refused, queued, newThread }
-        let decision: Decision = state.withLock { state in
-            // Not by those that wait: a thread that was just begun has not taken its call yet.
-            guard state.unfinished < Self.threadLimit + Self.queueLimit else { return .refused }
-            state.unfinished += 1
-            state.waiting.append(Job(call: call, deadline: deadline, done: done))
-            guard state.threads < Self.threadLimit else { return .queued }
-            state.threads += 1
-            return .newThread
-        }
-        switch decision {
-        case .refused: return false
-        case .queued: return true
-        case .newThread:
-            // Where the system has no thread of its own to give, the pool has one.
-            if (try? LoopThread.start("graph", { self.work() })) == nil { queue.async { self.work() } }
-            return true
-        }
+        permissions.submit { [self] in perform(call, until: deadline, done) }
+    }
+
+    /// Has Graph asked about an access token on another thread.
+    /// - Returns: False where too many wait already; then nothing is done.
+    func submit(_ job: @escaping @Sendable (GraphClient) -> Void) -> Bool {
+        accessTokens.submit { [client] in job(client) }
     }
 
     /// Ends the calls under way, and every later one at once.
     package func stop() { client.cancel() }
 
-    /// Does what there is to do, then ends.
-    private func work() {
-        while true {
-            let job: Job? = state.withLock { state in
-                guard !state.waiting.isEmpty else {
-                    state.threads -= 1
-                    return nil
-                }
-                return state.waiting.removeFirst()
-            }
-            guard let job else { break }
-            perform(job)
-            state.withLock { $0.unfinished -= 1 }
-        }
-        closeLater()
-    }
-
     /// Closes kept connections once their time is over; no timer runs where there are none.
-    private func closeLater() {
+    private static func closeLater(_ client: GraphClient, _ queue: DispatchQueue, _ willClose: Locked<Bool>) {
         guard client.keptConnectionCount > 0 else { return }
-        let mustWait = state.withLock { state in
-            defer { state.willClose = true }
-            return !state.willClose
+        let mustWait = willClose.withLock { willClose in
+            defer { willClose = true }
+            return !willClose
         }
         guard mustWait else { return }
-        queue.asyncAfter(deadline: .now() + .seconds(Self.secondsUntilClosing)) {
-            self.state.withLock { $0.willClose = false }
-            self.client.closeIdleConnections()
-            self.closeLater()
+        queue.asyncAfter(deadline: .now() + .seconds(secondsUntilClosing)) {
+            willClose.withLock { $0 = false }
+            client.closeIdleConnections()
+            closeLater(client, queue, willClose)
         }
     }
 
     /// One second more than connections are kept.
     private static let secondsUntilClosing = 16
 
-    private func perform(_ job: Job) {
+    private func perform(
+        _ call: GraphCall,
+        until deadline: MonotonicInstant,
+        _ done: @Sendable (GraphOutcome) -> Void
+    ) {
         let began = MonotonicClock.now()
-        // Who asked has been answered already; nothing is taken back behind their back.
-        guard began < job.deadline else { return finish(job, .failure(GraphFailure(.timedOut)), began) }
+        let outcome: GraphOutcome
         do throws(GraphFailure) {
-            finish(job, .success(try job.call.perform(client, until: job.deadline)), began)
+            // A late caller has been answered already; nothing is taken back behind its back.
+            guard began < deadline else { throw GraphFailure(.timedOut) }
+            outcome = .success(try call.perform(client, until: deadline))
+            metrics.count(call.operation, nil, since: began)
         } catch {
-            finish(job, .failure(error), began)
+            outcome = .failure(error)
+            metrics.count(call.operation, error.error, since: began)
         }
-    }
-
-    private func finish(_ job: Job, _ outcome: GraphOutcome, _ began: MonotonicInstant) {
-        var error: GraphError?
-        if case .failure(let failure) = outcome { error = failure.error }
-        metrics.count(
-            job.call.operation,
-            error,
-            nanoseconds: MonotonicClock.now().nanoseconds(since: began)
-        )
-        job.done(outcome)
+        done(outcome)
     }
 }
 
@@ -147,6 +121,8 @@ package enum GraphCall: Sendable {
         case revokePermission = "revoke_permission"
         case revokeLogin = "revoke_login"
         case uninstall = "uninstall"
+        case debugToken = "debug_token"
+        case me = "me"
     }
 
     package var operation: Operation {

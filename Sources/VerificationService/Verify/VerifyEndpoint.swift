@@ -10,18 +10,21 @@ final class VerifyEndpoint: Endpoint {
     static let bodyLimit = 16_384
 
     private let judge: TokenJudge
-    private let workerSettings: WorkerSettings
+    let workerSettings: WorkerSettings
     private var request = VerifyRequestReader()
     /// Uses up nonces and tokens.
-    private let firstUse: FirstUse
+    let firstUse: FirstUse
+    /// Asks Graph about access tokens.
+    let accessTokens: AccessTokenRequests
 
     init(_ parts: WorkerParts) {
         workerSettings = parts.settings
         judge = parts.judge
         firstUse = parts.firstUse
+        accessTokens = parts.accessTokens
     }
 
-    /// Answers one request; it may have to wait for keys, or for the store of what was used.
+    /// Answers one request; it may have to wait for keys or for Graph, and for the store of what was used.
     func answer(
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
@@ -31,6 +34,8 @@ final class VerifyEndpoint: Endpoint {
         response: inout HTTPResponse
     ) -> Outcome {
         do throws(Problem) {
+            try request.read(body)
+            if let asked = request.accessToken { return answer(asked, visit, context, &response) }
             if visit != .first {
                 switch try firstUse.revisit(context, visit) {
                 case .none: break
@@ -41,7 +46,6 @@ final class VerifyEndpoint: Endpoint {
                     return .accepted
                 }
             }
-            try request.read(body)
             return try judge(request, visit, context, &response)
         } catch {
             return .refused(error)
@@ -85,7 +89,7 @@ final class VerifyEndpoint: Endpoint {
         }
     }
 
-    private static func addFields(to response: inout HTTPResponse) {
+    static func addFields(to response: inout HTTPResponse) {
         response.addField("Content-Type: application/json")
         response.addField("Cache-Control: no-store")
     }

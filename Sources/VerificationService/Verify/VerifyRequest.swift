@@ -19,6 +19,8 @@ package struct VerifyRequestReader: ~Copyable {
     package private(set) var binding = BindingKind.unbound
     /// The permissions the caller needs; nil when it did not ask.
     package private(set) var permissions: PermissionSet?
+    /// What was asked about an access token instead; nil where there is an id token.
+    private(set) var accessToken: AccessTokenRequest?
     private var permissionName: [UInt8] = []
 
     package init() {
@@ -44,7 +46,14 @@ package struct VerifyRequestReader: ~Copyable {
         appID.removeAll(keepingCapacity: true)
         binding = .unbound
         permissions = nil
+        accessToken = nil
         try document.parseObject(body)
+        if document.member("id_token", of: document.root, in: body) == nil,
+            document.member("access_token", of: document.root, in: body) != nil
+        {
+            accessToken = try AccessTokenRequest(document, body)
+            return
+        }
         var name = document.firstChild(document.root)
         let end = document.next(document.root)
         while name < end {

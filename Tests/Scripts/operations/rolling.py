@@ -51,7 +51,7 @@ def drive(replica_kind):
             with Program(folder, command):
                 check(wait_until_ready(port, "/livez"), "HAProxy reaches the replicas")
                 load = Wrk(folder, f"http://127.0.0.1:{port}", bodies, SECONDS)
-                replicas["a"].waits_for('limited_login_verifications_total{result="accepted"}', 1)
+                replicas["a"].waits_for('limited_login_verifications_total{credential="id_token",result="accepted"}', 1)
                 replaced = replace(replicas, ports, start, ROUNDS)
                 check(load.is_running(), f"{replaced} replicas were replaced while the load lasted")
                 load.stop()
@@ -69,7 +69,7 @@ def replace(replicas, ports, start, rounds):
     for _ in range(rounds):
         for name, port, admin_port in ports:
             old = replicas[name]
-            served = old.metric('limited_login_verifications_total{result="accepted"}')
+            served = old.metric('limited_login_verifications_total{credential="id_token",result="accepted"}')
             old.process.terminate()
             code = old.process.wait(30)
             check(code == 0 and '"requests_cut_off":"0"' in old.output(),
@@ -78,6 +78,6 @@ def replace(replicas, ports, start, rounds):
             replicas[name] = start(port, admin_port)
             replaced += 1
             # The balancer has found the new one when it serves.
-            check(replicas[name].waits_for('limited_login_verifications_total{result="accepted"}', 1),
+            check(replicas[name].waits_for('limited_login_verifications_total{credential="id_token",result="accepted"}', 1),
                   f"replica {name} is replaced and serves")
     return replaced

@@ -32,7 +32,7 @@ def main():
                       f"{count} requests with {name} keys, {failed} refused, {broken} broken, p99 {slow} µs")
             check(costs["wrong"] <= costs["right"],
                   f"a wrong key costs {costs['wrong']:.1f} µs of CPU, a right one with its verdict {costs['right']:.1f} µs")
-            refused = service.metric('limited_login_verifications_total{result="unauthorized_client"}')
+            refused = service.metric('limited_login_verifications_total{credential="id_token",result="unauthorized_client"}')
             check(refused >= 10_000, f"{refused:.0f} refusals are counted")
             check(all(key not in service.output() + service.metrics() for key in right + wrong[:40]),
                   "no key is in the log or the metrics")

@@ -1,0 +1,144 @@
+internal import Bytes
+internal import Graph
+internal import JOSE
+internal import LimitedLogin
+internal import LoginStores
+internal import Sockets
+
+/// The body of a `POST /verify` that has an access token and no id token.
+struct AccessTokenRequest {
+    let token: [UInt8]
+    /// The person the token must belong to; nil for anybody.
+    private(set) var subject: String?
+    /// The app the token must be for; nil for any configured one.
+    private(set) var appID: [UInt8]?
+    /// The permissions the caller needs, each once; nil where it did not ask.
+    private(set) var permissions: [String]?
+
+    /// - Parameter document: the parsed body, an object.
+    init(_ document: borrowing JSONDocument, _ body: Span<UInt8>) throws(Problem) {
+        var token: [UInt8] = []
+        var name = document.firstChild(document.root)
+        while name < document.next(document.root) {
+            let value = name + 1
+            switch document.string(name, in: body) {
+            case "access_token":
+                token = Array(try Self.text(document, value, "access_token", body).utf8)
+            case "subject": subject = try Self.text(document, value, "subject", body)
+            case "app_id":
+                guard document.isString(value) else {
+                    throw Problem(.invalidRequest, "The member app_id must be a string.")
+                }
+                appID = Array(document.string(value, in: body).utf8)
+            case "permissions": permissions = try Self.permissions(document, value, body)
+            case "nonce", "raw_nonce", "issued_nonce", "key_thumbprint":
+                throw Problem(
+                    .invalidRequest,
+                    "An access token carries no nonce and no device's key, so neither can be given with one; subject can."
+                )
+            default:
+                throw Problem(
+                    .invalidRequest,
+                    "The body has an unknown member; beside access_token, known are app_id, subject and permissions."
+                )
+            }
+            name = document.next(value)
+        }
+        self.token = token
+    }
+
+    private static func text(
+        _ document: borrowing JSONDocument,
+        _ value: Int,
+        _ member: StaticString,
+        _ body: Span<UInt8>
+    ) throws(Problem) -> String {
+        guard document.isString(value) else {
+            throw Problem(.invalidRequest, "The member \(member) must be a string.")
+        }
+        let text = document.string(value, in: body)
+        guard !text.isEmpty else { throw Problem(.invalidRequest, "The member \(member) is empty.") }
+        return text
+    }
+
+    private static func permissions(
+        _ document: borrowing JSONDocument,
+        _ list: Int,
+        _ body: Span<UInt8>
+    ) throws(Problem) -> [String] {
+        guard document.kind(list) == .array else {
+            throw Problem(.invalidRequest, "The member permissions must be an array of strings.")
+        }
+        var names: [String] = []
+        var count = 0
+        var element = document.firstChild(list)
+        while element < document.next(list) {
+            guard document.isString(element), count < VerifyRequestReader.permissionCountLimit else {
+                throw Problem(.invalidRequest, "The member permissions must be an array of strings, 64 at most.")
+            }
+            let name = document.string(element, in: body)
+            guard AccessTokenInspection.isPermission(name) else {
+                throw Problem(.invalidPermission, "A permission's name is 1 to 64 of [a-z_.].")
+            }
+            if !names.contains(name) { names.append(name) }
+            count += 1
+            element = document.next(element)
+        }
+        return names
+    }
+}
+
+extension AccessTokenRequest {
+    /// What Graph is asked, where the settings and the token's shape allow it.
+    /// - Parameter apps: those whose tokens are accepted; nil where none are.
+    func question(_ apps: [AppSecret]?) throws(Problem) -> AccessTokenQuestion {
+        let shape = AccessTokenInspection.shape(token.span)
+        guard shape != .jwt else {
+            throw Problem(.invalidRequest, "The member access_token holds a JWT: send it as id_token.")
+        }
+        guard let apps else {
+            throw Problem(
+                .accessTokenNotAllowed,
+                "Access tokens are not accepted here; send an id token, or see LIMITED_LOGIN_ACCESS_TOKENS."
+            )
+        }
+        guard shape == .accessToken else {
+            throw Problem(.accessTokenInvalid, "An access token has 20 to 4,096 visible ASCII characters.")
+        }
+        var asked = apps
+        if let appID {
+            asked = apps.filter { $0.appID.utf8.elementsEqual(appID) }
+            guard !asked.isEmpty else {
+                throw Problem(
+                    .unknownApp,
+                    "The app_id is not a configured app's, or app_secrets_file has no secret of it."
+                )
+            }
+        }
+        return AccessTokenQuestion(token: GraphAccessToken(token), apps: asked, subject: subject)
+    }
+}
+
+extension ReplayQuestion {
+    /// How long a token that does not expire is remembered, in seconds: ten years, the longest that the store in Redis
+    /// keeps anything.
+    private static let longestSeconds: Double = 315_360_000
+    /// Tokens live for months, so what is remembered of them is forgotten by the hour.
+    private static let stepMilliseconds: UInt64 = 3_600_000
+
+    /// What an access token uses up: itself, by its SHA-256 within its app; nil where OpenSSL fails.
+    init?(_ token: [UInt8], _ inspection: AccessTokenInspection, now: NumericDate) {
+        guard let key = ReplayKey(.token, scope: Array(inspection.appID.utf8).span, token.span) else { return nil }
+        let present = now.secondsSince1970
+        let end = min(inspection.expiresAt?.secondsSince1970 ?? .infinity, present + Self.longestSeconds)
+        let step = Self.stepMilliseconds
+        self.init(
+            nonce: nil,
+            token: ReplayEntry(
+                key: key,
+                bornAt: UInt64(inspection.earliestIssue(now: now).secondsSince1970 * 1_000),
+                keepUntil: (UInt64(end * 1_000) / step + 1) * step + ReplayLimits.expiryMargin
+            )
+        )
+    }
+}

@@ -1,0 +1,52 @@
+internal import HTTP1
+internal import HTTPServer
+internal import LimitedLogin
+internal import LoginStores
+
+/// `POST /verify` with an access token: Graph is asked, and what it says is judged.
+extension VerifyEndpoint {
+    /// Answers one request, which waits for Graph, and perhaps for the store of what was used.
+    func answer(
+        _ request: AccessTokenRequest,
+        _ visit: RequestVisit,
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
+    ) -> Outcome {
+        do throws(Problem) {
+            switch try firstUse.revisit(context, visit) {
+            case .none: break
+            case .wait(let moment): return .wait(until: moment)
+            case .accepted(let answer):
+                Self.addFields(to: &response)
+                response.body += answer
+                return .accessToken(nil)
+            }
+            switch try accessTokens.revisit(context, visit) {
+            case .none: break
+            case .wait(let moment): return .wait(until: moment)
+            case .verified(let verified): return try accept(verified, request, context, &response)
+            }
+            let question = try request.question(workerSettings.settings.accessTokenApps)
+            return .wait(until: try accessTokens.begin(question, visit, context))
+        } catch {
+            return .accessToken(error)
+        }
+    }
+
+    private func accept(
+        _ verified: VerifiedAccessToken,
+        _ request: AccessTokenRequest,
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
+    ) throws(Problem) -> Outcome {
+        Self.addFields(to: &response)
+        AccessTokenAnswer.write(verified, asked: request.permissions, to: &response.body)
+        guard workerSettings.settings.rejectsReplays else { return .accessToken(nil) }
+        let question = ReplayQuestion(request.token, verified.inspection, now: try ServiceClock.now())
+        guard let question else { throw FirstUse.unavailable }
+        switch try firstUse.use(question, answer: response.body, context: context) {
+        case .accepted: return .accessToken(nil)
+        case .wait(let moment): return .wait(until: moment)
+        }
+    }
+}

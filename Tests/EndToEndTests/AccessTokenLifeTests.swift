@@ -1,0 +1,198 @@
+import Foundation
+import Sockets
+import TestSupport
+import Testing
+
+@Suite("Access tokens, from the service and from the command line")
+struct AccessTokenLifeTests {
+    private static let secret = "0123456789abcdef0123456789abcdef"
+    private static let person =
+        #"{"user":"77","scopes":["public_profile","email"],"name":"Zoe Quartz","email":"zoe.quartz@example.com"}"#
+
+    private static func file(_ text: String) throws -> String {
+        let path = FileManager.default.temporaryDirectory.appending(path: "access-\(UUID().uuidString)").path
+        try Data(text.utf8).write(to: URL(filePath: path))
+        return path
+    }
+
+    private static func environment(_ issuer: IssuerProcess, accepting: Bool = true) throws -> [String: String] {
+        [
+            "LIMITED_LOGIN_APP_IDS": RunningService.appID,
+            "LIMITED_LOGIN_ACCESS_TOKENS": accepting ? "accept" : "refuse",
+            "LIMITED_LOGIN_APP_SECRETS_FILE": try file("\(RunningService.appID) \(secret)\n"),
+            "LIMITED_LOGIN_GRAPH_URL": "http://\(issuer.address)",
+        ]
+    }
+
+    private static func mint(_ issuer: IssuerProcess, _ body: String = person, _ query: String = "") throws -> String {
+        let text = try issuer.post("/access-tokens\(query)", body).text
+        return String(try #require(text.split(separator: "\"").dropFirst(3).first, "\(text)"))
+    }
+
+    private static func body(_ token: String) -> String { #"{"access_token":"\#(token)"}"# }
+
+    @Test("Logins of Android are judged, and nothing of one is logged, counted or shown in the process list")
+    func service() throws {
+        let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
+        defer { issuer.process.kill() }
+        var environment = try Self.environment(issuer)
+        environment["LIMITED_LOGIN_LOG_LEVEL"] = "trace"
+        let service = try RunningService(jwksURL: issuer.jwksURL, environment: environment)
+        func judge(_ token: String) throws -> TestResponse {
+            try service.exchange(RunningService.request(Self.body(token)))
+        }
+        let good = try Self.mint(issuer)
+        let accepted = try judge(good)
+        #expect(
+            accepted.status == 200 && accepted.text.contains(#""name":"Zoe Quartz","email":"zoe.quartz@example.com""#)
+        )
+        var refused: [(String, String)] = [
+            (try Self.mint(issuer, Self.person, "?revoked"), "access_token_revoked"),
+            (try Self.mint(issuer, Self.person, "?dead"), "access_token_invalid"),
+            (try Self.mint(issuer, #"{"expiry":1}"#), "access_token_expired"),
+            (try Self.mint(issuer, #"{"type":"PAGE"}"#), "access_token_invalid"),
+            (try Self.mint(issuer, #"{"app":"42"}"#), "invalid_audience"),
+        ]
+        for (token, code) in refused {
+            let response = try judge(token)
+            #expect(response.status == 401 && response.code == code, "\(response.text)")
+        }
+        #expect(try judge(try Self.mint(issuer, #"{"expiry":0}"#)).status == 200)
+        refused.append((good, ""))
+        let metrics = try service.get("/metrics", admin: true).text
+        #expect(metrics.contains(#"verifications_total{credential="access_token",result="accepted"} 2"#))
+        let commands = try FileManager.default.contentsOfDirectory(atPath: "/proc").filter { Int($0) != nil }.compactMap
+        {
+            try? String(contentsOfFile: "/proc/\($0)/cmdline", encoding: .utf8)
+        }
+        service.process.terminate()
+        #expect(service.process.waitForExit() == 0)
+        let log = service.process.errorText + service.process.outputText
+        #expect(log.contains("verification accepted"))
+        // The stand-in is told its secret by an argument; the service is not.
+        for secret in refused.map(\.0) + ["Zoe", "Quartz", "zoe.quartz@example.com"] {
+            for place in [log, metrics] + commands { #expect(!place.contains(secret)) }
+        }
+        for place in [log, metrics] + commands.filter({ $0.contains("serve") }) {
+            #expect(!place.contains(Self.secret))
+        }
+    }
+
+    @Test("A start that accepts access tokens needs the secret of every app")
+    func configuration() throws {
+        let base = ["LIMITED_LOGIN_APP_IDS": "42,43", "LIMITED_LOGIN_ACCESS_TOKENS": "accept"]
+        let none = try FinishedRun(["serve"], environment: base)
+        #expect(none.exitCode == 78 && none.errors.contains("app_secrets_file"), "\(none.errors)")
+        let some = base.merging(["LIMITED_LOGIN_APP_SECRETS_FILE": try Self.file("42 \(Self.secret)\n")]) { $1 }
+        for command in ["serve", "check-config"] {
+            let run = try FinishedRun([command], environment: some)
+            #expect(
+                run.exitCode == 78 && run.errors.contains("43") && !run.errors.contains(Self.secret),
+                "\(run.errors)"
+            )
+        }
+    }
+
+    @Test("verify shows each check of an access token, told from an id token by its shape or by its option")
+    func commandLine() throws {
+        let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
+        defer { issuer.process.kill() }
+        let environment = try Self.environment(issuer)
+        let good = try Self.mint(issuer)
+        let fromFile = try FinishedRun(
+            ["verify", "--access-token-file", try Self.file(good)],
+            environment: environment
+        )
+        #expect(fromFile.exitCode == 0, "\(fromFile.output)\(fromFile.errors)")
+        #expect(
+            fromFile.output.contains("ok       Graph reads the token") && fromFile.output.contains("name: Zoe Quartz")
+        )
+        let json = try FinishedRun(
+            ["verify", "-", "--subject", "77", "--json"],
+            environment: environment,
+            input: good + "\n"
+        )
+        let object = try #require(try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])
+        #expect(
+            object["accepted"] as? Bool == true
+                && (object["access_token"] as? [String: Any])?["user_id"] as? String == "77"
+        )
+        #expect((object["checks"] as? [[String: String]])?.allSatisfy { $0["outcome"] == "passed" } == true)
+        let cures: [(String, [String], String, String)] = [
+            (
+                try Self.mint(issuer, Self.person, "?dead"), [], "access_token_invalid",
+                "AuthenticationToken.current.tokenString"
+            ),
+            (try Self.mint(issuer, Self.person, "?revoked"), [], "access_token_revoked", "log in again"),
+            (try Self.mint(issuer, #"{"expiry":1}"#), [], "access_token_expired", "log in again"),
+            (try Self.mint(issuer, #"{"app":"42"}"#), [], "invalid_audience", "LIMITED_LOGIN_APP_IDS"),
+            (try Self.mint(issuer, #"{"type":"APP"}"#), [], "access_token_invalid", "the login gave the app"),
+            (good, ["--subject", "78"], "subject_mismatch", "--subject"),
+            ("short", [], "access_token_invalid", "AccessToken.current.token"),
+        ]
+        for (token, arguments, code, cure) in cures {
+            let run = try FinishedRun(
+                ["verify", "--access-token-file", try Self.file(token)] + arguments,
+                environment: environment
+            )
+            #expect(
+                run.exitCode == 1 && run.output.contains("refused: \(code)") && run.output.contains(cure),
+                "\(run.output)"
+            )
+        }
+        let off = try FinishedRun(
+            ["verify", "--access-token-file", try Self.file(good)],
+            environment: try Self.environment(issuer, accepting: false)
+        )
+        #expect(off.exitCode == 1 && off.output.contains("access_token_not_allowed"), "\(off.output)\(off.errors)")
+        let nonce = try FinishedRun(["verify", good, "--nonce", "n"], environment: environment)
+        #expect(nonce.exitCode == 2, "\(nonce.output)\(nonce.errors)")
+        var away = environment
+        away["LIMITED_LOGIN_GRAPH_URL"] = "http://127.0.0.1:1"
+        let unreachable = try FinishedRun(["verify", "--access-token-file", try Self.file(good)], environment: away)
+        #expect(unreachable.exitCode == 3 && unreachable.errors.contains("graph_unreachable"))
+    }
+
+    @Test("The documented login of Android is judged")
+    func documented() throws {
+        let page = try ProjectFiles.text("Sources/VerificationService/VerificationService.docc/WhichToken.md")
+        let start = try #require(page.range(of: "<!-- command: android -->\n```sh\n")).upperBound
+        let end = try #require(page[start...].range(of: "```")).lowerBound
+        let ports = try (0..<3).map { _ in try FreePort.take() }
+        let script = page[start..<end].replacing("swift run limited-login", with: ServiceProcess.executable)
+            .replacing("demo --issuer", with: "demo --listen 127.0.0.1:8080 --admin-listen 127.0.0.1:8081 --issuer")
+            .replacing(":8080", with: ":\(ports[0])")
+            .replacing(":8081", with: ":\(ports[1])")
+            .replacing(":8090", with: ":\(ports[2])")
+        let run = try FinishedRun(["-c", String(script)], program: "/bin/bash")
+        let answered = run.output.split(separator: "\n").filter { $0.count == 3 && Int($0) != nil }
+        #expect(answered == ["200", "401"], "\(run.output)\(run.errors)")
+        #expect(run.output.contains(#""name":"Jo Roe""#) && run.output.contains(#""missing_permissions":["email"]"#))
+        #expect(run.output.contains("access_token_invalid"))
+    }
+
+    @Test("The stand-in forgets what is revoked at Graph, and knows no other proof than the app's")
+    func standIn() throws {
+        let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
+        defer { issuer.process.kill() }
+        for (body, query) in [("[]", ""), (#"{"nam":"x"}"#, ""), (#"{"scopes":5}"#, ""), ("{}", "?gone")] {
+            #expect(try issuer.post("/access-tokens\(query)", body).status == 400)
+        }
+        let token = try Self.mint(issuer)
+        func me(_ proof: String) throws -> String {
+            try issuer.exchange(
+                "GET /v26.0/me?fields=id,email&appsecret_proof=\(proof) HTTP/1.1\r\nHost: i\r\nAuthorization: Bearer \(token)\r\n\r\n"
+            ).text
+        }
+        #expect(try me("00").contains("appsecret_proof"))
+        let environment = try Self.environment(issuer)
+        func verify() throws -> FinishedRun {
+            try FinishedRun(["verify", "--access-token-file", try Self.file(token)], environment: environment)
+        }
+        #expect(try verify().output.contains("email: zoe.quartz@example.com"))
+        #expect(try FinishedRun(["permissions", "revoke", "77", "email"], environment: environment).exitCode == 0)
+        #expect(try !verify().output.contains("email: zoe"))
+        #expect(try FinishedRun(["permissions", "revoke", "77", "--login"], environment: environment).exitCode == 0)
+        #expect(try verify().output.contains("access_token_revoked"))
+    }
+}

@@ -16,6 +16,8 @@ package final class RuntimeSettings: Sendable {
     package let rejectsReplays: Bool
     /// What the service proves itself with to Graph; nil where the routes for permissions are disabled.
     package let appSecrets: AppSecrets?
+    /// Where the backend is told of Facebook's callbacks; nil where it is not.
+    package let webhook: WebhookTarget?
     /// Judges by the same policy the tokens whose callers cannot know the login: at `/auth` and `/introspect`.
     package let unboundVerifier: TokenVerifier
 
@@ -25,7 +27,8 @@ package final class RuntimeSettings: Sendable {
         gatewayIsEnabled: Bool = false,
         nonceLifetimeSeconds: Int = NonceIssuer.defaultLifetimeSeconds,
         rejectsReplays: Bool = false,
-        appSecrets: AppSecrets? = nil
+        appSecrets: AppSecrets? = nil,
+        webhook: WebhookTarget? = nil
     ) {
         self.nonceLifetimeSeconds = nonceLifetimeSeconds
         self.rejectsReplays = rejectsReplays
@@ -33,6 +36,7 @@ package final class RuntimeSettings: Sendable {
         self.clients = clients
         self.gatewayIsEnabled = gatewayIsEnabled
         self.appSecrets = appSecrets
+        self.webhook = webhook
         unboundVerifier = verifier.acceptingUnbound()
     }
 }

@@ -19,6 +19,8 @@ package final class ServiceCore: Sendable {
     package let signatureCacheEntries: Int
     /// Asks Graph; nil where there is nothing to ask it with.
     package let graph: GraphWorkers?
+    /// Tells the backend of Facebook's callbacks; nil where it is not told.
+    package let webhooks: WebhookSender?
     /// Renders the metrics page; called by the administrative listener alone.
     package let exposition: @Sendable () -> String
     private let draining = Atomic<Bool>(false)
@@ -32,6 +34,7 @@ package final class ServiceCore: Sendable {
         identifiers: RequestIdentifier,
         signatureCacheEntries: Int = SignatureMemory.defaultCapacity,
         graph: GraphWorkers? = nil,
+        webhooks: WebhookSender? = nil,
         exposition: @escaping @Sendable () -> String
     ) {
         self.settings = SettingsPublisher(settings)
@@ -42,6 +45,7 @@ package final class ServiceCore: Sendable {
         self.identifiers = identifiers
         self.signatureCacheEntries = signatureCacheEntries
         self.graph = graph
+        self.webhooks = webhooks
         self.exposition = exposition
     }
 
@@ -61,6 +65,7 @@ final class WorkerParts {
     let signatures: SignatureMemory
     let firstUse: FirstUse
     let graph: GraphRequests
+    let callbacks: CallbackRequests
 
     init(core: ServiceCore, listener: ListenerRole) {
         self.core = core
@@ -70,15 +75,18 @@ final class WorkerParts {
         signatures = SignatureMemory(capacity: core.signatureCacheEntries, metrics: core.metrics)
         firstUse = FirstUse(core: core)
         graph = GraphRequests(workers: core.graph)
+        callbacks = CallbackRequests(core: core)
     }
 
     func attach(_ waker: RequestWaker) {
         firstUse.jobs.attach(waker)
         graph.jobs.attach(waker)
+        callbacks.jobs.attach(waker)
     }
 
     func abandon(_ request: ParkedRequest) {
         firstUse.jobs.abandon(request)
         graph.jobs.abandon(request)
+        callbacks.jobs.abandon(request)
     }
 }

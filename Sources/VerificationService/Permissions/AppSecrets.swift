@@ -56,6 +56,11 @@ package struct AppSecrets: Sendable, Equatable {
         try self.init(parsing: text, place: path, appIDs: appIDs)
     }
 
+    /// Each app with what Facebook signs its callbacks with.
+    package var signers: [(appID: String, secret: String)] {
+        appIDs.compactMap { appID in secrets[appID].map { (appID, $0.signingKey) } }
+    }
+
     /// Why no secret fits what was asked for.
     package enum Missing: Error, Equatable, Sendable {
         /// Several apps are configured, and none was named.

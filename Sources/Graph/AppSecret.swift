@@ -19,6 +19,9 @@ package struct AppSecret: Sendable, Equatable {
         self.secret = secret
     }
 
+    /// The key of signed requests (developers.facebook.com/docs/games/gamesonfacebook/login, "Parsing the Signed Request").
+    package var signingKey: String { secret }
+
     /// The app access token, literally (developers.facebook.com/docs/facebook-login/guides/access-tokens).
     var accessToken: String { "\(appID)|\(secret)" }
 

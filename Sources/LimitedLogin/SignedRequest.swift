@@ -1,6 +1,6 @@
 internal import Bytes
 internal import JOSE
-internal import OpenSSL
+package import OpenSSL
 
 /// A signed request with a good signature: what Facebook sends to the deauthorize and data-deletion callbacks.
 ///
@@ -77,16 +77,18 @@ public struct SignedRequest: Equatable, Sendable {
     }
 
     /// The app whose secret the signature was made with.
-    private static func signer(
+    /// - Parameter authenticate: HMAC-SHA256 of a message under a key; a test counts its calls.
+    package static func signer(
         of message: Span<UInt8>,
         _ signature: Span<UInt8>,
-        _ secrets: [(appID: String, secret: String)]
+        _ secrets: [(appID: String, secret: String)],
+        authenticate: (Span<UInt8>, Span<UInt8>) throws(OpenSSLError) -> SHA256Digest = HMACSHA256.authenticationCode
     ) throws(SignedRequestRejection) -> String {
         var signer: String?
         for (appID, secret) in secrets {
             let key = Array(secret.utf8)
             guard !key.isEmpty else { continue }
-            guard let code = try? HMACSHA256.authenticationCode(for: message, key: key.span) else {
+            guard let code = try? authenticate(message, key.span) else {
                 throw .cannotVerify
             }
             // No `break`: every secret is tried, whichever fits.

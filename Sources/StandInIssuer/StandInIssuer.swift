@@ -30,19 +30,29 @@ package final class StandInIssuer: Sendable {
     package let template: ClaimsTemplate
     /// Graph, and the uninstall endpoint.
     package let graph: StandInGraph
+    /// Facebook's callbacks.
+    package let callbacks: StandInCallbacks
     private let server: HTTPServer
 
     package init(configuration: Configuration) throws(OpenSSLError) {
         let keys = try IssuerKeyRing()
         let template = ClaimsTemplate(issuer: configuration.issuer, audience: configuration.audience)
         let graph = StandInGraph(appSecret: configuration.appSecret)
+        let callbacks = StandInCallbacks(appSecret: configuration.appSecret)
         self.graph = graph
+        self.callbacks = callbacks
         self.keys = keys
         self.template = template
         server = HTTPServer(
             configuration: HTTPServerConfiguration(addresses: [.network(configuration.address)], workerCount: 1)
         ) { _ in
-            StandInIssuerHandler(keys: keys, template: template, graph: graph, configuration: configuration)
+            StandInIssuerHandler(
+                keys: keys,
+                template: template,
+                graph: graph,
+                callbacks: callbacks,
+                configuration: configuration
+            )
         }
     }
 
@@ -53,7 +63,10 @@ package final class StandInIssuer: Sendable {
     package var address: SocketAddress? { server.localAddresses.first?.network }
 
     /// Stops serving.
-    package func stop() async { await server.stop(drainDelay: .zero, grace: .seconds(1)) }
+    package func stop() async {
+        callbacks.stop()
+        await server.stop(drainDelay: .zero, grace: .seconds(1))
+    }
 
     /// A token in Facebook's wire style with these claims (a JSON object's text), signed by the newest key.
     package func token(claims: String, now: Int64) throws -> String {

@@ -9,7 +9,7 @@ internal import Sockets
 package final class StandInIssuerHandler: HTTPRequestHandler {
     /// The paths, with and without their trailing slash.
     private enum Route {
-        case discovery, keySet, tokens, accessTokens, refresh, rotate, uninstall, unmatched
+        case discovery, keySet, tokens, accessTokens, refresh, rotate, uninstall, callback, unmatched
 
         init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) {
             let path = head.path
@@ -27,6 +27,8 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
                 self = .rotate
             } else if Self.matches(bytes, path, "/platform/uninstall", "/platform/uninstall/") {
                 self = .uninstall
+            } else if CallbackPath(StandInIssuerHandler.text(path, bytes)) != nil {
+                self = .callback
             } else {
                 self = .unmatched
             }
@@ -43,21 +45,28 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
     }
 
     let graph: StandInGraph
+    let callbacks: StandInCallbacks
     private let keys: IssuerKeyRing
-    private let template: ClaimsTemplate
+    let template: ClaimsTemplate
     private let configuration: StandInIssuer.Configuration
 
     package init(
         keys: IssuerKeyRing,
         template: ClaimsTemplate,
         graph: StandInGraph,
+        callbacks: StandInCallbacks,
         configuration: StandInIssuer.Configuration
     ) {
         self.graph = graph
+        self.callbacks = callbacks
         self.keys = keys
         self.template = template
         self.configuration = configuration
     }
+
+    package func attach(_ waker: RequestWaker) { callbacks.attach(waker) }
+
+    package func didAbandon(_ request: ParkedRequest) { callbacks.abandon(request) }
 
     package func receiveHead(
         _ head: borrowing RequestHead,
@@ -93,7 +102,10 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
     ) -> RequestDecision {
         do {
             let route = Route(head, bytes)
-            if route == .uninstall {
+            if let path = CallbackPath(Self.text(head.path, bytes)) {
+                let query = FormText.parameters(of: head.query.map { Self.text($0, bytes) } ?? "")
+                return callBack(path, query, visit, context, &response)
+            } else if route == .uninstall {
                 let form = Self.text(0..<body.count, body)
                 write(graph.uninstall(form: form, keys: keys, now: WallClock.unixSeconds()), &response)
             } else if route == .refresh {
@@ -210,7 +222,7 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
         response.body.append(contentsOf: text.utf8)
     }
 
-    private func refuse(_ status: UInt16, _ reason: String, _ response: inout HTTPResponse) -> HeadDecision {
+    func refuse(_ status: UInt16, _ reason: String, _ response: inout HTTPResponse) -> HeadDecision {
         response.status = status
         response.addField("Content-Type: text/plain; charset=utf-8")
         response.body.append(contentsOf: "\(reason)\n".utf8)

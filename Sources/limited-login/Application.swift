@@ -41,6 +41,7 @@ struct Application {
         let graph = try ServiceParts.graphClient(configuration).map { client in
             GraphWorkers(client: client, metrics: metrics.graph())
         }
+        let webhooks = try ServiceParts.webhookSender(configuration, metrics: metrics.callbacks, logger: logger)
         let storeEvents = ReplayStoreEvents(logger: logger, factory: registry)
         replayStore = try ServiceParts.replayStore(configuration) { event in storeEvents.record(event) }
         let core = ServiceCore(
@@ -52,6 +53,7 @@ struct Application {
             identifiers: RequestIdentifier(process: UInt32.random(in: .min ... .max)),
             signatureCacheEntries: configuration.signatureCacheEntries,
             graph: graph,
+            webhooks: webhooks,
             exposition: {
                 process.update()
                 return registry.render()
@@ -167,6 +169,7 @@ struct ServerService: Service {
         application.cache.stop()
         if case .redis(let store) = application.replayStore { store.stop() }
         application.core.graph?.stop()
+        application.core.webhooks?.stop()
         logger.notice("stopped", metadata: ["requests_cut_off": "\(cut)"])
     }
 }

@@ -45,14 +45,16 @@ struct Demo: AsyncParsableCommand {
             throw Exit.refusing("--issuer-listen: no address")
         }
         do {
-            let files = try DemonstrationFiles(appID: Demonstration.appID)
+            let backend = try DemonstrationBackend()
+            try backend.start()
+            let files = try DemonstrationFiles(appID: Demonstration.appID, webhookSecret: backend.secret)
             defer { files.remove() }
             var setUp = StandInIssuer.Configuration(address: issuerAddress, audience: Demonstration.appID)
             setUp.appSecret = files.appSecret
             let issuer = try StandInIssuer(configuration: setUp)
             let demonstration = try Demonstration(issuer: issuer, now: WallClock.unixSeconds())
             try issuer.start()
-            let configuration = try serviceConfiguration(files, issuer: issuer.address ?? issuerAddress)
+            let configuration = try serviceConfiguration(files, backend, issuer: issuer.address ?? issuerAddress)
             // A secret of this run alone: its nonces are nobody's afterwards.
             let secret = try NonceSecret(bytes: RandomBytes.make(count: NonceSecret.leastByteCount))
             let application = try Application(
@@ -62,9 +64,11 @@ struct Demo: AsyncParsableCommand {
             )
             files.remove()
             let service = ServerService(application: application) {
+                issuer.callbacks.service = application.server.localAddresses.first.map { "http://\($0)" }
                 Self.print(demonstration, application, issuer)
             }
-            try await Lifecycle.run([IssuerService(issuer: issuer), service])
+            let backendService = DemonstrationBackendService(backend: backend)
+            try await Lifecycle.run([backendService, IssuerService(issuer: issuer), service])
         } catch let error as any CustomStringConvertible & Error {
             throw Exit.refusing(error.description)
         }
@@ -72,6 +76,7 @@ struct Demo: AsyncParsableCommand {
 
     private func serviceConfiguration(
         _ files: DemonstrationFiles,
+        _ backend: DemonstrationBackend,
         issuer: SocketAddress
     ) throws(ConfigurationError) -> ServiceConfiguration {
         try ConfigurationLoader.load(
@@ -86,7 +91,7 @@ struct Demo: AsyncParsableCommand {
                 .listen: listen,
                 .adminListen: adminListen,
                 .logLevel: "warning",
-            ],
+            ].merging(backend.settings(secretFile: files.webhookSecret)) { $1 },
             environment: [:],
             file: nil,
             readsDefaultFile: false

@@ -137,9 +137,10 @@ struct DemonstrationFiles {
     let appSecret: String
     let clientKeys: String
     let appSecrets: String
+    let webhookSecret: String
     private let folder: URL
 
-    init(appID: String) throws {
+    init(appID: String, webhookSecret secret: String) throws {
         // A folder of its own, which nobody else may look into.
         folder = FileManager.default.temporaryDirectory.appending(path: "limited-login-demo-\(UUID().uuidString)")
         try FileManager.default.createDirectory(
@@ -151,6 +152,7 @@ struct DemonstrationFiles {
         let digest = try SHA256.digest(of: Array(Self.clientKey.utf8).span).hexadecimal
         clientKeys = try Self.write("demo \(digest)\n", "client-keys", in: folder)
         appSecrets = try Self.write("\(appID) \(appSecret)\n", "app-secrets", in: folder)
+        webhookSecret = try Self.write("\(secret)\n", "webhook-secret", in: folder)
     }
 
     func remove() { try? FileManager.default.removeItem(at: folder) }

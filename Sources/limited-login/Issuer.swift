@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import HTTPClient
 internal import ServiceLifecycle
 internal import Sockets
 internal import StandInIssuer
@@ -7,14 +8,16 @@ internal import StandInIssuer
 struct Issuer: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract:
-            "Runs a stand-in issuer: discovery, JWK Set, POST /tokens, POST /rotate, Graph. Never for production.",
+            "Runs a stand-in issuer: discovery, JWK Set, POST /tokens, POST /rotate, Graph, callbacks. Never for production.",
         discussion: """
             POST /tokens takes a JSON object of claims (all optional, any type) and answers {"id_token": "…"} in \
             Facebook's wire style; ?declined=NAME,NAME and ?expired=NAME say what else the person was asked for. \
             POST /access-tokens takes {"user", "app", "scopes", "type", "expiry"} and fields of /me (all optional) and answers \
             {"access_token": "…"}; ?revoked is a token revoked since, ?dead the placeholder of an iPhone with tracking denied. \
             POST /rotate makes a new signing key; the last one stays published, the one before is gone. Graph knows the \
-            permissions of the people whose tokens were minted, and takes them back; /platform/uninstall/ takes a token.
+            permissions of the people whose tokens were minted, and takes them back; /platform/uninstall/ takes a token. \
+            POST /users/ID/deauthorize and /users/ID/data-deletion send Facebook's callback to the service of \
+            --service-url, and answer what it answers.
             """
     )
 
@@ -30,11 +33,17 @@ struct Issuer: AsyncParsableCommand {
     @Option(help: "The secret of every app, with which Graph is asked.")
     var appSecret = "stand-in-app-secret"
 
+    @Option(name: .customLong("service-url"), help: "The service that Facebook's callbacks go to: http://HOST:PORT.")
+    var serviceURL: String?
+
     @Option(help: "Seconds the JWK Set may be cached (Cache-Control: max-age).")
     var maxAge = 3600
 
     func validate() throws {
         guard maxAge >= 0 else { throw ValidationError("--max-age must not be negative.") }
+        if let serviceURL, (try? HTTPURL(parsing: serviceURL)) == nil || serviceURL.hasSuffix("/") {
+            throw ValidationError("--service-url must be https, or http on a loopback address, without a path.")
+        }
         guard !listen.hasPrefix(ListenAddress.unixPrefix) else {
             throw ValidationError("--listen takes an address and port: 'serve' alone listens on a Unix socket.")
         }
@@ -52,6 +61,7 @@ struct Issuer: AsyncParsableCommand {
         let standIn: StandInIssuer
         do {
             standIn = try StandInIssuer(configuration: configuration)
+            standIn.callbacks.service = serviceURL
             try standIn.start()
         } catch {
             throw Exit.refusing("\(error)")

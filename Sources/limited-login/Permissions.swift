@@ -139,11 +139,16 @@ struct GraphCommand {
         } catch let error as StartError {
             throw Exit.refusing(error.description)
         } catch let missing as AppSecrets.Missing {
-            switch missing {
-            case .unnamed: throw ValidationError("Several apps are configured; name one with --app-id.")
-            case .unknown: throw ValidationError("The app of --app-id is not configured.")
-            case .noSecret: throw Exit.refusing("app_secrets_file has no secret of the app")
-            }
+            throw Self.refusal(of: missing)
+        }
+    }
+
+    /// How the command line says that no secret fits.
+    static func refusal(of missing: AppSecrets.Missing) -> any Error {
+        switch missing {
+        case .unnamed: ValidationError("Several apps are configured; name one with --app-id.")
+        case .unknown: ValidationError("The app of --app-id is not configured.")
+        case .noSecret: Exit.refusing("app_secrets_file has no secret of the app")
         }
     }
 

@@ -3,6 +3,7 @@ internal import Graph
 internal import HTTPClient
 internal import KeySets
 internal import LimitedLogin
+internal import Logging
 internal import LoginStores
 internal import OpenSSL
 internal import Sockets
@@ -47,6 +48,21 @@ enum ServiceParts {
     /// The Graph client; nil where no secrets are configured, so that there is nothing to ask Graph with.
     static func graphClient(_ configuration: ServiceConfiguration) throws(StartError) -> GraphClient? {
         guard configuration.appSecretsFile != nil else { return nil }
+        return GraphClient(configuration: configuration.graph, client: try httpsClient(configuration))
+    }
+
+    /// Tells the backend of Facebook's callbacks; nil where it is not told.
+    static func webhookSender(
+        _ configuration: ServiceConfiguration,
+        metrics: CallbackMetrics,
+        logger: Logger
+    ) throws(StartError) -> WebhookSender? {
+        guard configuration.webhook != nil else { return nil }
+        return WebhookSender(client: try httpsClient(configuration), metrics: metrics, logger: logger)
+    }
+
+    /// A client that trusts whom the configuration says, by way of the environment's proxy.
+    private static func httpsClient(_ configuration: ServiceConfiguration) throws(StartError) -> HTTPSClient {
         let proxy: ProxySettings
         do {
             // The environment's text is copied at once.
@@ -54,10 +70,7 @@ enum ServiceParts {
         } catch {
             throw StartError(error.description)
         }
-        return GraphClient(
-            configuration: configuration.graph,
-            client: HTTPSClient(trust: try trust(configuration), proxy: proxy)
-        )
+        return HTTPSClient(trust: try trust(configuration), proxy: proxy)
     }
 
     /// The store of what was used; nothing is connected yet.
@@ -182,7 +195,8 @@ extension ServiceParts {
             nonceLifetimeSeconds: configuration.nonceTTLSeconds,
             rejectsReplays: configuration.replaysAreRejected,
             appSecrets: secrets,
-            acceptsAccessTokens: configuration.accessTokensAreAccepted
+            acceptsAccessTokens: configuration.accessTokensAreAccepted,
+            webhook: try webhook(configuration)
         )
     }
 
@@ -198,6 +212,15 @@ extension ServiceParts {
         try read(.appSecretsFile, configuration.appSecretsFile) {
             path throws(ConfigurationError) in try AppSecrets(path: path, appIDs: configuration.appIDs)
         }
+    }
+
+    /// Where the backend is told of Facebook's callbacks; nil where it is not.
+    static func webhook(_ configuration: ServiceConfiguration) throws(StartError) -> WebhookTarget? {
+        guard let webhook = configuration.webhook else { return nil }
+        let secrets = try read(.callbacksSecretFile, webhook.secretFile) {
+            path throws(ConfigurationError) in try WebhookSecrets(path: path)
+        }
+        return secrets.map { WebhookTarget(url: webhook.url, secrets: $0, statusURL: webhook.statusURL) }
     }
 
     /// What the verifier is told; every value but the issuers was bounded by the configuration already.

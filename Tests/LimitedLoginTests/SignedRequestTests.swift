@@ -7,22 +7,11 @@ import Testing
 @Suite("A signed request")
 struct SignedRequestTests {
     private static let now = Login.sharedNow
-    private static let secrets: [(appID: String, secret: String)] = [
-        (appID: "111", secret: "first secret"), (appID: "222", secret: "0123456789abcdef0123456789abcdef"),
-        (appID: "333", secret: "third secret"),
-    ]
-    private static let payload =
-        #"{"algorithm":"HMAC-SHA256","expires":1700003600,"issued_at":1699999990,"user_id":"218471"}"#
+    private static let secrets = TestSignedRequest.secrets
+    private static let payload = TestSignedRequest.payload(issuedAt: 1_699_999_990)
 
-    /// A request with this payload, signed under the secret of app 222 unless another is given.
     private static func make(_ payload: String = payload, secret: String = secrets[1].secret) throws -> String {
-        let encoded = Base64URL.encode(Array(payload.utf8))
-        return try make(encoded: String(decoding: encoded, as: UTF8.self), secret: secret)
-    }
-
-    private static func make(encoded payload: String, secret: String = secrets[1].secret) throws -> String {
-        let code = try HMACSHA256.authenticationCode(for: Array(payload.utf8).span, key: Array(secret.utf8).span)
-        return String(decoding: code.base64URL, as: UTF8.self) + "." + payload
+        try TestSignedRequest.make(payload, secret: secret)
     }
 
     private static func verify(_ text: String, at now: NumericDate = now) throws(SignedRequestRejection)
@@ -70,7 +59,7 @@ struct SignedRequestTests {
         let padded = request[..<dot] + "=" + request[dot...]
         #expect(try Self.verify(String(padded)).userID == "218471")
         let encoded = Base64.encode(Array(Self.payload.utf8)).replacing("+", with: "-").replacing("/", with: "_")
-        #expect(try Self.verify(Self.make(encoded: encoded)).userID == "218471")
+        #expect(try Self.verify(TestSignedRequest.make(encoded: encoded)).userID == "218471")
     }
 
     @Test("The published vector's signature holds, and its content is refused")
@@ -85,128 +74,54 @@ struct SignedRequestTests {
         }
     }
 
-    /// A forgery: what becomes of the text, and what it is refused for.
-    struct Forgery: Sendable, CustomTestStringConvertible {
-        let name: String
-        let rejection: SignedRequestRejection
-        let text: @Sendable () throws -> String
-
-        init(_ name: String, _ rejection: SignedRequestRejection, _ text: @escaping @Sendable () throws -> String) {
-            self.name = name
-            self.rejection = rejection
-            self.text = text
-        }
-
-        var testDescription: String { name }
-    }
-
-    private static func signed(_ name: String, _ rejection: SignedRequestRejection, _ payload: String) -> Forgery {
-        Forgery(name, rejection) { try make(payload) }
-    }
-
-    private static let forgeries: [Forgery] = [
-        // The form.
-        Forgery("nothing", .malformed) { "" },
-        Forgery("a full stop", .malformed) { "." },
-        Forgery("no full stop", .malformed) { try make().replacing(".", with: "") },
-        Forgery("no signature", .malformed) { "." + (try make().split(separator: ".").last ?? "") },
-        Forgery("no payload", .malformed) { (try make().split(separator: ".").first ?? "") + "." },
-        Forgery("three parts", .malformed) { try make() + ".e30" },
-        Forgery("a full stop before it", .malformed) { "." + (try make()) },
-        Forgery("too long", .malformed) { try make() + String(repeating: "A", count: 8_192) },
-        Forgery("white space before it", .malformed) { " " + (try make()) },
-        Forgery("white space behind it", .malformed) { try make() + "\n" },
-        Forgery("a percent escape", .malformed) { try make().replacing(".", with: "%2E") },
-        Forgery("base64 in place of base64url", .malformed) { "+/+/" + (try make().dropFirst(4)) },
-        Forgery("unused bits in the signature", .malformed) {
-            let text = try make()
-            let dot = text.firstIndex(of: ".") ?? text.startIndex
-            let last = text.index(before: dot)
-            let others = ["B", "C", "D"].map { text[..<last] + $0 + text[dot...] }
-            return String(others[0])
-        },
-        Forgery("two equals signs for one", .malformed) { try make().replacing(".", with: "==.") },
-        Forgery("an equals sign within", .malformed) { "=" + (try make().dropFirst()) },
-        Forgery("padding where none is due", .malformed) { try make() + "====" },
-        // The signature.
-        Forgery("an empty signature in digits", .invalidSignature) {
-            "AAAA." + (try make().split(separator: ".").last ?? "")
-        },
-        Forgery("another secret", .invalidSignature) { try make(secret: "other") },
-        Forgery("an empty secret", .invalidSignature) { try make(secret: "") },
-        Forgery("the secret in other letters", .invalidSignature) { try make(secret: "First secret") },
-        Forgery("an altered payload", .invalidSignature) {
-            let text = try make()
-            let other = String(
-                decoding: Base64URL.encode(Array(payload.replacing("218471", with: "218472").utf8)),
-                as: UTF8.self
-            )
-            return String(text.prefix { $0 != "." }) + "." + other
-        },
-        Forgery("the signature of the decoded payload", .invalidSignature) {
-            let key = Array(secrets[1].secret.utf8)
-            let code = try HMACSHA256.authenticationCode(for: Array(payload.utf8).span, key: key.span)
-            return String(decoding: code.base64URL + [0x2E] + Base64URL.encode(Array(payload.utf8)), as: UTF8.self)
-        },
-        Forgery("a shortened signature", .invalidSignature) { String(try make().dropFirst(4)) },
-        Forgery("a lengthened signature", .invalidSignature) { "AAAA" + (try make()) },
-        Forgery("the SHA-256 of the payload", .invalidSignature) {
-            let encoded = Base64URL.encode(Array(payload.utf8))
-            let digest = try SHA256.digest(of: encoded.span)
-            return String(decoding: digest.base64URL + [0x2E] + encoded, as: UTF8.self)
-        },
-        // The content.
-        signed("no JSON", .malformed, "algorithm=HMAC-SHA256&user_id=218471"),
-        signed("an array", .malformed, #"["HMAC-SHA256"]"#),
-        signed("two objects", .malformed, payload + payload),
-        signed("a byte-order mark", .malformed, "\u{FEFF}" + payload),
-        signed("a member twice", .malformed, payload.dropLast() + #","user_id":"1"}"#),
-        signed("a member twice, once escaped", .malformed, payload.dropLast() + #","user\u005fid":"1"}"#),
-        signed("nothing in it", .unsupportedAlgorithm, "{}"),
-        signed("no algorithm", .unsupportedAlgorithm, #"{"issued_at":1699999990,"user_id":"1"}"#),
-        signed("another algorithm", .unsupportedAlgorithm, payload.replacing("SHA256", with: "SHA1")),
-        signed("no algorithm at all", .unsupportedAlgorithm, payload.replacing("HMAC-SHA256", with: "none")),
-        signed("an algorithm and a space", .unsupportedAlgorithm, payload.replacing("SHA256", with: "SHA256 ")),
-        signed(
-            "an algorithm of another type",
-            .unsupportedAlgorithm,
-            payload.replacing(#""HMAC-SHA256""#, with: "256")
-        ),
-        signed("no user", .invalidUser, #"{"algorithm":"HMAC-SHA256","issued_at":1699999990}"#),
-        signed("an empty user", .invalidUser, payload.replacing("218471", with: "")),
-        signed("a user of letters", .invalidUser, payload.replacing("218471", with: "21847l")),
-        signed("a user with a sign", .invalidUser, payload.replacing("218471", with: "+218471")),
-        signed("a negative user", .invalidUser, payload.replacing(#""218471""#, with: "-218471")),
-        signed("a user with a fraction", .invalidUser, payload.replacing(#""218471""#, with: "218471.0")),
-        signed("a user with an exponent", .invalidUser, payload.replacing(#""218471""#, with: "2e5")),
-        signed("a user of other digits", .invalidUser, payload.replacing("218471", with: "２１８")),
-        signed("a user too long", .invalidUser, payload.replacing("218471", with: String(repeating: "1", count: 21))),
-        signed("a user of null", .invalidUser, payload.replacing(#""218471""#, with: "null")),
-        signed("a list of users", .invalidUser, payload.replacing(#""218471""#, with: #"["218471"]"#)),
-        signed("no moment", .outOfTime, #"{"algorithm":"HMAC-SHA256","user_id":"1"}"#),
-        signed("a moment as text", .outOfTime, payload.replacing("1699999990", with: #""1699999990""#)),
-        signed("a moment before 1970", .outOfTime, payload.replacing("1699999990", with: "-1")),
-        signed("a moment beyond all", .outOfTime, payload.replacing("1699999990", with: "9007199254740993")),
-        signed("a day and a second ago", .outOfTime, payload.replacing("1699999990", with: "1699913599")),
-        signed("ahead by more than the skew", .outOfTime, payload.replacing("1699999990", with: "1700000061")),
-    ]
-
-    @Test("Each forgery is refused for its own reason", arguments: forgeries)
-    func refused(forgery: Forgery) throws {
-        #expect(Self.rejection(try forgery.text()) == forgery.rejection)
+    @Test("Each forgery is refused for its own reason", arguments: SignedRequestForgery.all)
+    func refused(forgery: SignedRequestForgery) throws {
+        let expected: SignedRequestRejection =
+            switch forgery.fault {
+            case .malformed: .malformed
+            case .signature: .invalidSignature
+            case .algorithm: .unsupportedAlgorithm
+            case .user: .invalidUser
+            case .time: .outOfTime
+            }
+        #expect(Self.rejection(try forgery.text(1_699_999_990)) == expected)
     }
 
     @Test("There are forgeries enough, and every reason has one")
     func coverage() {
-        #expect(Self.forgeries.count >= 40)
-        let reasons: Set<String> = Set(Self.forgeries.map(\.rejection.description))
-        #expect(reasons.count == 5)
+        #expect(SignedRequestForgery.all.count >= 40)
+        #expect(Set(SignedRequestForgery.all.map(\.fault)) == Set(SignedRequestForgery.Fault.allCases))
+    }
+
+    @Test("As many HMACs are made whichever app's secret fits, and where none does")
+    func constantWork() throws {
+        for secret in Self.secrets.map(\.secret) + ["another"] {
+            let text = try Self.make(secret: secret)
+            let message = Array(text.drop { $0 != "." }.dropFirst().utf8)
+            let digits = Array(text.prefix { $0 != "." }.utf8)
+            var signature: [UInt8] = []
+            try #require(Base64URL.decode(digits.span, digits.indices, into: &signature))
+            var keys: [[UInt8]] = []
+            let signer = try? SignedRequest.signer(of: message.span, signature.span, Self.secrets) {
+                (message: Span<UInt8>, key: Span<UInt8>) throws(OpenSSLError) -> SHA256Digest in
+                keys.append(key.indices.map { key[$0] })
+                return try HMACSHA256.authenticationCode(for: message, key: key)
+            }
+            #expect(signer == Self.secrets.first { $0.secret == secret }?.appID)
+            #expect(keys == Self.secrets.map { Array($0.secret.utf8) })
+        }
     }
 
     @Test("A day's age and the skew are just allowed", arguments: [1_699_913_600, 1_700_000_000, 1_700_000_060])
     func bounds(issuedAt: Int) throws {
         let text = try Self.make(Self.payload.replacing("1699999990", with: "\(issuedAt)"))
         #expect(Self.rejection(text) == nil)
+    }
+
+    @Test("A second beyond a day and beyond the skew is not", arguments: [1_699_913_599, 1_700_000_061])
+    func outOfBounds(issuedAt: Int) throws {
+        let text = try Self.make(Self.payload.replacing("1699999990", with: "\(issuedAt)"))
+        #expect(Self.rejection(text) == .outOfTime)
     }
 
     @Test("Without secrets nothing is accepted; the first app with a shared secret is told")

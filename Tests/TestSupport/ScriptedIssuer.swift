@@ -77,6 +77,9 @@ package final class ScriptedIssuer: Sendable {
     package var requestCount: Int { storage.withLock { $0.requests.count } }
     package var connectionCount: Int { storage.withLock { $0.connectionCount } }
 
+    /// Counts and numbers the requests from now on anew.
+    package func forgetRequests() { storage.withLock { $0.requests = [] } }
+
     /// Answers later requests by another script.
     package func setScript(_ script: @escaping Script) {
         storage.withLock { $0.script = script }

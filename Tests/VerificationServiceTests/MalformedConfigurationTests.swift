@@ -26,7 +26,7 @@ struct MalformedConfiguration: Sendable, CustomTestStringConvertible {
 struct MalformedConfigurationTests {
     @Test(
         "A malformed setting is refused with a message that names its place",
-        arguments: variables + modes + flags + files
+        arguments: variables + modes + webhooks + flags + files
     )
     func refused(_ malformed: MalformedConfiguration) throws {
         let file = try malformed.file.map { try TemporaryFile(contents: $0) }
@@ -89,6 +89,24 @@ struct MalformedConfigurationTests {
             environment: ["LIMITED_LOGIN_LISTEN": "unix:/tmp/http.sock", "LIMITED_LOGIN_LISTEN_MODE": mode],
             names: "LIMITED_LOGIN_LISTEN_MODE"
         )
+    }
+
+    /// What tells the backend of callbacks, and lacks something or cannot be used.
+    static let webhooks: [MalformedConfiguration] = [
+        ("https://a.example/", nil, "https://b.example/", "CALLBACKS_URL"),
+        ("https://a.example/", "/file", nil, "CALLBACKS_URL"), ("https://a.example/", nil, nil, "CALLBACKS_URL"),
+        ("http://a.example/", "/file", "https://b.example/", "CALLBACKS_URL"),
+        ("https://user@a.example/", "/file", "https://b.example/", "CALLBACKS_URL"),
+        ("/webhooks", "/file", "https://b.example/", "CALLBACKS_URL"),
+        ("https://a.example/", "/file", "http://b.example/", "DATA_DELETION_STATUS_URL"),
+        ("https://a.example/", "/file", "https://b.example/?a=b", "DATA_DELETION_STATUS_URL"),
+        ("https://a.example/", "/file", "https://b.example/#a", "DATA_DELETION_STATUS_URL"),
+        ("https://a.example/", "", "https://b.example/", "CALLBACKS_SECRET_FILE"),
+    ].map { url, secretFile, statusURL, names in
+        var environment = ["LIMITED_LOGIN_CALLBACKS_URL": url]
+        environment["LIMITED_LOGIN_CALLBACKS_SECRET_FILE"] = secretFile
+        environment["LIMITED_LOGIN_DATA_DELETION_STATUS_URL"] = statusURL
+        return MalformedConfiguration(environment: environment, names: "LIMITED_LOGIN_\(names)")
     }
 
     static let flags: [MalformedConfiguration] = [

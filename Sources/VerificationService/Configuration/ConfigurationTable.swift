@@ -243,6 +243,27 @@ extension ConfigurationKey {
                 default: .text(GraphConfiguration.standardUninstallURL),
                 "Where Limited Login uninstalls an app; https, or http on a loopback address."
             )
+        case .callbacksURL:
+            .init(
+                .text,
+                default: .nothing("none: the backend is not told"),
+                reload: .rereads,
+                "Where your backend takes webhooks of Facebook's callbacks; https, or http on a loopback address."
+            )
+        case .callbacksSecretFile:
+            .init(
+                .secretFile,
+                default: .nothing("none: callbacks_url needs it"),
+                reload: .rereads,
+                "A file of one or two secrets (whsec_…) that sign the webhooks."
+            )
+        case .dataDeletionStatusURL:
+            .init(
+                .text,
+                default: .nothing("none: callbacks_url needs it"),
+                reload: .rereads,
+                "The page that tells people what became of their data, where the backend names none."
+            )
         case .drainDelaySeconds:
             .init(
                 .duration(0...300),

@@ -26,6 +26,13 @@ extension ServiceConfiguration {
                 "The password of replay_store goes over the network in the clear to \(replayStore.host): use rediss://."
             )
         }
+        if webhook != nil, appSecretsFile == nil {
+            doubts.append("callbacks_url is set and app_secrets_file is not: Facebook's callbacks are 404.")
+        }
+        for key in [ConfigurationKey.callbacksSecretFile, .dataDeletionStatusURL]
+        where webhook == nil && values[key] != nil {
+            doubts.append("\(key.rawValue) is set and callbacks_url is not: the backend is told of no callback.")
+        }
         for key in ConfigurationKey.allCases where key.definition.kind == .secretFile {
             guard case .text(let path) = values[key], let looseness = Self.looseness(of: path, key) else { continue }
             doubts.append(looseness)

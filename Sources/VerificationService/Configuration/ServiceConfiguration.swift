@@ -1,4 +1,5 @@
 package import Graph
+package import HTTPClient
 package import LoginStores
 package import Sockets
 
@@ -70,6 +71,8 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var appSecretsFile: String?
     /// Where Graph is.
     package var graph: GraphConfiguration
+    /// How the backend is told of Facebook's callbacks; nil where it is not.
+    package var webhook: WebhookConfiguration?
     /// How long the listeners stay open after SIGTERM, in seconds.
     package var drainDelaySeconds: Int
     /// The least severity that is logged, by its swift-log name.
@@ -88,6 +91,16 @@ package struct TLSFiles: Sendable, Equatable {
     package let key: String
     /// The authorities of the callers' certificates; nil where callers need none.
     package let clientAuthorities: String?
+}
+
+/// Where and how the backend is told of Facebook's callbacks.
+package struct WebhookConfiguration: Sendable, Equatable {
+    /// Where the backend takes webhooks.
+    package let url: HTTPURL
+    /// The file of the secrets that sign them.
+    package let secretFile: String
+    /// The page that tells people what became of their data; without a query.
+    package let statusURL: HTTPURL
 }
 
 extension ServiceConfiguration {
@@ -126,6 +139,7 @@ extension ServiceConfiguration {
         replayStoreCapacity = try reader.number(.replayStoreCapacity)
         appSecretsFile = try reader.optionalText(.appSecretsFile)
         graph = try reader.graph()
+        webhook = try reader.webhook()
         drainDelaySeconds = try reader.number(.drainDelaySeconds)
         logLevel = try reader.text(.logLevel)
         logFormat = try reader.optionalText(.logFormat)

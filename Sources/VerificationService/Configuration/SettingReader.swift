@@ -232,6 +232,30 @@ extension SettingReader {
         }
     }
 
+    /// The backend's address needs a secret to sign with, and a page that Facebook can show people.
+    func webhook() throws(ConfigurationError) -> WebhookConfiguration? {
+        guard let url = try optionalURL(.callbacksURL) else { return nil }
+        guard let secretFile = try optionalText(.callbacksSecretFile) else {
+            throw failure(.callbacksURL, "there is no \(ConfigurationKey.callbacksSecretFile.rawValue) beside it")
+        }
+        guard let statusURL = try optionalURL(.dataDeletionStatusURL) else {
+            throw failure(.callbacksURL, "there is no \(ConfigurationKey.dataDeletionStatusURL.rawValue) beside it")
+        }
+        guard !statusURL.target.utf8.contains(UInt8(ascii: "?")) else {
+            throw failure(.dataDeletionStatusURL, "it must not have a query: the code becomes one")
+        }
+        return WebhookConfiguration(url: url, secretFile: secretFile, statusURL: statusURL)
+    }
+
+    private func optionalURL(_ key: ConfigurationKey) throws(ConfigurationError) -> HTTPURL? {
+        guard let value = try optionalText(key) else { return nil }
+        do throws(HTTPURL.ParsingError) {
+            return try HTTPURL(parsing: value)
+        } catch {
+            throw failure(key, "'\(value.withoutUserInformation)' cannot be used: \(error.sentence)")
+        }
+    }
+
     private func graphURL(_ key: ConfigurationKey) throws(ConfigurationError) -> String {
         let url = try text(key)
         do throws(GraphConfiguration.Fault) {

@@ -16,6 +16,7 @@ package enum ProblemCode: Sendable, Hashable {
     case unauthorizedClient
     case missingToken
     case insufficientScope
+    case invalidSignedRequest
     case notFound
     case methodNotAllowed
     case requestTimeout
@@ -29,6 +30,7 @@ package enum ProblemCode: Sendable, Hashable {
     case notImplemented
     case keysUnavailable
     case replayStoreUnavailable
+    case callbackNotDelivered
     case overloaded
     case draining
     case httpVersionNotSupported
@@ -50,10 +52,10 @@ package enum ProblemCode: Sendable, Hashable {
             if case .rejectedToken = $0 { true } else { false }
         } + ofAccessTokens + [
             .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .missingToken,
-            .insufficientScope, .notFound, .methodNotAllowed, .requestTimeout, .bodyTooLarge, .uriTooLong,
-            .unsupportedMediaType, .expectationFailed,
+            .insufficientScope, .invalidSignedRequest, .notFound, .methodNotAllowed, .requestTimeout, .bodyTooLarge,
+            .uriTooLong, .unsupportedMediaType, .expectationFailed,
             .misdirectedRequest, .headersTooLarge, .internalError, .notImplemented, .keysUnavailable,
-            .replayStoreUnavailable,
+            .replayStoreUnavailable, .callbackNotDelivered,
             .overloaded, .draining, .httpVersionNotSupported,
         ] + GraphError.allCases.map { .graph($0) }
 
@@ -73,6 +75,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .unauthorizedClient: "unauthorized_client"
         case .missingToken: "missing_token"
         case .insufficientScope: "insufficient_scope"
+        case .invalidSignedRequest: "invalid_signed_request"
         case .notFound: "not_found"
         case .methodNotAllowed: "method_not_allowed"
         case .requestTimeout: "request_timeout"
@@ -86,6 +89,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .notImplemented: "not_implemented"
         case .keysUnavailable: "keys_unavailable"
         case .replayStoreUnavailable: "replay_store_unavailable"
+        case .callbackNotDelivered: "callback_not_delivered"
         case .overloaded: "overloaded"
         case .draining: "draining"
         case .httpVersionNotSupported: "http_version_not_supported"
@@ -98,7 +102,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .graph(let error): error.status
         case .rejectedToken, .unauthorizedClient, .missingToken: 401
         case .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked: 401
-        case .insufficientScope: 403
+        case .insufficientScope, .invalidSignedRequest: 403
         case .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp: 400
         case .notFound: 404
         case .methodNotAllowed: 405
@@ -111,7 +115,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .headersTooLarge: 431
         case .internalError: 500
         case .notImplemented: 501
-        case .keysUnavailable, .replayStoreUnavailable, .overloaded, .draining: 503
+        case .keysUnavailable, .replayStoreUnavailable, .callbackNotDelivered, .overloaded, .draining: 503
         case .httpVersionNotSupported: 505
         }
     }
@@ -122,6 +126,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .keysUnavailable: 2
         case .graph(let error): error.retryAfterSeconds
         case .replayStoreUnavailable, .overloaded, .draining: 1
+        case .callbackNotDelivered: 60
         default: nil
         }
     }
@@ -142,6 +147,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .unauthorizedClient: "The caller is not authorized"
         case .missingToken: "There is no bearer token"
         case .insufficientScope: "The token does not show what is needed"
+        case .invalidSignedRequest: "The signed request is refused"
         case .notFound: "There is nothing at this path"
         case .methodNotAllowed: "The method is not allowed at this path"
         case .requestTimeout: "The request did not arrive in time"
@@ -155,6 +161,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .notImplemented: "The method or transfer coding is not implemented"
         case .keysUnavailable: "The issuer's keys are not available"
         case .replayStoreUnavailable: "The memory of what was used is not available"
+        case .callbackNotDelivered: "The app's backend could not be told"
         case .overloaded: "The service is overloaded"
         case .draining: "The service is stopping"
         case .httpVersionNotSupported: "The HTTP version is not supported"
@@ -207,6 +214,11 @@ extension ProblemCode {
         ]
         return ofTokens.filter { !ofBinding.map { .rejectedToken($0) }.contains($0) }
     }
+
+    /// Those of Facebook's callbacks.
+    static let ofCallbacks: [ProblemCode] = [
+        .invalidSignedRequest, .unsupportedMediaType, .callbackNotDelivered, .replayStoreUnavailable,
+    ]
 
     /// What any path may answer: a request that cannot be read, a path or method that is not there, an overload.
     static let ofAnyPath: [ProblemCode] = [

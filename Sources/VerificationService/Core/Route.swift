@@ -130,6 +130,13 @@ struct Requirement: Sendable {
     static let appSecrets = Requirement(
         sentence: "The routes for permissions are disabled; see LIMITED_LOGIN_APP_SECRETS_FILE."
     ) { $0.appSecrets != nil }
+    static let callbacks = Requirement(
+        sentence: "Facebook's callbacks are disabled; see LIMITED_LOGIN_APP_SECRETS_FILE."
+    ) { $0.appSecrets != nil }
+    /// Nobody would delete anything where no backend is told.
+    static let dataDeletion = Requirement(
+        sentence: "Data deletion needs LIMITED_LOGIN_APP_SECRETS_FILE and LIMITED_LOGIN_CALLBACKS_URL."
+    ) { $0.appSecrets != nil && $0.webhook != nil }
 }
 
 /// Which of the two listeners a request came in by.
@@ -144,6 +151,7 @@ extension Route {
     /// Every path there is; a request's is looked for in this order.
     package static let table: [Route] = [
         verify, auth, introspect, nonces, livez, readyz, healthz, metrics, openapi, uninstall, permissions, permission,
+        deauthorize, dataDeletion,
     ]
 
     /// What the metrics call every path that is not in the table.
@@ -227,6 +235,26 @@ extension Route {
         problems: [.unknownApp, .unauthorizedClient, .unsupportedMediaType, .keysUnavailable]
             + ProblemCode.ofUnboundTokens + ProblemCode.ofGraph,
         endpoint: { UninstallEndpoint($0) }
+    )
+
+    /// Facebook says that a person removed the app. Public: the signature is the key.
+    static let deauthorize = Route(
+        "/callbacks/deauthorize",
+        methods: [.post],
+        requirement: .callbacks,
+        body: .form(atMost: CallbackEndpoint.bodyLimit),
+        problems: ProblemCode.ofCallbacks,
+        endpoint: { CallbackEndpoint($0, of: .deauthorize) }
+    )
+
+    /// Facebook says that a person wants their data deleted. Public as well.
+    static let dataDeletion = Route(
+        "/callbacks/data-deletion",
+        methods: [.post],
+        requirement: .dataDeletion,
+        body: .form(atMost: CallbackEndpoint.bodyLimit),
+        problems: ProblemCode.ofCallbacks,
+        endpoint: { CallbackEndpoint($0, of: .dataDeletion) }
     )
 
     /// The description of the API.

@@ -19,6 +19,8 @@ package final class RuntimeSettings: Sendable {
     package let appSecrets: AppSecrets?
     /// What Graph is asked with about access tokens, app by app; nil where access tokens are refused.
     package let accessTokenApps: [AppSecret]?
+    /// Where the backend is told of Facebook's callbacks; nil where it is not.
+    package let webhook: WebhookTarget?
     /// Judges by the same policy the tokens whose callers cannot know the login: at `/auth` and `/introspect`.
     package let unboundVerifier: TokenVerifier
 
@@ -29,7 +31,8 @@ package final class RuntimeSettings: Sendable {
         nonceLifetimeSeconds: Int = NonceIssuer.defaultLifetimeSeconds,
         rejectsReplays: Bool = false,
         appSecrets: AppSecrets? = nil,
-        acceptsAccessTokens: Bool = false
+        acceptsAccessTokens: Bool = false,
+        webhook: WebhookTarget? = nil
     ) {
         self.nonceLifetimeSeconds = nonceLifetimeSeconds
         self.rejectsReplays = rejectsReplays
@@ -38,6 +41,7 @@ package final class RuntimeSettings: Sendable {
         self.gatewayIsEnabled = gatewayIsEnabled
         self.appSecrets = appSecrets
         accessTokenApps = acceptsAccessTokens ? appSecrets?.all : nil
+        self.webhook = webhook
         unboundVerifier = verifier.acceptingUnbound()
     }
 }

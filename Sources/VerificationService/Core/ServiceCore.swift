@@ -19,6 +19,8 @@ package final class ServiceCore: Sendable {
     package let signatureCacheEntries: Int
     /// Asks Graph; nil where there is nothing to ask it with.
     package let graph: GraphWorkers?
+    /// Tells the backend of Facebook's callbacks; nil where it is not told.
+    package let webhooks: WebhookSender?
     /// Renders the metrics page; called by the administrative listener alone.
     package let exposition: @Sendable () -> String
     private let draining = Atomic<Bool>(false)
@@ -32,6 +34,7 @@ package final class ServiceCore: Sendable {
         identifiers: RequestIdentifier,
         signatureCacheEntries: Int = SignatureMemory.defaultCapacity,
         graph: GraphWorkers? = nil,
+        webhooks: WebhookSender? = nil,
         exposition: @escaping @Sendable () -> String
     ) {
         self.settings = SettingsPublisher(settings)
@@ -42,6 +45,7 @@ package final class ServiceCore: Sendable {
         self.identifiers = identifiers
         self.signatureCacheEntries = signatureCacheEntries
         self.graph = graph
+        self.webhooks = webhooks
         self.exposition = exposition
     }
 
@@ -62,6 +66,7 @@ final class WorkerParts {
     let firstUse: FirstUse
     let graph: GraphRequests
     let accessTokens: AccessTokenRequests
+    let callbacks: CallbackRequests
 
     init(core: ServiceCore, listener: ListenerRole) {
         self.core = core
@@ -72,17 +77,20 @@ final class WorkerParts {
         firstUse = FirstUse(core: core)
         graph = GraphRequests(workers: core.graph)
         accessTokens = AccessTokenRequests(workers: core.graph)
+        callbacks = CallbackRequests(core: core)
     }
 
     func attach(_ waker: RequestWaker) {
         firstUse.jobs.attach(waker)
         graph.jobs.attach(waker)
         accessTokens.jobs.attach(waker)
+        callbacks.jobs.attach(waker)
     }
 
     func abandon(_ request: ParkedRequest) {
         firstUse.jobs.abandon(request)
         graph.jobs.abandon(request)
         accessTokens.jobs.abandon(request)
+        callbacks.jobs.abandon(request)
     }
 }

@@ -23,6 +23,8 @@ package final class ServiceMetrics: Sendable {
         "limited_login_replay_store_capacity": "Entries that fit into the store in this process's memory.",
         "limited_login_graph_requests_total": "Calls of Graph, by operation and result: ok, or the code of the error.",
         "limited_login_graph_request_duration_seconds": "Time a call of Graph took, tries and pauses included.",
+        "limited_login_callbacks_total": "Callbacks of Facebook's, by result: accepted, or the code of the refusal.",
+        "limited_login_webhooks_total": "Callbacks passed on to the backend, by result: delivered, or what failed.",
         "http_server_request_duration_seconds": "Time from a request's first byte to its encoded answer.",
         "http_server_connections": "Connections open now, by state.",
         "http_server_connections_limit": "Connections that may be open at once.",
@@ -54,6 +56,8 @@ package final class ServiceMetrics: Sendable {
     private let signatureMisses: Counter
     private let issuedNonces: Counter
     private let replayAnswers: [ReplayAnswer: Counter]
+    /// Those of Facebook's callbacks.
+    package let callbacks: CallbackMetrics
     private let factory: any MetricsFactory
 
     package init(factory: any MetricsFactory) {
@@ -82,6 +86,7 @@ package final class ServiceMetrics: Sendable {
             )
         }
         replayAnswers = answers
+        callbacks = CallbackMetrics(factory: factory)
     }
 
     /// All that may come of a credential: every series is there from the start.

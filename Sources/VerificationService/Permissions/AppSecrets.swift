@@ -62,6 +62,11 @@ package struct AppSecrets: Sendable, Equatable {
     /// The first configured app without a secret; nil where each has one.
     package var appWithoutSecret: String? { appIDs.first { secrets[$0] == nil } }
 
+    /// Each app with what Facebook signs its callbacks with.
+    package var signers: [(appID: String, secret: String)] {
+        appIDs.compactMap { appID in secrets[appID].map { (appID, $0.signingKey) } }
+    }
+
     /// Why no secret fits what was asked for.
     package enum Missing: Error, Equatable, Sendable {
         /// Several apps are configured, and none was named.

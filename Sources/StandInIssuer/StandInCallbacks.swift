@@ -1,0 +1,174 @@
+internal import Bytes
+internal import HTTP1
+internal import HTTPClient
+internal import HTTPServer
+package import OpenSSL
+internal import Sockets
+
+/// Facebook's callbacks as the stand-in makes them: it signs a request and sends it to the service.
+package final class StandInCallbacks: Sendable {
+    /// Callbacks under way at a time, each on a thread of its own.
+    private static let waitingLimit = 64
+    /// How long the service may take. Twice what it promises.
+    private static let patience = Duration.seconds(18)
+
+    /// What the service said, or why it said nothing.
+    struct Answer: Sendable {
+        let status: UInt16
+        let body: [UInt8]
+
+        static func failed(_ reason: String) -> Answer { Answer(status: 502, body: Array("\(reason)\n".utf8)) }
+    }
+
+    private struct State {
+        var service: String?
+        /// The answers of the requests that wait; nil while the service has said nothing.
+        var answers: [ParkedRequest: Answer?] = [:]
+        var waker: RequestWaker?
+    }
+
+    private let appSecret: String
+    private let client = HTTPSClient()
+    private let state = Locked(State())
+
+    init(appSecret: String) { self.appSecret = appSecret }
+
+    /// Where the service is, such as `http://127.0.0.1:8080`; known only once it listens.
+    package var service: String? {
+        get { state.withLock { $0.service } }
+        set { state.withLock { $0.service = newValue } }
+    }
+
+    func attach(_ waker: RequestWaker) { state.withLock { $0.waker = waker } }
+
+    /// `base64url(signature).base64url(payload)` as Facebook signs it (Meta, "Parsing the Signed Request").
+    package static func signedRequest(
+        userID: String,
+        issuedAt: Int64,
+        appSecret: String
+    ) throws(OpenSSLError) -> String {
+        let payload = FacebookJSON.object([
+            ("algorithm", FacebookJSON.string("HMAC-SHA256")), ("expires", "\(issuedAt &+ 3_600)"),
+            ("issued_at", "\(issuedAt)"), ("user_id", FacebookJSON.string(userID)),
+        ])
+        let encoded = Base64URL.encode(Array(payload.utf8))
+        let code = try HMACSHA256.authenticationCode(for: encoded.span, key: Array(appSecret.utf8).span)
+        return String(decoding: code.base64URL + [UInt8(ascii: ".")] + encoded, as: UTF8.self)
+    }
+
+    /// What there is for a request that is visited again; nil while the service has said nothing.
+    func answer(_ request: ParkedRequest, isExpired: Bool) -> Answer? {
+        state.withLock { state in
+            if let answer = state.answers[request] ?? nil {
+                state.answers[request] = nil
+                return answer
+            }
+            guard isExpired else { return nil }
+            state.answers[request] = nil
+            return .failed("the service did not answer")
+        }
+    }
+
+    func abandon(_ request: ParkedRequest) { state.withLock { $0.answers[request] = nil } }
+
+    /// Sends a callback from a thread of its own, and wakes the request with the service's answer.
+    /// - Returns: Until when the request waits.
+    func begin(
+        _ name: String,
+        userID: String,
+        issuedAt: Int64,
+        for request: ParkedRequest
+    ) -> Result<MonotonicInstant, Refusal> {
+        guard let service, let url = try? HTTPURL(parsing: "\(service)/callbacks/\(name)") else {
+            return .failure(Refusal("the stand-in does not know the service: start it with --service-url"))
+        }
+        let isEntered = state.withLock { state in
+            guard state.answers.count < Self.waitingLimit else { return false }
+            state.answers[request] = .some(nil)
+            return true
+        }
+        guard isEntered,
+            let signed = try? Self.signedRequest(userID: userID, issuedAt: issuedAt, appSecret: appSecret),
+            (try? LoopThread.start("callback", { self.send(signed, url, request) })) != nil
+        else {
+            abandon(request)
+            return .failure(Refusal("too many callbacks are under way"))
+        }
+        return .success(MonotonicClock.now() + Self.patience)
+    }
+
+    /// Why no callback is made.
+    struct Refusal: Error {
+        let sentence: String
+
+        init(_ sentence: String) { self.sentence = sentence }
+    }
+
+    private func send(_ signed: String, _ url: HTTPURL, _ request: ParkedRequest) {
+        var limits = HTTPSClientLimits()
+        limits.keptConnectionCount = 0
+        limits.fetchTimeout = Self.patience
+        let answer: Answer
+        do throws(HTTPSClientError) {
+            let form = HTTPSRequest(.post, url, body: .form([("signed_request", signed)]))
+            let response = try client.send(form, limits: limits)
+            answer = Answer(status: UInt16(clamping: response.status), body: response.body)
+        } catch {
+            answer = .failed(error.description)
+        }
+        let waker = state.withLock { state -> RequestWaker? in
+            // Nobody waits any more.
+            guard state.answers[request] != nil else { return nil }
+            state.answers[request] = .some(answer)
+            return state.waker
+        }
+        waker?.wake(request)
+    }
+
+    func stop() { client.cancel() }
+}
+
+extension StandInIssuerHandler {
+    /// The parts of `/users/{id}/deauthorize` and `/users/{id}/data-deletion`.
+    struct CallbackPath {
+        let userID: String
+        let name: String
+
+        init?(_ path: String) {
+            let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+            guard parts.count == 4, parts[1] == "users", ["deauthorize", "data-deletion"].contains(parts[3]),
+                (1...20).contains(parts[2].utf8.count), parts[2].utf8.allSatisfy({ ASCII.digit($0) != nil })
+            else { return nil }
+            userID = parts[2]
+            name = parts[3]
+        }
+    }
+
+    /// Removes the app from the person's account, as Facebook has done before it calls back, and calls back; the answer is
+    /// the service's own. `?app_id=` names another app, `?issued_at=` another moment.
+    func callBack(
+        _ path: CallbackPath,
+        _ query: [String: String],
+        _ visit: RequestVisit,
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
+    ) -> RequestDecision {
+        if visit != .first {
+            guard let answer = callbacks.answer(context.request, isExpired: visit == .expired) else {
+                return .park(until: context.now + .seconds(1))
+            }
+            response.status = answer.status
+            response.addField("Content-Type: application/json")
+            response.body = answer.body
+            return .respond
+        }
+        _ = graph.revoke(nil, of: path.userID, appID: query["app_id"] ?? template.audience)
+        let issuedAt = query["issued_at"].flatMap { Int64($0) } ?? WallClock.unixSeconds()
+        switch callbacks.begin(path.name, userID: path.userID, issuedAt: issuedAt, for: context.request) {
+        case .success(let moment): return .park(until: moment)
+        case .failure(let refusal):
+            _ = refuse(503, refusal.sentence, &response)
+            return .respond
+        }
+    }
+}

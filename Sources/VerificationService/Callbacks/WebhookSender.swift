@@ -1,0 +1,168 @@
+package import HTTPClient
+package import Logging
+internal import OpenSSL
+internal import Sockets
+
+/// Every limit of a webhook's delivery, with its default and reason.
+package struct WebhookLimits: Sendable {
+    /// The whole delivery, waiting for a thread and pauses included. 8 s: Facebook waits for the answer meanwhile.
+    package var deliveryTime: Duration = .seconds(8)
+    /// One attempt. 4 s: a backend that hangs once still gets a second attempt.
+    package var attemptTime: Duration = .seconds(4)
+    /// Attempts.
+    package var attemptCount = 3
+    /// The pause before the second attempt; before the third it is twice as long.
+    package var firstPause: Duration = .milliseconds(250)
+    /// Deliveries under way. 4: with a backend that takes a tenth of a second these are 40 a second.
+    package var threadCount = 4
+    /// Deliveries that wait for a thread. 64: what a backend of that speed takes in two seconds.
+    package var queueLength = 64
+
+    package init() {}
+}
+
+/// Why the backend was not told. The sentence quotes nothing of the backend's.
+package struct WebhookFailure: Error, Sendable, Equatable {
+    /// The label of the metrics.
+    package enum Reason: String, Sendable, CaseIterable {
+        /// Its answer was no 2xx.
+        case refused
+        /// It did not answer in time.
+        case timedOut = "timed_out"
+        /// No connection, or one that broke.
+        case unreachable
+        /// Its certificate is not to be trusted, or TLS failed.
+        case tlsFailed = "tls_failed"
+        /// Its answer was no HTTP, or too long.
+        case unreadable
+        /// It was not tried: too many were waiting.
+        case unsent
+    }
+
+    let reason: Reason
+    let sentence: String
+    /// Whether another attempt may do better.
+    let isTransient: Bool
+
+    init(_ reason: Reason, _ sentence: String, isTransient: Bool = false) {
+        self.reason = reason
+        self.sentence = sentence
+        self.isTransient = isTransient
+    }
+
+    init(_ error: HTTPSClientError) {
+        let (reason, isTransient): (Reason, Bool) =
+            switch error {
+            case .timedOut: (.timedOut, true)
+            case .tls: (.tlsFailed, false)
+            case .nameNotResolved, .connectFailed, .proxyFailed, .connectionClosed, .connectionFailed:
+                (.unreachable, true)
+            case .cancelled: (.unreachable, false)
+            case .malformedResponse, .headTooLarge, .bodyTooLarge, .redirectRefused, .malformedRequest:
+                (.unreadable, false)
+            }
+        self.init(reason, error.description, isTransient: isTransient)
+    }
+}
+
+/// Tells the backend of callbacks, on threads of its own: no worker waits for a backend.
+package final class WebhookSender: Sendable {
+    /// The backend took it, and perhaps answered where the person can read what became of it.
+    package typealias Outcome = Result<DeletionStatus?, WebhookFailure>
+
+    let limits: WebhookLimits
+    private let client: HTTPSClient
+    private let metrics: CallbackMetrics
+    private let logger: Logger
+    private let threads: BlockingThreads
+
+    package init(client: HTTPSClient, limits: WebhookLimits = .init(), metrics: CallbackMetrics, logger: Logger) {
+        self.client = client
+        self.limits = limits
+        self.metrics = metrics
+        self.logger = logger
+        threads = BlockingThreads("webhooks", threadLimit: limits.threadCount, queueLimit: limits.queueLength)
+    }
+
+    /// Has the backend told, and hands `done` what came of it, from another thread unless too many wait already.
+    func submit(
+        _ event: CallbackEvent,
+        to target: WebhookTarget,
+        until deadline: MonotonicInstant,
+        _ done: @escaping @Sendable (Outcome) -> Void
+    ) {
+        let isQueued = threads.submit {
+            done(self.finish(event, self.deliver(event, to: target, until: deadline)))
+        }
+        if isQueued { return }
+        done(finish(event, .failure(WebhookFailure(.unsent, "too many deliveries are waiting"))))
+    }
+
+    /// Ends the deliveries under way, and every later one at once.
+    package func stop() { client.cancel() }
+
+    /// Counts a delivery, and logs one that failed. The person is named by a hash alone.
+    private func finish(_ event: CallbackEvent, _ outcome: Outcome) -> Outcome {
+        guard case .failure(let failure) = outcome else {
+            metrics.countDelivery(nil)
+            return outcome
+        }
+        metrics.countDelivery(failure.reason)
+        let hash = try? SHA256.digest(of: Array(event.userID.utf8).span).hexadecimal
+        logger.error(
+            "callback not delivered",
+            metadata: [
+                "callback": "\(event.kind.rawValue)", "app_id": "\(event.appID)", "webhook_id": "\(event.id)",
+                "user_id_sha256": "\(hash ?? "")", "result": "\(failure.reason.rawValue)",
+                "reason": "\(failure.sentence)",
+            ]
+        )
+        return outcome
+    }
+
+    /// Tries until the backend takes it, says no for good, or the attempts or the time are over.
+    private func deliver(_ event: CallbackEvent, to target: WebhookTarget, until deadline: MonotonicInstant) -> Outcome
+    {
+        guard MonotonicClock.now() < deadline else {
+            return .failure(WebhookFailure(.unsent, "its time was over before a thread was free"))
+        }
+        var pause = limits.firstPause
+        for attempt in 1... {
+            do throws(WebhookFailure) {
+                return .success(try attemptOnce(event, to: target, until: deadline))
+            } catch {
+                let moment = MonotonicClock.now() + pause
+                guard error.isTransient, attempt < limits.attemptCount, moment < deadline,
+                    (try? client.pause(until: moment)) != nil
+                else { return .failure(error) }
+                pause *= 2
+            }
+        }
+        return .failure(WebhookFailure(.unsent, "there is no attempt"))
+    }
+
+    /// One attempt, with a signature of this moment. A redirect is not followed: it would take the event elsewhere.
+    private func attemptOnce(
+        _ event: CallbackEvent,
+        to target: WebhookTarget,
+        until deadline: MonotonicInstant
+    ) throws(WebhookFailure) -> DeletionStatus? {
+        let request = try target.request(event, timestamp: WallClock.unixSeconds())
+        var limits = HTTPSClientLimits()
+        limits.fetchTimeout = self.limits.attemptTime
+        // Callbacks are rare: a kept connection would be closed before the next one.
+        limits.keptConnectionCount = 0
+        let response: HTTPSResponse
+        do throws(HTTPSClientError) {
+            response = try client.send(request, limits: limits, until: deadline)
+        } catch {
+            throw WebhookFailure(error)
+        }
+        guard (200..<300).contains(response.status) else {
+            // RFC 9110 section 15: these may be over in a moment.
+            let isTransient = response.status >= 500 || [408, 425, 429].contains(response.status)
+            throw WebhookFailure(.refused, "it answered \(response.status)", isTransient: isTransient)
+        }
+        return DeletionStatus(answer: response.body)
+    }
+}

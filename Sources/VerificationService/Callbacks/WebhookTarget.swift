@@ -1,0 +1,86 @@
+package import HTTPClient
+internal import JOSE
+
+/// Where the backend is told of callbacks, and what is said to people where the backend says nothing.
+package struct WebhookTarget: Sendable, Equatable {
+    /// The backend's address for webhooks.
+    let url: HTTPURL
+    let secrets: WebhookSecrets
+    /// The page on which a person reads what became of their data; without a query.
+    let statusURL: HTTPURL
+
+    package init(url: HTTPURL, secrets: WebhookSecrets, statusURL: HTTPURL) {
+        self.url = url
+        self.secrets = secrets
+        self.statusURL = statusURL
+    }
+
+    /// The request that tells the backend, signed for one attempt.
+    func request(_ event: CallbackEvent, timestamp: Int64) throws(WebhookFailure) -> HTTPSRequest {
+        let body = event.content
+        guard let signature = try? secrets.signature(id: event.id, timestamp: timestamp, body: body) else {
+            throw WebhookFailure(.unsent, "it could not be signed")
+        }
+        return HTTPSRequest(
+            .post,
+            url,
+            headers: [
+                .init(name: "webhook-id", value: event.id),
+                .init(name: "webhook-timestamp", value: "\(timestamp)"),
+                .init(name: "webhook-signature", value: signature),
+            ],
+            body: .json(body)
+        )
+    }
+
+    /// What Facebook shows the person: the backend's own page and code, or else the configured page and the event's code.
+    func status(of event: CallbackEvent, _ answer: DeletionStatus?) -> DeletionStatus {
+        answer
+            ?? DeletionStatus(
+                url: "\(statusURL)?code=\(event.confirmationCode)",
+                confirmationCode: event.confirmationCode
+            )
+    }
+}
+
+/// Where a person reads what became of their data, and by which code (Meta, "Data Deletion Request Callback").
+package struct DeletionStatus: Sendable, Equatable {
+    /// Greatest length of both in bytes: what browsers and dashboards surely take.
+    private static let byteLimit = 2_048
+
+    let url: String
+    let confirmationCode: String
+
+    init(url: String, confirmationCode: String) {
+        self.url = url
+        self.confirmationCode = confirmationCode
+    }
+
+    /// The backend's own answer; nil unless it is a JSON object with a URL that people can open and a code of visible
+    /// characters.
+    init?(answer: [UInt8]) {
+        var limits = JSONLimits()
+        limits.byteCount = 65_536
+        var document = JSONDocument(limits: limits)
+        guard (try? document.parse(answer.span)) != nil, document.isObject(document.root),
+            let url = document.member("url", of: document.root, in: answer.span), document.isString(url),
+            let code = document.member("confirmation_code", of: document.root, in: answer.span),
+            document.isString(code)
+        else { return nil }
+        let place = document.string(url, in: answer.span)
+        let name = document.string(code, in: answer.span)
+        guard place.utf8.count <= Self.byteLimit, (try? HTTPURL(parsing: place)) != nil,
+            (1...Self.byteLimit).contains(name.utf8.count), name.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else { return nil }
+        self.init(url: place, confirmationCode: name)
+    }
+
+    /// Writes the answer to Facebook.
+    func write(to body: inout [UInt8]) {
+        JSONWriter.raw("{", to: &body)
+        JSONWriter.member("url", url, to: &body)
+        JSONWriter.raw(",", to: &body)
+        JSONWriter.member("confirmation_code", confirmationCode, to: &body)
+        JSONWriter.raw("}", to: &body)
+    }
+}

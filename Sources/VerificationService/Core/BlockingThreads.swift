@@ -1,0 +1,76 @@
+internal import Dispatch
+internal import Sockets
+
+/// Threads for work that blocks, such as asking another server: few, begun when there is something to do and ended when
+/// there is nothing. What waits for a thread is bounded.
+final class BlockingThreads: Sendable {
+    /// One piece of work; it must end by itself.
+    typealias Job = @Sendable () -> Void
+
+    private struct State {
+        var waiting: [Job] = []
+        /// Jobs that wait or are under way.
+        var unfinished = 0
+        var threads = 0
+    }
+
+    private let name: String
+    private let threadLimit: Int
+    private let queueLimit: Int
+    private let state = Locked(State())
+    /// A queue of its own: on a global one libdispatch would watch its threads for ever after, once a second, where an
+    /// idle server shall not wake at all.
+    private let queue: DispatchQueue
+
+    /// - Parameters:
+    ///   - name: The threads' name, at most 15 bytes.
+    ///   - threadLimit: The most jobs at a time.
+    ///   - queueLimit: The most jobs that wait for a thread.
+    init(_ name: String, threadLimit: Int, queueLimit: Int) {
+        self.name = name
+        self.threadLimit = threadLimit
+        self.queueLimit = queueLimit
+        queue = DispatchQueue(label: name)
+    }
+
+    /// Has a job done on another thread.
+    /// - Returns: False where too many wait already; then nothing is done.
+    func submit(_ job: @escaping Job) -> Bool {
+        enum Decision { case refused, queued, newThread }
+        let decision: Decision = state.withLock { state in
+            // Not by those that wait: a thread that was just begun has not taken its job yet.
+            guard state.unfinished < threadLimit + queueLimit else { return .refused }
+            state.unfinished += 1
+            state.waiting.append(job)
+            guard state.threads < threadLimit else { return .queued }
+            state.threads += 1
+            return .newThread
+        }
+        switch decision {
+        case .refused: return false
+        case .queued: return true
+        case .newThread:
+            // Where the system has no thread of its own to give, the queue has one.
+            if (try? LoopThread.start(name, { self.work() })) == nil { queue.async { self.work() } }
+            return true
+        }
+    }
+
+    /// Does what there is to do, then ends.
+    private func work() {
+        while let job = take() {
+            job()
+            state.withLock { $0.unfinished -= 1 }
+        }
+    }
+
+    private func take() -> Job? {
+        state.withLock { state in
+            guard !state.waiting.isEmpty else {
+                state.threads -= 1
+                return nil
+            }
+            return state.waiting.removeFirst()
+        }
+    }
+}

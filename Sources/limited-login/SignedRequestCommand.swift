@@ -1,0 +1,145 @@
+internal import ArgumentParser
+internal import Graph
+internal import LimitedLogin
+internal import Sockets
+internal import StandInIssuer
+internal import VerificationService
+
+/// `signed-request`: judges what Facebook's callbacks bring, and makes it for tests.
+struct SignedRequestCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "signed-request",
+        abstract: "Judges a signed request of Facebook's callbacks, or makes one to try your backend with.",
+        discussion: "Needs app_secrets_file. Exit code 0 done, 1 refused, 64 usage, 78 configuration.",
+        subcommands: [Judge.self, Make.self]
+    )
+
+    /// `signed-request judge TEXT`.
+    struct Judge: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Tells the app, the person and the moment of a signed request, or why it is refused."
+        )
+
+        @Argument(help: "The form field signed_request, or - to read it from standard input.")
+        var text: String
+
+        @Option(help: "Judge as of this moment: seconds since 1970, or 2024-01-31T12:00:00Z.")
+        var at: String?
+
+        @Flag(help: "Print one JSON object.")
+        var json = false
+
+        @OptionGroup var options: ConfigurationOptions
+
+        func validate() throws {
+            if let at, Moment.secondsSince1970(at) == nil {
+                throw ValidationError("--at '\(at)' is no moment; use seconds since 1970 or 2024-01-31T12:00:00Z.")
+            }
+        }
+
+        func run() throws {
+            let (configuration, secrets) = try SignedRequestCommand.load(options)
+            let bytes = try TokenInput.read(argument: text, file: nil)
+            let seconds = at.flatMap { Moment.secondsSince1970($0) } ?? Double(WallClock.unixSeconds())
+            guard let now = NumericDate(secondsSince1970: seconds) else { throw ValidationError("--at is no moment.") }
+            let request: SignedRequest
+            do throws(SignedRequestRejection) {
+                request = try SignedRequest(
+                    verifying: String(decoding: bytes, as: UTF8.self),
+                    secrets: secrets.signers,
+                    clockSkewSeconds: configuration.clockSkewSeconds,
+                    now: now
+                )
+            } catch {
+                let code = ProblemCode.invalidSignedRequest.text
+                if json {
+                    var answer = Array("{".utf8)
+                    JSONWriter.member("code", code, to: &answer)
+                    JSONWriter.raw(",", to: &answer)
+                    JSONWriter.member("detail", error.description, to: &answer)
+                    StandardOutput.write(json: answer + Array("}".utf8))
+                } else {
+                    StandardOutput.write(line: "refused: \(code): \(error.description)")
+                }
+                throw Exit.rejected
+            }
+            write(request, now: now)
+        }
+
+        private func write(_ request: SignedRequest, now: NumericDate) {
+            guard json else {
+                StandardOutput.write(line: "app: \(request.appID)")
+                StandardOutput.write(line: "user: \(request.userID)")
+                StandardOutput.write(line: "issued: \(LocalTime.describe(request.issuedAt, now: now))")
+                return
+            }
+            var answer = Array("{".utf8)
+            JSONWriter.member("app_id", request.appID, to: &answer)
+            JSONWriter.raw(",", to: &answer)
+            JSONWriter.member("user_id", request.userID, to: &answer)
+            JSONWriter.raw(",\"issued_at\":", to: &answer)
+            JSONWriter.integer(Int(request.issuedAt.wholeSeconds), to: &answer)
+            StandardOutput.write(json: answer + Array("}".utf8))
+        }
+    }
+
+    /// `signed-request make USER_ID`.
+    struct Make: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Prints a signed request as Facebook would send it.",
+            discussion: """
+                For instance: curl http://127.0.0.1:8080/callbacks/deauthorize \
+                --data-urlencode "signed_request=$(limited-login signed-request make 218471)"
+                """
+        )
+
+        @OptionGroup var person: PersonOptions
+
+        @Option(help: "The moment it is made at: seconds since 1970, or 2024-01-31T12:00:00Z; now by default.")
+        var issuedAt: String?
+
+        @OptionGroup var options: ConfigurationOptions
+
+        func validate() throws {
+            if let issuedAt, Moment.secondsSince1970(issuedAt) == nil {
+                throw ValidationError("--issued-at '\(issuedAt)' is no moment; use seconds since 1970.")
+            }
+        }
+
+        func run() throws {
+            let (_, secrets) = try SignedRequestCommand.load(options)
+            let secret: String
+            do throws(AppSecrets.Missing) {
+                secret = try secrets.secret(of: person.appID.map { Array($0.utf8) }).signingKey
+            } catch {
+                throw GraphCommand.refusal(of: error)
+            }
+            let seconds = issuedAt.flatMap { Moment.secondsSince1970($0) }.map { Int64($0) }
+            guard
+                let text = try? StandInCallbacks.signedRequest(
+                    userID: person.userID,
+                    issuedAt: seconds ?? WallClock.unixSeconds(),
+                    appSecret: secret
+                )
+            else { throw Exit.refusing("no signed request could be made") }
+            StandardOutput.write(line: text)
+        }
+    }
+
+    /// The configuration, and the secrets it names.
+    private static func load(_ options: ConfigurationOptions) throws -> (ServiceConfiguration, AppSecrets) {
+        do {
+            let configuration = try options.load().configuration
+            guard let secrets = try ServiceParts.appSecrets(configuration) else {
+                throw Exit.refusing(
+                    "signed requests need the app's secret: set \(ConfigurationKey.appSecretsFile.environmentName)"
+                )
+            }
+            return (configuration, secrets)
+        } catch let error as ConfigurationError {
+            throw Exit.refusing("\(error)")
+        } catch let error as StartError {
+            throw Exit.refusing(error.description)
+        }
+    }
+}

@@ -1,0 +1,215 @@
+import Bytes
+import Foundation
+import HTTPClient
+import LimitedLogin
+import OpenSSL
+import Sockets
+import TestSupport
+import Testing
+
+@testable import VerificationService
+
+@Suite("Facebook's callbacks")
+struct CallbackRouteTests {
+    private static func object(_ bytes: [UInt8]) throws -> [String: Any] {
+        try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
+    }
+
+    @Test(
+        "A good one is passed on to the backend, signed, with all that it says",
+        arguments: [("deauthorize", "login.deauthorized"), ("data-deletion", "user.data_deletion_requested")]
+    )
+    func delivered(name: String, type: String) async throws {
+        let service = try await CallbackService()
+        let issuedAt = WallClock.unixSeconds() - 10
+        let answer = try service.call(name, CallbackService.good(issuedAt: issuedAt))
+        #expect(answer.status == 200)
+        #expect(answer["content-type"] == "application/json" && answer["cache-control"] == "no-store")
+        try #require(service.backend.requestCount == 1)
+        let webhook = service.backend.requests[0]
+        #expect(webhook.line.hasPrefix("POST ") && webhook.value(of: "content-type") == "application/json")
+        let body = try Self.object(webhook.body)
+        #expect(body["type"] as? String == type)
+        let moment = try #require(body["timestamp"] as? String)
+        #expect(ISO8601DateFormatter().date(from: moment)?.timeIntervalSince1970 == Double(issuedAt))
+        let data = try #require(body["data"] as? [String: Any])
+        #expect(Set(data.keys) == ["app_id", "user_id", "issued_at", "confirmation_code"])
+        #expect(data["app_id"] as? String == "222" && data["user_id"] as? String == "218471")
+        #expect(data["issued_at"] as? Int64 == issuedAt)
+        let code = try #require(data["confirmation_code"] as? String)
+        #expect((20...40).contains(code.count) && code.utf8.allSatisfy { ASCII.isAlphanumeric($0) })
+        let sentAt = try #require(webhook.value(of: "webhook-timestamp").flatMap { Int64($0) })
+        #expect((WallClock.unixSeconds() - sentAt).magnitude < 60)
+        let expected =
+            name == "deauthorize"
+            ? [:] : ["url": "https://app.example/deletion?code=\(code)", "confirmation_code": code]
+        #expect(try Self.object(answer.body) as? [String: String] == expected)
+        let kind = name == "deauthorize" ? "deauthorize" : "data_deletion"
+        #expect(service.metric("limited_login_callbacks_total{callback=\"\(kind)\",result=\"accepted\"}") == 1)
+        #expect(service.metric("limited_login_webhooks_total{result=\"delivered\"}") == 1)
+        await service.stop()
+    }
+
+    @Test("A repetition has the same identifier and code, another request and the other callback have others")
+    func repetition() async throws {
+        let service = try await CallbackService()
+        let now = WallClock.unixSeconds()
+        let first = try CallbackService.good(issuedAt: now)
+        let padded = first.replacing(".", with: "=.")
+        let other = try CallbackService.good(issuedAt: now - 1)
+        var codes: [String] = []
+        for text in [first, first, padded, other] {
+            let answer = try Self.object(try service.call("data-deletion", text).body)
+            codes.append(try #require(answer["confirmation_code"] as? String))
+        }
+        _ = try service.call("deauthorize", first)
+        let identifiers = service.backend.requests.compactMap { $0.value(of: "webhook-id") }
+        #expect(Set(codes).count == 2 && codes[0] == codes[1] && codes[1] == codes[2])
+        #expect(Set(identifiers).count == 3 && identifiers[0] == identifiers[1] && identifiers[1] == identifiers[2])
+        #expect(service.backend.requests[0].body == service.backend.requests[1].body)
+        #expect(!identifiers[0].contains(codes[0].prefix(8)))
+        await service.stop()
+    }
+
+    /// The signatures that a backend with this secret expects.
+    private static func signature(_ webhook: ScriptedIssuer.Request, _ secret: String) throws -> String {
+        let key = Array(try #require(Data(base64Encoded: String(secret.dropFirst("whsec_".count)))))
+        let id = try #require(webhook.value(of: "webhook-id"))
+        let timestamp = try #require(webhook.value(of: "webhook-timestamp"))
+        let message = Array("\(id).\(timestamp).".utf8) + webhook.body
+        let code = try HMACSHA256.authenticationCode(for: message.span, key: key.span)
+        return "v1," + Data(code.bytes.indices.map { code.bytes[$0] }).base64EncodedString()
+    }
+
+    @Test("One secret signs, then both, then the other: a backend that knows either sees no gap")
+    func rotation() async throws {
+        let service = try await CallbackService()
+        let (old, new) = (CallbackService.secrets[0], CallbackService.secrets[1])
+        for (text, expected) in [(old, [old]), ("\(old)\n\(new)\n", [old, new]), ("# new\n\(new)", [new])] {
+            try service.publish(webhookSecrets: text)
+            #expect(try service.call("deauthorize", CallbackService.good()).status == 200)
+            let webhook = try #require(service.backend.requests.last)
+            let signatures = try expected.map { try Self.signature(webhook, $0) }
+            #expect(webhook.value(of: "webhook-signature") == signatures.joined(separator: " "))
+        }
+        await service.stop()
+    }
+
+    @Test(
+        "What the backend answers for the person is passed on, if it has both members and they can be used",
+        arguments: [
+            (#"{"url":"https:\/\/app.example/my?x=1","confirmation_code":"abc123","more":[1]}"#, true),
+            (#"{"url":"https://app.example/my?x=1"}"#, false), (#"{"confirmation_code":"abc123"}"#, false),
+            (#"{"url":"https://app.example/my?x=1","confirmation_code":123}"#, false),
+            (#"{"url":"https://app.example/my?x=1","confirmation_code":""}"#, false),
+            (#"{"url":"https://app.example/my?x=1","confirmation_code":"a b"}"#, false),
+            (#"{"url":"https://app.example/my?x=1","confirmation_code":"abc123","url":"https://b.example"}"#, false),
+            (#"{"url":"http://app.example/my","confirmation_code":"abc123"}"#, false),
+            (#"{"url":"javascript:alert(1)","confirmation_code":"abc123"}"#, false),
+            (#"["url"]"#, false), ("ok", false), ("", false), ("{", false),
+        ]
+    )
+    func ownStatus(answer: String, isUsed: Bool) async throws {
+        let service = try await CallbackService { _, peer in try peer.answer(status: "202 Accepted", answer) }
+        let response = try service.call("data-deletion", CallbackService.good())
+        #expect(response.status == 200)
+        let body = try Self.object(response.body)
+        #expect((body["confirmation_code"] as? String == "abc123") == isUsed)
+        #expect(body["url"] as? String == "https://app.example/my?x=1" || !isUsed)
+        #expect((body["url"] as? String)?.hasPrefix(CallbackService.statusURL + "?code=") == !isUsed)
+        await service.stop()
+    }
+
+    @Test("Every configured app's secret is tried, and the app is told")
+    func apps() async throws {
+        let service = try await CallbackService()
+        for (appID, secret) in TestSignedRequest.secrets {
+            let payload = TestSignedRequest.payload(issuedAt: WallClock.unixSeconds())
+            #expect(try service.call("deauthorize", TestSignedRequest.make(payload, secret: secret)).status == 200)
+            let body = String(decoding: service.backend.requests.last?.body ?? [], as: UTF8.self)
+            #expect(body.contains("\"app_id\":\"\(appID)\""))
+        }
+        await service.stop()
+    }
+
+    @Test("Every forgery is refused with its code, tells the backend nothing and is counted")
+    func forgeries() async throws {
+        let service = try await CallbackService()
+        let now = WallClock.unixSeconds()
+        for name in ["deauthorize", "data-deletion"] {
+            for forgery in SignedRequestForgery.all {
+                // What is longer than any signed request is refused before it is one.
+                let isTooLong = forgery.name == "too long"
+                let answer = try service.call(name, forgery.text(now))
+                #expect(answer.status == (isTooLong ? 413 : 403), "\(forgery)")
+                let code = isTooLong ? "body_too_large" : "invalid_signed_request"
+                #expect(try Self.object(answer.body)["code"] as? String == code, "\(forgery)")
+            }
+        }
+        #expect(service.backend.connectionCount == 0)
+        let refused = "limited_login_callbacks_total{callback=\"deauthorize\",result=\"invalid_signed_request\"}"
+        #expect(service.metric(refused) == SignedRequestForgery.all.count - 1)
+        // And what is good is taken still.
+        #expect(try service.call("deauthorize", CallbackService.good(issuedAt: now)).status == 200)
+        await service.stop()
+    }
+
+    @Test("A form without exactly one signed_request, or no form at all, is refused as such")
+    func forms() async throws {
+        let service = try await CallbackService()
+        let good = try CallbackService.good()
+        let cases: [(form: String, fields: [String], status: Int, code: String)] = [
+            ("", [CallbackService.formType], 400, "invalid_request"),
+            ("signed=\(good)", [CallbackService.formType], 400, "invalid_request"),
+            ("signed_request=\(good)&signed_request=\(good)", [CallbackService.formType], 400, "invalid_request"),
+            ("signed_request=\(good)&signed%5Frequest=x", [CallbackService.formType], 400, "invalid_request"),
+            ("signed_request=\(good)&x=%zz", [CallbackService.formType], 400, "invalid_request"),
+            ("signed_request=", [CallbackService.formType], 403, "invalid_signed_request"),
+            ("signed_request=+\(good)", [CallbackService.formType], 403, "invalid_signed_request"),
+            ("signed_request=\(good)", ["Content-Type: application/json"], 415, "unsupported_media_type"),
+            ("signed_request=\(good)", [], 415, "unsupported_media_type"),
+            (
+                "signed_request=\(good)", [CallbackService.formType, "Content-Encoding: gzip"], 415,
+                "unsupported_media_type"
+            ),
+            ("x=" + String(repeating: "A", count: 8_191), [CallbackService.formType], 413, "body_too_large"),
+        ]
+        for (form, fields, status, code) in cases {
+            for name in ["deauthorize", "data-deletion"] {
+                let answer = try service.send(name, form: form, fields: fields)
+                #expect(answer.status == status, "\(form.prefix(40))")
+                #expect(try Self.object(answer.body)["code"] as? String == code)
+            }
+        }
+        #expect(service.backend.connectionCount == 0)
+        // Other parameters are Facebook's business, and charset is a habit.
+        let more = try service.send(
+            "deauthorize",
+            form: "hub=1&signed_request=\(good)&",
+            fields: [CallbackService.formType + "; charset=UTF-8"]
+        )
+        #expect(more.status == 200)
+        let get = try #require(try service.connect().exchange("GET /callbacks/deauthorize HTTP/1.1\r\nHost: t\r\n\r\n"))
+        #expect(get.status == 405 && get["allow"] == "POST, OPTIONS")
+        await service.stop()
+    }
+
+    @Test("Without secrets both are 404; without a backend deletion is, and deauthorize answers for the service alone")
+    func notConfigured() async throws {
+        let nothing = try await CallbackService(hasBackend: false, hasSecrets: false)
+        let noSecrets = try await CallbackService(hasSecrets: false)
+        let noBackend = try await CallbackService(hasBackend: false)
+        for service in [nothing, noSecrets] {
+            #expect(try service.call("deauthorize", CallbackService.good()).status == 404)
+            #expect(try service.call("data-deletion", CallbackService.good()).status == 404)
+        }
+        #expect(try noBackend.call("data-deletion", CallbackService.good()).status == 404)
+        let answer = try noBackend.call("deauthorize", CallbackService.good())
+        #expect(answer.status == 200 && answer.text == "{}")
+        #expect(try noBackend.call("deauthorize", CallbackService.good() + "A").status == 403)
+        for service in [nothing, noSecrets, noBackend] {
+            #expect(service.backend.connectionCount == 0)
+            await service.stop()
+        }
+    }
+}

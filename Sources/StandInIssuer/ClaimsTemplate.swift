@@ -38,8 +38,13 @@ package struct ClaimsTemplate: Sendable {
     /// - Parameters:
     ///   - text: a JSON object of claims; nothing at all stands for an empty one.
     ///   - now: seconds since 1970, for `iat` and `exp` where none are given.
-    package func payload(claims text: [UInt8], now: Int64) throws(ClaimsTemplateError) -> [UInt8] {
-        try payload(read(text.isEmpty ? Array("{}".utf8) : text), now: now)
+    ///   - omitted: the claim that is not filled in.
+    package func payload(
+        claims text: [UInt8],
+        now: Int64,
+        without omitted: String? = nil
+    ) throws(ClaimsTemplateError) -> [UInt8] {
+        try payload(read(text.isEmpty ? Array("{}".utf8) : text), now: now, without: omitted)
     }
 
     /// The payload of a refreshed token: the same login's claims, with `jti`, `iat` and `exp` of its own. No access token
@@ -61,7 +66,11 @@ package struct ClaimsTemplate: Sendable {
         return try self.payload(values, now: now)
     }
 
-    private func payload(_ members: [Member], now: Int64) throws(ClaimsTemplateError) -> [UInt8] {
+    private func payload(
+        _ members: [Member],
+        now: Int64,
+        without omitted: String? = nil
+    ) throws(ClaimsTemplateError) -> [UInt8] {
         var values = members
         let given = Set(values.map(\.name))
         let issuedAt = values.first { $0.name == "iat" }.flatMap { Int64(String(decoding: $0.json, as: UTF8.self)) }
@@ -72,7 +81,7 @@ package struct ClaimsTemplate: Sendable {
             ("iat", Array("\(start)".utf8)), ("exp", Array("\(overflow ? start : end)".utf8)),
             ("jti", Self.quoted(try Self.tokenID())), ("nonce", Self.quoted("")),
         ]
-        values += filled.filter { !given.contains($0.0) }.map { Member(name: $0.0, json: $0.1) }
+        values += filled.filter { !given.contains($0.0) && $0.0 != omitted }.map { Member(name: $0.0, json: $0.1) }
         let ranks = Dictionary(uniqueKeysWithValues: Self.order.enumerated().map { ($1, $0) })
         let ordered = values.enumerated().sorted {
             let left = ranks[$0.element.name] ?? Self.order.count

@@ -2,6 +2,7 @@ internal import Bytes
 internal import JOSE
 package import OpenSSL
 internal import Sockets
+internal import Synchronization
 
 /// The stand-in issuer's signing keys: as Facebook's, exactly two are published and the newest signs.
 package final class IssuerKeyRing: Sendable {
@@ -9,6 +10,8 @@ package final class IssuerKeyRing: Sendable {
     package static let publishedCount = 2
 
     private let minters: Locked<[TokenMinter]>
+    private let unpublished = Locked<TokenMinter?>(nil)
+    private let isAwayNow = Atomic(false)
 
     /// Generates the first two keys; takes a few tenths of a second.
     package init() throws(OpenSSLError) {
@@ -32,6 +35,23 @@ package final class IssuerKeyRing: Sendable {
             published.contains(where: { (try? $0.key.signature(for: Array(token[parts.signingInput]))) == signature })
         else { return nil }
         return payload
+    }
+
+    /// A key that is never published: what a forger has. Always the same one, made when it is first asked for.
+    package func stranger() throws(OpenSSLError) -> TokenMinter {
+        if let minter = unpublished.withLock({ $0 }) { return minter }
+        let made = try TokenMinter.make()
+        return unpublished.withLock { minter in
+            let kept = minter ?? made
+            minter = kept
+            return kept
+        }
+    }
+
+    /// True while the JWK Set is answered with 503, as in an outage of Facebook's; tokens are still signed.
+    package var isAway: Bool {
+        get { isAwayNow.load(ordering: .relaxed) }
+        set { isAwayNow.store(newValue, ordering: .relaxed) }
     }
 
     /// Makes a new key the signing one, keeps the last one published and drops the one before.

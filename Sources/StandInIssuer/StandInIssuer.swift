@@ -1,4 +1,4 @@
-internal import HTTPServer
+package import HTTPServer
 package import OpenSSL
 package import Sockets
 
@@ -34,7 +34,11 @@ package final class StandInIssuer: Sendable {
     package let callbacks: StandInCallbacks
     private let server: HTTPServer
 
-    package init(configuration: Configuration) throws(OpenSSLError) {
+    /// - Parameter front: wraps the issuer's handler, to answer some requests in its place.
+    package init(
+        configuration: Configuration,
+        front: @escaping @Sendable (StandInIssuerHandler) -> any HTTPRequestHandler = { $0 }
+    ) throws(OpenSSLError) {
         let keys = try IssuerKeyRing()
         let template = ClaimsTemplate(issuer: configuration.issuer, audience: configuration.audience)
         let graph = StandInGraph(appSecret: configuration.appSecret)
@@ -46,12 +50,14 @@ package final class StandInIssuer: Sendable {
         server = HTTPServer(
             configuration: HTTPServerConfiguration(addresses: [.network(configuration.address)], workerCount: 1)
         ) { _ in
-            StandInIssuerHandler(
-                keys: keys,
-                template: template,
-                graph: graph,
-                callbacks: callbacks,
-                configuration: configuration
+            front(
+                StandInIssuerHandler(
+                    keys: keys,
+                    template: template,
+                    graph: graph,
+                    callbacks: callbacks,
+                    configuration: configuration
+                )
             )
         }
     }

@@ -46,7 +46,7 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
 
     let graph: StandInGraph
     let callbacks: StandInCallbacks
-    private let keys: IssuerKeyRing
+    let keys: IssuerKeyRing
     let template: ClaimsTemplate
     private let configuration: StandInIssuer.Configuration
 
@@ -76,7 +76,8 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
     ) -> HeadDecision {
         let route = Route(head, bytes)
         guard route != .unmatched else {
-            return answerGraph(head, bytes, &response) ? .respond : refuse(404, "not found", &response)
+            let isAnswered = answerGraph(head, bytes, &response) || answerLogin(head, bytes, &response)
+            return isAnswered ? .respond : refuse(404, "not found", &response)
         }
         guard (head.method == .get || head.method == .head) == route.isForReading,
             route.isForReading || head.method == .post
@@ -201,6 +202,7 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
 
     /// The JWK Set with a strong entity tag, so that an unchanged one need not travel (RFC 9110 section 8.8.3).
     private func writeKeySet(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout HTTPResponse) {
+        guard !keys.isAway else { return _ = refuse(503, "away", &response) }
         let published = keys.published
         let tag = "\"" + published.map { String($0.keyID.prefix(16)) }.joined(separator: "-") + "\""
         response.addField("ETag", tag)
@@ -217,7 +219,7 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
         range.count == text.utf8.count && zip(range, text.utf8).allSatisfy { bytes[$0] == $1 }
     }
 
-    private func json(_ text: String, _ response: inout HTTPResponse) {
+    func json(_ text: String, _ response: inout HTTPResponse) {
         response.addField("Content-Type: application/json")
         response.body.append(contentsOf: text.utf8)
     }

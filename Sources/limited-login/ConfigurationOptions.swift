@@ -38,6 +38,9 @@ struct ConfigurationOptions: ParsableArguments, CustomReflectable, Sendable {
         return Mirror(self, children: [(label: Name.file.stringValue, value: file as Any)] + flags)
     }
 
+    /// What the command line itself says of a setting.
+    func given(_ key: ConfigurationKey) -> String? { flags[key] }
+
     /// Loads the configuration from these flags, this process's environment and the file.
     func load() throws(ConfigurationError) -> LoadedConfiguration {
         try ConfigurationLoader.load(

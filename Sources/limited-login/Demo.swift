@@ -10,7 +10,7 @@ internal import VerificationService
 /// `demo`: a stand-in issuer and the service in one process, with requests ready to be pasted.
 struct Demo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Runs a stand-in issuer and the service in one process and prints ready-made curl lines.",
+        abstract: "Runs the service and a stand-in for Facebook in one process, with a page that shows every check.",
         discussion: """
             It needs no network and no Facebook app; the stand-in plays Graph too. Callers need the key 'demo', which is \
             no secret. Stop it with Control-C.
@@ -24,7 +24,7 @@ struct Demo: AsyncParsableCommand {
     var adminListen = ConfigurationKey.adminListen.defaultText
 
     @Option(help: "Address and port of the stand-in issuer, HOST:PORT; a loopback address. Port 0 takes a free one.")
-    var issuerListen = "127.0.0.1:0"
+    var issuerListen = "127.0.0.1:8090"
 
     func validate() throws {
         for (name, value) in [("listen", listen), ("admin-listen", adminListen), ("issuer-listen", issuerListen)] {
@@ -51,8 +51,13 @@ struct Demo: AsyncParsableCommand {
             defer { files.remove() }
             var setUp = StandInIssuer.Configuration(address: issuerAddress, audience: Demonstration.appID)
             setUp.appSecret = files.appSecret
-            let issuer = try StandInIssuer(configuration: setUp)
-            let demonstration = try Demonstration(issuer: issuer, now: WallClock.unixSeconds())
+            let pages = Locked<DemoDesk?>(nil)
+            let issuer = try StandInIssuer(configuration: setUp) { handler in
+                guard let desk = pages.withLock({ $0 }) else { return handler }
+                return PageHandler(desk: desk, behind: handler)
+            }
+            let desk = DemoDesk(issuer: issuer)
+            pages.withLock { $0 = desk }
             try issuer.start()
             let configuration = try serviceConfiguration(files, backend, issuer: issuer.address ?? issuerAddress)
             // A secret of this run alone: its nonces are nobody's afterwards.
@@ -65,7 +70,8 @@ struct Demo: AsyncParsableCommand {
             files.remove()
             let service = ServerService(application: application) {
                 issuer.callbacks.service = application.server.localAddresses.first.map { "http://\($0)" }
-                Self.print(demonstration, application, issuer)
+                desk.open(application)
+                Self.print(application, issuer)
             }
             let backendService = DemonstrationBackendService(backend: backend)
             try await Lifecycle.run([backendService, IssuerService(issuer: issuer), service])
@@ -98,39 +104,9 @@ struct Demo: AsyncParsableCommand {
         ).configuration
     }
 
-    private static func print(_ demonstration: Demonstration, _ application: Application, _ issuer: StandInIssuer) {
+    private static func print(_ application: Application, _ issuer: StandInIssuer) {
         let service = application.server.localAddresses.first.map(\.description) ?? "?"
-        let administration = application.administration.localAddresses.first.map(\.description) ?? "?"
-        let issuerBase = issuer.address.map { "http://\($0)" } ?? "?"
-        let key = "-H 'X-Api-Key: \(DemonstrationFiles.clientKey)'"
-        var lines = [
-            "limited-login demo: service on http://\(service), stand-in issuer on \(issuerBase)",
-            "",
-            "Paste these into another terminal:",
-        ]
-        for request in demonstration.requests {
-            lines.append("")
-            lines.append("# \(request.title) -> \(request.outcome)")
-            lines.append(
-                "curl -sS -w '\\n%{http_code}\\n' \(key) -H 'Content-Type: application/json' "
-                    + "http://\(service)/verify -d '\(request.body)'"
-            )
-        }
-        lines += [
-            "",
-            "# a nonce of the service, a login with it, and its token judged twice: accepted, then 401 nonce_used",
-            "nonce=$(curl -sS \(key) -X POST http://\(service)/nonces | cut -d'\"' -f4)",
-            "token=$(curl -sS \(issuerBase)/tokens -d \"{\\\"nonce\\\":\\\"$nonce\\\"}\" | cut -d'\"' -f4)",
-            "for time in first second; do curl -sS -w '\\n%{http_code}\\n' \(key) -H 'Content-Type: application/json' "
-                + "http://\(service)/verify -d \"{\\\"id_token\\\":\\\"$token\\\",\\\"issued_nonce\\\":true}\"; done",
-            "",
-            "# mint a token of your own, rotate the issuer's keys, look at the keys",
-            "curl -sS -X POST \(issuerBase)/tokens -d '{\"nonce\":\"abc\",\"email\":\"a@example.com\"}'",
-            "curl -sS -X POST \(issuerBase)/rotate",
-            "curl -sS 'http://\(administration)/readyz?verbose'",
-        ]
-        lines += Demonstration.life(service: "http://\(service)", issuer: issuerBase)
-        lines += ["", "Control-C stops it."]
-        StandardOutput.write(lines.joined(separator: "\n"))
+        let stand = issuer.address.map(\.description) ?? "?"
+        StandardOutput.write(Demonstration.text(service: service, issuer: stand))
     }
 }

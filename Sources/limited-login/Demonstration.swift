@@ -1,131 +1,42 @@
 internal import Bytes
 internal import FoundationEssentials
-internal import JOSE
 internal import OpenSSL
-internal import StandInIssuer
 
-/// The requests that `demo` prints: one that is accepted, and one for each way a token is refused.
-struct Demonstration: Sendable {
+/// What `demo` prints, and the app it demonstrates with.
+enum Demonstration {
     /// The app id of the demonstration's tokens; nobody's.
     static let appID = "123456789012345"
-    /// The nonce of the demonstration's login, in the shape the iOS SDK makes.
-    static let nonce = "6F1B5A3C-0D2E-4F6A-9B7C-8D9E0F1A2B3C"
 
-    /// One request with what it shows.
-    struct Request: Sendable {
-        /// What the request shows, and what it is answered.
-        let title: String
-        /// The status and the code (or `accepted`) that the service answers.
-        let outcome: String
-        /// The JSON body.
-        let body: String
-    }
+    /// The commands to paste: what each shows, the path of its token at the stand-in, and what the service answers.
+    private static let commands = [
+        ("a good login", "/login", "200, the Profile"),
+        ("an expired token", "/login/expired", "401 expired"),
+        ("a token that somebody changed", "/login/changed", "401 invalid_signature"),
+    ]
 
-    let requests: [Request]
-
-    /// Mints the tokens; the keys are rotated on the way, so that one of them was signed by a key that is gone.
+    /// The whole text. Each command is one line: it has a token minted, and passes it on to the service.
     ///
-    /// - Parameter now: seconds since 1970.
-    init(issuer: StandInIssuer, now: Int64) throws {
-        let profile = Self.profileClaims
-        func token(_ claims: String) throws -> String {
-            try issuer.token(claims: "{\"nonce\":\"\(Self.nonce)\",\(claims)}", now: now)
+    /// - Parameters:
+    ///   - service: the service's host and port.
+    ///   - issuer: the stand-in's.
+    static func text(service: String, issuer: String) -> String {
+        var lines = [
+            "limited-login demo: the service on http://\(service), a stand-in for Facebook on http://\(issuer)",
+            "",
+            "Open the page:  http://\(issuer)/",
+            "",
+            "Or paste these into another terminal:",
+        ]
+        for (title, path, outcome) in commands {
+            lines += [
+                "",
+                "# \(title) -> \(outcome)",
+                "curl -s \(issuer)\(path) | curl -s --json @- -H X-Api-Key:\(DemonstrationFiles.clientKey) "
+                    + "\(service)/verify",
+            ]
         }
-        let rotatedOut = try token(profile)
-        try issuer.keys.rotate()
-        try issuer.keys.rotate()
-        let good = try token(profile)
-        let expired = try token("\"iat\":\(now - 7200),\"exp\":\(now - 3600),\(profile)")
-        let foreign = try token("\"aud\":\"999999999999999\",\(profile)")
-        requests = [
-            Request(
-                title: "a genuine token of this login, with the permissions it needs",
-                outcome: "200 accepted",
-                body: Self.body(good, members: "\"permissions\":[\"email\",\"user_birthday\"]")
-            ),
-            Request(title: "a token past its expiry", outcome: "401 expired", body: Self.body(expired)),
-            Request(title: "a token of another app", outcome: "401 invalid_audience", body: Self.body(foreign)),
-            Request(
-                title: "a token of another login",
-                outcome: "401 nonce_mismatch",
-                body: Self.body(good, nonce: "another-nonce")
-            ),
-            Request(
-                title: "a token somebody changed",
-                outcome: "401 invalid_signature",
-                body: Self.body(Self.tampered(good))
-            ),
-            Request(
-                title: "a token signed by a key that was rotated out",
-                outcome: "401 unknown_key",
-                body: Self.body(rotatedOut)
-            ),
-        ]
-    }
-
-    /// Every claim a Limited Login can bring.
-    private static let profileClaims = """
-        "email":"jane.doe@example.com","given_name":"Jane","middle_name":"Q","family_name":"Doe","name":"Jane Q Doe",\
-        "picture":"https://platform-lookaside.fbsbx.com/platform/profilepic/?asid=2954873201847263&height=100",\
-        "user_friends":["1122334455","5566778899"],"user_birthday":"01/02/1990","user_age_range":{"min":21},\
-        "user_link":"https://www.facebook.com/jane","user_hometown":{"id":"112724962075996","name":"Martinez, \
-        California"},"user_location":{"id":"110843418940484","name":"Seattle, Washington"},"user_gender":"female"
-        """
-
-    private static func body(_ token: String, nonce: String = nonce, members: String? = nil) -> String {
-        let rest = members.map { ",\($0)" } ?? ""
-        return "{\"id_token\":\"\(token)\",\"nonce\":\"\(nonce)\"\(rest)}"
-    }
-
-    /// The token with one character of its payload exchanged, so that its text is still base64url.
-    private static func tampered(_ token: String) -> String {
-        let parts = token.split(separator: ".")
-        guard parts.count == 3 else { return token }
-        var payload = Array(parts[1].utf8)
-        let middle = payload.count / 2
-        payload[middle] = payload[middle] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
-        return "\(parts[0]).\(String(decoding: payload, as: UTF8.self)).\(parts[2])"
-    }
-}
-
-extension Demonstration {
-    /// The whole life of a login, as lines for a shell: a nonce, a login with it, its verification, which uses the nonce
-    /// up, a refresh, the permissions, one of them revoked, the login revoked. The page on the API walks through the same.
-    static func life(service: String, issuer: String) -> [String] {
-        let permissions = "\(service)/users/$user/permissions"
-        return [
-            "",
-            "The life of a login, all in one terminal:",
-            "",
-            "call() { curl -sS -w '\\n%{http_code}\\n' -H 'X-Api-Key: \(DemonstrationFiles.clientKey)' \"$@\"; }",
-            "# the backend issues a nonce for one login",
-            "nonce=$(curl -sS -X POST \(service)/nonces -H 'X-Api-Key: \(DemonstrationFiles.clientKey)' "
-                + "-H 'Content-Type: application/json' -d '{}' | cut -d'\"' -f4)",
-            "# the app logs in with it (the stand-in plays Facebook); the person turns one permission down",
-            "token=$(curl -sS '\(issuer)/tokens?declined=user_friends' "
-                + "-d \"{\\\"nonce\\\":\\\"$nonce\\\",\\\"sub\\\":\\\"1000200030004000\\\",\\\"email\\\":\\\"jo@example.com\\\"}\" "
-                + "| cut -d'\"' -f4)",
-            "# the backend has the token judged, which uses the nonce up: the second time it is refused => 200, 401",
-            "verify() { call \(service)/verify -H 'Content-Type: application/json' "
-                + "-d \"{\\\"id_token\\\":\\\"$token\\\",\\\"issued_nonce\\\":true}\"; }",
-            "verify",
-            "verify",
-            "# the SDK refreshes the token in the background, with the login's nonce; the session goes on => 200",
-            "fresh=$(curl -sS \(issuer)/refresh -d \"{\\\"id_token\\\":\\\"$token\\\"}\" | cut -d'\"' -f4)",
-            "call \(service)/verify -H 'Content-Type: application/json' "
-                + "-d \"{\\\"id_token\\\":\\\"$fresh\\\",\\\"issued_nonce\\\":true,\\\"subject\\\":\\\"1000200030004000\\\"}\"",
-            "# what has the person granted, what is worth asking for, and what not? => 200",
-            "user=1000200030004000",
-            "call \"\(permissions)?permissions=email,user_friends,user_birthday\"",
-            "# take one permission back, and see it gone => 204, 200",
-            "call -X DELETE \"\(permissions)/email\"",
-            "call \"\(permissions)\"",
-            "# revoke the login => 204, 200",
-            "call -X DELETE \"\(permissions)\"",
-            "call \"\(permissions)\"",
-            "# or have Limited Login's own endpoint uninstall the app => 204",
-            "call \(service)/uninstall -H 'Content-Type: application/json' -d \"{\\\"id_token\\\":\\\"$token\\\"}\"",
-        ]
+        lines += ["", "Control-C stops it."]
+        return lines.joined(separator: "\n")
     }
 }
 

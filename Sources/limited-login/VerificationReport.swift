@@ -46,17 +46,23 @@ struct VerificationReport {
     /// The time the token was judged as of.
     private let moment: NumericDate
 
+    /// Judges the token.
+    ///
+    /// - Parameter verifier: judges in place of one that is made of the configuration.
     static func make(
         token: [UInt8],
         login: ExpectedLogin,
         keySet: JSONWebKeySet,
         configuration: ServiceConfiguration,
-        now: Double?
+        now: Double?,
+        verifier: TokenVerifier? = nil
     ) throws -> VerificationReport {
-        let verifier = TokenVerifier(
-            policy: try ServiceParts.policy(configuration),
-            nonces: try ServiceParts.nonceIssuer(configuration)
-        )
+        let verifier =
+            try verifier
+            ?? TokenVerifier(
+                policy: ServiceParts.policy(configuration),
+                nonces: ServiceParts.nonceIssuer(configuration)
+            )
         let workspace = VerificationWorkspace()
         let anyApp: [UInt8] = []
         guard let moment = NumericDate(secondsSince1970: now ?? Double(WallClock.unixSeconds())) else {

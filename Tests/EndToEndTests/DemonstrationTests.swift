@@ -6,53 +6,39 @@ import Testing
 struct DemonstrationTests {
     private static func demo(_ arguments: [String] = []) throws -> ServiceProcess {
         let process = try ServiceProcess(
-            ["demo", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"] + arguments
+            ["demo", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--issuer-listen", "127.0.0.1:0"]
+                + arguments
         )
         try #require(process.waitForOutput("Control-C stops it."), "\(process.errorText)")
         return process
     }
 
-    @Test("Every curl line of the demonstration is answered as its title says")
-    func curlLines() throws {
+    @Test("What demo prints is short, and every command in it is answered as its title says")
+    func commandsToPaste() throws {
         let demo = try Self.demo()
         defer { demo.kill() }
-        let lines = demo.outputText.split(separator: "\n").map(String.init)
+        let lines = demo.outputText.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        #expect(lines.count <= 25)
+        #expect(lines.allSatisfy { $0.count <= 110 }, "\(lines.map(\.count))")
+        #expect(!demo.outputText.contains("eyJ"), "a token is printed")
         var outcomes: [String] = []
-        for (index, line) in lines.enumerated() where line.hasPrefix("# ") && line.contains(" -> ") {
-            let expected = try #require(line.components(separatedBy: " -> ").last).split(separator: " ")
+        for (index, line) in lines.enumerated() where line.hasPrefix("# ") {
+            let expected = try #require(line.components(separatedBy: " -> ").last)
             let run = try FinishedRun(["-c", lines[index + 1]], program: "/bin/sh")
             #expect(run.exitCode == 0, "\(run.errors)")
-            #expect(run.output.contains("\n\(expected[0])\n"), "\(line): \(run.output)")
-            if expected[1] == "accepted" {
-                for member in ["authentication_token", "profile", "birthday", "age_range", "hometown", "friend_ids"] {
-                    #expect(run.output.contains("\"\(member)\":"), "\(member)")
-                }
+            let code = expected.split(separator: " ").last.map(String.init) ?? ""
+            if expected.hasPrefix("401 ") {
+                #expect(run.output.contains("\"code\":\"\(code)\""), "\(line): \(run.output)")
             } else {
-                #expect(run.output.contains("\"code\":\"\(expected[1])\""), "\(line): \(run.output)")
+                for member in ["authentication_token", "profile", "birthday", "age_range", "hometown", "friend_ids"] {
+                    #expect(run.output.contains("\"\(member)\":"), "\(member): \(run.output)")
+                }
             }
-            outcomes.append(String(expected[1]))
+            outcomes.append(expected)
         }
-        #expect(
-            outcomes == [
-                "accepted", "expired", "invalid_audience", "nonce_mismatch", "invalid_signature", "unknown_key",
-            ]
-        )
+        #expect(outcomes == ["200, the Profile", "401 expired", "401 invalid_signature"])
         demo.terminate()
         #expect(demo.waitForExit() == 0)
-    }
-
-    @Test("The lines with a nonce of the service: accepted once, then used")
-    func nonceLines() throws {
-        let demo = try Self.demo()
-        defer { demo.kill() }
-        let lines = demo.outputText.split(separator: "\n").map(String.init)
-        let start = try #require(lines.firstIndex { $0.hasPrefix("nonce=") })
-        let run = try FinishedRun(["-c", lines[start..<start + 3].joined(separator: "\n")], program: "/bin/sh")
-        #expect(run.exitCode == 0, "\(run.errors)")
-        let answers = run.output.split(separator: "\n")
-        try #require(answers.count == 4, "\(run.output)")
-        #expect(answers[0].contains("authentication_token") && answers[1] == "200")
-        #expect(answers[2].contains("\"code\":\"nonce_used\"") && answers[3] == "401")
     }
 
     @Test(
@@ -72,40 +58,6 @@ struct DemonstrationTests {
         let command = "curl -sS -o /dev/null -w '%{http_code}' -X POST \(key) \(service)\(path)"
         let run = try FinishedRun(["-c", command], program: "/bin/sh")
         #expect(run.output == "\(status)", "\(run.errors)")
-    }
-
-    @Test("The other lines of the demonstration work too")
-    func otherLines() throws {
-        let demo = try Self.demo()
-        defer { demo.kill() }
-        let lines = demo.outputText.split(separator: "\n").filter { $0.hasPrefix("curl") && !$0.contains("/verify") }
-        #expect(lines.count == 3)
-        for line in lines {
-            let run = try FinishedRun(["-c", String(line)], program: "/bin/sh")
-            #expect(run.exitCode == 0)
-            #expect(run.output.hasPrefix("{\""), "\(line): \(run.output)")
-        }
-    }
-
-    @Test("The life of a login that the demonstration prints is answered as its comments say")
-    func life() throws {
-        let demo = try Self.demo()
-        defer { demo.kill() }
-        let lines = demo.outputText.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-        let start = try #require(lines.firstIndex { $0.hasPrefix("call() ") })
-        let end = try #require(lines.firstIndex { $0.hasPrefix("Control-C") })
-        let promised = lines[start..<end].filter { $0.hasPrefix("# ") && $0.contains(" => ") }.flatMap { line in
-            (line.components(separatedBy: " => ").last ?? "").components(separatedBy: ", ")
-        }
-        let run = try FinishedRun(["-c", lines[start..<end].joined(separator: "\n")], program: "/bin/sh")
-        #expect(run.exitCode == 0, "\(run.errors)")
-        let answered = run.output.split(separator: "\n").filter { $0.count == 3 && Int($0) != nil }.map(String.init)
-        #expect(answered == promised, "\(run.output)")
-        #expect(answered.count == 9)
-        #expect(run.output.contains(#""declined":["user_friends"],"expired":[],"missing":["user_birthday"]"#))
-        #expect(run.output.contains(#""code":"nonce_used""#))
-        #expect(run.output.contains(#""refresh":true"#))
-        #expect(run.output.contains(#""granted":[],"declined":[],"expired":[]}"#))
     }
 
     /// The block after `<!-- command: NAME -->` in the README, or in another document.
@@ -136,21 +88,44 @@ struct DemonstrationTests {
         #expect(run.output.contains("\"refresh\":true"), "\(run.output)\(run.errors)")
     }
 
-    @Test("The documented life of a login is lived")
-    func documentedLife() throws {
+    /// Runs a block of the documentation on ports that are free here; the reader has those of the page.
+    private static func walk(_ name: String, in page: String) throws -> FinishedRun {
         let ports = try (0..<3).map { _ in try FreePort.take() }
-        let script = try Self.command("life", in: "Sources/VerificationService/VerificationService.docc/API.md")
-            .replacing("swift run limited-login", with: ServiceProcess.executable)
-            .replacing("demo --issuer", with: "demo --listen 127.0.0.1:8080 --admin-listen 127.0.0.1:8081 --issuer")
+        let script = try command(name, in: "Sources/VerificationService/VerificationService.docc/\(page).md")
+            .replacing("--issuer-listen 127.0.0.1:8090 ", with: "")
+            .replacing(
+                "swift run limited-login demo",
+                with: "\(ServiceProcess.executable) demo --listen 127.0.0.1:8080 "
+                    + "--admin-listen 127.0.0.1:8081 --issuer-listen 127.0.0.1:8090"
+            )
             .replacing(":8080", with: ":\(ports[0])")
             .replacing(":8081", with: ":\(ports[1])")
             .replacing(":8090", with: ":\(ports[2])")
-        let run = try FinishedRun(["-c", script], program: "/bin/bash")
+        return try FinishedRun(["-c", script], program: "/bin/bash")
+    }
+
+    @Test("The documented life of a login is lived")
+    func documentedLife() throws {
+        let run = try Self.walk("life", in: "API")
         let answered = run.output.split(separator: "\n").filter { $0.count == 3 && Int($0) != nil }
         #expect(
             answered == ["200", "401", "200", "200", "204", "200", "204", "200", "204"],
             "\(run.output)\(run.errors)"
         )
+        #expect(run.output.contains(#""declined":["user_friends"],"expired":[],"missing":["user_birthday"]"#))
+        #expect(run.output.contains(#""code":"nonce_used""#))
+        #expect(run.output.contains(#""refresh":true"#))
+        #expect(run.output.contains(#""granted":[],"declined":[],"expired":[]}"#))
+    }
+
+    @Test("The documented walk through the refusals is refused as it says")
+    func documentedRefusals() throws {
+        let run = try Self.walk("refusals", in: "Demonstration")
+        let answered = run.output.split(separator: "\n").filter { $0.count == 3 && Int($0) != nil }
+        #expect(answered == ["200", "401", "401", "401", "401", "401", "200"], "\(run.output)\(run.errors)")
+        let codes = ["expired", "invalid_audience", "nonce_mismatch", "invalid_signature", "unknown_key"]
+        for code in codes { #expect(run.output.contains("\"code\":\"\(code)\""), "\(code)") }
+        #expect(run.output.contains("\"key_ids\":["))
     }
 
     @Test("The README's demo and test commands install what is needed and then run what their name says")

@@ -37,7 +37,7 @@ ALLOWED = {
     "VerificationService": PLATFORM | LOGGING | OWN | {"COpenAPI", "Dispatch", "FoundationEssentials"},
     "limited-login": PLATFORM | LOGGING | OWN
     | {"VerificationService", "StandInIssuer", "ArgumentParser", "ServiceLifecycle", "UnixSignals", "Dispatch"}
-    | {"FoundationEssentials"},
+    | {"FoundationEssentials", "CPage"},
 }
 
 IMPORT = re.compile(

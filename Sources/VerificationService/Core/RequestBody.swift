@@ -74,10 +74,10 @@ enum RequestBody: Sendable {
 }
 
 /// Reads a media type (RFC 9110 section 8.3.1) as far as this service needs it.
-enum MediaType {
+package enum MediaType {
     /// Whether the field value is `application/json`, without parameters or with `charset=utf-8` alone: JSON is UTF-8
     /// (RFC 8259 section 8.1), and another charset would be another text.
-    static func isJSON(_ bytes: Span<UInt8>, _ value: Range<Int>) -> Bool {
+    package static func isJSON(_ bytes: Span<UInt8>, _ value: Range<Int>) -> Bool {
         var end = value.lowerBound
         while end < value.upperBound, bytes[end] != UInt8(ascii: ";") { end += 1 }
         guard bytes.equalIgnoringCase(trimmed(bytes, value.lowerBound..<end), "application/json") else { return false }

@@ -1,0 +1,290 @@
+'use strict';
+
+// One page for two things: `demo` plays logins, `inspect` judges a token that is pasted. The server says which it is.
+const $ = (id) => document.getElementById(id);
+const forms = { login: $('login').elements, inspect: $('inspect').elements };
+let state = { mode: '', checks: [], scenarios: [] };
+let busy = false;
+
+/** An element with text, which is never read as HTML. */
+function element(tag, text = '', className = '') {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+async function ask(path, body) {
+  const options = body === undefined ? {} : {
+    method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body),
+  };
+  let answer;
+  try {
+    answer = await fetch(path, { ...options, cache: 'no-store', redirect: 'error' });
+  } catch {
+    throw new Error('The program behind this page does not answer. Start it again, then reload the page.');
+  }
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(text.trim() || `The program answered ${answer.status}.`);
+  return JSON.parse(text);
+}
+
+// JSON is shown as it was sent, with its order, repetitions and long numbers, which a parsed value would lose.
+const jsonToken = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+
+function readable(text) {
+  try { return JSON.stringify(JSON.parse(text)); } catch { return text; }
+}
+
+function timeNote(name, value) {
+  if (!/^(iat|exp|nbf|[a-z_]*_at)$/.test(name) || !/^\d{9,11}$/.test(value)) return '';
+  const seconds = Math.round(Date.now() / 1000) - Number(value);
+  const distance = Math.abs(seconds);
+  const amount = distance < 120 ? `${distance} s` : distance < 7200 ? `${Math.round(distance / 60)} min`
+    : `${Math.round(distance / 3600)} h`;
+  return seconds >= 0 ? `${amount} ago` : `in ${amount}`;
+}
+
+function showJSON(place, text) {
+  const parts = [];
+  let depth = 0, previous = '', name = '';
+  const stack = [];
+  const line = () => parts.push('\n' + '  '.repeat(depth));
+  for (const token of text.match(jsonToken) ?? []) {
+    if (token === '}' || token === ']') {
+      depth = Math.max(0, depth - 1);
+      stack.pop();
+      if (previous !== '{' && previous !== '[') line();
+      parts.push(token);
+    } else if (token === ',') {
+      parts.push(token);
+      line();
+    } else if (token === ':') {
+      parts.push(': ');
+    } else {
+      if (previous === '{' || previous === '[') line();
+      if (token === '{' || token === '[') {
+        stack.push(token);
+        depth += 1;
+        parts.push(token);
+      } else if (token[0] === '"') {
+        const isName = stack.at(-1) === '{' && (previous === '{' || previous === ',');
+        const shown = readable(token);
+        if (isName) name = shown.slice(1, -1);
+        parts.push(isName ? element('span', shown, 'name') : shown);
+      } else {
+        parts.push(token);
+        const note = timeNote(name, token);
+        if (note) parts.push(element('span', `  ${note}`, 'aside'));
+      }
+    }
+    previous = token;
+  }
+  place.replaceChildren(...parts);
+  place.scrollTop = 0;
+}
+
+/** The text of a part of the token, or a sentence about why there is none. */
+function decoded(part) {
+  try {
+    const bytes = Uint8Array.from(atob(part.replace(/-/g, '+').replace(/_/g, '/')), (c) => c.charCodeAt(0));
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+function showPart(place, part) {
+  const text = part === undefined ? null : decoded(part);
+  if (text === null || !/^\s*[[{]/.test(text)) {
+    place.replaceChildren(element('span', part === undefined ? 'The token has no such part.' : 'This part is no JSON.', 'aside'));
+  } else {
+    showJSON(place, text);
+  }
+}
+
+function showToken(token) {
+  const parts = token.split('.');
+  const pieces = parts.flatMap((part, index) =>
+    [index ? '.' : '', element('span', part, parts.length === 3 ? `part${index}` : '')]);
+  $('token').replaceChildren(...pieces);
+  $('token').scrollTop = 0;
+  showPart($('header'), parts.length > 1 ? parts[0] : undefined);
+  showPart($('payload'), parts[1]);
+  const signature = parts[2];
+  $('signature').textContent = signature === undefined ? 'The token has no such part.'
+    : signature === '' ? 'It is empty.'
+    : `${Math.floor(signature.replace(/=+$/, '').length * 3 / 4)} bytes over the header and payload as they are sent.`;
+}
+
+// What the service knows beyond the token itself: the last check, which only its answer tells.
+const storeCodes = ['nonce_used', 'token_replayed', 'login_revoked'];
+
+function showChecks(report, answer) {
+  const rows = (report?.checks ?? state.checks.map(({ check }) => ({ check, outcome: 'unknown' }))).map((row) => ({
+    outcome: row.outcome, title: state.checks.find(({ check }) => check === row.check)?.title ?? row.check,
+  }));
+  if (state.mode === 'demo') {
+    const outcome = !report ? 'unknown' : storeCodes.includes(answer?.code) ? 'failed'
+      : report.accepted && !answer?.code ? 'passed' : 'skipped';
+    rows.push({ outcome, title: 'It comes for the first time, and the login was not revoked' });
+  }
+  const words = { passed: 'passed', failed: 'refused', skipped: 'not reached', not_asked: 'not asked', unknown: 'not judged yet' };
+  $('checks').replaceChildren(...rows.map((row) => {
+    const item = element('li', row.title, row.outcome);
+    item.title = words[row.outcome];
+    item.setAttribute('aria-label', `${row.title}: ${words[row.outcome]}`);
+    return item;
+  }));
+}
+
+function showSteps(steps) {
+  $('steps').replaceChildren(...steps.map((step) => {
+    const item = document.createElement('li');
+    item.append(element('b', step.what));
+    item.append(element('b', step.result, /^[23]/.test(step.result) ? 'is-good' : /^[45]/.test(step.result) ? 'is-bad' : ''));
+    item.append(element('small', step.note));
+    return item;
+  }));
+}
+
+function showProfile(profile) {
+  const rows = Object.entries(profile ?? {}).flatMap(([name, value]) => [
+    element('dt', name), element('dd', Array.isArray(value) ? value.join(', ')
+      : typeof value === 'object' ? Object.entries(value).map((pair) => pair.join(' ')).join(', ') : String(value)),
+  ]);
+  $('profile').replaceChildren(...(rows.length ? rows : [element('dt', 'none'), element('dd', 'A refused token tells nothing about a person.')]));
+  $('profile').scrollTop = 0;
+}
+
+function showVerdict(kind, status, code, detail, cure) {
+  $('verdict').className = kind;
+  $('status').textContent = status;
+  $('code').textContent = code;
+  $('detail').textContent = detail;
+  $('cure').textContent = cure ? `What to do: ${cure}` : '';
+}
+
+function showOutcome(outcome) {
+  const { report, token } = outcome;
+  const answer = outcome.answer ? JSON.parse(outcome.answer) : null;
+  const refused = answer?.code ? answer : report?.accepted === false ? report : null;
+  const accepted = !refused && (report ? report.accepted : true);
+  const person = answer?.profile ?? report?.profile;
+  showVerdict(
+    accepted ? 'good' : 'bad', outcome.status || (accepted ? 'accepted' : 'refused'), refused?.code ?? (outcome.status ? 'accepted' : ''),
+    accepted ? outcome.note || `The token is good, and belongs to this login. Log ${person?.user_id ?? 'the person'} in.`
+      : refused.detail, accepted ? '' : report?.cure,
+  );
+  if (outcome.steps) showSteps(outcome.steps);
+  showChecks(report, answer);
+  showToken(token);
+  showProfile(person);
+  showJSON($('answer'), outcome.answer ?? JSON.stringify(report));
+  $('command').textContent = outcome.command;
+}
+
+function showFailure(error) {
+  showVerdict('bad', 'That did not work', '', error.message, '');
+}
+
+function showState(next) {
+  state = { ...state, ...next };
+  document.documentElement.dataset.mode = state.mode;
+  $('place').textContent = state.place;
+  $('keys').textContent = state.keys;
+  if (state.mode !== 'demo') return;
+  const current = document.activeElement?.dataset?.place;
+  $('scenarios').replaceChildren(...state.scenarios.map((scenario, place) => {
+    const button = element('button', scenario.title);
+    button.type = 'button';
+    button.dataset.scenario = scenario.name;
+    button.dataset.place = place;
+    button.title = scenario.hint;
+    button.append(element('small', scenario.expects.replace('401 ', '')));
+    if (scenario.name === state.current) button.setAttribute('aria-current', 'true');
+    button.addEventListener('click', () => play(scenario.name));
+    const item = document.createElement('li');
+    item.append(button);
+    return item;
+  }));
+  if (current !== undefined) $('scenarios').querySelector(`[data-place="${current}"]`)?.focus();
+}
+
+/** Does one thing at a time; what is shown stays until the next outcome is there, so that nothing jumps. */
+async function perform(work) {
+  if (busy) return;
+  busy = true;
+  document.querySelector('main').setAttribute('aria-busy', 'true');
+  try { await work(); } catch (error) { showFailure(error); }
+  busy = false;
+  document.querySelector('main').removeAttribute('aria-busy');
+}
+
+function play(scenario) {
+  return perform(async () => {
+    const outcome = await ask('run', {
+      scenario, app_id: forms.login.app_id.value.trim(), nonce: forms.login.nonce.value,
+      permissions: forms.login.permissions.value.split(/[\s,]+/).filter(Boolean),
+    });
+    showState({ ...outcome.state, current: scenario });
+    showOutcome(outcome);
+    $('verdict').dataset.scenario = scenario;
+  });
+}
+
+$('login').addEventListener('submit', (event) => {
+  event.preventDefault();
+  play(`fault:${forms.login.scenario.value}`);
+});
+
+$('inspect').addEventListener('submit', (event) => {
+  event.preventDefault();
+  perform(async () => {
+    const outcome = await ask('run', {
+      id_token: forms.inspect.id_token.value, binding: forms.inspect.binding.value, value: forms.inspect.value.value,
+    });
+    showState(outcome.state);
+    showOutcome(outcome);
+  });
+});
+
+forms.inspect.binding.addEventListener('change', () => {
+  forms.inspect.value.disabled = ['unbound', 'issued_nonce'].includes(forms.inspect.binding.value);
+});
+
+// Up and down go through the scenarios, as in any list.
+$('scenarios').addEventListener('keydown', (event) => {
+  const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
+  const buttons = [...$('scenarios').querySelectorAll('button')];
+  const place = buttons.indexOf(document.activeElement);
+  if (!step || place < 0) return;
+  event.preventDefault();
+  buttons[(place + step + buttons.length) % buttons.length].focus();
+});
+
+$('copy').addEventListener('click', async () => {
+  try {
+    await navigator.clipboard.writeText($('command').textContent);
+    $('copy').textContent = 'Copied';
+  } catch {
+    $('copy').textContent = 'Select it';
+    getSelection().selectAllChildren($('command'));
+  }
+  setTimeout(() => { $('copy').textContent = 'Copy'; }, 1500);
+});
+
+$('own').open = matchMedia('(min-width: 901px)').matches;
+
+perform(async () => {
+  showState(await ask('state'));
+  showChecks(null, null);
+  if (state.mode !== 'demo') return;
+  forms.login.app_id.value = state.app_id;
+  forms.login.permissions.value = state.permissions;
+  forms.login.scenario.replaceChildren(...state.faults.map(({ name, fault }) => {
+    const option = element('option', fault);
+    option.value = name;
+    return option;
+  }));
+});

@@ -1,0 +1,219 @@
+/// One token, and what a verifier must say of it.
+package struct CatalogueEntry: Sendable {
+    /// What a verifier is told beside the token.
+    package enum Expectation: Sendable {
+        /// The nonce of the login.
+        case nonce
+        /// Another login's nonce than the token's.
+        case otherNonce
+        /// Another person's session.
+        case otherSubject
+        /// The nonce, and the thumbprint of a device's key that the token does not name.
+        case otherKeyThumbprint
+        /// The nonce, and an access token that the token's `at_hash` is not of.
+        case otherAccessToken
+    }
+
+    /// Lower-case letters, digits and `-`: the name of the token's file, and the end of the path `/login/…`.
+    package let name: String
+    /// What is wrong with the token, in one sentence.
+    package let fault: String
+    /// The service's code for the refusal; nil where the token is good.
+    package let code: String?
+    /// What the verifier is told.
+    package let expectation: Expectation
+    /// A setting without which the token would be accepted, and its value as JSON.
+    package let setting: (name: String, value: String)?
+    /// How often the token is presented; the outcome is that of the last time.
+    package let presentations: Int
+    private let make: @Sendable (CatalogueWorkshop) throws -> String
+
+    init(
+        _ name: String,
+        _ code: String?,
+        _ fault: String,
+        expecting expectation: Expectation = .nonce,
+        setting: (name: String, value: String)? = nil,
+        presentations: Int = 1,
+        _ make: @escaping @Sendable (CatalogueWorkshop) throws -> String
+    ) {
+        self.name = name
+        self.code = code
+        self.fault = fault
+        self.expectation = expectation
+        self.setting = setting
+        self.presentations = presentations
+        self.make = make
+    }
+
+    /// Makes the token anew.
+    package func token(_ workshop: CatalogueWorkshop) throws -> String { try make(workshop) }
+
+    /// The members of a request beside the token.
+    package func requestMembers(_ workshop: CatalogueWorkshop) -> [(name: String, value: String)] {
+        switch expectation {
+        case .nonce: [("nonce", workshop.nonce)]
+        case .otherNonce: [("nonce", "of-another-login")]
+        case .otherSubject: [("subject", "1000200030004000")]
+        case .otherKeyThumbprint: [("nonce", workshop.nonce), ("key_thumbprint", CatalogueWorkshop.thumbprint)]
+        case .otherAccessToken: [("nonce", workshop.nonce), ("access_token", CatalogueWorkshop.accessToken)]
+        }
+    }
+
+    /// The entry of this name.
+    package static func named(_ name: String) -> CatalogueEntry? { all.first { $0.name == name } }
+}
+
+extension CatalogueEntry {
+    /// Every way in which a token is refused, after the ways in which one is good.
+    package static let all: [CatalogueEntry] = accepted + envelopes + signatures + claims + logins
+
+    private static let accepted: [CatalogueEntry] = [
+        CatalogueEntry("good", nil, "Nothing: the token is good.") { try $0.token() },
+        CatalogueEntry("older-key", nil, "Nothing: an older key signed it, which is still published.") {
+            try $0.token(signedBy: $0.older)
+        },
+    ]
+
+    private static let envelopes: [CatalogueEntry] = [
+        CatalogueEntry("empty-signature", "malformed_token", "Its signature was cut off.") {
+            try $0.parts().signed(with: "")
+        },
+        CatalogueEntry("padding", "malformed_token", "Its signature ends in the padding that base64url leaves out.") {
+            try $0.token() + "=="
+        },
+        CatalogueEntry("second-spelling", "malformed_token", "Its last character differs in bits that carry nothing.") {
+            CatalogueWorkshop.respelled(try $0.token())
+        },
+        CatalogueEntry("too-long", "malformed_token", "It has more than 8 KiB.") {
+            try $0.token([("picture", FacebookJSON.string(String(repeating: "x", count: 8_192)))])
+        },
+        CatalogueEntry("claims-are-a-list", "malformed_token", "Its payload is a JSON array.") {
+            try $0.minted(payload: "[\($0.payload())]")
+        },
+        CatalogueEntry("subject-twice", "malformed_token", "Its payload names sub twice.") {
+            try $0.minted(payload: "{\"sub\":\"1000200030004000\"," + $0.payload().dropFirst())
+        },
+        CatalogueEntry("algorithm-twice", "malformed_token", "Its header names alg twice.") {
+            try $0.minted(header: "{\"alg\":\"none\"," + $0.header().dropFirst())
+        },
+        CatalogueEntry("access-token", "not_an_id_token", "It is an access token.") { _ in
+            CatalogueWorkshop.accessToken
+        },
+        CatalogueEntry("other-type", "not_an_id_token", "Its typ says that it is an access token.") {
+            try $0.minted(header: $0.header(more: "\"typ\":\"at+jwt\"", without: "typ"))
+        },
+        CatalogueEntry("unsigned", "malformed_token", "Its alg is none, and nobody signed it.") {
+            try $0.unsigned(algorithm: "none")
+        },
+        CatalogueEntry("unsigned-misspelt", "unsupported_algorithm", "Its alg is nOnE, and its signature is noise.") {
+            try $0.unsigned(algorithm: "nOnE") + "AAAA"
+        },
+        CatalogueEntry(
+            "shared-secret",
+            "unsupported_algorithm",
+            "Its alg is HS256, and the published key's PEM was taken as the secret."
+        ) { try $0.signedWithPublicKey() },
+        CatalogueEntry("critical-header", "unsupported_critical_header", "Its header demands an unknown extension.") {
+            try $0.minted(header: $0.header(more: "\"crit\":[\"urn:example\"],\"urn:example\":true"))
+        },
+        CatalogueEntry("no-key-id", "missing_key_id", "Its header names no key.") {
+            try $0.minted(header: $0.header(without: "kid"))
+        },
+    ]
+
+    private static let signatures: [CatalogueEntry] = [
+        CatalogueEntry("unknown-key", "unknown_key", "A key signed it that was never published.") {
+            try $0.token(signedBy: $0.stranger)
+        },
+        CatalogueEntry("own-key", "unknown_key", "Its header brings the key that signed it.") {
+            let key = String(decoding: $0.stranger.jsonWebKey, as: UTF8.self)
+            return try $0.minted(
+                header: $0.header(more: "\"jwk\":\(key)", keyID: $0.stranger.keyID),
+                signedBy: $0.stranger
+            )
+        },
+        CatalogueEntry("borrowed-key-id", "invalid_signature", "Another key signed it under a published key's name.") {
+            try $0.minted(header: $0.header(), signedBy: $0.stranger)
+        },
+        CatalogueEntry("changed", "invalid_signature", "One byte of its payload was changed.") {
+            let parts = try $0.parts()
+            return try $0.parts(payload: CatalogueWorkshop.changed($0.payload())).signed(with: parts.signature)
+        },
+    ]
+
+    private static let claims: [CatalogueEntry] = [
+        CatalogueEntry("other-issuer", "invalid_issuer", "Another issuer's name stands in it.") {
+            try $0.token([("iss", "\"https:\\/\\/facebook.example\"")])
+        },
+        CatalogueEntry("other-app", "invalid_audience", "It is meant for another app.") {
+            try $0.token([("aud", "\"999999999999999\"")])
+        },
+        CatalogueEntry("several-apps", "invalid_audience", "It is meant for this app and another.") {
+            try $0.token([("aud", "[\"\($0.audience)\",\"999999999999999\"]")])
+        },
+        CatalogueEntry("other-party", "invalid_audience", "It was given to another party to use (azp).") {
+            try $0.token([("azp", "\"999999999999999\"")])
+        },
+        CatalogueEntry("expired", "expired", "Its hour is over.") {
+            try $0.token([("iat", "\($0.now - 7_200)"), ("exp", "\($0.now - 3_600)")])
+        },
+        CatalogueEntry("no-expiry", "missing_claim", "It never expires.") { try $0.token(without: "exp") },
+        CatalogueEntry("expiry-as-text", "malformed_claim", "Its exp is text.") {
+            try $0.token([("exp", "\"\($0.now + 3_600)\"")])
+        },
+        CatalogueEntry("issued-ahead", "not_yet_valid", "It was issued an hour from now.") {
+            try $0.token([("iat", "\($0.now + 3_600)"), ("exp", "\($0.now + 7_200)")])
+        },
+        CatalogueEntry("not-before-ahead", "not_yet_valid", "It is good only an hour from now (nbf).") {
+            try $0.token([("nbf", "\($0.now + 3_600)"), ("exp", "\($0.now + 7_200)")])
+        },
+        CatalogueEntry(
+            "too-old",
+            "too_old",
+            "It was issued 20 minutes ago, and 10 are allowed.",
+            setting: ("max_token_age_seconds", "600")
+        ) { try $0.token([("iat", "\($0.now - 1_200)"), ("exp", "\($0.now + 2_400)")]) },
+        CatalogueEntry("no-subject", "missing_claim", "It names nobody.") { try $0.token(without: "sub") },
+        CatalogueEntry("subject-as-number", "malformed_claim", "Its sub is a number.") {
+            try $0.token([("sub", "2954873201847263")])
+        },
+    ]
+
+    private static let logins: [CatalogueEntry] = [
+        CatalogueEntry("other-login", "nonce_mismatch", "It is of another login.", expecting: .otherNonce) {
+            try $0.token()
+        },
+        CatalogueEntry("no-nonce", "nonce_mismatch", "Its nonce is empty: the login was begun without one.") {
+            try $0.token([("nonce", "\"\"")])
+        },
+        CatalogueEntry("other-person", "subject_mismatch", "It is of another person.", expecting: .otherSubject) {
+            try $0.token()
+        },
+        CatalogueEntry(
+            "other-device",
+            "key_thumbprint_mismatch",
+            "It is bound to another device's key.",
+            expecting: .otherKeyThumbprint
+        ) { try $0.token([("cnf", "{\"jkt\":\"0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I\"}")]) },
+        CatalogueEntry(
+            "other-access-token",
+            "at_hash_mismatch",
+            "It was issued with another access token.",
+            expecting: .otherAccessToken
+        ) { try $0.token([("at_hash", "\"77QmUPtjPfzWtF2AnpK9RQ\"")]) },
+        CatalogueEntry(
+            "tracked",
+            "tracking_not_allowed",
+            "It is of a login with tracking (at_hash), and only Limited Login is allowed.",
+            setting: ("tracking", "\"limited\"")
+        ) { try $0.token([("at_hash", "\"77QmUPtjPfzWtF2AnpK9RQ\"")]) },
+        CatalogueEntry(
+            "twice",
+            "token_replayed",
+            "It comes a second time.",
+            setting: ("replay", "\"reject\""),
+            presentations: 2
+        ) { try $0.token() },
+    ]
+}

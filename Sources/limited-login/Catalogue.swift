@@ -1,0 +1,72 @@
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Sockets
+internal import StandInIssuer
+internal import VerificationService
+
+/// `catalogue`: every way in which a token is refused, as files for a backend's own tests.
+struct Catalogue: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract:
+            "Writes tokens that a backend must refuse, and some that it must accept, with the keys to judge them.",
+        discussion: """
+            FOLDER then has keys.json (the JWK Set), tokens/NAME.jwt, and catalogue.json, which says of each token what \
+            is wrong, what to send with it, and whether it must be refused. The tokens are of an hour: run it again \
+            before your tests.
+            """
+    )
+
+    @Option(help: "The folder to write to; it is made where it does not exist.", completion: .directory)
+    var out: String
+
+    @Option(name: .customLong("app-id"), help: "The app that the tokens are for.")
+    var appID = Demonstration.appID
+
+    @Option(help: "The issuer of the tokens.")
+    var issuer = "https://www.facebook.com"
+
+    @Option(help: "The nonce of the login.")
+    var nonce = "n-0S6_WzA2Mj"
+
+    func run() throws {
+        do {
+            let keys = try IssuerKeyRing()
+            let workshop = try CatalogueWorkshop(
+                template: ClaimsTemplate(issuer: issuer, audience: appID),
+                keys: keys,
+                nonce: nonce,
+                now: WallClock.unixSeconds()
+            )
+            let folder = URL(filePath: out, directoryHint: .isDirectory)
+            let tokens = folder.appending(path: "tokens")
+            try FileManager.default.createDirectory(at: tokens, withIntermediateDirectories: true)
+            try Data(TokenMinter.jsonWebKeySet(keys.published)).write(to: folder.appending(path: "keys.json"))
+            for entry in CatalogueEntry.all {
+                try Data(try entry.token(workshop).utf8).write(to: tokens.appending(path: "\(entry.name).jwt"))
+            }
+            let entries = CatalogueEntry.all.map { Self.json($0, workshop) }.joined(separator: ",\n  ")
+            let header = PageJSON.object([("issuer", issuer), ("app_id", appID), ("nonce", nonce)]).dropLast()
+            let text =
+                "\(String(decoding: header, as: UTF8.self)),\"made_at\":\(workshop.now),\"tokens\":[\n  \(entries)\n]}\n"
+            try Data(text.utf8).write(to: folder.appending(path: "catalogue.json"))
+            StandardOutput.write(line: "\(CatalogueEntry.all.count) tokens, keys.json and catalogue.json are in \(out)")
+        } catch {
+            throw Exit.refusing("--out \(out): \(error)")
+        }
+    }
+
+    private static func json(_ entry: CatalogueEntry, _ workshop: CatalogueWorkshop) -> String {
+        var members: [(name: String, json: [UInt8])] = [
+            ("name", PageJSON.string(entry.name)), ("file", PageJSON.string("tokens/\(entry.name).jwt")),
+            ("fault", PageJSON.string(entry.fault)),
+            ("outcome", PageJSON.string(entry.code == nil ? "accept" : "refuse")),
+            ("request", PageJSON.object(entry.requestMembers(workshop).map { ($0.name, $0.value) })),
+        ]
+        if let code = entry.code { members.append(("code", PageJSON.string(code))) }
+        if let setting = entry.setting {
+            members.append(("setting", PageJSON.object([(setting.name, Array(setting.value.utf8))])))
+        }
+        if entry.presentations > 1 { members.append(("presentations", Array("\(entry.presentations)".utf8))) }
+        return String(decoding: PageJSON.object(members), as: UTF8.self)
+    }
+}

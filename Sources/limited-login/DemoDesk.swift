@@ -1,0 +1,181 @@
+internal import Bytes
+internal import HTTPClient
+internal import HTTPServer
+internal import JOSE
+internal import KeySets
+internal import LimitedLogin
+internal import OpenSSL
+internal import Sockets
+internal import StandInIssuer
+internal import VerificationService
+
+/// The page of `demo`: plays logins as an app and its backend would, against the running service.
+final class DemoDesk: PageDesk {
+    /// What the page's form says.
+    struct Wishes {
+        var appID = Demonstration.appID
+        /// Empty where the service shall make one.
+        var nonce = ""
+        var permissions: [String] = []
+    }
+
+    let issuer: StandInIssuer
+    let client = HTTPSClient()
+    /// The service, once it serves.
+    private let running = Locked<Application?>(nil)
+
+    init(issuer: StandInIssuer) { self.issuer = issuer }
+
+    /// The service serves from now on.
+    func open(_ application: Application) { running.withLock { $0 = application } }
+
+    func state() -> [UInt8] {
+        let published = issuer.keys.published.map(\.keyID)
+        let cached = running.withLock { $0 }?.cache.snapshot.keySet.keys.map(\.keyID) ?? []
+        func short(_ keys: [String]) -> String { keys.map { String($0.prefix(6)) }.joined(separator: ", ") }
+        let isAway = issuer.keys.isAway
+        let keys = "Facebook publishes \(isAway ? "nothing (503)" : short(published)); the service has \(short(cached))"
+        let service = running.withLock { $0 }?.server.localAddresses.first.map(\.description) ?? "starting"
+        let faults = CatalogueEntry.all.filter { $0.setting == nil }
+        return PageJSON.object([
+            ("mode", PageJSON.string("demo")),
+            ("place", PageJSON.string("Demonstration: the service on \(service), Facebook played on this machine")),
+            ("keys", PageJSON.string(keys)),
+            ("app_id", PageJSON.string(Demonstration.appID)),
+            ("permissions", PageJSON.string("email, user_birthday, user_location")),
+            ("checks", PageJSON.checks),
+            (
+                "scenarios",
+                PageJSON.array(DemoScenario.all.filter { $0.isOffered(isAway) }) {
+                    PageJSON.object([
+                        ("name", $0.name), ("title", $0.title), ("hint", $0.hint), ("expects", $0.expects),
+                    ])
+                }
+            ),
+            ("faults", PageJSON.array(faults) { PageJSON.object([("name", $0.name), ("fault", $0.fault)]) }),
+        ])
+    }
+
+    func run(_ body: [UInt8]) throws(PageRefusal) -> [UInt8] {
+        guard let application = running.withLock({ $0 }) else {
+            throw PageRefusal(sentence: "The service is still starting; try again.")
+        }
+        guard let (texts, lists) = PageJSON.members(body), let name = texts["scenario"] else {
+            throw PageRefusal(sentence: "The body must be a JSON object with a scenario.")
+        }
+        let wishes = Wishes(
+            appID: texts["app_id"].flatMap { $0.isEmpty ? nil : $0 } ?? Demonstration.appID,
+            nonce: texts["nonce"] ?? "",
+            permissions: lists["permissions"] ?? []
+        )
+        guard let play = DemoScenario.play(named: name) else {
+            throw PageRefusal(sentence: "There is no scenario \(name.debugDescription).")
+        }
+        var stage = DemoStage(desk: self, application: application, wishes: wishes)
+        do {
+            try play(&stage)
+            return try stage.outcome().json(state: state())
+        } catch let refusal as PageRefusal {
+            throw refusal
+        } catch {
+            throw PageRefusal(sentence: "This could not be played: \(error).")
+        }
+    }
+}
+
+/// One thing to try on the page of `demo`.
+struct DemoScenario: Sendable {
+    let name: String
+    let title: String
+    /// One sentence about what is done.
+    let hint: String
+    /// What the service answers: a status, and for a refusal its code.
+    let expects: String
+    /// Offered only while Facebook's keys are away, or only while they are there; nil: always.
+    var whileAway: Bool?
+    let play: @Sendable (inout DemoStage) throws -> Void
+
+    func isOffered(_ isAway: Bool) -> Bool { whileAway == nil || whileAway == isAway }
+
+    /// What a scenario does, or a login with a fault of the catalogue (`fault:NAME`).
+    static func play(named name: String) -> (@Sendable (inout DemoStage) throws -> Void)? {
+        if name.hasPrefix("fault:"), let entry = CatalogueEntry.named(String(name.dropFirst("fault:".count))) {
+            return { try $0.login(entry) }
+        }
+        return all.first { $0.name == name }?.play
+    }
+
+    private static func fault(_ name: String, _ title: String) -> DemoScenario {
+        let entry = CatalogueEntry.named(name)
+        return DemoScenario(
+            name: name,
+            title: title,
+            hint: entry?.fault ?? "",
+            expects: entry?.code.map { "401 \($0)" } ?? "200"
+        ) { stage in
+            guard let entry else { throw PageRefusal(sentence: "The catalogue has no \(name).") }
+            try stage.login(entry)
+        }
+    }
+
+    static let all: [DemoScenario] = [
+        fault("good", "A good login"),
+        fault("expired", "Expired"),
+        fault("other-app", "Another app's"),
+        fault("other-login", "Another login's nonce"),
+        fault("changed", "One byte changed"),
+        fault("unknown-key", "An unknown key"),
+        DemoScenario(
+            name: "again",
+            title: "The nonce again",
+            hint: "The same request is sent twice; a nonce of the service is good once.",
+            expects: "401 nonce_used"
+        ) { stage in
+            stage.wishes.nonce = ""
+            try stage.login()
+            try stage.verifyAgain()
+        },
+        DemoScenario(
+            name: "refresh",
+            title: "Refresh",
+            hint: "The SDK refreshes the token; the backend sends the new one with the session's person.",
+            expects: "200"
+        ) { stage in
+            stage.wishes.nonce = ""
+            try stage.login()
+            try stage.refresh(CatalogueWorkshop.janesID)
+        },
+        DemoScenario(
+            name: "rotate",
+            title: "Rotate the keys",
+            hint: "Facebook signs with a new key; the service fetches it when the first token names it.",
+            expects: "200"
+        ) { stage in
+            try stage.desk.issuer.keys.rotate()
+            stage.note("new key", "", "Facebook makes a new signing key and keeps the last one published.")
+            try stage.login()
+        },
+        DemoScenario(
+            name: "away",
+            title: "Take Facebook away",
+            hint: "Facebook's key address answers 503; the service carries on with the keys it has.",
+            expects: "200",
+            whileAway: false
+        ) { stage in
+            stage.desk.issuer.keys.isAway = true
+            stage.note("GET jwks", "503", "Facebook's key address answers 503 from now on; logging in still works.")
+            try stage.login()
+        },
+        DemoScenario(
+            name: "back",
+            title: "Bring Facebook back",
+            hint: "Facebook's key address answers again.",
+            expects: "200",
+            whileAway: true
+        ) { stage in
+            stage.desk.issuer.keys.isAway = false
+            stage.note("GET jwks", "200", "Facebook's key address answers again.")
+            try stage.login()
+        },
+    ]
+}

@@ -1,0 +1,156 @@
+internal import ArgumentParser
+internal import Dispatch
+internal import HTTPServer
+internal import KeySets
+internal import LimitedLogin
+internal import ServiceLifecycle
+internal import Sockets
+internal import VerificationService
+
+/// `inspect`: the page for a token that is pasted, judged with the real configuration and keys.
+struct Inspect: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Serves a page on this machine that judges a pasted token and shows every check.",
+        discussion: """
+            It judges with the configuration and keys that the service would use. Nothing is kept, and no token leaves \
+            this machine. --listen takes a loopback address alone (default here: 127.0.0.1:0, a free port).
+            """
+    )
+
+    @OptionGroup var options: ConfigurationOptions
+
+    func run() async throws {
+        let place = options.given(.listen) ?? "127.0.0.1:0"
+        guard let address = SocketAddress(place), address.isLoopback else {
+            throw Exit.refusing("--listen '\(place)' is no loopback address and port, such as 127.0.0.1:0")
+        }
+        do {
+            let configuration = try options.load().configuration
+            // A setting that cannot be meant ends the start, not the first verdict.
+            _ = try ServiceParts.policy(configuration)
+            _ = try ServiceParts.nonceIssuer(configuration)
+            let desk = try InspectDesk(configuration: configuration)
+            let server = HTTPServer(
+                configuration: HTTPServerConfiguration(addresses: [.network(address)], workerCount: 1)
+            ) { _ in PageHandler(desk: desk) }
+            try server.start()
+            let own = server.localAddresses.first?.description ?? place
+            StandardOutput.write("Open the page: http://\(own)/\nControl-C stops it.")
+            try await Lifecycle.run([PageService(server: server, desk: desk)])
+        } catch let error as any CustomStringConvertible & Error {
+            throw Exit.refusing(error.description)
+        }
+    }
+}
+
+/// The page of `inspect` as a service of the program's lifecycle.
+private struct PageService: Service {
+    let server: HTTPServer
+    let desk: InspectDesk
+
+    func run() async throws {
+        desk.cache.start()
+        try? await gracefulShutdown()
+        desk.cache.stop()
+        await server.stop(drainDelay: .zero, grace: .seconds(1))
+    }
+}
+
+/// Judges the tokens that are pasted into the page.
+final class InspectDesk: PageDesk {
+    /// Time between fetches for keys that the set lacks: a page that is asked again and again must not ask the issuer so.
+    private static let fetchInterval = Duration.seconds(5)
+    /// How long a token with an unknown key waits for a fetch.
+    private static let fetchPatience = DispatchTimeInterval.seconds(10)
+
+    let cache: JWKSetCache
+    private let configuration: ServiceConfiguration
+    /// Signalled by every fetch that ends.
+    private let fetched = DispatchSemaphore(value: 0)
+    private let nextFetch = Locked(MonotonicInstant(nanoseconds: 0))
+
+    init(configuration: ServiceConfiguration) throws(StartError) {
+        self.configuration = configuration
+        cache = try ServiceParts.keyCache(configuration) { event in
+            if case .sourceFailed(let source, let reason) = event {
+                StandardError.write("limited-login: \(source): \(reason)")
+            }
+        }
+        cache.onUpdate { [fetched] in fetched.signal() }
+    }
+
+    func state() -> [UInt8] {
+        let status = cache.status
+        let keys = status.keys.map { String($0.id.prefix(6)) }.joined(separator: ", ")
+        return PageJSON.object([
+            ("mode", PageJSON.string("inspect")),
+            ("place", PageJSON.string("Tokens for app \(configuration.appIDs.joined(separator: ", "))")),
+            (
+                "keys",
+                PageJSON.string(
+                    status.isUsable
+                        ? "\(status.keys.count) keys: \(keys)"
+                        : "No keys yet" + (status.lastError.map { ": \($0)" } ?? "")
+                )
+            ),
+            ("checks", PageJSON.checks),
+        ])
+    }
+
+    func run(_ body: [UInt8]) throws(PageRefusal) -> [UInt8] {
+        guard let (texts, _) = PageJSON.members(body), let token = texts["id_token"], let name = texts["binding"] else {
+            throw PageRefusal(sentence: "The body must be a JSON object with id_token and binding.")
+        }
+        guard let binding = Self.bindings[name] else {
+            throw PageRefusal(sentence: "A token is tied to a login by one of \(Self.bindings.keys.sorted()).")
+        }
+        let text = TokenInput.trimmed(Array(token.utf8))
+        do {
+            var report = try report(text, binding, texts["value"] ?? "")
+            if let code = report.rejection?.code, code == .unknownKey || code == .keysUnavailable, fetchOnce() {
+                report = try self.report(text, binding, texts["value"] ?? "")
+            }
+            let option = binding == .unbound || binding == .issuedNonce ? "" : " \(Self.shell(texts["value"] ?? ""))"
+            return PageOutcome(
+                token: String(decoding: text, as: UTF8.self),
+                report: report,
+                command: "limited-login verify - --\(name.replacing("_", with: "-"))\(option)"
+            ).json(state: state())
+        } catch {
+            throw PageRefusal(sentence: "The token cannot be judged: \(error).")
+        }
+    }
+
+    private func report(_ token: [UInt8], _ binding: BindingKind, _ value: String) throws -> VerificationReport {
+        var configuration = configuration
+        if binding == .unbound { configuration.bindingIsRequired = false }
+        return try VerificationReport.make(
+            token: token,
+            login: ExpectedLogin(binding: binding, value: Array(value.utf8)),
+            keySet: cache.snapshot.keySet,
+            configuration: configuration,
+            now: nil
+        )
+    }
+
+    /// Fetches the keys, unless that was done a moment ago; false where nothing was fetched.
+    private func fetchOnce() -> Bool {
+        let now = MonotonicClock.now()
+        let isDue = nextFetch.withLock { next in
+            guard now >= next else { return false }
+            next = now + Self.fetchInterval
+            return true
+        }
+        guard isDue else { return false }
+        while fetched.wait(timeout: .now()) == .success {}
+        cache.refreshNow()
+        return fetched.wait(timeout: .now() + Self.fetchPatience) == .success
+    }
+
+    private static let bindings: [String: BindingKind] = [
+        "nonce": .nonce, "raw_nonce": .rawNonce, "issued_nonce": .issuedNonce, "subject": .subject, "unbound": .unbound,
+    ]
+
+    /// The text as one word of a shell.
+    static func shell(_ text: String) -> String { "'" + text.replacing("'", with: "'\\''") + "'" }
+}

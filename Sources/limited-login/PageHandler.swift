@@ -1,0 +1,222 @@
+internal import Bytes
+internal import Dispatch
+internal import HTTP1
+internal import HTTPServer
+internal import Sockets
+internal import VerificationService
+
+/// What stands behind the page: the demonstration, or the judging of a token that is pasted.
+protocol PageDesk: Sendable {
+    /// What the page shows before it asks for anything, as JSON.
+    func state() -> [UInt8]
+    /// Does what the page asks for, and answers with JSON; may block.
+    func run(_ body: [UInt8]) throws(PageRefusal) -> [UInt8]
+}
+
+/// Why the page is not given what it asks for: one sentence for the person before it.
+struct PageRefusal: Error {
+    let sentence: String
+}
+
+/// Serves the page, and what its script asks for. What it does is done on a queue of its own while the request is parked.
+final class PageHandler: HTTPRequestHandler {
+    /// The longest body: a token of 8 KiB, which text may double, and what belongs to it.
+    private static let bodyByteLimit = 32_768
+    /// The longest wait: several requests of the service, each of which may wait for a fetch of its keys.
+    private static let patience = Duration.seconds(15)
+    /// Requests that wait at a time. 16: one person has few pages open.
+    private static let waitingLimit = 16
+
+    private typealias Jobs = BackgroundJobs<Void, Result<[UInt8], PageRefusal>>
+
+    private let desk: any PageDesk
+    private let behind: (any HTTPRequestHandler)?
+    private let jobs = Jobs(capacity: waitingLimit)
+    private let queue = DispatchQueue(label: "page")
+
+    /// - Parameter behind: answers what is not the page's; nil where nothing else is served.
+    init(desk: any PageDesk, behind: (any HTTPRequestHandler)? = nil) {
+        self.desk = desk
+        self.behind = behind
+    }
+
+    func attach(_ waker: RequestWaker) {
+        jobs.attach(waker)
+        behind?.attach(waker)
+    }
+
+    func didAbandon(_ request: ParkedRequest) {
+        jobs.abandon(request)
+        behind?.didAbandon(request)
+    }
+
+    func receiveHead(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> HeadDecision {
+        if let refusal = SameOrigin.refusal(of: head, bytes) {
+            return refuse(refusal.status, refusal.sentence, &response)
+        }
+        guard let route = PageRoute(head, bytes) else {
+            return behind?.receiveHead(head, bytes: bytes, context: context, response: &response)
+                ?? refuse(404, "There is nothing here; the page is at /.", &response)
+        }
+        guard route.isForReading == (head.method == .get || head.method == .head),
+            route.isForReading || head.method == .post
+        else {
+            response.addField(route.isForReading ? "Allow: GET, HEAD" : "Allow: POST")
+            return refuse(405, "This path takes another method.", &response)
+        }
+        if route == .run {
+            // Only a script may send this type, and only one of this origin: from elsewhere it takes a preflight.
+            guard let type = head.value(of: "content-type", in: bytes), MediaType.isJSON(bytes, type) else {
+                return refuse(415, "The body must be application/json.", &response)
+            }
+            return .readBody(atMost: Self.bodyByteLimit)
+        }
+        if let file = PageFile(route) {
+            response.addField("Content-Type", file.mediaType)
+            response.share(file.content)
+        } else {
+            response.addField("Content-Type: application/json")
+            response.body = desk.state()
+        }
+        protect(&response)
+        return .respond
+    }
+
+    func receiveRequest(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        body: Span<UInt8>,
+        visit: RequestVisit,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> RequestDecision {
+        guard PageRoute(head, bytes) == .run else {
+            return behind?.receiveRequest(
+                head,
+                bytes: bytes,
+                body: body,
+                visit: visit,
+                context: context,
+                response: &response
+            ) ?? .respond
+        }
+        let request = context.request
+        switch jobs.visit(request, visit) {
+        case .none:
+            let deadline = context.now + Self.patience
+            guard jobs.begin(request, keeping: (), until: deadline) else {
+                _ = refuse(503, "Too much is asked at once; try again.", &response)
+                return .respond
+            }
+            let text = body.indices.map { body[$0] }
+            queue.async { [jobs, desk] in
+                let outcome = Result { () throws(PageRefusal) in try desk.run(text) }
+                jobs.finish(request, outcome, now: MonotonicClock.now())
+            }
+            return .park(until: deadline)
+        case .waiting(let deadline): return .park(until: deadline)
+        case .expired: _ = refuse(503, "This took longer than 15 s; try again.", &response)
+        case .done(_, .failure(let refusal)): _ = refuse(400, refusal.sentence, &response)
+        case .done(_, .success(let json)):
+            response.addField("Content-Type: application/json")
+            response.body = json
+            protect(&response)
+        }
+        return .respond
+    }
+
+    func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse) {
+        response.addField("Content-Type: text/plain; charset=utf-8")
+        response.body.append(contentsOf: "The request is refused: \(failure).\n".utf8)
+    }
+
+    private func refuse(_ status: UInt16, _ sentence: String, _ response: inout HTTPResponse) -> HeadDecision {
+        response.status = status
+        response.addField("Content-Type: text/plain; charset=utf-8")
+        protect(&response)
+        response.body.append(contentsOf: "\(sentence)\n".utf8)
+        return .respond
+    }
+
+    /// Nothing but what comes from here: no script or style within the page, no frame around it, no request elsewhere.
+    private func protect(_ response: inout HTTPResponse) {
+        response.addField(
+            """
+            Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+            connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; \
+            require-trusted-types-for 'script'
+            """
+        )
+        response.addField("X-Content-Type-Options: nosniff")
+        response.addField("Referrer-Policy: no-referrer")
+        response.addField("Cross-Origin-Resource-Policy: same-origin")
+        response.addField("Cross-Origin-Opener-Policy: same-origin")
+        response.addField("Cache-Control: no-store")
+    }
+}
+
+/// The paths of the page.
+enum PageRoute: CaseIterable {
+    case page, style, script, icon, state, run
+
+    private var path: StaticString {
+        switch self {
+        case .page: "/"
+        case .style: "/page.css"
+        case .script: "/page.js"
+        case .icon: "/icon.svg"
+        case .state: "/state"
+        case .run: "/run"
+        }
+    }
+
+    var isForReading: Bool { self != .run }
+
+    init?(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) {
+        for route in Self.allCases where bytes.equal(head.path, route.path) {
+            self = route
+            return
+        }
+        return nil
+    }
+}
+
+/// Keeps pages of other origins away from a listener that only this machine reaches.
+///
+/// By DNS rebinding a page on the internet makes its own name mean 127.0.0.1; its requests then name that name in `Host`.
+/// A request that a page sends to another origin names its own in `Origin` (Fetch section 3.2).
+enum SameOrigin {
+    /// Why the request is refused; nil where it may come from this machine's own page, or from no page.
+    static func refusal(of head: borrowing RequestHead, _ bytes: Span<UInt8>) -> (status: UInt16, sentence: String)? {
+        guard let range = head.authority, head.count(of: "host", in: bytes) <= 1 else { return unknownHost }
+        let authority = text(range, bytes)
+        guard isLoopback(authority) else { return unknownHost }
+        guard head.count(of: "origin", in: bytes) <= 1 else { return foreignOrigin }
+        if let origin = head.value(of: "origin", in: bytes), text(origin, bytes) != "http://\(authority)" {
+            return foreignOrigin
+        }
+        return nil
+    }
+
+    private static let unknownHost: (UInt16, String) = (
+        421, "This is served for 127.0.0.1, [::1] and localhost alone; open it by one of these names."
+    )
+    private static let foreignOrigin: (UInt16, String) = (403, "Another page may not use this one.")
+
+    /// Whether the text is a loopback address or `localhost`, with or without a port. Any port will do: a tunnel has
+    /// another one, and a page of another port names its own origin.
+    private static func isLoopback(_ authority: String) -> Bool {
+        if let address = SocketAddress(authority) ?? SocketAddress("\(authority):80") { return address.isLoopback }
+        let parts = authority.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        return parts.first == "localhost" && (parts.count == 1 || UInt16(parts[1]) != nil)
+    }
+
+    private static func text(_ range: Range<Int>, _ bytes: Span<UInt8>) -> String {
+        String(decoding: range.map { bytes[$0] }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,141 @@
+internal import Bytes
+internal import JOSE
+internal import LimitedLogin
+internal import VerificationService
+
+/// What the page shows after something was done, as one JSON object.
+struct PageOutcome {
+    /// One thing that happened on the way.
+    struct Step {
+        /// What was asked, such as `POST /verify`.
+        let what: String
+        /// A status, or a word.
+        let result: String
+        /// Who asked whom, in one sentence.
+        let note: String
+    }
+
+    /// The credential that was judged.
+    let token: String
+    /// The same as `limited-login verify --json`; nil for a credential that is no id token.
+    let report: VerificationReport?
+    /// The service's answer, where there is one: its status and JSON.
+    var answer: (status: Int, json: [UInt8])?
+    /// What an accepted credential means, where it means something else than a login.
+    var note = ""
+    /// The same in a terminal.
+    let command: String
+    /// What happened on the way.
+    var steps: [Step] = []
+
+    /// - Parameter state: the page's state afterwards, as JSON.
+    func json(state: [UInt8]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        JSONWriter.raw("{\"state\":", to: &bytes)
+        bytes += state
+        JSONWriter.raw(",\"report\":", to: &bytes)
+        bytes += report?.json ?? Array("null".utf8)
+        if let answer {
+            JSONWriter.raw(",", to: &bytes)
+            JSONWriter.member("status", "\(answer.status)", to: &bytes)
+            if !answer.json.isEmpty {
+                JSONWriter.raw(",", to: &bytes)
+                // As text, so that the page shows what was sent, not what it read.
+                JSONWriter.member("answer", String(decoding: answer.json, as: UTF8.self), to: &bytes)
+            }
+        }
+        for (name, value) in [("token", token), ("note", note), ("command", command)] {
+            JSONWriter.raw(",", to: &bytes)
+            JSONWriter.string(name, to: &bytes)
+            JSONWriter.raw(":", to: &bytes)
+            JSONWriter.string(value, to: &bytes)
+        }
+        JSONWriter.raw(",\"steps\":", to: &bytes)
+        bytes += PageJSON.array(steps) { step in
+            PageJSON.object([("what", step.what), ("result", step.result), ("note", step.note)])
+        }
+        bytes.append(UInt8(ascii: "}"))
+        return bytes
+    }
+}
+
+/// JSON for the page.
+enum PageJSON {
+    /// An object of texts.
+    static func object(_ members: [(name: String, text: String)]) -> [UInt8] {
+        object(members.map { ($0.name, string($0.text)) })
+    }
+
+    /// An object of members that are JSON already.
+    static func object(_ members: [(name: String, json: [UInt8])]) -> [UInt8] {
+        var bytes = [UInt8(ascii: "{")]
+        for (index, member) in members.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            JSONWriter.string(member.name, to: &bytes)
+            bytes.append(UInt8(ascii: ":"))
+            bytes += member.json
+        }
+        return bytes + [UInt8(ascii: "}")]
+    }
+
+    static func array<Element>(_ elements: [Element], _ json: (Element) -> [UInt8]) -> [UInt8] {
+        var bytes = [UInt8(ascii: "[")]
+        for (index, element) in elements.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            bytes += json(element)
+        }
+        return bytes + [UInt8(ascii: "]")]
+    }
+
+    static func string(_ text: String) -> [UInt8] {
+        var bytes: [UInt8] = []
+        JSONWriter.string(text, to: &bytes)
+        return bytes
+    }
+
+    /// The checks by name and title, in their order.
+    static var checks: [UInt8] {
+        array(VerificationCheck.allCases) { object([("check", "\($0)"), ("title", $0.title)]) }
+    }
+
+    /// The member of this name, where it is text.
+    static func text(_ name: String, in object: [UInt8]) -> String? {
+        var document = JSONDocument()
+        guard (try? document.parse(object.span)) != nil else { return nil }
+        var member = document.firstChild(document.root)
+        while member < document.next(document.root) {
+            if document.string(member, in: object.span) == name {
+                return document.kind(member + 1) == .string ? document.string(member + 1, in: object.span) : nil
+            }
+            member = document.next(member + 1)
+        }
+        return nil
+    }
+
+    /// The members of an object that are texts, and those that are arrays of texts; nil where it is no object of these.
+    static func members(_ body: [UInt8]) -> (texts: [String: String], lists: [String: [String]])? {
+        var document = JSONDocument()
+        guard (try? document.parse(body.span)) != nil, document.kind(document.root) == .object else { return nil }
+        var texts: [String: String] = [:]
+        var lists: [String: [String]] = [:]
+        var name = document.firstChild(document.root)
+        while name < document.next(document.root) {
+            let value = name + 1
+            let member = document.string(name, in: body.span)
+            if document.kind(value) == .string {
+                texts[member] = document.string(value, in: body.span)
+            } else if document.kind(value) == .array {
+                var element = document.firstChild(value)
+                while element < document.next(value) {
+                    guard document.kind(element) == .string else { return nil }
+                    lists[member, default: []].append(document.string(element, in: body.span))
+                    element = document.next(element)
+                }
+            } else {
+                return nil
+            }
+            name = document.next(value)
+        }
+        return (texts, lists)
+    }
+}

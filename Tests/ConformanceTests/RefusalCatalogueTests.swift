@@ -1,0 +1,94 @@
+import JOSE
+import LimitedLogin
+import StandInIssuer
+import Testing
+
+@Suite("The catalogue of refused tokens")
+struct RefusalCatalogueTests {
+    private static let now: Int64 = 1_732_838_400
+    private static let keys = try? IssuerKeyRing()
+
+    private static func workshop() throws -> CatalogueWorkshop {
+        try CatalogueWorkshop(
+            template: ClaimsTemplate(issuer: "https://www.facebook.com", audience: "123456789012345"),
+            keys: try #require(keys),
+            nonce: "n-1",
+            now: now
+        )
+    }
+
+    /// The entry's token, judged as its expectation and setting say; nil where it is accepted.
+    private static func verdict(_ entry: CatalogueEntry) throws -> String? {
+        let workshop = try workshop()
+        var binding: TokenBinding?
+        var thumbprint: String?
+        var accessToken: String?
+        for (name, value) in entry.requestMembers(workshop) {
+            switch name {
+            case "nonce": binding = .nonce(try #require(Nonce(value)))
+            case "subject": binding = .subject(value)
+            case "key_thumbprint": thumbprint = value
+            case "access_token": accessToken = value
+            default: Issue.record("a member nobody knows: \(name)")
+            }
+        }
+        let verifier = TokenVerifier(
+            policy: try VerificationPolicy(
+                appIDs: [workshop.audience],
+                maximumTokenAgeSeconds: entry.setting?.name == "max_token_age_seconds" ? 600 : nil,
+                tracking: entry.setting?.name == "tracking" ? .limited : .any
+            )
+        )
+        let keySet = try JSONWebKeySet(parsing: TokenMinter.jsonWebKeySet(try #require(keys).published).span)
+        do {
+            _ = try verifier.verify(
+                try entry.token(workshop),
+                expecting: TokenExpectation(
+                    binding: try #require(binding),
+                    keyThumbprint: thumbprint,
+                    accessToken: accessToken
+                ),
+                keys: keySet,
+                now: try #require(NumericDate(secondsSince1970: Double(now)))
+            )
+            return nil
+        } catch let error as TokenRejection {
+            return error.code.rawValue
+        }
+    }
+
+    @Test("Every entry is refused with its code, or accepted if it has none", arguments: CatalogueEntry.all.map(\.name))
+    func entry(name: String) throws {
+        let entry = try #require(CatalogueEntry.named(name))
+        // What comes twice is judged by what was used, which a verifier alone does not know.
+        #expect(try Self.verdict(entry) == (entry.presentations > 1 ? nil : entry.code))
+    }
+
+    @Test("Names are names of files, and each stands once")
+    func names() {
+        let names = CatalogueEntry.all.map(\.name)
+        #expect(Set(names).count == names.count)
+        for name in names {
+            #expect(name.utf8.allSatisfy { $0 &- 0x61 < 26 || $0 &- 0x30 < 10 || $0 == UInt8(ascii: "-") }, "\(name)")
+        }
+        #expect(CatalogueEntry.all.filter { $0.code == nil }.count == 2)
+    }
+
+    @Test("Every code that a token can deserve has an entry")
+    func coverage() {
+        // These are a request's fault, nobody's, or need a nonce of the service's own.
+        let others = [
+            "invalid_request", "invalid_nonce", "unknown_app", "keys_unavailable", "nonce_not_issued", "nonce_expired",
+            "nonce_used",
+        ]
+        let covered = Set(CatalogueEntry.all.compactMap(\.code))
+        let deserved = ["malformed_token", "invalid_signature", "expired", "nonce_mismatch", "token_replayed"]
+        #expect(covered.isSuperset(of: deserved))
+        for code in covered {
+            #expect(TokenRejection.Code.allCases.contains { $0.rawValue == code }, "\(code) is no code")
+            #expect(!others.contains(code))
+        }
+        let missing = Set(TokenRejection.Code.allCases.map(\.rawValue)).subtracting(covered).subtracting(others)
+        #expect(missing.isEmpty, "no entry deserves \(missing)")
+    }
+}

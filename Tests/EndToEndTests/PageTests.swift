@@ -1,0 +1,189 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("The page of demo and inspect")
+struct PageTests {
+    private static let stop = "Control-C stops it."
+
+    /// A program that serves the page, and the page's address.
+    private struct Page {
+        let process: ServiceProcess
+        let base: String
+
+        init(_ arguments: [String], environment: [String: String] = [:]) throws {
+            process = try ServiceProcess(arguments, environment: environment)
+            try #require(process.waitForOutput(stop), "\(process.errorText)")
+            let words = process.outputText.split(whereSeparator: \.isWhitespace)
+            base = String(try #require(words.first { $0.hasPrefix("http://") && $0.hasSuffix("/") }).dropLast())
+        }
+
+        static func demo() throws -> Page {
+            try Page(
+                ["demo", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--issuer-listen", "127.0.0.1:0"]
+            )
+        }
+
+        static func inspect(_ environment: [String: String] = [:]) throws -> Page {
+            let own = ["LIMITED_LOGIN_APP_IDS": "123456789012345", "LIMITED_LOGIN_JWKS_URLS": "http://127.0.0.1:1/"]
+            return try Page(["inspect"], environment: own.merging(environment) { _, new in new })
+        }
+
+        var port: String { base.components(separatedBy: ":").last ?? "" }
+
+        /// The status, then the answer with its fields.
+        func curl(_ arguments: [String], path: String = "/") throws -> (status: String, text: String) {
+            let run = try FinishedRun(
+                ["-sS", "-i", "--path-as-is", "-w", "\n%{http_code}"] + arguments + [base + path],
+                program: "/usr/bin/curl"
+            )
+            let lines = run.output.split(separator: "\n", omittingEmptySubsequences: false)
+            return (String(lines.last ?? ""), run.output + run.errors)
+        }
+
+        func run(_ body: String) throws -> [String: Any] {
+            let answer = try curl(["--json", body], path: "/run").text
+            let start = try #require(answer.range(of: "\r\n\r\n")).upperBound
+            let end = try #require(answer.lastIndex(of: "}"))
+            return try #require(
+                JSONSerialization.jsonObject(with: Data(answer[start...end].utf8)) as? [String: Any],
+                "\(answer)"
+            )
+        }
+    }
+
+    private static let play = ["--json", #"{"scenario":"good"}"#]
+
+    @Test(
+        "Who comes by another name, or from another origin, is refused on every path",
+        arguments: ["demo", "inspect"]
+    )
+    func foreign(program: String) throws {
+        let page = program == "demo" ? try Page.demo() : try Page.inspect()
+        defer { page.process.kill() }
+        // DNS rebinding: a page's own name has come to mean this machine, so its requests are of its own origin.
+        let names = [
+            "evil.example", "evil.example:\(page.port)", "127.0.0.1.evil.example:\(page.port)",
+            "localhost.evil.example",
+            "192.0.2.7:\(page.port)", "[2001:db8::1]:\(page.port)", "0.0.0.0:\(page.port)", "evil.localhost", "",
+            "127.0.0.1:\(page.port):80", "localhost:x",
+        ]
+        for name in names {
+            for path in ["/", "/page.js", "/state", "/run", "/tokens", "/rotate", "/login", "/nothing"] {
+                let answer = try page.curl(["-H", name.isEmpty ? "Host;" : "Host: \(name)"], path: path)
+                #expect(["421", "400"].contains(answer.status), "\(name) \(path): \(answer.status)")
+            }
+            let own = name.isEmpty ? "Host;" : "Host: \(name)"
+            let posted = try page.curl(["-H", own, "-H", "Origin: http://\(name)"] + Self.play, path: "/run")
+            #expect(["421", "400"].contains(posted.status), "\(name): \(posted.text)")
+        }
+        let origins = [
+            "http://evil.example", "null", "https://127.0.0.1:\(page.port)", "http://127.0.0.1", "http://127.0.0.1:1",
+            "http://localhost:\(page.port)", "http://127.0.0.1:\(page.port).evil.example", "", "file://",
+        ]
+        for origin in origins {
+            let field = origin.isEmpty ? "Origin;" : "Origin: \(origin)"
+            for path in ["/", "/state", "/run", "/tokens", "/rotate"] {
+                let answer = try page.curl(["-H", field] + Self.play, path: path)
+                #expect(answer.status == "403", "\(origin) \(path): \(answer.status)")
+                #expect(!answer.text.lowercased().contains("access-control-allow"))
+            }
+        }
+        let twice = ["-H", "Origin: http://127.0.0.1:\(page.port)", "-H", "Origin: http://evil.example"]
+        #expect(try page.curl(twice).status == "403")
+        #expect(try page.curl(["-X", "OPTIONS", "-H", "Origin: http://evil.example"], path: "/run").status == "403")
+        // What a form or a script may send without asking first is not taken, whoever sends it.
+        for type in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
+            let answer = try page.curl(["-H", "Content-Type: \(type)", "-d", #"{"scenario":"rotate"}"#], path: "/run")
+            #expect(answer.status == "415")
+        }
+    }
+
+    @Test("This machine's own names are served, with nothing from elsewhere allowed on the page")
+    func own() throws {
+        let page = try Page.demo()
+        defer { page.process.kill() }
+        for name in ["127.0.0.1:\(page.port)", "localhost:\(page.port)", "[::1]:\(page.port)", "127.0.0.1"] {
+            let answer = try page.curl(["-H", "Host: \(name)", "-H", "Origin: http://\(name)"])
+            #expect(answer.status == "200", "\(name): \(answer.text)")
+        }
+        for path in ["/", "/page.css", "/page.js", "/icon.svg", "/state"] {
+            let answer = try page.curl([], path: path).text
+            for field in [
+                "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+                    + "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
+                    + "require-trusted-types-for 'script'",
+                "X-Content-Type-Options: nosniff", "Referrer-Policy: no-referrer", "Cache-Control: no-store",
+                "Cross-Origin-Resource-Policy: same-origin", "Cross-Origin-Opener-Policy: same-origin",
+            ] {
+                #expect(answer.contains(field), "\(path): \(field)")
+            }
+        }
+        #expect(try page.curl(["-X", "POST"]).status == "405")
+        #expect(try page.curl([], path: "/run").status == "405")
+        for file in ["page.html", "page.css", "page.js", "icon.svg"] {
+            let text = try ProjectFiles.text("Sources/CPage/\(file)").replacing("http://www.w3.org/2000/svg", with: "")
+            #expect(!text.contains("://"), "\(file) names another place")
+        }
+    }
+
+    @Test("Every scenario ends as its button says, and the checks are those of verify --json")
+    func scenarios() throws {
+        let page = try Page.demo()
+        defer { page.process.kill() }
+        let state = try #require(
+            JSONSerialization.jsonObject(
+                with: Data(FinishedRun(["-sS", page.base + "/state"], program: "/usr/bin/curl").output.utf8)
+            )
+                as? [String: Any]
+        )
+        let scenarios = try #require(state["scenarios"] as? [[String: String]])
+        #expect(scenarios.count >= 9)
+        for scenario in scenarios {
+            let name = try #require(scenario["name"])
+            let outcome = try page.run("{\"scenario\":\"\(name)\",\"permissions\":[\"email\"]}")
+            let answer = try JSONSerialization.jsonObject(with: Data((outcome["answer"] as? String ?? "{}").utf8))
+            let code = (answer as? [String: Any])?["code"] as? String
+            let status = outcome["status"] as? String ?? ""
+            #expect(scenario["expects"] == (code.map { "\(status) \($0)" } ?? status), "\(name)")
+            guard let report = outcome["report"] as? [String: Any] else { continue }
+            #expect((report["checks"] as? [[String: String]])?.count ?? 0 >= 17)
+            // The service alone knows what was used and revoked; of everything else both say the same.
+            if code != "nonce_used", code != "login_revoked" { #expect(report["code"] as? String == code, "\(name)") }
+        }
+        for bad in ["[]", "{", "{}", #"{"scenario":"nothing"}"#, #"{"scenario":7}"#] {
+            #expect(try page.curl(["--json", bad], path: "/run").status == "400", "\(bad)")
+        }
+        let long = String(repeating: "x", count: 40_000)
+        #expect(try page.curl(["--json", long], path: "/run").status == "413")
+    }
+
+    @Test("inspect judges a pasted token by the configured keys, and keeps and tells nothing")
+    func inspect() throws {
+        let issuer = try IssuerProcess()
+        let page = try Page.inspect(["LIMITED_LOGIN_JWKS_URLS": issuer.jwksURL])
+        defer { page.process.kill() }
+        let token = try issuer.token(#"{"nonce":"n-1","email":"jane@example.com"}"#)
+        func judge(_ token: String, _ binding: String, _ value: String) throws -> [String: Any] {
+            let outcome = try page.run(
+                "{\"id_token\":\"\(token)\",\"binding\":\"\(binding)\",\"value\":\"\(value)\"}"
+            )
+            return try #require(outcome["report"] as? [String: Any])
+        }
+        #expect(try judge(token, "nonce", "n-1")["accepted"] as? Bool == true)
+        #expect(try judge("  \(token)\\n", "nonce", "n-1")["accepted"] as? Bool == true)
+        #expect(try judge(token, "unbound", "")["accepted"] as? Bool == true)
+        #expect(try judge(token, "nonce", "n-2")["code"] as? String == "nonce_mismatch")
+        #expect(try judge(token, "subject", "1")["code"] as? String == "subject_mismatch")
+        #expect(try judge("nothing", "unbound", "")["code"] as? String == "malformed_token")
+        #expect(!page.process.outputText.contains(token) && !page.process.errorText.contains("n-1"))
+        #expect(try page.curl([], path: "/tokens").status == "404")
+    }
+
+    @Test("inspect listens on this machine alone", arguments: ["0.0.0.0:0", "192.0.2.1:0", "[::]:0", "unix:/tmp/page"])
+    func loopbackAlone(address: String) throws {
+        let run = try FinishedRun(["inspect", "--listen", address], environment: ["LIMITED_LOGIN_APP_IDS": "1"])
+        #expect(run.exitCode == 78)
+        #expect(run.errors.contains("loopback"), "\(run.errors)")
+    }
+}

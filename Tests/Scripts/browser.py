@@ -1,0 +1,114 @@
+"""A browser without a window, driven by the WebDriver protocol (W3C WebDriver 2) and Chromium's own commands."""
+
+import base64
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import urllib.request
+
+KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Down": "\ue015", "Up": "\ue013", "Space": " "}
+
+
+class Browser:
+    """One session of Chromium: a page, its console and its requests."""
+
+    def __init__(self, *switches):
+        self.folder = tempfile.mkdtemp()
+        self.driver = subprocess.Popen(
+            ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )
+        port = None
+        for line in self.driver.stdout:
+            found = re.search(r"started successfully on port (\d+)", line)
+            if found:
+                port = found.group(1)
+                break
+        if not port:
+            raise RuntimeError("chromedriver does not start")
+        threading.Thread(target=self.driver.stdout.read, daemon=True).start()
+        self.base = f"http://127.0.0.1:{port}"
+        # The sandbox needs rights that a container does not give; what is opened here is the project's own page.
+        arguments = [
+            "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server",
+            f"--user-data-dir={self.folder}", "--disable-background-networking", "--hide-scrollbars",
+            *switches,
+        ]
+        answer = self.send("POST", "/session", {"capabilities": {"alwaysMatch": {
+            "browserName": "chrome",
+            "goog:chromeOptions": {"args": arguments},
+            "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+        }}})
+        self.session = f"/session/{answer['sessionId']}"
+
+    def send(self, method, path, body=None):
+        request = urllib.request.Request(
+            self.base + path, method=method, headers={"Content-Type": "application/json"},
+            data=None if body is None else json.dumps(body).encode(),
+        )
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(request, timeout=120) as answer:
+            return json.load(answer)["value"]
+
+    def do(self, path, body=None):
+        return self.send("POST", self.session + path, body or {})
+
+    def command(self, name, **parameters):
+        """A command of the DevTools protocol."""
+        return self.do("/goog/cdp/execute", {"cmd": name, "params": parameters})
+
+    def show(self, width, height, scheme):
+        """Makes the page as wide and as light as a device's."""
+        self.command(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600,
+        )
+        self.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def open(self, url):
+        self.do("/url", {"url": url})
+
+    def run(self, script, *arguments):
+        """The value of a JavaScript function's body."""
+        return self.do("/execute/sync", {"script": script, "args": list(arguments)})
+
+    def wait(self, script, *arguments):
+        """Waits within the page until an expression holds, and gives its value."""
+        return self.do("/execute/async", {
+            "script": "const done = arguments[arguments.length - 1], given = arguments; const look = () => { "
+            f"const value = (function () {{ return {script}; }}).apply(null, given); "
+            "if (value) done(value); else setTimeout(look, 20); }; look();",
+            "args": list(arguments),
+        })
+
+    def press(self, *names):
+        """Presses keys by name, or types text."""
+        actions = []
+        for name in names:
+            for key in [KEYS[name]] if name in KEYS else name:
+                actions += [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]
+        self.do("/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
+
+    def log(self, kind):
+        return self.do("/se/log", {"type": kind})
+
+    def requests(self):
+        """The addresses that the page asked for since the last look."""
+        events = [json.loads(entry["message"])["message"] for entry in self.log("performance")]
+        return [
+            event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"
+        ]
+
+    def screenshot(self, path):
+        shot = self.command("Page.captureScreenshot", captureBeyondViewport=True, format="png")
+        pathlib.Path(path).write_bytes(base64.b64decode(shot["data"]))
+
+    def close(self):
+        try:
+            self.send("DELETE", self.session)
+        finally:
+            self.driver.terminate()
+            self.driver.wait()
+            shutil.rmtree(self.folder, ignore_errors=True)

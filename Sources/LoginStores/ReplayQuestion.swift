@@ -1,12 +1,13 @@
 internal import OpenSSL
 internal import Sockets
 
-/// What stands for a nonce or a token in a store: 128 bits of a SHA-256, from which neither can be read.
+/// What stands for a nonce, a token or a proof in a store: 128 bits of a SHA-256, from which neither can be read.
 package struct ReplayKey: Hashable, Sendable {
     /// What a key is made of; the same bytes as a nonce and as a token's name are two keys.
     package enum Kind: UInt8, Sendable {
         case nonce = 0x6E
         case token = 0x74
+        case proof = 0x70
     }
 
     package let high: UInt64

@@ -171,7 +171,7 @@ extension ServiceParts {
                 nonces: issuer
             ),
             clients: clients,
-            gatewayIsEnabled: configuration.gatewayIsEnabled,
+            gateway: configuration.gateway,
             nonceLifetimeSeconds: configuration.nonceTTLSeconds,
             rejectsReplays: configuration.replaysAreRejected,
             appSecrets: try appSecrets(configuration)

@@ -11,6 +11,7 @@ package enum ProblemCode: Sendable, Hashable {
     case unknownApp
     case unauthorizedClient
     case missingToken
+    case invalidDPoPProof
     case insufficientScope
     case notFound
     case methodNotAllowed
@@ -46,7 +47,8 @@ package enum ProblemCode: Sendable, Hashable {
             if case .rejectedToken = $0 { true } else { false }
         } + [
             .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .missingToken,
-            .insufficientScope, .notFound, .methodNotAllowed, .requestTimeout, .bodyTooLarge, .uriTooLong,
+            .invalidDPoPProof, .insufficientScope, .notFound, .methodNotAllowed, .requestTimeout, .bodyTooLarge,
+            .uriTooLong,
             .unsupportedMediaType, .expectationFailed,
             .misdirectedRequest, .headersTooLarge, .internalError, .notImplemented, .keysUnavailable,
             .replayStoreUnavailable,
@@ -64,6 +66,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .unknownApp: "unknown_app"
         case .unauthorizedClient: "unauthorized_client"
         case .missingToken: "missing_token"
+        case .invalidDPoPProof: "invalid_dpop_proof"
         case .insufficientScope: "insufficient_scope"
         case .notFound: "not_found"
         case .methodNotAllowed: "method_not_allowed"
@@ -88,7 +91,7 @@ package enum ProblemCode: Sendable, Hashable {
     package var status: Int {
         switch self {
         case .graph(let error): error.status
-        case .rejectedToken, .unauthorizedClient, .missingToken: 401
+        case .rejectedToken, .unauthorizedClient, .missingToken, .invalidDPoPProof: 401
         case .insufficientScope: 403
         case .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp: 400
         case .notFound: 404
@@ -128,6 +131,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .unknownApp: "The app id is not configured"
         case .unauthorizedClient: "The caller is not authorized"
         case .missingToken: "There is no bearer token"
+        case .invalidDPoPProof: "The DPoP proof is refused"
         case .insufficientScope: "The token does not show what is needed"
         case .notFound: "There is nothing at this path"
         case .methodNotAllowed: "The method is not allowed at this path"

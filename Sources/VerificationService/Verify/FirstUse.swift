@@ -4,8 +4,8 @@ internal import LimitedLogin
 internal import LoginStores
 internal import Sockets
 
-/// The last step of a verdict, after everything else is good: its nonce, or the token itself, is used up. One for each
-/// worker.
+/// The last step of a verdict, after everything else is good: its nonce, the token itself, or the request's proof is used
+/// up. One for each worker.
 ///
 /// The store in memory answers at once. Another answers later: then the answer to the request, which is written already,
 /// is kept, the request parked, and the token not judged again.
@@ -18,6 +18,14 @@ final class FirstUse {
     enum Outcome {
         case accepted
         case wait(until: MonotonicInstant)
+    }
+
+    /// What is used up.
+    enum Purpose {
+        /// A nonce, a token, or both.
+        case login
+        /// A DPoP proof.
+        case proof
     }
 
     private let store: ReplayStore
@@ -39,13 +47,17 @@ final class FirstUse {
     }
 
     /// Goes on with a request that was parked here.
-    func revisit(_ context: RequestContext, _ visit: RequestVisit) throws(Problem) -> Visit {
+    func revisit(
+        _ context: RequestContext,
+        _ visit: RequestVisit,
+        for purpose: Purpose = .login
+    ) throws(Problem) -> Visit {
         switch jobs.visit(context.request, visit) {
         case .none: return .none
         case .waiting(let moment): return .wait(until: moment)
         case .expired: throw Self.unavailable
         case .done(let answer, let verdict):
-            try Self.require(verdict)
+            try Self.require(verdict, for: purpose)
             return .accepted(answer)
         }
     }
@@ -54,6 +66,7 @@ final class FirstUse {
     /// - Parameter answer: what is kept while the request waits.
     func use(
         _ question: ReplayQuestion,
+        for purpose: Purpose = .login,
         answer: [UInt8],
         context: RequestContext
     ) throws(Problem) -> Outcome {
@@ -61,7 +74,7 @@ final class FirstUse {
         case .memory(let store):
             let verdict = store.remember(question, now: WallClock.unixMilliseconds())
             metrics.countReplayAnswer(verdict)
-            try Self.require(verdict)
+            try Self.require(verdict, for: purpose)
             return .accepted
         case .redis(let store):
             let request = context.request
@@ -80,7 +93,8 @@ final class FirstUse {
         }
     }
 
-    private static func require(_ verdict: ReplayVerdict) throws(Problem) {
+    private static func require(_ verdict: ReplayVerdict, for purpose: Purpose) throws(Problem) {
+        if purpose == .proof { return try requireProof(verdict) }
         switch verdict {
         case .accepted: return
         case .nonceUsed: throw Problem(.nonceUsed)
@@ -88,6 +102,19 @@ final class FirstUse {
         case .tokenReplayed: throw Problem(.tokenReplayed(.remembered))
         case .tokenBeyondMemory: throw Problem(.tokenReplayed(.beyondMemory))
         case .unavailable: throw unavailable
+        }
+    }
+
+    /// What a store cannot know about a proof is no fault of the device: it makes another one for each request.
+    private static func requireProof(_ verdict: ReplayVerdict) throws(Problem) {
+        switch verdict {
+        case .accepted: return
+        case .tokenReplayed: throw Problem(.replayed)
+        case .tokenBeyondMemory, .unavailable, .nonceUsed, .nonceBeyondMemory:
+            throw Problem(
+                .replayStoreUnavailable,
+                "It cannot be known now whether this DPoP proof was used before; try again shortly, with a new one."
+            )
         }
     }
 
@@ -100,6 +127,22 @@ final class FirstUse {
 }
 
 extension ReplayQuestion {
+    /// What a DPoP proof uses up: its name, among those of its key (RFC 9449 section 11.1).
+    init?(_ proof: DPoPProof) {
+        let thumbprint = Array(proof.keyThumbprint.utf8)
+        guard let key = ReplayKey(.proof, scope: thumbprint.span, Array(proof.tokenID.utf8).span) else { return nil }
+        // In range: the moment is at most 2⁵³ seconds.
+        let issuedAt = UInt64(proof.issuedAt.secondsSince1970 * 1_000)
+        self.init(
+            nonce: nil,
+            token: ReplayEntry(
+                key: key,
+                bornAt: issuedAt,
+                keepUntil: issuedAt + UInt64(DPoPProof.greatestAgeSeconds) * 1_000 + ReplayLimits.expiryMargin
+            )
+        )
+    }
+
     /// What a verdict uses up: the nonce where it is an issued one, the token where the policy says so.
     ///
     /// - Parameter skewSeconds: how long past its expiry a token may still be taken for good.

@@ -34,7 +34,7 @@ final class ServiceFixture {
             settings: RuntimeSettings(
                 verifier: TokenVerifier(policy: try VerificationPolicy(appIDs: [Self.appID])),
                 clients: clients,
-                gatewayIsEnabled: true
+                gateway: GatewaySettings()
             ),
             cache: cache,
             metrics: ServiceMetrics(factory: registry),

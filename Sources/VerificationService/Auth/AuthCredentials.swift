@@ -25,7 +25,9 @@ struct AuthCredentials {
         let value = head.value(of: "authorization", in: bytes)
         if let token = value.flatMap({ CallerCredentials.bearer($0, bytes) }) {
             (scheme, self.token) = (.bearer, token)
-        } else if demand != .ignored, let token = value.flatMap({ CallerCredentials.rest(of: $0, after: "dpop ", bytes) }) {
+        } else if demand != .ignored,
+            let token = value.flatMap({ CallerCredentials.rest(of: $0, after: "dpop ", bytes) })
+        {
             (scheme, self.token) = (.dpop, token)
         } else {
             throw Problem(
@@ -99,7 +101,10 @@ struct ForwardedRequest {
             )
         }
         guard let target else {
-            throw Problem(.invalidDPoPProof, "The client's request, as the X-Forwarded fields tell it, has no http URL.")
+            throw Problem(
+                .invalidDPoPProof,
+                "The client's request, as the X-Forwarded fields tell it, has no http URL."
+            )
         }
         self.target = target
     }

@@ -77,7 +77,7 @@ final class AuthEndpoint: Endpoint {
         _ response: inout HTTPResponse
     ) -> Outcome? {
         do throws(Problem) {
-            switch try firstUse.revisit(context, visit, for: .proof) {
+            switch try firstUse.revisit(context, visit) {
             case .none: return nil
             case .wait(let moment): return .wait(until: moment)
             case .accepted(let fields):
@@ -116,7 +116,7 @@ final class AuthEndpoint: Endpoint {
         _ fields: [UInt8]
     ) throws(Problem) -> Outcome {
         guard let question = ReplayQuestion(proof) else { throw FirstUse.unavailable }
-        switch try firstUse.use(question, for: .proof, answer: fields, context: context) {
+        switch try firstUse.use(question, answer: fields, context: context) {
         case .accepted: return .accepted
         case .wait(let moment): return .wait(until: moment)
         }

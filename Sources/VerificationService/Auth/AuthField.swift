@@ -58,7 +58,8 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
             name.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || $0 == UInt8(ascii: "-") })
         else {
             throw Fault(
-                reason: "has no field name: 1 to \(Self.nameByteLimit) letters, digits and hyphens, a letter or digit first"
+                reason:
+                    "has no field name: 1 to \(Self.nameByteLimit) letters, digits and hyphens, a letter or digit first"
             )
         }
         guard !ReservedFieldNames.contain(name) else {
@@ -86,9 +87,12 @@ enum ReservedFieldNames {
     /// HTTP's own (RFC 9110 section 18.4, RFC 9111 section 8.1, RFC 9112 section 9.6 and 6.1, RFC 6265, RFC 6454, RFC 6797,
     /// RFC 7239), the hop-by-hop ones among them, what gateways tell of the client, and the service's own.
     private static let names: Set<String> = [
-        "accept", "age", "allow", "alt-svc", "authentication-info", "authorization", "cache-control", "close", "connection",
-        "cookie", "cookie2", "date", "dpop", "dpop-nonce", "early-data", "etag", "expect", "expires", "forwarded", "from",
-        "host", "http2-settings", "keep-alive", "last-modified", "link", "location", "max-forwards", "mime-version", "origin",
+        "accept", "age", "allow", "alt-svc", "authentication-info", "authorization", "cache-control", "close",
+        "connection",
+        "cookie", "cookie2", "date", "dpop", "dpop-nonce", "early-data", "etag", "expect", "expires", "forwarded",
+        "from",
+        "host", "http2-settings", "keep-alive", "last-modified", "link", "location", "max-forwards", "mime-version",
+        "origin",
         "pragma", "prefer", "priority", "range", "referer", "retry-after", "server", "set-cookie", "set-cookie2",
         "strict-transport-security", "te", "traceparent", "tracestate", "trailer", "transfer-encoding", "upgrade",
         "user-agent", "vary", "via", "warning", "www-authenticate", "x-accel-redirect", "x-api-key", "x-forwarded-for",

@@ -20,14 +20,6 @@ final class FirstUse {
         case wait(until: MonotonicInstant)
     }
 
-    /// What is used up.
-    enum Purpose {
-        /// A nonce, a token, or both.
-        case login
-        /// A DPoP proof.
-        case proof
-    }
-
     private let store: ReplayStore
     private let metrics: ServiceMetrics
     let jobs = BackgroundJobs<[UInt8], ReplayVerdict>(capacity: waitingLimit)
@@ -47,17 +39,13 @@ final class FirstUse {
     }
 
     /// Goes on with a request that was parked here.
-    func revisit(
-        _ context: RequestContext,
-        _ visit: RequestVisit,
-        for purpose: Purpose = .login
-    ) throws(Problem) -> Visit {
+    func revisit(_ context: RequestContext, _ visit: RequestVisit) throws(Problem) -> Visit {
         switch jobs.visit(context.request, visit) {
         case .none: return .none
         case .waiting(let moment): return .wait(until: moment)
         case .expired: throw Self.unavailable
         case .done(let answer, let verdict):
-            try Self.require(verdict, for: purpose)
+            try Self.require(verdict)
             return .accepted(answer)
         }
     }
@@ -66,7 +54,6 @@ final class FirstUse {
     /// - Parameter answer: what is kept while the request waits.
     func use(
         _ question: ReplayQuestion,
-        for purpose: Purpose = .login,
         answer: [UInt8],
         context: RequestContext
     ) throws(Problem) -> Outcome {
@@ -74,7 +61,7 @@ final class FirstUse {
         case .memory(let store):
             let verdict = store.remember(question, now: WallClock.unixMilliseconds())
             metrics.countReplayAnswer(verdict)
-            try Self.require(verdict, for: purpose)
+            try Self.require(verdict)
             return .accepted
         case .redis(let store):
             let request = context.request
@@ -93,35 +80,23 @@ final class FirstUse {
         }
     }
 
-    private static func require(_ verdict: ReplayVerdict, for purpose: Purpose) throws(Problem) {
-        if purpose == .proof { return try requireProof(verdict) }
+    private static func require(_ verdict: ReplayVerdict) throws(Problem) {
         switch verdict {
         case .accepted: return
         case .nonceUsed: throw Problem(.nonceUsed)
         case .nonceBeyondMemory: throw Problem(.nonceExpired(.beyondMemory))
         case .tokenReplayed: throw Problem(.tokenReplayed(.remembered))
         case .tokenBeyondMemory: throw Problem(.tokenReplayed(.beyondMemory))
-        case .unavailable: throw unavailable
-        }
-    }
-
-    /// What a store cannot know about a proof is no fault of the device: it makes another one for each request.
-    private static func requireProof(_ verdict: ReplayVerdict) throws(Problem) {
-        switch verdict {
-        case .accepted: return
-        case .tokenReplayed: throw Problem(.replayed)
-        case .tokenBeyondMemory, .unavailable, .nonceUsed, .nonceBeyondMemory:
-            throw Problem(
-                .replayStoreUnavailable,
-                "It cannot be known now whether this DPoP proof was used before; try again shortly, with a new one."
-            )
+        case .proofReplayed: throw Problem(.replayed)
+        // The device makes another proof for each request, so that this is no fault of its own.
+        case .unavailable, .proofBeyondMemory: throw unavailable
         }
     }
 
     static var unavailable: Problem {
         Problem(
             .replayStoreUnavailable,
-            "It cannot be known now whether this was used before; try again shortly, with a new login if need be."
+            "It cannot be known now whether this was used before; try again shortly, with a new login or proof if need be."
         )
     }
 }
@@ -134,8 +109,7 @@ extension ReplayQuestion {
         // In range: the moment is at most 2⁵³ seconds.
         let issuedAt = UInt64(proof.issuedAt.secondsSince1970 * 1_000)
         self.init(
-            nonce: nil,
-            token: ReplayEntry(
+            proof: ReplayEntry(
                 key: key,
                 bornAt: issuedAt,
                 keepUntil: issuedAt + UInt64(DPoPProof.greatestAgeSeconds) * 1_000 + ReplayLimits.expiryMargin

@@ -11,6 +11,7 @@ struct Issuer: AsyncParsableCommand {
         discussion: """
             POST /tokens takes a JSON object of claims (all optional, any type) and answers {"id_token": "…"} in \
             Facebook's wire style; ?declined=NAME,NAME and ?expired=NAME say what else the person was asked for. \
+            POST /proofs with {"id_token", "method", "url"} answers a DPoP proof and the thumbprint of its key. \
             POST /rotate makes a new signing key; the last one stays published, the one before is gone. Graph knows the \
             permissions of the people whose tokens were minted, and takes them back; /platform/uninstall/ takes a token.
             """

@@ -137,6 +137,42 @@ struct DPoPProofTests {
         #expect(good.count > 400 && accepted == 0)
     }
 
+    @Test("None of 10,000 proofs that were cut, joined, swapped and overwritten is accepted", .timeLimit(.minutes(5)))
+    func splices() throws {
+        var random = SeededGenerator(seed: 9449)
+        var other = try Proof()
+        other.set("htm", #""POST""#)
+        let sources = [Array(try Proof().make().utf8), Array(try other.make().utf8)]
+        let thumbprint = try Proof.key.thumbprint()
+        var judged = 0
+        var accepted = 0
+        while judged < 10_000 {
+            var mutant = sources[0]
+            for _ in 0..<Int.random(in: 1...3, using: &random) {
+                let place = Int.random(in: mutant.indices, using: &random)
+                let length = Int.random(in: 1...40, using: &random)
+                let end = min(place + length, mutant.count)
+                let source = sources[Int.random(in: 0...1, using: &random)]
+                let start = Int.random(in: source.indices, using: &random)
+                switch Int.random(in: 0..<5, using: &random) {
+                case 0: mutant.removeSubrange(place..<end)
+                case 1: mutant.insert(contentsOf: source[start..<min(start + length, source.count)], at: place)
+                case 2: mutant[place..<end].reverse()
+                case 3: mutant[place] = UInt8.random(in: 0x21...0x7E, using: &random)
+                default:
+                    // The same stretch of the other proof, so that whole claims and whole parts change places.
+                    mutant.replaceSubrange(place..<end, with: sources[1].dropFirst(place).prefix(end - place))
+                }
+                if mutant.isEmpty { break }
+            }
+            guard mutant != sources[0], mutant != sources[1] else { continue }
+            judged += 1
+            let text = String(decoding: mutant, as: UTF8.self)
+            if Self.rejection({ try Self.verify(text, thumbprint: thumbprint) }) == nil { accepted += 1 }
+        }
+        #expect(accepted == 0)
+    }
+
     @Test(
         "URLs that are the same request are the same (9)",
         arguments: [
@@ -181,5 +217,20 @@ struct DPoPProofTests {
         )
         let text = try proof.make()
         #expect(Self.rejection { try Self.verify(text) } == nil)
+    }
+}
+
+/// The same numbers on every run (SplitMix64).
+private struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
     }
 }

@@ -11,8 +11,6 @@ not installed is named and left out. Exit code 1 where anything fails.
 """
 
 import argparse
-import base64
-import hashlib
 import http.client
 import json
 import os
@@ -28,17 +26,15 @@ import urllib.parse
 import live
 import replay_test
 import wsgi_application
+from live import failures, free_port
 
 PACKAGES = ["pydpop==0.2.1", "atproto-oauth==0.1.0"]
 ATTEMPTS = 50
 MODULE = "/usr/lib/apache2/modules/mod_oauth2.so"
-failures = []
 
 
 def check(holds, sentence, facts=""):
-    print(("ok      " if holds else "FAILED  ") + sentence + ("" if holds else f": {facts}"), flush=True)
-    if not holds:
-        failures.append(sentence)
+    live.check(holds, sentence if holds else f"{sentence}: {facts}")
 
 
 def forwarded(method, url):
@@ -221,7 +217,92 @@ def race(replicas, token, proof):
     return counts
 
 
-TESTS = {"makers": makers, "judges": judges, "once": once}
+class Apache:
+    """httpd with mod_oauth2, which asks /introspect for the token and judges the proof itself."""
+
+    def __init__(self, service, module, application):
+        self.folder = tempfile.TemporaryDirectory(prefix="mod-oauth2-")
+        folder = self.folder.name
+        os.chmod(folder, 0o755)
+        self.port = free_port()
+        names = ["mpm_event", "authz_core", "authn_core", "authz_user", "proxy", "proxy_http"]
+        options = "&".join([
+            "introspect.auth=client_secret_basic", "client_id=backend", f"client_secret={service.key}", "type=dpop",
+        ])
+        lines = [
+            *(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in names),
+            f"LoadModule oauth2_module {module}", f"ServerRoot {folder}", f"PidFile {folder}/pid", "ServerName localhost",
+            "ErrorLog /dev/stderr", f"DefaultRuntimeDir {folder}", "User www-data", "Group www-data",
+            f"Listen 127.0.0.1:{self.port}", f"OAuth2TokenVerify introspect http://{service.address}/introspect {options}",
+            "OAuth2AcceptTokenIn header type=dpop",
+            "<Location />", "AuthType oauth2", "Require valid-user", "</Location>", f"ProxyPass / http://{application}/",
+        ]
+        pathlib.Path(f"{folder}/httpd.conf").write_text("\n".join(lines) + "\n")
+        command = ["/usr/sbin/apache2", "-d", folder, "-f", f"{folder}/httpd.conf", "-DFOREGROUND"]
+        self.process = live.Process(command, directory=folder)
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and self.process.process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise RuntimeError("Apache does not listen:\n" + self.process.output())
+
+    def ask(self, token, proofs, path, method="GET"):
+        """The status that a client gets."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection.putrequest(method, path)
+        connection.putheader("Authorization", f"DPoP {token}")
+        for proof in proofs:
+            connection.putheader("DPoP", proof)
+        connection.endheaders()
+        status = connection.getresponse().status
+        connection.close()
+        return status
+
+    def stop(self):
+        self.process.stop()
+        self.folder.cleanup()
+
+
+def oauth2(program, module, **_):
+    if not os.path.exists(module) or not os.path.exists("/usr/sbin/apache2"):
+        return print("SKIPPED: oauth2: libapache2-mod-oauth2 is not installed")
+    application = wsgi_application.start()
+    with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url) as service:
+        service.wait_until_ready()
+        apache = Apache(service, module, application)
+        try:
+            now, url = int(time.time()), f"http://127.0.0.1:{apache.port}/orders"
+            token, other = issuer.bound(), issuer.token(cnf={"jkt": "x" * 43})
+            expired = issuer.bound(iat=now - 7200, exp=now - 3600)
+            # Each is asked of both, with a proof of its own: what it shows, the token, the proof's members, the answer.
+            for title, shown, members, expected in [
+                ("a good proof", token, {}, 200), ("a proof for POST", token, {"method": "POST"}, 401),
+                ("a proof for another path", token, {"url": f"{url}/7"}, 401),
+                ("a proof for another host", token, {"url": "http://example.com/orders"}, 401),
+                ("a proof for another token", token, {"token": issuer.bound()}, 401),
+                ("a token bound to another key", other, {}, 401), ("a token bound to no key", issuer.token(), {}, 401),
+                ("an expired token", expired, {}, 401), ("a proof an hour old", token, {"iat": now - 3600}, 401),
+                ("a proof an hour ahead", token, {"iat": now + 3600}, 401), ("a broken signature", token, {"break": 1}, 401),
+            ]:
+                asked = {"token": shown, "url": url, "method": "GET"} | members
+                is_broken = asked.pop("break", 0)
+                proof = issuer.proof(**asked)["proof"]
+                if is_broken:
+                    proof = proof[:-20] + ("A" if proof[-20] != "A" else "B") + proof[-19:]
+                theirs = apache.ask(shown, [proof], "/orders")
+                ours = ask(service.address, shown, proof, "GET", url)[0]
+                check(theirs == ours == expected, f"mod_oauth2 and /auth agree on {title}: {expected}", (theirs, ours))
+            proof = issuer.proof(token, url)["proof"]
+            check([apache.ask(token, [proof], "/orders") for _ in range(2)] == [200, 401], "mod_oauth2 takes a proof once too")
+            check(apache.ask(token, [], "/orders") == 401, "and none without one")
+        finally:
+            apache.stop()
+
+
+TESTS = {"makers": makers, "judges": judges, "once": once, "oauth2": oauth2}
 
 
 def main():

@@ -89,7 +89,7 @@ let package = Package(
             name: "TestSupport",
             dependencies: [
                 "TestProcess", "COpenSSL", "JOSE", "OpenSSL", "HTTP1", "Sockets", "HTTPServer", "HTTPClient",
-                "StandInIssuer", "Bytes",
+                "LimitedLogin", "StandInIssuer", "Bytes",
             ],
             path: "Tests/TestSupport",
             swiftSettings: strict

@@ -114,18 +114,23 @@ package enum PercentEncoding {
 
     /// Encodes every byte but the unreserved ones (RFC 3986 section 2.3).
     package static func encode(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
         var bytes: [UInt8] = []
         for byte in text.utf8 {
             switch byte {
             case _ where ASCII.isAlphanumeric(byte), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
                 UInt8(ascii: "~"):
                 bytes.append(byte)
-            default:
-                // Each half of a byte is 0 … 15.
-                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0x0F)]]
+            default: append(byte, to: &bytes)
             }
         }
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Appends `%` and the byte's two digits, in upper case (RFC 3986 section 2.1).
+    package static func append(_ byte: UInt8, to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "%"))
+        for half in [byte >> 4, byte & 0x0F] {
+            bytes.append(half < 10 ? UInt8(ascii: "0") + half : UInt8(ascii: "A") - 10 + half)
+        }
     }
 }

@@ -60,6 +60,26 @@ package struct HTTPResponse: ~Copyable {
         return true
     }
 
+    /// As above, with a name that was found to be a field name when it was configured.
+    /// - Returns: False, and nothing added, also where the name is none.
+    @discardableResult
+    package mutating func addField(named name: [UInt8], _ value: Span<UInt8>) -> Bool {
+        guard !name.isEmpty, name.allSatisfy(FieldGrammar.isTokenByte) else { return false }
+        for index in value.indices where !FieldGrammar.isValueByte(value[index]) {
+            return false
+        }
+        fields.append(addingCapacity: name.count + value.count + 4) { (output: inout OutputSpan<UInt8>) in
+            output.append(name.span)
+            output.append(": ")
+            output.append(value)
+            output.append("\r\n")
+        }
+        return true
+    }
+
+    /// Adds whole field lines that another response had.
+    package mutating func addFields(_ lines: [UInt8]) { fields += lines }
+
     /// As above, for an array.
     @discardableResult
     package mutating func addField(_ name: StaticString, _ value: [UInt8]) -> Bool {

@@ -201,6 +201,7 @@ public struct DPoPRejection: Error, Equatable, Sendable, CustomStringConvertible
     package static let wrongURI = Self("The DPoP proof's htu is not the request's URL.")
     package static let outOfTime = Self("The DPoP proof's iat is missing, in the future, or too long ago.")
     package static let missingTokenID = Self("The DPoP proof's jti is missing, empty, or longer than 256 bytes.")
+    package static let unboundToken = Self("The token is bound to no key, so no DPoP proof fits it.")
     package static let otherToken = Self("The DPoP proof's ath is not the hash of the token.")
     package static let otherKey = Self("The DPoP proof's key is not the one that the token is bound to.")
     package static let replayed = Self("The DPoP proof was used before.")

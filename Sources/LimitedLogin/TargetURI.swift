@@ -92,9 +92,7 @@ package struct TargetURI: Equatable, Sendable {
             if ASCII.isAlphanumeric(byte) || "-._~".utf8.contains(byte) {
                 spelt.append(byte)
             } else {
-                let digits = Array("0123456789ABCDEF".utf8)
-                // Each half of a byte is 0 … 15.
-                spelt += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0x0F)]]
+                PercentEncoding.append(byte, to: &spelt)
             }
             index += 3
         }

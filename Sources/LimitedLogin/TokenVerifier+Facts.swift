@@ -20,6 +20,7 @@ extension TokenVerifier {
         claims.nonce = buffers.text(payload[.nonce])
         if let keyID = header.keyID { claims.keyID = buffers.headerDocument.range(keyID) }
         claims.keyThumbprint = buffers.text(buffers.keyThumbprint(payload))
+        claims.isBoundToKey = payload[.confirmation] != nil
 
         claims.name = buffers.fact(payload[.name])
         claims.firstName = buffers.fact(payload[.givenName])

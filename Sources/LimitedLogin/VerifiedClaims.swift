@@ -58,4 +58,6 @@ package struct VerifiedClaims {
 
     /// `cnf.jkt`: the RFC 7638 thumbprint of the key the token is bound to.
     package var keyThumbprint: Range<Int>?
+    /// Whether the token has `cnf`, readable or not: its holder must prove to have a key (RFC 7800 section 3).
+    package var isBoundToKey = false
 }

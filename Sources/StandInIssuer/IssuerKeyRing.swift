@@ -12,9 +12,12 @@ package final class IssuerKeyRing: Sendable {
     private let minters: Locked<[TokenMinter]>
     private let unpublished = Locked<TokenMinter?>(nil)
     private let isAwayNow = Atomic(false)
+    /// The device whose proofs `POST /proofs` makes.
+    package let device: ProofMinter
 
     /// Generates the first two keys; takes a few tenths of a second.
     package init() throws(OpenSSLError) {
+        device = ProofMinter(key: try P256PrivateKey.generate())
         minters = Locked([try TokenMinter.make(), try TokenMinter.make()])
     }
 

@@ -9,7 +9,7 @@ internal import Sockets
 package final class StandInIssuerHandler: HTTPRequestHandler {
     /// The paths, with and without their trailing slash.
     private enum Route {
-        case discovery, keySet, tokens, accessTokens, refresh, rotate, uninstall, callback, unmatched
+        case discovery, keySet, tokens, accessTokens, refresh, proofs, rotate, uninstall, callback, unmatched
 
         init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) {
             let path = head.path
@@ -23,6 +23,8 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
                 self = .refresh
             } else if Self.matches(bytes, path, "/access-tokens", "/access-tokens/") {
                 self = .accessTokens
+            } else if Self.matches(bytes, path, "/proofs", "/proofs/") {
+                self = .proofs
             } else if Self.matches(bytes, path, "/rotate", "/rotate/") {
                 self = .rotate
             } else if Self.matches(bytes, path, "/platform/uninstall", "/platform/uninstall/") {
@@ -111,6 +113,8 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
                 write(graph.uninstall(form: form, keys: keys, now: WallClock.unixSeconds()), &response)
             } else if route == .refresh {
                 write(try refresh(head, bytes, body), &response)
+            } else if route == .proofs {
+                json(try proof(body), &response)
             } else if route == .rotate {
                 try keys.rotate()
                 let ids = keys.published.map { "\"\($0.keyID)\"" }.joined(separator: ",")
@@ -139,6 +143,27 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
             _ = refuse(500, "\(error)", &response)
         }
         return .respond
+    }
+
+    /// A DPoP proof of the device that goes with this issuer, for the request that the body names, and the thumbprint of its
+    /// key, to which `{"cnf": {"jkt": "…"}}` binds a token.
+    private func proof(_ body: Span<UInt8>) throws -> String {
+        var document = JSONDocument()
+        guard (try? document.parse(body)) != nil,
+            let token = document.member("id_token", of: document.root, in: body), document.isString(token),
+            let method = document.member("method", of: document.root, in: body), document.isString(method),
+            let url = document.member("url", of: document.root, in: body), document.isString(url)
+        else {
+            throw ClaimsTemplateError(description: "the body must be a JSON object with id_token, method and url")
+        }
+        let moment = document.member("iat", of: document.root, in: body).flatMap { document.integer($0, in: body) }
+        let proof = try keys.device.mint(
+            method: document.string(method, in: body),
+            url: document.string(url, in: body),
+            token: document.string(token, in: body),
+            issuedAt: moment ?? WallClock.unixSeconds()
+        )
+        return "{\"proof\":\"\(proof)\",\"key_thumbprint\":\"\(try keys.device.thumbprint())\"}"
     }
 
     /// Refreshes a token as the SDK has Facebook do it: in the background with the login's nonce, or by `?way=silent` with

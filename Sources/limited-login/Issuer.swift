@@ -16,6 +16,7 @@ struct Issuer: AsyncParsableCommand {
             new one with the login's nonce, or with ?way=silent one of its own. \
             POST /access-tokens takes {"user", "app", "scopes", "type", "expiry"} and fields of /me (all optional) and answers \
             {"access_token": "…"}; ?revoked is a token revoked since, ?dead the placeholder of an iPhone with tracking denied. \
+            POST /proofs with {"id_token", "method", "url"} answers a DPoP proof and the thumbprint of its key. \
             POST /rotate makes a new signing key; the last one stays published, the one before is gone. Graph knows the \
             permissions of the people whose tokens were minted, and takes them back; /platform/uninstall/ takes a token. \
             POST /users/ID/deauthorize and /users/ID/data-deletion send Facebook's callback to the service of \

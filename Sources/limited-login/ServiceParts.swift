@@ -191,7 +191,7 @@ extension ServiceParts {
                 nonces: issuer
             ),
             clients: clients,
-            gatewayIsEnabled: configuration.gatewayIsEnabled,
+            gateway: configuration.gateway,
             nonceLifetimeSeconds: configuration.nonceTTLSeconds,
             rejectsReplays: configuration.replaysAreRejected,
             appSecrets: secrets,

@@ -94,16 +94,26 @@ struct PastedText {
 /// Looks into a token that proved nothing, to guess where it comes from; the service never does.
 enum UnverifiedGlance {
     /// The claim `iss` of a token that is at least a JWS of JSON.
-    static func issuer(of token: [UInt8]) -> String? {
+    static func issuer(of token: [UInt8]) -> String? { text(["iss"], of: token) }
+
+    /// The claim `cnf.jkt` of such a token.
+    static func keyThumbprint(of token: [UInt8]) -> String? { text(["cnf", "jkt"], of: token) }
+
+    /// The string at a path of members.
+    private static func text(_ path: [StaticString], of token: [UInt8]) -> String? {
         let bytes = token.span
         guard let jws = try? JWSCompactSerialization(splitting: bytes) else { return nil }
         var payload: [UInt8] = []
         guard Base64URL.decode(bytes, jws.payload, into: &payload) else { return nil }
         var document = JSONDocument()
-        guard (try? document.parse(payload.span)) != nil,
-            let issuer = document.member("iss", of: document.root, in: payload.span),
-            document.kind(issuer) == .string
-        else { return nil }
-        return document.string(issuer, in: payload.span)
+        guard (try? document.parse(payload.span)) != nil else { return nil }
+        var node = document.root
+        for name in path {
+            guard document.kind(node) == .object, let member = document.member(name, of: node, in: payload.span) else {
+                return nil
+            }
+            node = member
+        }
+        return document.kind(node) == .string ? document.string(node, in: payload.span) : nil
     }
 }

@@ -54,6 +54,21 @@ private final class Replicas: @unchecked Sendable {
         throw TestSupportError("no nonce is issued")
     }
 
+    /// The text of a gateway's request that uses a proof up.
+    func useProof() throws -> String {
+        func proof(_ token: String) throws -> [String: String] {
+            let body = #"{"id_token":"\#(token)","method":"GET","url":"https://a.example/b"}"#
+            return try JSONDecoder().decode([String: String].self, from: Data(issuer.post("/proofs", body).body))
+        }
+        let thumbprint = try #require(proof("")["key_thumbprint"])
+        let token = try issuer.token(#"{"cnf":{"jkt":"\#(thumbprint)"}}"#)
+        let fields = [
+            "Host: test", "Authorization: DPoP \(token)", "DPoP: \(try #require(proof(token)["proof"]))",
+            "X-Forwarded-Method: GET", "X-Forwarded-Proto: https", "X-Forwarded-Host: a.example", "X-Forwarded-Uri: /b",
+        ]
+        return "GET /auth HTTP/1.1\r\n\(fields.joined(separator: "\r\n"))\r\n\r\n"
+    }
+
     /// The text of a request that uses a nonce up.
     func use(_ nonce: String) throws -> String {
         let token = try issuer.token("{\"nonce\":\"\(nonce)\"}")
@@ -79,9 +94,13 @@ struct NonceLifeTests {
 
     /// A slow machine sheds some of the burst; who was shed was not told yes.
     private static func expectOneWinner(_ replicas: Replicas, _ nonce: String) throws {
-        let outcomes = try race(replicas, replicas.use(nonce))
+        try expectOneWinner(replicas, of: replicas.use(nonce), "nonce_used")
+    }
+
+    private static func expectOneWinner(_ replicas: Replicas, of request: String, _ code: String) throws {
+        let outcomes = try race(replicas, request)
         #expect(outcomes[""] == 1)
-        #expect(outcomes["nonce_used", default: 0] + outcomes["overloaded", default: 0] == 199, "\(outcomes)")
+        #expect(outcomes[code, default: 0] + outcomes["overloaded", default: 0] == 199, "\(outcomes)")
     }
 
     @Test("One replica: of two hundred attempts at once with one nonce exactly one is accepted")
@@ -90,6 +109,23 @@ struct NonceLifeTests {
         for _ in 0..<5 {
             try Self.expectOneWinner(replicas, replicas.nonce())
         }
+    }
+
+    @Test(
+        "Two replicas with one Redis: of two hundred requests with one DPoP proof exactly one is let through",
+        .enabled(if: RedisServer.isInstalled, "redis-server is not installed")
+    )
+    func oneProof() throws {
+        let redis = try RedisServer()
+        let replicas = try Replicas(
+            2,
+            environment: [
+                "LIMITED_LOGIN_REPLAY_STORE": "redis://127.0.0.1:\(redis.port)", "LIMITED_LOGIN_GATEWAY": "enabled",
+            ]
+        )
+        // A nonce is given once the store is connected.
+        for index in 0..<2 { _ = try replicas.nonce(index) }
+        for _ in 0..<5 { try Self.expectOneWinner(replicas, of: replicas.useProof(), "invalid_dpop_proof") }
     }
 
     @Test(

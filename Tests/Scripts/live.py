@@ -243,6 +243,16 @@ class Issuer(Process):
         with urllib.request.urlopen(f"http://{self.address}/access-tokens?{query}", body, timeout=10) as answer:
             return json.load(answer)["access_token"]
 
+    def bound(self, **claims):
+        """A token that is bound to the issuer's own device."""
+        return self.token(cnf={"jkt": self.proof("x", "http://x/")["key_thumbprint"]}, **claims)
+
+    def proof(self, token, url, method="GET", **members):
+        """A DPoP proof of that device for one request, as `proof`, and the thumbprint of its key."""
+        body = json.dumps({"id_token": token, "method": method, "url": url} | members).encode()
+        with urllib.request.urlopen(f"http://{self.address}/proofs", body, timeout=10) as answer:
+            return json.load(answer)
+
     def expired(self):
         now = int(time.time())
         return self.token(iat=now - 7200, exp=now - 3600)

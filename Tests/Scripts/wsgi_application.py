@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import io
 import json
 import socketserver
 import threading
@@ -28,6 +29,8 @@ class Handler(wsgiref.simple_server.WSGIRequestHandler):
     def parse_request(self):
         if not super().parse_request():
             return False
+        if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
+            self.read_chunks()
         if self.headers.get("Upgrade", "").lower() != "websocket":
             return True
         key = self.headers["Sec-WebSocket-Key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -40,6 +43,21 @@ class Handler(wsgiref.simple_server.WSGIRequestHandler):
         while data := self.connection.recv(4096):
             self.wfile.write(data)
         return False
+
+    def read_chunks(self):
+        """Reads a chunked body, which WSGI does not know either; like the most careless of servers, this one takes the
+        fields of the trailer for fields of the header."""
+        body = b""
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        while b":" in (line := self.rfile.readline()):
+            name, _, value = line.decode("latin-1").partition(":")
+            self.headers.add_header(name, value.strip())
+        del self.headers["Transfer-Encoding"]
+        self.headers["Content-Length"] = str(len(body))
+        self.rfile = io.BytesIO(body)
+        self.close_connection = True
 
     def log_message(self, *_):
         pass

@@ -82,4 +82,6 @@ struct DecodedProblem: Decodable {
 extension TestResponse {
     /// The problem's code; nil for an answer that is none.
     var code: String? { (try? JSONDecoder().decode(DecodedProblem.self, from: Data(body)))?.code }
+    /// Its sentence; empty for an answer that is none.
+    var detail: String { (try? JSONDecoder().decode(DecodedProblem.self, from: Data(body)))?.detail ?? "" }
 }

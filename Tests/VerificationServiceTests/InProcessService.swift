@@ -54,6 +54,7 @@ final class InProcessService {
         clients: ClientKeys? = nil,
         listener: ListenerRole = .service,
         gatewayIsEnabled: Bool = false,
+        gateway: GatewaySettings? = nil,
         nonces: NonceIssuer? = nil,
         nonceLifetimeSeconds: Int = 600,
         rejectsReplays: Bool = false,
@@ -70,7 +71,7 @@ final class InProcessService {
                     nonces: nonces
                 ),
                 clients: clients,
-                gatewayIsEnabled: gatewayIsEnabled,
+                gateway: gateway ?? (gatewayIsEnabled ? GatewaySettings() : nil),
                 nonceLifetimeSeconds: nonceLifetimeSeconds,
                 rejectsReplays: rejectsReplays
             ),

@@ -3,24 +3,31 @@ internal import HTTP1
 internal import HTTPServer
 internal import JOSE
 internal import LimitedLogin
+internal import LoginStores
 
 /// `/auth` and every path below it: tells a gateway whether the request it holds comes with a good token.
 ///
 /// The head alone decides, whatever the method and the path. The status is one of 200, 401, 403 and 503, or 400 where the
 /// gateway's own query has a parameter that does not exist: gateways turn any other into a failure of their own. What the
-/// token says goes back as `X-Auth-` fields; fields of those names that came with the request are not looked at.
+/// token says goes back in the fields of the setting `auth_headers`; fields of those names that came with the request are
+/// not looked at.
 final class AuthEndpoint: Endpoint {
     private let judge: TokenJudge
     private let signatures: SignatureMemory
     private let workerSettings: WorkerSettings
+    /// Uses up the names of DPoP proofs.
+    private let firstUse: FirstUse
+    /// Room for one field's value.
+    private var value: [UInt8] = []
 
     init(_ parts: WorkerParts) {
         judge = parts.judge
         signatures = parts.signatures
         workerSettings = parts.settings
+        firstUse = parts.firstUse
     }
 
-    /// Answers one request; it may have to wait for keys.
+    /// Answers one request; it may have to wait for keys, or for the store of what was used.
     func answer(
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
@@ -29,27 +36,52 @@ final class AuthEndpoint: Endpoint {
         context: RequestContext,
         response: inout HTTPResponse
     ) -> Outcome {
+        if visit != .first, let outcome = revisit(visit, context, &response) { return outcome }
+        let settings = workerSettings.settings
+        // A reload may have closed the routes while the request waited for keys.
+        guard let gateway = settings.gateway else { return .refused(Problem(.notFound, Requirement.gateway.sentence)) }
+        var scheme = AuthScheme.bearer
         do throws(Problem) {
-            let token = try Self.bearerToken(head, bytes)
+            let credentials = try AuthCredentials(head, bytes, gateway.dpop)
+            scheme = credentials.scheme
+            let token = bytes.extracting(credentials.token)
             let demand = try AuthDemand(head, bytes)
-            let verdict: TokenJudge.Outcome
-            do throws(Problem) {
-                verdict = try judge.judge(
-                    bytes.extracting(token),
-                    TokenJudge.Question(appID: demand.appID),
-                    signatures: signatures,
-                    verifier: workerSettings.settings.unboundVerifier,
-                    visit: visit,
-                    context: context
-                )
-            } catch {
-                throw error.code == .unknownApp ? AuthDemand.unknownApp : error
-            }
-            switch verdict {
+            switch try verdict(token, demand, settings, visit, context) {
             case .wait(let moment): return .wait(until: moment)
             case .verified(let claims):
+                let proof = try credentials.judgeProof(
+                    head,
+                    bytes,
+                    claims,
+                    payload: judge.workspace.payload.span,
+                    gateway: gateway,
+                    clockSkewSeconds: settings.verifier.policy.clockSkewSeconds
+                )
                 try demand.require(claims)
-                try export(claims, &response)
+                try export(claims, gateway.fields, &response)
+                // The very last step: a proof is used up by a request that is good otherwise.
+                return try proof.map { proof throws(Problem) in try useUp(proof, context, response.fields) }
+                    ?? .accepted
+            }
+        } catch {
+            var problem = error
+            problem.scheme = scheme
+            return .refused(problem)
+        }
+    }
+
+    /// Goes on with a request that waited for the store; nil for one that waited for keys.
+    private func revisit(
+        _ visit: RequestVisit,
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
+    ) -> Outcome? {
+        do throws(Problem) {
+            switch try firstUse.revisit(context, visit) {
+            case .none: return nil
+            case .wait(let moment): return .wait(until: moment)
+            case .accepted(let fields):
+                response.addFields(fields)
                 return .accepted
             }
         } catch {
@@ -57,52 +89,90 @@ final class AuthEndpoint: Endpoint {
         }
     }
 
-    /// The token's place in the one `Authorization: Bearer` field (RFC 6750 section 2.1).
-    private static func bearerToken(
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>
-    ) throws(Problem) -> Range<Int> {
-        guard head.count(of: "authorization", in: bytes) <= 1 else {
-            throw Problem(.missingToken, "The request has more than one Authorization field, so none of them counts.")
+    private func verdict(
+        _ token: Span<UInt8>,
+        _ demand: AuthDemand,
+        _ settings: RuntimeSettings,
+        _ visit: RequestVisit,
+        _ context: RequestContext
+    ) throws(Problem) -> TokenJudge.Outcome {
+        do throws(Problem) {
+            return try judge.judge(
+                token,
+                TokenJudge.Question(appID: demand.appID),
+                signatures: signatures,
+                verifier: settings.unboundVerifier,
+                visit: visit,
+                context: context
+            )
+        } catch {
+            throw error.code == .unknownApp ? AuthDemand.unknownApp : error
         }
-        guard let value = head.value(of: "authorization", in: bytes), let token = CallerCredentials.bearer(value, bytes)
-        else {
-            throw Problem(.missingToken, "The id token is wanted in the field Authorization: Bearer.")
-        }
-        return token
     }
 
-    private func export(_ claims: VerifiedClaims, _ response: inout HTTPResponse) throws(Problem) {
+    private func useUp(
+        _ proof: DPoPProof,
+        _ context: RequestContext,
+        _ fields: [UInt8]
+    ) throws(Problem) -> Outcome {
+        guard let question = ReplayQuestion(proof) else { throw FirstUse.unavailable }
+        switch try firstUse.use(question, answer: fields, context: context) {
+        case .accepted: return .accepted
+        case .wait(let moment): return .wait(until: moment)
+        }
+    }
+
+    private func export(
+        _ claims: VerifiedClaims,
+        _ fields: [AuthField],
+        _ response: inout HTTPResponse
+    ) throws(Problem) {
         let payload = judge.workspace.payload
-        // A subject that cannot stand in a field as it is would be another subject at the far end.
-        guard let subject = AuthFieldValue.of(claims.subject, in: payload.span) else {
-            throw Problem(.rejectedToken(.malformedClaim), "The claim sub does not fit a header field.", claim: "sub")
-        }
-        guard let audience = AuthFieldValue.of(claims.audience, in: payload.span) else {
-            throw Problem(.rejectedToken(.malformedClaim), "The claim aud does not fit a header field.", claim: "aud")
-        }
         response.addField("Cache-Control: no-store")
-        response.addField("X-Auth-Subject", subject)
-        response.addField("X-Auth-Audience", audience)
-        response.addField("X-Auth-Expires", String(claims.expiresAt.wholeSeconds))
-        if let email = claims.email, let value = AuthFieldValue.of(email, in: payload.span) {
-            response.addField("X-Auth-Email", value)
+        for field in fields {
+            switch field.claim {
+            case .expiration: write(claims.expiresAt)
+            case .issuedAt: write(claims.issuedAt)
+            default:
+                guard AuthFieldValue.write(claims.range(of: field.claim), in: payload.span, to: &value) else {
+                    // Without its subject an answer would be nobody's.
+                    guard field.claim != .subject else {
+                        throw Problem(
+                            .rejectedToken(.malformedClaim),
+                            "The claim sub is longer than \(AuthFieldValue.byteLimit) bytes.",
+                            claim: "sub"
+                        )
+                    }
+                    continue
+                }
+            }
+            response.addField(named: field.nameBytes, value.span)
         }
+    }
+
+    /// Makes a moment the value: whole seconds since 1970.
+    private func write(_ moment: NumericDate) {
+        value.removeAll(keepingCapacity: true)
+        JSONWriter.integer(Int(moment.wholeSeconds), to: &value)
     }
 }
 
-/// A claim as the value of a header field.
-enum AuthFieldValue {
-    /// Greatest length, in bytes: beyond it gateways refuse the answer.
-    static let byteLimit = 1_024
-
-    /// The claim's value, escapes decoded; nil where a field could not carry it to the byte: empty, longer than
-    /// ``byteLimit``, or with white space, control characters or other than ASCII (RFC 9110 section 5.5).
-    static func of(_ range: Range<Int>, in payload: Span<UInt8>) -> String? {
-        let value = JSONText.value(payload, range)
-        guard (1...byteLimit).contains(value.utf8.count), value.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
-            return nil
+extension VerifiedClaims {
+    /// The place of a claim that is a string, between its quotes.
+    fileprivate func range(of claim: AuthField.Claim) -> Range<Int>? {
+        switch claim {
+        case .subject: subject
+        case .audience: audience
+        case .issuer: issuer
+        case .tokenID: tokenID
+        case .email: email
+        case .name: name
+        case .givenName: firstName
+        case .middleName: middleName
+        case .familyName: lastName
+        case .picture: imageURL
+        case .keyThumbprint: keyThumbprint
+        case .expiration, .issuedAt: nil
         }
-        return value
     }
 }

@@ -74,7 +74,7 @@ enum CallerCredentials {
     }
 
     /// Authentication schemes are compared without case (RFC 9110 section 11.1).
-    private static func rest(of value: Range<Int>, after scheme: StaticString, _ bytes: Span<UInt8>) -> Range<Int>? {
+    static func rest(of value: Range<Int>, after scheme: StaticString, _ bytes: Span<UInt8>) -> Range<Int>? {
         let length = scheme.utf8CodeUnitCount
         guard value.count > length,
             bytes.equalIgnoringCase(value.lowerBound..<value.lowerBound + length, scheme)

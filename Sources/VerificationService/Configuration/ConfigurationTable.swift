@@ -173,6 +173,27 @@ extension ConfigurationKey {
                 reload: .takesEffect,
                 "Whether /auth answers gateways; the bearer tokens it judges are tied to no login."
             )
+        case .gatewayOrigin:
+            .init(
+                .text,
+                default: .nothing("none: X-Forwarded-Proto and X-Forwarded-Host tell them"),
+                reload: .takesEffect,
+                "Scheme and host of the clients' requests, such as https://api.example.com, for DPoP proofs."
+            )
+        case .dpop:
+            .init(
+                .choice(DPoPDemand.allCases.map(\.rawValue)),
+                default: .text(DPoPDemand.ifSent.rawValue),
+                reload: .takesEffect,
+                "Whether /auth judges DPoP proofs, and whether it refuses a token without one that is bound to a key."
+            )
+        case .authHeaders:
+            .init(
+                .list,
+                default: .list(AuthField.standard.map(\.description)),
+                reload: .takesEffect,
+                "The fields in which /auth tells claims: a list of FIELD=CLAIM, in place of the default one."
+            )
         case .signatureCacheEntries:
             .init(
                 .integer(0...SignatureMemory.greatestCapacity),

@@ -51,8 +51,8 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var tls: TLSFiles?
     /// Peer addresses whose connections never make room for being many.
     package var trustedPeers: [AddressPrefix]
-    /// Whether the routes for gateways answer.
-    package var gatewayIsEnabled: Bool
+    /// How gateways are answered; nil where their routes are closed.
+    package var gateway: GatewaySettings?
     /// How many good signatures each worker remembers.
     package var signatureCacheEntries: Int
     /// The file of the secrets under which nonces are issued; nil where none are.
@@ -129,7 +129,7 @@ extension ServiceConfiguration {
         clientKeysFile = try reader.optionalText(.clientKeysFile)
         tls = try reader.tlsFiles()
         trustedPeers = try reader.addressPrefixes(.trustedPeers)
-        gatewayIsEnabled = try reader.text(.gateway) == "enabled"
+        gateway = try reader.gateway()
         signatureCacheEntries = try reader.number(.signatureCacheEntries)
         nonceSecretFile = try reader.optionalText(.nonceSecretFile)
         nonceTTLSeconds = try reader.number(.nonceTTLSeconds)

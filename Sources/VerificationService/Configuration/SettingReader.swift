@@ -256,6 +256,37 @@ extension SettingReader {
         }
     }
 
+    /// How gateways are answered; nil where their routes are closed. What is said of them is judged all the same.
+    func gateway() throws(ConfigurationError) -> GatewaySettings? {
+        var settings = GatewaySettings()
+        settings.dpop = DPoPDemand(rawValue: try text(.dpop)) ?? .requiredIfBound
+        if let text = try optionalText(.gatewayOrigin) {
+            settings.origin = GatewayOrigin(text)
+            guard settings.origin != nil else {
+                throw failure(
+                    .gatewayOrigin,
+                    "'\(text.withoutUserInformation)' is no scheme and host alone, such as https://api.example.com"
+                )
+            }
+        }
+        settings.fields = try authFields()
+        return try text(.gateway) == "enabled" ? settings : nil
+    }
+
+    private func authFields() throws(ConfigurationError) -> [AuthField] {
+        var fields: [AuthField] = []
+        for text in try list(.authHeaders) {
+            do throws(AuthField.Fault) {
+                fields.append(try AuthField(text))
+            } catch {
+                throw failure(.authHeaders, "'\(text.withoutUserInformation)' \(error.reason)")
+            }
+        }
+        let names = fields.map { $0.name.lowercased() }
+        guard Set(names).count == names.count else { throw failure(.authHeaders, "two fields have the same name") }
+        return fields
+    }
+
     private func graphURL(_ key: ConfigurationKey) throws(ConfigurationError) -> String {
         let url = try text(key)
         do throws(GraphConfiguration.Fault) {

@@ -17,6 +17,8 @@ package struct Problem: Error, Sendable, Equatable {
     package let scope: String?
     /// What Graph told, where its error is the problem.
     package let graph: GraphReport?
+    /// The scheme that the credentials came under, whose challenge a 401 carries.
+    var scheme = AuthScheme.bearer
 
     /// - Parameter retryAfter: seconds; by default what the code suggests.
     package init(
@@ -48,6 +50,11 @@ package struct Problem: Error, Sendable, Equatable {
         self.init(ProblemCode(serverStatus: Int(failure.status)), detail)
     }
 
+    /// The problem of a refused DPoP proof.
+    init(_ rejection: DPoPRejection) {
+        self.init(rejection == .cannotVerify ? .internalError : .invalidDPoPProof, rejection.description)
+    }
+
     /// The problem of a refused token.
     package init(_ rejection: Refusal) {
         self.init(ProblemCode(rejection.code), rejection.detail, claim: rejection.claim)
@@ -68,13 +75,17 @@ enum ProblemAnswer {
 
     /// RFC 6750 section 3: a 401 carries a challenge, and `error` says which; none where no credentials came.
     private static func addChallenge(_ problem: Problem, to response: inout HTTPResponse) {
+        let scheme = problem.scheme.rawValue
         switch problem.code {
         case .rejectedToken, .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked:
-            response.addField("WWW-Authenticate: Bearer error=\"invalid_token\"")
+            response.addField("WWW-Authenticate", "\(scheme) error=\"invalid_token\"")
         case .missingToken: response.addField("WWW-Authenticate: Bearer realm=\"limited-login\"")
+        // RFC 9449 section 7.1.
+        case .invalidDPoPProof:
+            response.addField("WWW-Authenticate: DPoP error=\"invalid_dpop_proof\", algs=\"ES256\"")
         case .insufficientScope:
             let scope = problem.scope.map { ", scope=\"\($0)\"" } ?? ""
-            response.addField("WWW-Authenticate", "Bearer error=\"insufficient_scope\"\(scope)")
+            response.addField("WWW-Authenticate", "\(scheme) error=\"insufficient_scope\"\(scope)")
         default: return
         }
     }

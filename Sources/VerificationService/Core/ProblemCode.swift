@@ -15,6 +15,7 @@ package enum ProblemCode: Sendable, Hashable {
     case unknownApp
     case unauthorizedClient
     case missingToken
+    case invalidDPoPProof
     case insufficientScope
     case invalidSignedRequest
     case notFound
@@ -52,8 +53,8 @@ package enum ProblemCode: Sendable, Hashable {
             if case .rejectedToken = $0 { true } else { false }
         } + ofAccessTokens + [
             .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .missingToken,
-            .insufficientScope, .invalidSignedRequest, .notFound, .methodNotAllowed, .requestTimeout, .bodyTooLarge,
-            .uriTooLong, .unsupportedMediaType, .expectationFailed,
+            .invalidDPoPProof, .insufficientScope, .invalidSignedRequest, .notFound, .methodNotAllowed, .requestTimeout,
+            .bodyTooLarge, .uriTooLong, .unsupportedMediaType, .expectationFailed,
             .misdirectedRequest, .headersTooLarge, .internalError, .notImplemented, .keysUnavailable,
             .replayStoreUnavailable, .callbackNotDelivered,
             .overloaded, .draining, .httpVersionNotSupported,
@@ -74,6 +75,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .unknownApp: "unknown_app"
         case .unauthorizedClient: "unauthorized_client"
         case .missingToken: "missing_token"
+        case .invalidDPoPProof: "invalid_dpop_proof"
         case .insufficientScope: "insufficient_scope"
         case .invalidSignedRequest: "invalid_signed_request"
         case .notFound: "not_found"
@@ -100,7 +102,7 @@ package enum ProblemCode: Sendable, Hashable {
     package var status: Int {
         switch self {
         case .graph(let error): error.status
-        case .rejectedToken, .unauthorizedClient, .missingToken: 401
+        case .rejectedToken, .unauthorizedClient, .missingToken, .invalidDPoPProof: 401
         case .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked: 401
         case .insufficientScope, .invalidSignedRequest: 403
         case .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp: 400
@@ -146,6 +148,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .unknownApp: "The app id is not configured"
         case .unauthorizedClient: "The caller is not authorized"
         case .missingToken: "There is no bearer token"
+        case .invalidDPoPProof: "The DPoP proof is refused"
         case .insufficientScope: "The token does not show what is needed"
         case .invalidSignedRequest: "The signed request is refused"
         case .notFound: "There is nothing at this path"

@@ -122,7 +122,7 @@ struct Requirement: Sendable {
 
     /// A bearer token is tied to no login, so the gateways' routes are there only where they are asked for.
     static let gateway = Requirement(sentence: "The routes for gateways are disabled; see LIMITED_LOGIN_GATEWAY.") {
-        $0.gatewayIsEnabled
+        $0.gateway != nil
     }
     static let nonceIssuer = Requirement(sentence: "No nonces are issued here; see LIMITED_LOGIN_NONCE_SECRET_FILE.") {
         $0.verifier.nonces != nil
@@ -186,7 +186,8 @@ extension Route {
         methods: nil,
         requirement: .gateway,
         body: .ignored,
-        problems: [.missingToken, .insufficientScope, .keysUnavailable] + ProblemCode.ofUnboundTokens,
+        problems: [.missingToken, .invalidDPoPProof, .insufficientScope, .keysUnavailable, .replayStoreUnavailable]
+            + ProblemCode.ofUnboundTokens,
         endpoint: { AuthEndpoint($0) }
     )
 

@@ -9,8 +9,8 @@ package final class RuntimeSettings: Sendable {
     package let verifier: TokenVerifier
     /// The callers that may use the service; nil when anybody may.
     package let clients: ClientKeys?
-    /// Whether the routes for gateways answer.
-    package let gatewayIsEnabled: Bool
+    /// How gateways are answered; nil where their routes are closed.
+    package let gateway: GatewaySettings?
     /// The life of the nonces issued, in seconds.
     package let nonceLifetimeSeconds: Int
     /// Whether a token is accepted once.
@@ -27,7 +27,7 @@ package final class RuntimeSettings: Sendable {
     package init(
         verifier: TokenVerifier,
         clients: ClientKeys?,
-        gatewayIsEnabled: Bool = false,
+        gateway: GatewaySettings? = nil,
         nonceLifetimeSeconds: Int = NonceIssuer.defaultLifetimeSeconds,
         rejectsReplays: Bool = false,
         appSecrets: AppSecrets? = nil,
@@ -38,7 +38,7 @@ package final class RuntimeSettings: Sendable {
         self.rejectsReplays = rejectsReplays
         self.verifier = verifier
         self.clients = clients
-        self.gatewayIsEnabled = gatewayIsEnabled
+        self.gateway = gateway
         self.appSecrets = appSecrets
         accessTokenApps = acceptsAccessTokens ? appSecrets?.all : nil
         self.webhook = webhook

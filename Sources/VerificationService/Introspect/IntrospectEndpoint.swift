@@ -124,6 +124,12 @@ enum IntrospectAnswer {
         text(",\"aud\":\"", claims.audience, payload, &bytes)
         // The client the token was issued to is its audience.
         text(",\"client_id\":\"", claims.audience, payload, &bytes)
+        // RFC 9449 section 6.2. A token with an unreadable `cnf` is bound too: a Bearer is what has none.
+        JSONWriter.raw(claims.isBoundToKey ? ",\"token_type\":\"DPoP\"" : ",\"token_type\":\"Bearer\"", to: &bytes)
+        if let thumbprint = claims.keyThumbprint {
+            text(",\"cnf\":{\"jkt\":\"", thumbprint, payload, &bytes)
+            bytes.append(UInt8(ascii: "}"))
+        }
         text(",\"jti\":\"", claims.tokenID, payload, &bytes)
         JSONWriter.raw(",\"exp\":", to: &bytes)
         JSONWriter.integer(Int(claims.expiresAt.wholeSeconds), to: &bytes)

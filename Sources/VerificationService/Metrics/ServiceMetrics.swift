@@ -150,8 +150,8 @@ extension ReplayVerdict {
     fileprivate var answer: ReplayAnswer {
         switch self {
         case .accepted: .first
-        case .nonceUsed, .tokenReplayed: .seen
-        case .nonceBeyondMemory, .tokenBeyondMemory: .beyondMemory
+        case .nonceUsed, .tokenReplayed, .proofReplayed: .seen
+        case .nonceBeyondMemory, .tokenBeyondMemory, .proofBeyondMemory: .beyondMemory
         case .unavailable: .unavailable
         }
     }

@@ -4,8 +4,8 @@ internal import LimitedLogin
 internal import LoginStores
 internal import Sockets
 
-/// The last step of a verdict, after everything else is good: its nonce, or the token itself, is used up. One for each
-/// worker.
+/// The last step of a verdict, after everything else is good: its nonce, the token itself, or the request's proof is used
+/// up. One for each worker.
 ///
 /// The store in memory answers at once. Another answers later: then the answer to the request, which is written already,
 /// is kept, the request parked, and the token not judged again.
@@ -87,19 +87,36 @@ final class FirstUse {
         case .nonceBeyondMemory: throw Problem(.nonceExpired(.beyondMemory))
         case .tokenReplayed: throw Problem(.tokenReplayed(.remembered))
         case .tokenBeyondMemory: throw Problem(.tokenReplayed(.beyondMemory))
-        case .unavailable: throw unavailable
+        case .proofReplayed: throw Problem(.replayed)
+        // The device makes another proof for each request, so that this is no fault of its own.
+        case .unavailable, .proofBeyondMemory: throw unavailable
         }
     }
 
     static var unavailable: Problem {
         Problem(
             .replayStoreUnavailable,
-            "It cannot be known now whether this was used before; try again shortly, with a new login if need be."
+            "It cannot be known now whether this was used before; try again shortly, with a new login or proof if need be."
         )
     }
 }
 
 extension ReplayQuestion {
+    /// What a DPoP proof uses up: its name, among those of its key (RFC 9449 section 11.1).
+    init?(_ proof: DPoPProof) {
+        let thumbprint = Array(proof.keyThumbprint.utf8)
+        guard let key = ReplayKey(.proof, scope: thumbprint.span, Array(proof.tokenID.utf8).span) else { return nil }
+        // In range: the moment is at most 2⁵³ seconds.
+        let issuedAt = UInt64(proof.issuedAt.secondsSince1970 * 1_000)
+        self.init(
+            proof: ReplayEntry(
+                key: key,
+                bornAt: issuedAt,
+                keepUntil: issuedAt + UInt64(DPoPProof.greatestAgeSeconds) * 1_000 + ReplayLimits.expiryMargin
+            )
+        )
+    }
+
     /// What a verdict uses up: the nonce where it is an issued one, the token where the policy says so.
     ///
     /// - Parameter skewSeconds: how long past its expiry a token may still be taken for good.

@@ -1,10 +1,9 @@
--- Asks limited-login about a request's bearer token, for Apache's mod_lua.
+-- Asks limited-login about a request's token, for Apache's mod_lua.
 
 local http = require "socket.http"
 
 -- Add what the token must show: /auth?permissions=email
 local url = "http://127.0.0.1:8080/auth"
-local exported = { "X-Auth-Subject", "X-Auth-Audience", "X-Auth-Expires", "X-Auth-Email" }
 
 http.TIMEOUT = 5
 
@@ -12,6 +11,10 @@ function check(r)
     -- Remove the client's own X-Auth- fields, with any separator: WSGI and CGI read `_` as `-`, PHP also `.`.
     for name in pairs(r:headers_in_table()) do
         if name:lower():find("^x%Wauth%W") then r.headers_in[name] = nil end
+    end
+    -- The client's request, for DPoP proofs, in place of what the client says of it.
+    for name in pairs(r:headers_in_table()) do
+        if name:lower():find("^x%Wforwarded%W") and not name:lower():find("%Wfor$") then r.headers_in[name] = nil end
     end
     -- Keep nothing of Connection but `close`: mod_proxy would take away the genuine fields that it names.
     local connection = r.headers_in["Connection"]
@@ -22,14 +25,21 @@ function check(r)
     local _, status, headers = http.request({
         url = url,
         method = "GET",
-        headers = { ["authorization"] = r.headers_in["Authorization"] },
+        headers = {
+            -- Of two fields Apache makes one, with a comma, which is no token and no proof.
+            ["authorization"] = r.headers_in["Authorization"],
+            ["dpop"] = r.headers_in["DPoP"],
+            ["x-forwarded-method"] = r.method,
+            ["x-forwarded-proto"] = r.is_https and "https" or "http",
+            ["x-forwarded-host"] = r.headers_in["Host"],
+            ["x-forwarded-uri"] = r.unparsed_uri,
+        },
         redirect = false,
         sink = function() return 1 end,
     })
     if status == 200 then
-        for _, name in ipairs(exported) do
-            local value = headers[name:lower()]
-            if value then r.headers_in[name] = value end
+        for name, value in pairs(headers) do
+            if name:find("^x%-auth%-") then r.headers_in[name] = value end
         end
         return apache2.DECLINED
     end

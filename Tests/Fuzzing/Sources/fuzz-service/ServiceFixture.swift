@@ -40,7 +40,7 @@ final class ServiceFixture {
                     nonces: NonceIssuer(secret: try NonceSecret(text: "0123456789abcdefghijklmnopqrstuv"))
                 ),
                 clients: clients,
-                gatewayIsEnabled: true
+                gateway: GatewaySettings()
             ),
             cache: cache,
             metrics: ServiceMetrics(factory: registry),

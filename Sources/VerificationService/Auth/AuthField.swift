@@ -1,0 +1,143 @@
+internal import Bytes
+internal import HTTP1
+internal import JOSE
+internal import LimitedLogin
+
+/// One field in which `/auth` tells a claim: `X-Auth-Subject=sub`.
+package struct AuthField: Sendable, Equatable, CustomStringConvertible {
+    /// Greatest length of a name in bytes. 64: twice what the longest in use have.
+    static let nameByteLimit = 64
+
+    /// The claims that a field may tell.
+    package enum Claim: String, Sendable, CaseIterable {
+        case subject = "sub"
+        case audience = "aud"
+        case issuer = "iss"
+        case expiration = "exp"
+        case issuedAt = "iat"
+        case tokenID = "jti"
+        case email = "email"
+        case name = "name"
+        case givenName = "given_name"
+        case middleName = "middle_name"
+        case familyName = "family_name"
+        case picture = "picture"
+        case keyThumbprint = "cnf.jkt"
+    }
+
+    /// Why a field cannot be.
+    package struct Fault: Error, Sendable, Equatable {
+        package let reason: String
+    }
+
+    /// The name as it is sent.
+    package let name: String
+    package let claim: Claim
+    /// The same in ASCII.
+    let nameBytes: [UInt8]
+
+    private init(_ name: String, _ claim: Claim) {
+        self.name = name
+        self.claim = claim
+        nameBytes = Array(name.utf8)
+    }
+
+    /// Reads `FIELD=CLAIM`.
+    package init(_ text: String) throws(Fault) {
+        guard let equals = text.firstIndex(of: "=") else {
+            throw Fault(reason: "is not FIELD=CLAIM, such as X-Auth-Subject=sub")
+        }
+        let name = String(text[..<equals])
+        guard let claim = Claim(rawValue: String(text[text.index(after: equals)...])) else {
+            let known = Claim.allCases.map(\.rawValue).joined(separator: ", ")
+            throw Fault(reason: "names none of the claims \(known)")
+        }
+        // Letters, digits and hyphens (RFC 9110 section 5.1): WSGI, CGI and Rack read `_` as `-`, PHP also `.`, so that a
+        // client's field could stand for this one.
+        guard (1...Self.nameByteLimit).contains(name.utf8.count), name.utf8.first.map(ASCII.isAlphanumeric) == true,
+            name.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || $0 == UInt8(ascii: "-") })
+        else {
+            throw Fault(
+                reason:
+                    "has no field name: 1 to \(Self.nameByteLimit) letters, digits and hyphens, a letter or digit first"
+            )
+        }
+        guard !ReservedFieldNames.contain(name) else {
+            throw Fault(reason: "has the name of a field that means something else to HTTP, a gateway or this service")
+        }
+        self.init(name, claim)
+    }
+
+    package var description: String { "\(name)=\(claim.rawValue)" }
+
+    /// What is sent where nothing else is configured.
+    package static let standard = [
+        AuthField("X-Auth-Subject", .subject), AuthField("X-Auth-Audience", .audience),
+        AuthField("X-Auth-Expires", .expiration), AuthField("X-Auth-Email", .email),
+    ]
+}
+
+/// Field names that no claim may take: a gateway sends the fields on to the application with its client's request.
+enum ReservedFieldNames {
+    static func contain(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return names.contains(name) || prefixes.contains { name.hasPrefix($0) }
+    }
+
+    /// HTTP's own (RFC 9110 section 18.4, RFC 9111 section 8.1, RFC 9112 section 9.6 and 6.1, RFC 6265, RFC 6454, RFC 6797,
+    /// RFC 7239), the hop-by-hop ones among them, what gateways tell of the client, and the service's own.
+    private static let names: Set<String> = [
+        "accept", "age", "allow", "alt-svc", "authentication-info", "authorization", "cache-control", "close",
+        "connection",
+        "cookie", "cookie2", "date", "dpop", "dpop-nonce", "early-data", "etag", "expect", "expires", "forwarded",
+        "from",
+        "host", "http2-settings", "keep-alive", "last-modified", "link", "location", "max-forwards", "mime-version",
+        "origin",
+        "pragma", "prefer", "priority", "range", "referer", "retry-after", "server", "set-cookie", "set-cookie2",
+        "strict-transport-security", "te", "traceparent", "tracestate", "trailer", "transfer-encoding", "upgrade",
+        "user-agent", "vary", "via", "warning", "www-authenticate", "x-accel-redirect", "x-api-key", "x-forwarded-for",
+        "x-forwarded-host", "x-forwarded-method", "x-forwarded-port", "x-forwarded-proto", "x-forwarded-uri",
+        "x-http-method-override", "x-real-ip", "x-request-id",
+    ]
+    private static let prefixes = ["accept-", "access-control-", "content-", "if-", "proxy-", "sec-", "x-accel-"]
+}
+
+/// A claim as the value of a header field.
+enum AuthFieldValue {
+    /// Greatest length of a claim, in bytes of UTF-8: with each of them encoded it fills 3 KiB, and gateways refuse an
+    /// answer of more than 4 to 8 KiB.
+    static let byteLimit = 1_024
+
+    /// Puts a string's value into `value`, escapes decoded and every byte outside visible ASCII, and `%`, percent-encoded, so
+    /// that every claim has one value and every value one claim (RFC 9110 section 5.5 has no other way for UTF-8).
+    /// - Parameter range: what stands between the string's quotes; nil for a claim that is not there.
+    /// - Returns: false where there is no value: the claim is absent, empty or longer than ``byteLimit``.
+    static func write(_ range: Range<Int>?, in payload: Span<UInt8>, to value: inout [UInt8]) -> Bool {
+        value.removeAll(keepingCapacity: true)
+        guard let range, !range.isEmpty else { return false }
+        let text = payload.extracting(range)
+        if text.count <= byteLimit, isPlain(text) {
+            value.append(text)
+            return true
+        }
+        let decoded = JSONText.value(payload, range)
+        guard decoded.utf8.count <= byteLimit else { return false }
+        for byte in decoded.utf8 {
+            if ASCII.isVisible(byte), byte != UInt8(ascii: "%") {
+                value.append(byte)
+            } else {
+                PercentEncoding.append(byte, to: &value)
+            }
+        }
+        return true
+    }
+
+    /// Whether each byte stands for itself in JSON and in a field.
+    private static func isPlain(_ text: Span<UInt8>) -> Bool {
+        for index in text.indices {
+            let byte = text[index]
+            guard ASCII.isVisible(byte), byte != UInt8(ascii: "%"), byte != UInt8(ascii: "\\") else { return false }
+        }
+        return true
+    }
+}

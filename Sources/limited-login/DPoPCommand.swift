@@ -1,0 +1,183 @@
+internal import ArgumentParser
+internal import LimitedLogin
+internal import OpenSSL
+internal import Sockets
+internal import StandInIssuer
+internal import VerificationService
+
+/// `dpop`: makes and judges proofs that a request comes from the device that its token is bound to (RFC 9449).
+struct DPoPCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "dpop",
+        abstract: "Makes DPoP proofs (RFC 9449) as a device does, and judges them as /auth does.",
+        subcommands: [Judge.self, Make.self]
+    )
+
+    /// The request that a proof is for.
+    struct Request: ParsableArguments {
+        @Option(help: "The request's method.")
+        var method = "GET"
+
+        @Option(help: "The request's URL; query and fragment do not count.")
+        var url: String
+
+        @Option(help: "A file with the id token that the request brings.", completion: .file())
+        var tokenFile: String
+
+        @Option(help: "The moment of the request: seconds since 1970, or 2024-01-31T12:00:00Z.")
+        var at: String?
+
+        func token() throws -> String {
+            String(decoding: try TokenInput.read(argument: nil, file: tokenFile), as: UTF8.self)
+        }
+
+        func moment() throws -> NumericDate {
+            let seconds = at == nil ? Double(WallClock.unixSeconds()) : at.flatMap { Moment.secondsSince1970($0) }
+            guard let moment = seconds.flatMap({ NumericDate(secondsSince1970: $0) }) else {
+                throw ValidationError(
+                    "--at '\(at ?? "")' is no moment; use seconds since 1970 or 2024-01-31T12:00:00Z."
+                )
+            }
+            return moment
+        }
+    }
+
+    /// `dpop judge`.
+    struct Judge: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Judges a proof against the request and the token it came with.",
+            discussion: """
+                Exit code 0 accepted, 1 refused. The token itself is judged by 'limited-login verify'; whether the proof was \
+                used before is for the service to know.
+                """
+        )
+
+        @Argument(help: "The proof: the value of the DPoP field, or - to read it from standard input.")
+        var proof: String
+
+        @OptionGroup var request: Request
+
+        @Option(help: "The thumbprint of the device's key, instead of the token's own cnf.jkt.")
+        var keyThumbprint: String?
+
+        @Option(help: "How many seconds the device's clock may be ahead.")
+        var clockSkewSeconds = VerificationPolicy.defaultClockSkewSeconds
+
+        @Flag(help: "Print one JSON object.")
+        var json = false
+
+        func run() throws {
+            let token = try request.token()
+            let text = try TokenInput.read(argument: proof, file: nil)
+            let now = try request.moment()
+            let verdict: Result<DPoPProof, DPoPRejection>
+            do throws(DPoPRejection) {
+                guard let thumbprint = keyThumbprint ?? UnverifiedGlance.keyThumbprint(of: Array(token.utf8)) else {
+                    throw .unboundToken
+                }
+                verdict = .success(
+                    try DPoPProof(
+                        verifying: String(decoding: text, as: UTF8.self),
+                        method: request.method,
+                        url: request.url,
+                        token: token,
+                        keyThumbprint: thumbprint,
+                        clockSkewSeconds: clockSkewSeconds,
+                        now: now
+                    )
+                )
+            } catch {
+                verdict = .failure(error)
+            }
+            tell(verdict, now)
+            if case .failure = verdict { throw Exit.rejected }
+        }
+
+        private func tell(_ verdict: Result<DPoPProof, DPoPRejection>, _ now: NumericDate) {
+            let members: [(StaticString, String)]
+            switch verdict {
+            case .success(let proof):
+                members = [
+                    ("key_thumbprint", proof.keyThumbprint), ("jti", proof.tokenID),
+                    ("iat", LocalTime.describe(proof.issuedAt, now: now)),
+                ]
+            case .failure(let rejection):
+                members = [("code", ProblemCode.invalidDPoPProof.text), ("detail", rejection.description)]
+            }
+            let isAccepted = (try? verdict.get()) != nil
+            guard json else {
+                StandardOutput.write(line: isAccepted ? "accepted" : "refused")
+                for (name, value) in members { StandardOutput.write(line: "  \(name): \(value)") }
+                return
+            }
+            var bytes: [UInt8] = []
+            JSONWriter.raw(isAccepted ? "{\"accepted\":true" : "{\"accepted\":false", to: &bytes)
+            for (name, value) in members {
+                JSONWriter.raw(",", to: &bytes)
+                JSONWriter.member(name, value, to: &bytes)
+            }
+            JSONWriter.raw("}", to: &bytes)
+            StandardOutput.write(json: bytes)
+        }
+    }
+
+    /// `dpop make`.
+    struct Make: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Prints a proof for a request: the value of its DPoP field.",
+            discussion: """
+                'openssl ecparam -name prime256v1 -genkey -noout -out device.pem' makes a device's key. The thumbprint of \
+                that key is what cnf.jkt of a token must be that is bound to it.
+                """
+        )
+
+        @OptionGroup var request: Request
+
+        @Option(help: "The device's P-256 key (PEM, not encrypted).", completion: .file())
+        var keyFile: String
+
+        @Flag(help: "Print one JSON object: the proof and its key's thumbprint.")
+        var json = false
+
+        func run() throws {
+            let minter = try device()
+            let token = try request.token()
+            let moment = try request.moment()
+            let proof: String
+            let thumbprint: String
+            do throws(OpenSSLError) {
+                proof = try minter.mint(
+                    method: request.method,
+                    url: request.url,
+                    token: token,
+                    issuedAt: moment.wholeSeconds
+                )
+                thumbprint = try minter.thumbprint()
+            } catch {
+                throw Exit.refusing("no proof could be made: \(error)")
+            }
+            guard json else { return StandardOutput.write(line: proof) }
+            var bytes: [UInt8] = []
+            JSONWriter.raw("{", to: &bytes)
+            JSONWriter.member("proof", proof, to: &bytes)
+            JSONWriter.raw(",", to: &bytes)
+            JSONWriter.member("key_thumbprint", thumbprint, to: &bytes)
+            JSONWriter.raw("}", to: &bytes)
+            StandardOutput.write(json: bytes)
+        }
+
+        private func device() throws -> ProofMinter {
+            let text: [UInt8]
+            do throws(FileContents.Failure) {
+                text = try FileContents.read(path: keyFile, limit: TokenInput.byteLimit, allowingPipe: true)
+            } catch {
+                throw Exit.refusing("--key-file: \(keyFile) cannot be read: \(error.reason)")
+            }
+            do throws(OpenSSLError) {
+                return ProofMinter(key: try P256PrivateKey(pem: text))
+            } catch {
+                throw Exit.refusing("--key-file: \(keyFile) holds no P-256 private key: \(error)")
+            }
+        }
+    }
+}

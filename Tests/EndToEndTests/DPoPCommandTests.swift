@@ -1,0 +1,95 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("dpop: proofs made and judged on the command line")
+struct DPoPCommandTests {
+    /// A device of these tests alone.
+    private static let device = """
+        -----BEGIN EC PRIVATE KEY-----
+        MHcCAQEEIBTd4YwT4WWswk7HsuPLHXcFnXw5sGzvv0NQ54dhkuz1oAoGCCqGSM49
+        AwEHoUQDQgAEITZNFhU4OP1nHiYs9+89mHBZDj7kEt6H27yx8HOcpmVoRXZzrbpA
+        wh59ybTQohhloBKgCZSEYV+c+XFWMvQRDA==
+        -----END EC PRIVATE KEY-----
+
+        """
+    private static let url = "https://api.example.com/orders"
+
+    private struct Made: Decodable {
+        let proof: String
+        let keyThumbprint: String
+
+        enum CodingKeys: String, CodingKey {
+            case proof
+            case keyThumbprint = "key_thumbprint"
+        }
+    }
+
+    private static func request(_ folder: ShortFolder, _ more: [String] = []) -> [String] {
+        ["--url", url, "--token-file", "\(folder.path)/token"] + more
+    }
+
+    /// A folder with a device's key and a token.
+    private static func folder(token: String) throws -> ShortFolder {
+        let folder = try ShortFolder()
+        try Data(device.utf8).write(to: URL(filePath: "\(folder.path)/device.pem"))
+        try Data("\(token)\n".utf8).write(to: URL(filePath: "\(folder.path)/token"))
+        return folder
+    }
+
+    @Test("A proof that was made is accepted for its request, its token and its time alone")
+    func roundTrip() throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.kill() }
+        let folder = try Self.folder(token: "x")
+        let make = ["dpop", "make", "--key-file", "\(folder.path)/device.pem"]
+        let first = try FinishedRun(make + Self.request(folder, ["--json"]))
+        let thumbprint = try JSONDecoder().decode(Made.self, from: Data(first.output.utf8)).keyThumbprint
+        #expect(thumbprint.utf8.count == 43)
+        let token = try issuer.token(#"{"cnf":{"jkt":"\#(thumbprint)"}}"#)
+        try Data(token.utf8).write(to: URL(filePath: "\(folder.path)/token"))
+        let made = try FinishedRun(make + Self.request(folder, ["--method", "POST", "--at", "1700000000"]))
+        #expect(made.exitCode == 0 && made.output.split(separator: ".").count == 3)
+        let proof = made.output.trimmingCharacters(in: .whitespacesAndNewlines)
+        func judge(_ more: String...) throws -> FinishedRun {
+            try FinishedRun(["dpop", "judge", proof] + Self.request(folder, more))
+        }
+        let accepted = try judge("--method", "POST", "--at", "1700000300")
+        #expect(accepted.exitCode == 0 && accepted.output.hasPrefix("accepted\n"))
+        #expect(accepted.output.contains("key_thumbprint: \(thumbprint)"))
+        for (arguments, sentence) in [
+            (["--at", "1700000000"], "htm"), (["--method", "POST"], "iat"),
+            (["--method", "POST", "--at", "1700000301"], "iat"),
+            (["--method", "POST", "--at", "1700000000", "--key-thumbprint", "x"], "key"),
+        ] {
+            let refused = try FinishedRun(["dpop", "judge", "-"] + Self.request(folder, arguments), input: proof)
+            #expect(refused.exitCode == 1 && refused.output.hasPrefix("refused\n  code: invalid_dpop_proof\n"))
+            #expect(refused.output.contains(sentence), "\(refused.output)")
+        }
+        let json = try judge("--method", "POST", "--at", "1700000000", "--json")
+        #expect(json.output.hasPrefix(#"{"accepted":true,"key_thumbprint":""#))
+        // The stand-in's device is another.
+        let theirs = try issuer.post("/proofs", #"{"id_token":"\#(token)","method":"GET","url":"\#(Self.url)"}"#)
+        #expect(theirs.status == 200)
+        let other = try JSONDecoder().decode(Made.self, from: Data(theirs.body))
+        let foreign = try FinishedRun(["dpop", "judge", other.proof] + Self.request(folder))
+        #expect(foreign.exitCode == 1 && foreign.output.contains("not the one that the token is bound to"))
+        let bound = ["--key-thumbprint", other.keyThumbprint]
+        #expect(try FinishedRun(["dpop", "judge", other.proof] + Self.request(folder, bound)).exitCode == 0)
+        #expect(try issuer.post("/proofs", #"{"method":"GET","url":"x"}"#).status == 400)
+    }
+
+    @Test("What cannot be read is named, and a token that is bound to nothing fits no proof")
+    func mistakes() throws {
+        let folder = try Self.folder(token: "a.b.c")
+        for (key, sentence) in [("/nonexistent", "No such file"), ("\(folder.path)/token", "no P-256 private key")] {
+            let run = try FinishedRun(["dpop", "make", "--key-file", key] + Self.request(folder))
+            #expect(run.exitCode == 78 && run.errors.contains("--key-file: \(key)") && run.errors.contains(sentence))
+        }
+        let run = try FinishedRun(["dpop", "judge", "a.b.c"] + Self.request(folder))
+        #expect(run.exitCode == 1 && run.output.contains("bound to no key"))
+        for arguments in [["judge"], ["make"], ["judge", "a.b.c", "--at", "noon"] + Self.request(folder)] {
+            #expect(try FinishedRun(["dpop"] + arguments).exitCode == 64)
+        }
+    }
+}

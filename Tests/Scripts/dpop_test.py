@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+"""Has /auth judge the DPoP proofs of other implementations, has them judge ours, and has one proof used twice.
+
+usage: dpop_test.py [--binary FILE] [--tools FOLDER] [--rounds N] [--module FILE] [NAME...]     (default: every test)
+  makers    proofs made by pydpop and by atproto-oauth (PyPI) are accepted, and what is changed in one is refused
+  judges    pydpop accepts the proofs of `limited-login dpop make` and of the stand-in issuer
+  once      one proof sent at once to two replicas with one Redis: accepted once, N times in a row (100)
+  oauth2    mod_oauth2 (Debian: libapache2-mod-oauth2) asks /introspect, and its verdict on each proof is that of /auth
+`--tools` makes a virtual environment there with the packages; `--module` names mod_oauth2.so where it is elsewhere. What is
+not installed is named and left out. Exit code 1 where anything fails.
+"""
+
+import argparse
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+
+import live
+import replay_test
+import wsgi_application
+from live import failures, free_port
+
+PACKAGES = ["pydpop==0.2.1", "atproto-oauth==0.1.0"]
+ATTEMPTS = 50
+MODULE = "/usr/lib/apache2/modules/mod_oauth2.so"
+
+
+def check(holds, sentence, facts=""):
+    live.check(holds, sentence if holds else f"{sentence}: {facts}")
+
+
+def forwarded(method, url):
+    """What a gateway tells of its client's request."""
+    parts = urllib.parse.urlsplit(url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return {
+        "X-Forwarded-Method": method, "X-Forwarded-Proto": parts.scheme, "X-Forwarded-Host": parts.netloc,
+        "X-Forwarded-Uri": target,
+    }
+
+
+def ask(address, token, proof, method="GET", url="https://api.example.com/orders", scheme="DPoP"):
+    """What /auth answers: the status, its code and its sentence."""
+    fields = forwarded(method, url) | {"Authorization": f"{scheme} {token}"} | ({"DPoP": proof} if proof else {})
+    connection = http.client.HTTPConnection(address, timeout=20)
+    connection.request("GET", "/auth", headers=fields)
+    answer = connection.getresponse()
+    text = answer.read()
+    connection.close()
+    problem = json.loads(text) if text else {}
+    return answer.status, problem.get("code"), problem.get("detail")
+
+
+# What runs in the virtual environment: reads one job a line, answers one line.
+HELPER = """
+import hashlib, json, sys
+import pydpop
+from atproto_oauth.dpop import DPoPManager
+keys = {"pydpop": pydpop.generate_key(), "atproto-oauth": DPoPManager.generate_keypair()}
+for line in sys.stdin:
+    job = json.loads(line)
+    if job["do"] == "thumbprint":
+        answer = pydpop.jwk_thumbprint(pydpop.public_jwk(keys[job["maker"]]))
+    elif job["do"] == "make" and job["maker"] == "pydpop":
+        answer = pydpop.generate_proof(private_key=keys["pydpop"], htm=job["method"], htu=job["url"],
+                                       access_token=job["token"])
+    elif job["do"] == "make":
+        answer = DPoPManager.create_proof(job["method"], job["url"], keys["atproto-oauth"], access_token=job["token"])
+    else:
+        try:
+            answer = pydpop.verify_proof(proof=job["proof"], htm=job["method"], htu=job["url"],
+                                         access_token=job["token"])["jwk_thumbprint"]
+        except pydpop.DPoPError as error:
+            answer = f"refused: {error}"
+    print(json.dumps(answer), flush=True)
+"""
+
+
+class Helper:
+    """The other implementations, in a process of their own; None of them where they are not to be had."""
+
+    def __init__(self, tools):
+        python = sys.executable
+        if tools:
+            folder = str(pathlib.Path(tools).absolute())
+            if not os.path.exists(f"{folder}/bin/pip"):
+                subprocess.run([sys.executable, "-m", "venv", folder])
+            if os.path.exists(f"{folder}/bin/pip"):
+                python = f"{folder}/bin/python"
+                subprocess.run([f"{folder}/bin/pip", "-q", "--disable-pip-version-check", "install", *PACKAGES])
+        command = [python, "-W", "ignore", "-c", "import pydpop, atproto_oauth.dpop"]
+        self.is_there = subprocess.run(command, capture_output=True).returncode == 0
+        if self.is_there:
+            self.process = subprocess.Popen([python, "-W", "ignore", "-c", HELPER], stdin=subprocess.PIPE,
+                                            stdout=subprocess.PIPE, text=True)
+
+    def ask(self, **job):
+        self.process.stdin.write(json.dumps(job) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def stop(self):
+        if self.is_there:
+            self.process.stdin.close()
+            self.process.wait()
+
+
+URLS = [
+    ("GET", "https://api.example.com/orders"), ("POST", "https://api.example.com/orders?x=1"),
+    ("DELETE", "https://api.example.com:8443/orders/7"), ("PATCH", "http://127.0.0.1:8000/a%20b/%D0%B6"),
+    ("GET", "https://API.example.com:443/"), ("PUT", "https://[::1]:8443/x"), ("HEAD", "https://api.example.com/a/../b"),
+]
+
+
+def makers(program, helper, **_):
+    with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url, dpop="required_if_bound") as service:
+        service.wait_until_ready()
+        for maker in ["pydpop", "atproto-oauth"]:
+            token = issuer.token(cnf={"jkt": helper.ask(do="thumbprint", maker=maker)})
+            accepted = 0
+            for method, url in URLS:
+                proof = helper.ask(do="make", maker=maker, method=method, url=url, token=token)
+                answer = ask(service.address, token, proof, method, url)
+                accepted += answer[0] == 200
+                if answer[0] != 200:
+                    print(f"  {maker} {method} {url}: {answer}")
+            check(accepted == len(URLS), f"{maker}: {accepted} of {len(URLS)} proofs accepted")
+            refused = 0
+            for part in range(3):
+                parts = helper.ask(do="make", maker=maker, method="GET", url=URLS[0][1], token=token).split(".")
+                parts[part] = ("B" if parts[part][5] == "A" else "A").join([parts[part][:5], parts[part][6:]])
+                refused += ask(service.address, token, ".".join(parts))[:2] == (401, "invalid_dpop_proof")
+            other = issuer.bound()
+            proof = helper.ask(do="make", maker=maker, method="GET", url=URLS[0][1], token=other)
+            refused += ask(service.address, other, proof)[:2] == (401, "invalid_dpop_proof")
+            refused += ask(service.address, token, None, scheme="Bearer")[:2] == (401, "invalid_dpop_proof")
+            check(refused == 5, f"{maker}: {refused} of 5 refused: a changed part, a token of another device, no proof")
+
+
+def judges(program, helper, **_):
+    with live.Issuer(program) as issuer, tempfile.TemporaryDirectory() as folder:
+        key, file = f"{folder}/device.pem", f"{folder}/token"
+        subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key], check=True)
+        for method, url in URLS[:4]:
+            pathlib.Path(file).write_text(issuer.token())
+            command = [program, "dpop", "make", "--key-file", key, "--method", method, "--url", url, "--token-file", file]
+            run = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
+            made = json.loads(run.stdout)
+            token = pathlib.Path(file).read_text()
+            for title, answer in [("dpop make", made), ("the stand-in", issuer.proof(token, url, method))]:
+                thumbprint = helper.ask(do="judge", proof=answer["proof"], method=method, url=url, token=token)
+                check(thumbprint == answer["key_thumbprint"], f"pydpop accepts {title}'s proof for {method} {url}", thumbprint)
+            command = [program, "dpop", "judge", made["proof"], "--method", method, "--url", url, "--token-file", file]
+            run = subprocess.run([*command, "--key-thumbprint", made["key_thumbprint"]], capture_output=True, text=True)
+            check(run.returncode == 0, "and so does dpop judge", run.stdout + run.stderr)
+            run = subprocess.run(command, capture_output=True, text=True)
+            check(run.returncode == 1 and "bound to no key" in run.stdout, "which misses the token's cnf.jkt", run.stdout)
+
+
+def once(program, rounds, **_):
+    if not shutil.which(replay_test.PROGRAM):
+        return print(f"SKIPPED: {replay_test.PROGRAM} is not installed")
+    server = replay_test.Redis()
+    settings = {"replay_store": f"redis://127.0.0.1:{server.port}"}
+    try:
+        with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url, **settings) as first, \
+                live.Service(program, issuer.jwks_url, **settings) as second:
+            replicas = [first, second]
+            for replica in replicas:
+                replica.wait_until_ready()
+            token = issuer.bound()
+            while ask(first.address, token, issuer.proof(token, URLS[0][1])["proof"])[0] == 503:
+                time.sleep(0.1)
+            right = 0
+            for number in range(rounds):
+                counts = race(replicas, token, issuer.proof(token, URLS[0][1])["proof"])
+                right += counts == {200: 1, 401: ATTEMPTS - 1}
+                if counts != {200: 1, 401: ATTEMPTS - 1}:
+                    print(f"  round {number}: {counts}")
+            check(right == rounds, f"two replicas, one Redis: exactly 1 of {ATTEMPTS} accepted in {right} of {rounds} rounds")
+            server.kill()
+            answers = {ask(replica.address, token, issuer.proof(token, URLS[0][1])["proof"])[:2] for replica in replicas}
+            check(answers == {(503, "replay_store_unavailable")}, "without Redis a proof is 503, never accepted", answers)
+            answers = {ask(replica.address, token, None, scheme="Bearer")[0] for replica in replicas}
+            check(answers == {200}, "and a Bearer needs no Redis", answers)
+    finally:
+        server.stop()
+
+
+def race(replicas, token, proof):
+    """Sends one request many times at once, in turn to each replica; counts the answers by status."""
+    fields = forwarded("GET", URLS[0][1]) | {"Authorization": f"DPoP {token}", "DPoP": proof, "Connection": "close"}
+    head = "GET /auth HTTP/1.1\r\nHost: a\r\n" + "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    addresses = [replica.address.rsplit(":", 1) for replica in replicas]
+    clients = [socket.create_connection((host, int(port)), 20) for host, port in (addresses * ATTEMPTS)[:ATTEMPTS]]
+    # All but the last byte first, so that the attempts really meet.
+    for client in clients:
+        client.sendall(f"{head}\r".encode())
+    for client in clients:
+        client.sendall(b"\n")
+    counts = {}
+    for client in clients:
+        text = b""
+        while chunk := client.recv(65_536):
+            text += chunk
+        client.close()
+        status = int(text.split()[1])
+        counts[status] = counts.get(status, 0) + 1
+    return counts
+
+
+class Apache:
+    """httpd with mod_oauth2, which asks /introspect for the token and judges the proof itself."""
+
+    def __init__(self, service, module, application):
+        self.folder = tempfile.TemporaryDirectory(prefix="mod-oauth2-")
+        folder = self.folder.name
+        os.chmod(folder, 0o755)
+        self.port = free_port()
+        names = ["mpm_event", "authz_core", "authn_core", "authz_user", "proxy", "proxy_http"]
+        options = "&".join([
+            "introspect.auth=client_secret_basic", "client_id=backend", f"client_secret={service.key}", "type=dpop",
+        ])
+        lines = [
+            *(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in names),
+            f"LoadModule oauth2_module {module}", f"ServerRoot {folder}", f"PidFile {folder}/pid", "ServerName localhost",
+            "ErrorLog /dev/stderr", f"DefaultRuntimeDir {folder}", "User www-data", "Group www-data",
+            f"Listen 127.0.0.1:{self.port}", f"OAuth2TokenVerify introspect http://{service.address}/introspect {options}",
+            "OAuth2AcceptTokenIn header type=dpop",
+            "<Location />", "AuthType oauth2", "Require valid-user", "</Location>", f"ProxyPass / http://{application}/",
+        ]
+        pathlib.Path(f"{folder}/httpd.conf").write_text("\n".join(lines) + "\n")
+        command = ["/usr/sbin/apache2", "-d", folder, "-f", f"{folder}/httpd.conf", "-DFOREGROUND"]
+        self.process = live.Process(command, directory=folder)
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and self.process.process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise RuntimeError("Apache does not listen:\n" + self.process.output())
+
+    def ask(self, token, proofs, path, method="GET"):
+        """The status that a client gets."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection.putrequest(method, path)
+        connection.putheader("Authorization", f"DPoP {token}")
+        for proof in proofs:
+            connection.putheader("DPoP", proof)
+        connection.endheaders()
+        status = connection.getresponse().status
+        connection.close()
+        return status
+
+    def stop(self):
+        self.process.stop()
+        self.folder.cleanup()
+
+
+def oauth2(program, module, **_):
+    if not os.path.exists(module) or not os.path.exists("/usr/sbin/apache2"):
+        return print("SKIPPED: oauth2: libapache2-mod-oauth2 is not installed")
+    application = wsgi_application.start()
+    with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url) as service:
+        service.wait_until_ready()
+        apache = Apache(service, module, application)
+        try:
+            now, url = int(time.time()), f"http://127.0.0.1:{apache.port}/orders"
+            token, other = issuer.bound(), issuer.token(cnf={"jkt": "x" * 43})
+            expired = issuer.bound(iat=now - 7200, exp=now - 3600)
+            # Each is asked of both, with a proof of its own: what it shows, the token, the proof's members, the answer.
+            for title, shown, members, expected in [
+                ("a good proof", token, {}, 200), ("a proof for POST", token, {"method": "POST"}, 401),
+                ("a proof for another path", token, {"url": f"{url}/7"}, 401),
+                ("a proof for another host", token, {"url": "http://example.com/orders"}, 401),
+                ("a proof for another token", token, {"token": issuer.bound()}, 401),
+                ("a token bound to another key", other, {}, 401), ("a token bound to no key", issuer.token(), {}, 401),
+                ("an expired token", expired, {}, 401), ("a proof an hour old", token, {"iat": now - 3600}, 401),
+                ("a proof an hour ahead", token, {"iat": now + 3600}, 401), ("a broken signature", token, {"break": 1}, 401),
+            ]:
+                asked = {"token": shown, "url": url, "method": "GET"} | members
+                is_broken = asked.pop("break", 0)
+                proof = issuer.proof(**asked)["proof"]
+                if is_broken:
+                    proof = proof[:-20] + ("A" if proof[-20] != "A" else "B") + proof[-19:]
+                theirs = apache.ask(shown, [proof], "/orders")
+                ours = ask(service.address, shown, proof, "GET", url)[0]
+                check(theirs == ours == expected, f"mod_oauth2 and /auth agree on {title}: {expected}", (theirs, ours))
+            proof = issuer.proof(token, url)["proof"]
+            check([apache.ask(token, [proof], "/orders") for _ in range(2)] == [200, 401], "mod_oauth2 takes a proof once too")
+            check(apache.ask(token, [], "/orders") == 401, "and none without one")
+        finally:
+            apache.stop()
+
+
+TESTS = {"makers": makers, "judges": judges, "once": once, "oauth2": oauth2}
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("names", nargs="*", choices=[*TESTS, []], help="the tests to run (default: all)")
+    options.add_argument("--binary")
+    options.add_argument("--tools")
+    options.add_argument("--rounds", type=int, default=100)
+    options.add_argument("--module", default=MODULE)
+    choices = options.parse_args()
+    program = choices.binary or live.build()
+    helper = Helper(choices.tools)
+    for name, test in TESTS.items():
+        if choices.names and name not in choices.names:
+            continue
+        if name in ("makers", "judges") and not helper.is_there:
+            print(f"SKIPPED: {name}: {', '.join(PACKAGES)} are not installed")
+            continue
+        test(program=program, helper=helper, rounds=choices.rounds, module=choices.module)
+    helper.stop()
+    print(f"{len(failures)} failed" if failures else "all held")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -136,9 +136,9 @@ struct SignedRequestTests {
         #expect(try SignedRequest(verifying: Self.make(secret: "same"), secrets: shared, now: Self.now).appID == "1")
     }
 
-    @Test("No bit, byte, prefix or suffix of a good one can be changed")
-    func mutations() throws {
-        let good = Array(try Self.make().utf8)
+    @Test("No bit, byte, prefix or suffix of a good one can be changed", arguments: secrets.map(\.secret))
+    func mutations(secret: String) throws {
+        let good = Array(try Self.make(secret: secret).utf8)
         func isAccepted(_ bytes: [UInt8]) -> Bool {
             (try? SignedRequest(verifying: bytes.span, secrets: Self.secrets, clockSkewSeconds: 60, now: Self.now))
                 != nil
@@ -168,7 +168,7 @@ struct SignedRequestTests {
             judge(Array(good[..<offset]))
             if offset > 0 { judge(Array(good[offset...])) }
         }
-        // The one spelling that is the same: the signature's padding.
+        // The one spelling that is the same: the signature's padding. Of three requests these are over 18,000.
         #expect(count > 6_000 && accepted == 1)
     }
 }

@@ -58,14 +58,4 @@ package struct VerifiedClaims {
 
     /// `cnf.jkt`: the RFC 7638 thumbprint of the key the token is bound to.
     package var keyThumbprint: Range<Int>?
-
-    /// The permissions to tell a caller that asked for some; see ``VerifiedToken/shownPermissions(among:)``.
-    package func shownPermissions(asked: PermissionSet) -> PermissionSet {
-        PermissionSet.shown(satisfiedPermissions, asked: asked)
-    }
-
-    /// Those of the permissions asked for that the token shows no claim of; without the unverifiable ones.
-    package func missingPermissions(among asked: PermissionSet) -> PermissionSet {
-        asked.subtracting(satisfiedPermissions).subtracting(.unverifiable)
-    }
 }

@@ -85,6 +85,7 @@ struct DemonstrationTests {
         let run = try FinishedRun(["-c", script], program: "/bin/bash")
         #expect(run.output.contains("\"name\":\"Jane Doe\""), "\(run.output)\(run.errors)")
         #expect(run.output.contains("\"missing_permissions\":[\"user_birthday\"]"))
+        #expect(run.output.contains("\"refresh\":true"), "\(run.output)\(run.errors)")
     }
 
     /// Runs a block of the documentation on ports that are free here; the reader has those of the page.

@@ -51,6 +51,7 @@ struct Application {
             logger: logger,
             identifiers: RequestIdentifier(process: UInt32.random(in: .min ... .max)),
             signatureCacheEntries: configuration.signatureCacheEntries,
+            auditLogger: configuration.auditIsOn ? LoggingSetup.auditLogger : nil,
             graph: graph,
             exposition: {
                 process.update()

@@ -40,7 +40,8 @@ final class AuthEndpoint: Endpoint {
                     signatures: signatures,
                     verifier: workerSettings.settings.unboundVerifier,
                     visit: visit,
-                    context: context
+                    context: context,
+                    trace: TraceParent.passedOn(head, bytes)
                 )
             } catch {
                 throw error.code == .unknownApp ? AuthDemand.unknownApp : error

@@ -1,5 +1,6 @@
 internal import Dispatch
 package import Graph
+internal import HTTPClient
 package import Sockets
 
 /// What came of a call: the permissions where they were asked for, nothing where something was taken back.
@@ -17,6 +18,7 @@ package final class GraphWorkers: Sendable {
     private struct Job: Sendable {
         let call: GraphCall
         let deadline: MonotonicInstant
+        let trace: String?
         let done: @Sendable (GraphOutcome) -> Void
     }
 
@@ -45,10 +47,12 @@ package final class GraphWorkers: Sendable {
     package var callTimeout: Duration { client.limits.callTimeout }
 
     /// Has a call made on another thread, which hands `done` its outcome.
+    /// - Parameter trace: the `traceparent` of the request it is made for.
     /// - Returns: False where too many wait already; then nothing is done.
     package func submit(
         _ call: GraphCall,
         until deadline: MonotonicInstant,
+        trace: String? = nil,
         _ done: @escaping @Sendable (GraphOutcome) -> Void
     ) -> Bool {
         enum Decision { case refused, queued, newThread }
@@ -56,7 +60,7 @@ package final class GraphWorkers: Sendable {
             // Not by those that wait: a thread that was just begun has not taken its call yet.
             guard state.unfinished < Self.threadLimit + Self.queueLimit else { return .refused }
             state.unfinished += 1
-            state.waiting.append(Job(call: call, deadline: deadline, done: done))
+            state.waiting.append(Job(call: call, deadline: deadline, trace: trace, done: done))
             guard state.threads < Self.threadLimit else { return .queued }
             state.threads += 1
             return .newThread
@@ -85,7 +89,7 @@ package final class GraphWorkers: Sendable {
                 return state.waiting.removeFirst()
             }
             guard let job else { break }
-            perform(job)
+            CallTrace.$parent.withValue(job.trace) { perform(job) }
             state.withLock { $0.unfinished -= 1 }
         }
         closeLater()

@@ -42,7 +42,7 @@ final class VerifyEndpoint: Endpoint {
                 }
             }
             try request.read(body)
-            return try judge(request, visit, context, &response)
+            return try judge(request, head, bytes, visit, context, &response)
         } catch {
             return .refused(error)
         }
@@ -50,6 +50,8 @@ final class VerifyEndpoint: Endpoint {
 
     private func judge(
         _ request: borrowing VerifyRequestReader,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
         _ visit: RequestVisit,
         _ context: RequestContext,
         _ response: inout HTTPResponse
@@ -64,7 +66,8 @@ final class VerifyEndpoint: Endpoint {
             added: request.added,
             verifier: settings.verifier,
             visit: visit,
-            context: context
+            context: context,
+            trace: TraceParent.passedOn(head, bytes)
         )
         switch outcome {
         case .wait(let moment): return .wait(until: moment)

@@ -1,6 +1,17 @@
 internal import HTTP1
 internal import Sockets
 
+/// Whose request a call is made for.
+package enum CallTrace {
+    /// The `traceparent` (W3C Trace Context, section 3.2) that each request of this thread passes on; nil for calls of the
+    /// service's own accord. The service records no span of its own, so the value stays as it came (section 3.3).
+    @TaskLocal package static var parent: String?
+
+    fileprivate static var fields: [HTTPSResponse.Field] {
+        parent.map { [HTTPSResponse.Field(name: "traceparent", value: $0)] } ?? []
+    }
+}
+
 /// A request of the client.
 package struct HTTPSRequest: Sendable {
     /// The methods this client sends.
@@ -59,7 +70,7 @@ package struct HTTPSRequest: Sendable {
         if let body { lines.append("Content-Type: \(body.mediaType)") }
         // RFC 9110, 8.6: where the method expects content, no content is said aloud.
         if body != nil || method == .post { lines.append("Content-Length: \(body?.bytes.count ?? 0)") }
-        for field in headers {
+        for field in headers + CallTrace.fields {
             guard !field.name.isEmpty, field.name.utf8.allSatisfy(FieldGrammar.isTokenByte),
                 field.value.utf8.allSatisfy(FieldGrammar.isValueByte)
             else { throw .malformedRequest }

@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import HTTPClient
 package import Sockets
 internal import Synchronization
 
@@ -103,7 +104,8 @@ public final class JWKSetCache: Sendable {
 
     /// Runs what was begun under the lock.
     func run(_ reason: JWKSetEvent.Reason) {
-        queue.async { self.runFetch(reason) }
+        let trace = CallTrace.parent
+        queue.async { CallTrace.$parent.withValue(trace) { self.runFetch(reason) } }
     }
 
     /// Makes `snapshot` the current one. Called with the lock held, so that epochs are stored in their order.

@@ -52,6 +52,7 @@ struct Application {
             logger: logger,
             identifiers: RequestIdentifier(process: UInt32.random(in: .min ... .max)),
             signatureCacheEntries: configuration.signatureCacheEntries,
+            auditLogger: configuration.auditIsOn ? LoggingSetup.auditLogger : nil,
             graph: graph,
             webhooks: webhooks,
             exposition: {

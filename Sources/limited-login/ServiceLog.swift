@@ -114,6 +114,13 @@ enum LoggingSetup {
         }
         return (Logger(label: "limited-login"), level)
     }
+
+    /// Writes the lines of the audit, whatever the level of the others.
+    static var auditLogger: Logger {
+        var logger = Logger(label: "limited-login.audit")
+        logger.logLevel = .info
+        return logger
+    }
 }
 
 extension Duration {

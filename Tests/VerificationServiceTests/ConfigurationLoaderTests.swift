@@ -154,6 +154,7 @@ struct ConfigurationLoaderTests {
         case .replayStore: ("rediss://u@cache.example:7000/2", #""rediss://u@cache.example:7000/2""#)
         case .replayStoreCapacity: ("2000", "2000")
         case .logLevel: ("debug", #""debug""#)
+        case .auditLog: ("on", #""on""#)
         case .logFormat: ("json", #""json""#)
         case .jwksMinimumTTLSeconds: ("1", "1")
         case .jwksMaximumTTLSeconds: ("301", "301")

@@ -58,7 +58,8 @@ final class InProcessService {
         nonces: NonceIssuer? = nil,
         nonceLifetimeSeconds: Int = 600,
         rejectsReplays: Bool = false,
-        replayStore: ReplayStore? = nil
+        replayStore: ReplayStore? = nil,
+        auditLogger: Logger? = nil
     ) async throws {
         source = ScriptedSource(minters)
         cache = try JWKSetCache(sources: [source])
@@ -81,6 +82,7 @@ final class InProcessService {
             metrics: ServiceMetrics(factory: registry),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             identifiers: RequestIdentifier(process: 0xabc),
+            auditLogger: auditLogger,
             exposition: { registry.render() }
         )
         handler = ServiceHandler(core: core, listener: listener)

@@ -46,7 +46,7 @@ final class AuthEndpoint: Endpoint {
             scheme = credentials.scheme
             let token = bytes.extracting(credentials.token)
             let demand = try AuthDemand(head, bytes)
-            switch try verdict(token, demand, settings, visit, context) {
+            switch try verdict(token, demand, settings, visit, context, TraceParent.passedOn(head, bytes)) {
             case .wait(let moment): return .wait(until: moment)
             case .verified(let claims):
                 let proof = try credentials.judgeProof(
@@ -94,7 +94,8 @@ final class AuthEndpoint: Endpoint {
         _ demand: AuthDemand,
         _ settings: RuntimeSettings,
         _ visit: RequestVisit,
-        _ context: RequestContext
+        _ context: RequestContext,
+        _ trace: @autoclosure () -> String?
     ) throws(Problem) -> TokenJudge.Outcome {
         do throws(Problem) {
             return try judge.judge(
@@ -103,7 +104,8 @@ final class AuthEndpoint: Endpoint {
                 signatures: signatures,
                 verifier: settings.unboundVerifier,
                 visit: visit,
-                context: context
+                context: context,
+                trace: trace()
             )
         } catch {
             throw error.code == .unknownApp ? AuthDemand.unknownApp : error

@@ -48,6 +48,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case drainDelaySeconds = "drain_delay_seconds"
     case logLevel = "log_level"
     case logFormat = "log_format"
+    case auditLog = "audit_log"
 
     /// What every environment variable of the service starts with. A variable with this prefix that is no key's is
     /// refused, so that a misspelt one cannot pass for a default.

@@ -304,6 +304,12 @@ extension ConfigurationKey {
                 default: .nothing("text on a terminal, else json"),
                 "Whether log lines are JSON objects or text."
             )
+        case .auditLog:
+            .init(
+                .choice(["off", "on"]),
+                default: .text("off"),
+                "Whether each answer of /auth and /verify has a line in the log: who by hash, what, the outcome."
+            )
         }
     }
 }

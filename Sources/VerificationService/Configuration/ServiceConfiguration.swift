@@ -79,6 +79,8 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var logLevel: String
     /// `json`, `text`, or nil: text on a terminal, else JSON.
     package var logFormat: String?
+    /// Whether each answer of `/auth` and `/verify` has a line in the log.
+    package var auditIsOn: Bool
     /// The same as it was given or is by default, for what goes through all the settings.
     package private(set) var values: [ConfigurationKey: ConfigurationValue] = [:]
 }
@@ -143,6 +145,7 @@ extension ServiceConfiguration {
         drainDelaySeconds = try reader.number(.drainDelaySeconds)
         logLevel = try reader.text(.logLevel)
         logFormat = try reader.optionalText(.logFormat)
+        auditIsOn = try reader.text(.auditLog) == "on"
         for key in ConfigurationKey.allCases { values[key] = reader.value(key) }
         try requireConsistency(reader)
     }

@@ -15,6 +15,8 @@ package final class ServiceCore: Sendable {
     package let metrics: ServiceMetrics
     package let logger: Logger
     package let identifiers: RequestIdentifier
+    /// Tells of each answer of `/auth` and `/verify`; nil where nobody wants to know.
+    package let auditLogger: Logger?
     /// The most signatures that each worker remembers.
     package let signatureCacheEntries: Int
     /// Asks Graph; nil where there is nothing to ask it with.
@@ -33,6 +35,7 @@ package final class ServiceCore: Sendable {
         logger: Logger,
         identifiers: RequestIdentifier,
         signatureCacheEntries: Int = SignatureMemory.defaultCapacity,
+        auditLogger: Logger? = nil,
         graph: GraphWorkers? = nil,
         webhooks: WebhookSender? = nil,
         exposition: @escaping @Sendable () -> String
@@ -44,6 +47,7 @@ package final class ServiceCore: Sendable {
         self.logger = logger
         self.identifiers = identifiers
         self.signatureCacheEntries = signatureCacheEntries
+        self.auditLogger = auditLogger
         self.graph = graph
         self.webhooks = webhooks
         self.exposition = exposition

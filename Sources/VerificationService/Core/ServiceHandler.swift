@@ -13,6 +13,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     private let parts: WorkerParts
     private let workerSettings: WorkerSettings
     private let callers: CallerCheck
+    private let audit: AuditTrail?
     /// The rows of this listener, and what answers each.
     private let routes: [Route]
     private let endpoints: [any Endpoint]
@@ -29,6 +30,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         self.core = core
         let parts = WorkerParts(core: core, listener: listener)
         self.parts = parts
+        audit = core.auditLogger.map { AuditTrail($0) }
         callers = CallerCheck(settings: parts.settings, metrics: core.metrics)
         workerSettings = parts.settings
         routes = Route.table.filter { $0.listeners.contains(listener) }
@@ -92,8 +94,8 @@ package final class ServiceHandler: HTTPRequestHandler {
             )
             switch outcome {
             case .wait(let moment): return .park(until: moment)
-            case .accepted: accept(.idToken, head, bytes)
-            case .accessToken(nil): accept(.accessToken, head, bytes)
+            case .accepted: accept(.idToken, head, bytes, response)
+            case .accessToken(nil): accept(.accessToken, head, bytes, response)
             case .inactive(let code):
                 core.metrics.count(.idToken, code)
                 if isDebugging { log("verification refused", nil, head, bytes) }
@@ -200,8 +202,16 @@ package final class ServiceHandler: HTTPRequestHandler {
         }
     }
 
-    private func accept(_ credential: Credential, _ head: borrowing RequestHead, _ bytes: Span<UInt8>) {
+    private func accept(
+        _ credential: Credential,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ response: borrowing HTTPResponse
+    ) {
         core.metrics.count(credential, nil)
+        if let audit, let place, AuditTrail.covers(routes[place]) {
+            audit.accepted(routes[place], head, bytes, answer: response.body.span, requestID: requestID)
+        }
         if isDebugging { log("verification accepted", nil, head, bytes) }
     }
 
@@ -229,6 +239,9 @@ package final class ServiceHandler: HTTPRequestHandler {
             "undocumented: \(problem.code)"
         )
         ProblemAnswer.write(problem, requestID: requestID, to: &response)
+        if let audit, let place, AuditTrail.covers(routes[place]) {
+            audit.refused(problem, routes[place], head, bytes, requestID: requestID)
+        }
         if isDebugging { log(message, problem, head, bytes) }
     }
 

@@ -1,3 +1,4 @@
+internal import HTTPClient
 internal import HTTPServer
 internal import JOSE
 internal import KeySets
@@ -40,7 +41,8 @@ final class TokenJudge {
         signatures: SignatureMemory? = nil,
         verifier: TokenVerifier,
         visit: RequestVisit,
-        context: RequestContext
+        context: RequestContext,
+        trace: @autoclosure () -> String?
     ) throws(Problem) -> Outcome {
         try judge(
             token,
@@ -50,7 +52,8 @@ final class TokenJudge {
             signatures: signatures,
             verifier: verifier,
             visit: visit,
-            context: context
+            context: context,
+            trace: trace()
         )
     }
 
@@ -60,6 +63,7 @@ final class TokenJudge {
     ///   - appID: the one app the token must be for; empty for any configured one.
     ///   - added: what else must hold.
     ///   - signatures: those found good before, where the same token is expected again; nil verifies each.
+    ///   - trace: the request's `traceparent`, for a fetch of keys that is made for it.
     @inline(__always)
     func judge(
         _ token: Span<UInt8>,
@@ -70,7 +74,8 @@ final class TokenJudge {
         signatures: SignatureMemory? = nil,
         verifier: TokenVerifier,
         visit: RequestVisit,
-        context: RequestContext
+        context: RequestContext,
+        trace: @autoclosure () -> String?
     ) throws(Problem) -> Outcome {
         // A second and third look are for a key set that is published between the look and the question to the cache.
         for _ in 0..<3 {
@@ -108,7 +113,7 @@ final class TokenJudge {
                     )
                 } catch {
                     guard error.code == .unknownKey else { throw Problem(error) }
-                    wait = try keyWait.forKey(workspace.keyID.span, Problem(error), visit, context)
+                    wait = try keyWait.forKey(workspace.keyID.span, Problem(error), visit, context, trace())
                 }
             } else {
                 wait = try keyWait.forAnyKey(visit, context)
@@ -158,16 +163,20 @@ struct KeyWait {
         _ keyID: Span<UInt8>,
         _ problem: Problem,
         _ visit: RequestVisit,
-        _ context: RequestContext
+        _ context: RequestContext,
+        _ trace: @autoclosure () -> String?
     ) throws(Problem) -> Outcome {
         var retryAfter: Int?
         if visit != .expired {
-            switch cache.unknownKeyID(
-                keyID,
-                seenEpoch: workerKeys.snapshot.epoch,
-                waitingSince: context.firstByteAt,
-                now: context.now
-            ) {
+            let answer = CallTrace.$parent.withValue(trace()) {
+                cache.unknownKeyID(
+                    keyID,
+                    seenEpoch: workerKeys.snapshot.epoch,
+                    waitingSince: context.firstByteAt,
+                    now: context.now
+                )
+            }
+            switch answer {
             case .wait(let moment): return .until(moment)
             case .lookAgain: return .lookAgain
             case .unknown: throw problem

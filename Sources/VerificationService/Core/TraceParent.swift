@@ -17,6 +17,16 @@ enum TraceParent {
         return traceID(in: bytes, value)
     }
 
+    /// What is passed on with a call that is made for the request; nil where there is no trace id. Of a later version the
+    /// fields of version 00 (section 3.2.1).
+    static func passedOn(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
+        guard let traceID = traceID(head, bytes: bytes) else { return nil }
+        var text: [UInt8] = []
+        text.append("00")
+        text.append(bytes, traceID.lowerBound - 1..<traceID.lowerBound - traceIDStart + length)
+        return String(decoding: text, as: UTF8.self)
+    }
+
     /// The trace id's place in a `traceparent`; nil where that is not valid.
     static func traceID(in bytes: Span<UInt8>, _ value: Range<Int>) -> Range<Int>? {
         let start = value.lowerBound

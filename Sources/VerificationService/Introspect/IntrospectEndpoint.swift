@@ -37,7 +37,8 @@ final class IntrospectEndpoint: Endpoint {
                 signatures: signatures,
                 verifier: workerSettings.settings.unboundVerifier,
                 visit: visit,
-                context: context
+                context: context,
+                trace: TraceParent.passedOn(head, bytes)
             )
             switch verdict {
             case .wait(let moment): return .wait(until: moment)

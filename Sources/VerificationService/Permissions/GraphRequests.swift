@@ -36,10 +36,12 @@ final class GraphRequests {
     }
 
     /// Has Graph asked for a request.
+    /// - Parameter trace: the request's `traceparent`.
     func begin(
         _ call: GraphCall,
         _ visit: RequestVisit,
-        _ context: RequestContext
+        _ context: RequestContext,
+        trace: String?
     ) throws(Problem) -> Outcome {
         let busy = Problem(.overloaded, "Too many requests are waiting for Graph; try again shortly.")
         // A request whose time is over may not wait anew.
@@ -49,7 +51,7 @@ final class GraphRequests {
         let patience = deadline + Self.grace
         guard jobs.begin(request, keeping: call, until: patience) else { throw busy }
         let jobs = jobs
-        let isQueued = workers.submit(call, until: deadline) { outcome in
+        let isQueued = workers.submit(call, until: deadline, trace: trace) { outcome in
             jobs.finish(request, outcome, now: MonotonicClock.now())
         }
         guard isQueued else {

@@ -1,5 +1,6 @@
 internal import Dispatch
 package import Graph
+internal import HTTPClient
 package import Sockets
 
 /// What came of a call: the permissions where they were asked for, nothing where something was taken back.
@@ -50,19 +51,21 @@ package final class GraphWorkers: Sendable {
     package var callTimeout: Duration { client.limits.callTimeout }
 
     /// Has a call about permissions made on another thread, which hands `done` its outcome.
+    /// - Parameter trace: the `traceparent` of the request it is made for.
     /// - Returns: False where too many wait already; then nothing is done.
     package func submit(
         _ call: GraphCall,
         until deadline: MonotonicInstant,
+        trace: String? = nil,
         _ done: @escaping @Sendable (GraphOutcome) -> Void
     ) -> Bool {
-        permissions.submit { [self] in perform(call, until: deadline, done) }
+        permissions.submit { [self] in CallTrace.$parent.withValue(trace) { perform(call, until: deadline, done) } }
     }
 
     /// Has Graph asked about an access token on another thread.
     /// - Returns: False where too many wait already; then nothing is done.
-    func submit(_ job: @escaping @Sendable (GraphClient) -> Void) -> Bool {
-        accessTokens.submit { [client] in job(client) }
+    func submit(trace: String?, _ job: @escaping @Sendable (GraphClient) -> Void) -> Bool {
+        accessTokens.submit { [client] in CallTrace.$parent.withValue(trace) { job(client) } }
     }
 
     /// Ends the calls under way, and every later one at once.

@@ -23,7 +23,12 @@ final class PermissionsEndpoint: Endpoint {
         response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
         if let outcome = try graph.revisit(context, visit, &response) { return outcome }
-        return try graph.begin(Self.read(head, bytes, workerSettings.settings), visit, context)
+        return try graph.begin(
+            Self.read(head, bytes, workerSettings.settings),
+            visit,
+            context,
+            trace: TraceParent.passedOn(head, bytes)
+        )
     }
 
     private static func read(

@@ -36,7 +36,8 @@ final class UninstallEndpoint: Endpoint {
                 TokenJudge.Question(appID: request.appID),
                 verifier: workerSettings.settings.unboundVerifier,
                 visit: visit,
-                context: context
+                context: context,
+                trace: TraceParent.passedOn(head, bytes)
             )
         } catch {
             return .refused(error)
@@ -46,7 +47,12 @@ final class UninstallEndpoint: Endpoint {
         case .verified(let claims):
             let audience = Self.text(judge.workspace.payload[claims.audience])
             let token = String(decoding: request.token, as: UTF8.self)
-            return try graph.begin(.uninstall(idToken: token, appID: audience), visit, context)
+            return try graph.begin(
+                .uninstall(idToken: token, appID: audience),
+                visit,
+                context,
+                trace: TraceParent.passedOn(head, bytes)
+            )
         }
     }
 

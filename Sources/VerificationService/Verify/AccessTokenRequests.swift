@@ -42,11 +42,13 @@ final class AccessTokenRequests {
     }
 
     /// Has Graph asked for a request.
+    /// - Parameter trace: the request's `traceparent`.
     /// - Returns: until when it waits.
     func begin(
         _ question: AccessTokenQuestion,
         _ visit: RequestVisit,
-        _ context: RequestContext
+        _ context: RequestContext,
+        trace: String?
     ) throws(Problem) -> MonotonicInstant {
         let busy = Problem(.overloaded, "Too many access tokens are waiting for Graph; try again shortly.")
         // A request whose time is over may not wait anew.
@@ -54,7 +56,7 @@ final class AccessTokenRequests {
         let request = context.request
         let deadline = context.now + workers.callTimeout
         guard jobs.begin(request, keeping: (), until: deadline + Self.grace) else { throw busy }
-        let isQueued = workers.submit { [jobs, metrics = workers.metrics] client in
+        let isQueued = workers.submit(trace: trace) { [jobs, metrics = workers.metrics] client in
             // Nobody is asked on behalf of a client that has left.
             guard jobs.isAwaited(request) else { return }
             let outcome: AccessTokenOutcome

@@ -10,6 +10,7 @@ extension VerifyEndpoint {
         _ request: AccessTokenRequest,
         _ visit: RequestVisit,
         _ context: RequestContext,
+        trace: @autoclosure () -> String?,
         _ response: inout HTTPResponse
     ) -> Outcome {
         do throws(Problem) {
@@ -27,7 +28,7 @@ extension VerifyEndpoint {
             case .verified(let verified): return try accept(verified, request, context, &response)
             }
             let question = try request.question(workerSettings.settings.accessTokenApps)
-            return .wait(until: try accessTokens.begin(question, visit, context))
+            return .wait(until: try accessTokens.begin(question, visit, context, trace: trace()))
         } catch {
             return .accessToken(error)
         }

@@ -35,7 +35,9 @@ final class VerifyEndpoint: Endpoint {
     ) -> Outcome {
         do throws(Problem) {
             try request.read(body)
-            if let asked = request.accessToken { return answer(asked, visit, context, &response) }
+            if let asked = request.accessToken {
+                return answer(asked, visit, context, trace: TraceParent.passedOn(head, bytes), &response)
+            }
             if visit != .first {
                 switch try firstUse.revisit(context, visit) {
                 case .none: break
@@ -46,7 +48,7 @@ final class VerifyEndpoint: Endpoint {
                     return .accepted
                 }
             }
-            return try judge(request, visit, context, &response)
+            return try judge(request, head, bytes, visit, context, &response)
         } catch {
             return .refused(error)
         }
@@ -54,6 +56,8 @@ final class VerifyEndpoint: Endpoint {
 
     private func judge(
         _ request: borrowing VerifyRequestReader,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
         _ visit: RequestVisit,
         _ context: RequestContext,
         _ response: inout HTTPResponse
@@ -68,7 +72,8 @@ final class VerifyEndpoint: Endpoint {
             added: request.added,
             verifier: settings.verifier,
             visit: visit,
-            context: context
+            context: context,
+            trace: TraceParent.passedOn(head, bytes)
         )
         switch outcome {
         case .wait(let moment): return .wait(until: moment)

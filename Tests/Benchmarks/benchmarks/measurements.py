@@ -32,11 +32,11 @@ class Bench:
         self.rounds, self.seconds = rounds, seconds
         self.good = write_requests("verify", peers.requests_for(None, tokens.tokens))
 
-    def start(self, workers=1, cpus="0", apps=APP, environment=None, keys_url=None, unix=False):
+    def start(self, workers=1, cpus="0", apps=APP, environment=None, keys_url=None, unix=False, more=()):
         address = free_path() if unix else free_port()
         arguments = [self.binary, "serve", "--app-ids", apps, "--jwks-urls", keys_url or self.keys_url,
                      "--listen", f"unix:{address}" if unix else f"127.0.0.1:{address}", "--admin-listen", "127.0.0.1:0",
-                     "--workers", workers, "--log-level", "error"]
+                     "--workers", workers, "--log-level", "error", *more]
         program = Program("limited-login", arguments, address, cpus, environment, READY)
         if not program.wait_until_ready():
             raise SystemExit(program.log.read_text())
@@ -83,17 +83,61 @@ class Bench:
             answer = request(program.address, asked.replace(b"Host:", b"Connection: close\r\nHost:", 1))
         finally:
             program.stop()
-        address = free_path() if unix else free_port()
-        program = Program("least-server", [
-            TOOLS / "least-server", address, WORK / "key.pem", WORK / "digest", WORK / "signature",
-            len(entry["id_token"].rpartition(".")[0]), len(answer.partition(b"\r\n\r\n")[2])], address, "0")
+        program = self.start_least(len(answer.partition(b"\r\n\r\n")[2]), unix=unix)
         try:
-            if not program.wait_until_ready():
-                raise SystemExit(program.log.read_text())
             return self.rounds_of("least possible: receive, verify, send" + (", Unix socket" if unix else ""), program,
                                   self.good)
         finally:
             program.stop()
+
+    def start_least(self, answer_bytes, verifying=True, unix=False):
+        address = free_path() if unix else free_port()
+        signed = self.tokens.tokens[0]["id_token"].rpartition(".")[0]
+        program = Program("least-server", [
+            TOOLS / "least-server", address, WORK / "key.pem" if verifying else "-", WORK / "digest", WORK / "signature",
+            len(signed), answer_bytes], address, "0")
+        if not program.wait_until_ready():
+            raise SystemExit(program.log.read_text())
+        return program
+
+    def gateway(self, with_peers=True):
+        """What a gateway pays for each request: `/auth` beside other servers in its place.
+
+        All servers are up at once and take turns in short rounds, so that whatever else the machine does meets them
+        alike; the ratio is to the least possible without a verification in the same round."""
+        enabled = ("--gateway", "enabled")
+        service = self.start(more=enabled)
+        entry = self.tokens.tokens[0]
+        answer = request(service.address, peers.auth(entry["id_token"]).replace(b"Host:", b"Connection: close\r\nHost:", 1))
+        # What stands around the least server's own body, and the field that this request brought about.
+        body = len(answer) - len(b"Connection: close\r\nHTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n")
+        servers = {
+            "least possible: receive, hash, send": (self.start_least(body, verifying=False), peers.auth),
+            "least possible: receive, verify, send": (self.start_least(body), peers.auth),
+            "**limited-login** `/auth`": (service, peers.auth),
+            "the same, `signature_cache_entries: 0`":
+                (self.start(more=(*enabled, "--signature-cache-entries", "0")), peers.auth),
+        }
+        for start in peers.GATEWAY_PEERS.values() if with_peers else ():
+            name, program, style = start(self.tokens) or (None, None, None)
+            if program and program.wait_until_ready():
+                servers[name] = (program, style)
+        kinds = {"again": self.tokens.tokens[:200], "distinct": self.tokens.tokens}
+        files = {(style, kind): write_requests(f"{style.__name__}-{kind}", peers.requests_for(style, tokens))
+                 for kind, tokens in kinds.items() for style in (peers.auth, peers.bearer)}
+        costs = {name: {kind: [] for kind in kinds} for name in servers}
+        try:
+            for _ in range(3 * self.rounds):
+                for kind in kinds:
+                    for name, (program, style) in servers.items():
+                        costs[name][kind].append(self.load(program, files[style, kind], seconds=1.25)["cpu_us"])
+        finally:
+            for program, _ in servers.values():
+                program.stop()
+        least = costs["least possible: receive, hash, send"]
+        return {name: {kind: {"cpu_us": statistics.median(rounds), "ratio": statistics.median(
+            cost / floor for cost, floor in zip(rounds, least[kind]))} for kind, rounds in kinds.items()}
+            for name, kinds in costs.items()}
 
     def peer(self, name, program, style):
         file = self.good if style is None else write_requests("bearer", peers.requests_for(style, self.tokens.tokens))

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 from .processes import HERE, Program, WORK, free_path, free_port, output
-from .tokens import APP, bearer, post_verify
+from .tokens import APP, auth, bearer, post_verify
 
 
 def haproxy(tokens, unix=False):
@@ -49,14 +49,18 @@ frontend verify
     return f"HAProxy {version} `jwt_verify`" + (", Unix socket" if unix else ""), program, bearer
 
 
-def envoy(tokens):
-    """jwt_authn with a local JWK Set, issuer and audience checked; an empty 200."""
+def envoy(tokens, cached=False):
+    """jwt_authn with a local JWK Set, issuer and audience checked; an empty 200. Its cache keeps whole tokens, as many as
+    this service keeps signatures."""
     binary = os.environ.get("ENVOY") or shutil.which("envoy")
     if not binary:
         return None
     port = free_port()
     provider = {"issuer": "https://www.facebook.com", "audiences": [APP], "forward": False,
                 "local_jwks": {"filename": str(WORK / "jwks.json")}}
+    if cached:
+        provider["jwt_cache_config"] = {"jwt_cache_size": 10_000}
+    name = "envoy-cached" if cached else "envoy"
     types = "type.googleapis.com/envoy.extensions.filters.http"
     filters = [
         {"name": "envoy.filters.http.jwt_authn", "typed_config": {
@@ -71,11 +75,11 @@ def envoy(tokens):
             {"match": {"prefix": "/"}, "direct_response": {"status": 200}}]}]}}
     listener = {"address": {"socket_address": {"address": "127.0.0.1", "port_value": port}}, "filter_chains": [
         {"filters": [{"name": "envoy.filters.network.http_connection_manager", "typed_config": manager}]}]}
-    (WORK / "envoy.json").write_text(json.dumps({"static_resources": {"listeners": [listener]}}))
+    (WORK / f"{name}.json").write_text(json.dumps({"static_resources": {"listeners": [listener]}}))
     version = next(part for part in output(binary, "--version").split("/") if part[:1].isdigit() and "." in part)
-    program = Program("envoy", [binary, "--concurrency", "1", "--disable-hot-restart", "-l", "off",
-                                "-c", WORK / "envoy.json"], port, "0")
-    return f"Envoy {version} `jwt_authn`", program, bearer
+    program = Program(name, [binary, "--concurrency", "1", "--disable-hot-restart", "-l", "off",
+                             "-c", WORK / f"{name}.json"], port, "0")
+    return f"Envoy {version} `jwt_authn`" + (" with `jwt_cache_config`" if cached else ""), program, bearer
 
 
 def apache(tokens):
@@ -154,7 +158,12 @@ PEERS = {"HAProxy": haproxy, "HAProxy, Unix socket": lambda tokens: haproxy(toke
          "Apache + mod_auth_openidc": apache, "Go + golang-jwt": golang, "Hummingbird + jwt-kit": hummingbird}
 
 
+# Those that stand where a gateway asks `/auth`.
+GATEWAY_PEERS = {"HAProxy": haproxy, "Envoy": envoy, "Envoy with jwt_cache_config": lambda tokens: envoy(tokens, cached=True),
+                 "Apache + mod_auth_openidc": apache}
+
+
 def requests_for(style, tokens):
-    if style is bearer:
-        return [bearer(entry["id_token"]) for entry in tokens]
+    if style in (auth, bearer):
+        return [style(entry["id_token"]) for entry in tokens]
     return [post_verify({"id_token": entry["id_token"], "nonce": entry["nonce"]}) for entry in tokens]

@@ -45,6 +45,14 @@ def render(results):
     return "\n\n".join(parts)
 
 
+def render_gateway(results):
+    """What `/auth` costs, beside other servers in a gateway's place."""
+    return table(["server", "200 tokens over and over", "of the least", "distinct tokens", "of the least"], [
+        [name, *(cell for kind in ("again", "distinct") for cell in (
+            f"{cost[kind]['cpu_us']:.1f} µs", f"{cost[kind]['ratio']:.2f} ×"))]
+        for name, cost in results["gateway"].items()])
+
+
 def render_curves(results):
     """How the cost grows, a table for each curve."""
     parts = []

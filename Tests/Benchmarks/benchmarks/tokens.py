@@ -158,6 +158,11 @@ def bearer(token):
     return (b"GET / HTTP/1.1\r\nHost: login.example.com\r\nAuthorization: Bearer " + token.encode() + b"\r\n\r\n")
 
 
+def auth(token):
+    """What a gateway asks this service about it."""
+    return bearer(token).replace(b"GET / ", b"GET /auth ", 1)
+
+
 def write_requests(name, requests):
     path = WORK / f"{name}.requests"
     with open(path, "wb") as file:

@@ -1,4 +1,3 @@
-internal import Dispatch
 package import Graph
 package import Sockets
 
@@ -25,16 +24,11 @@ package final class GraphWorkers: Sendable {
         /// Calls that wait or are under way.
         var unfinished = 0
         var threads = 0
-        /// Whether a timer is set that closes the connections nobody needs any more.
-        var willClose = false
     }
 
     private let client: GraphClient
     private let metrics: GraphMetrics
     private let state = Locked(State())
-    /// A queue of its own: on a global one libdispatch would watch its threads for ever after, once a second, where an
-    /// idle server shall not wake at all.
-    private let queue = DispatchQueue(label: "graph")
 
     package init(client: GraphClient, metrics: GraphMetrics) {
         self.client = client
@@ -65,8 +59,7 @@ package final class GraphWorkers: Sendable {
         case .refused: return false
         case .queued: return true
         case .newThread:
-            // Where the system has no thread of its own to give, the pool has one.
-            if (try? LoopThread.start("graph", { self.work() })) == nil { queue.async { self.work() } }
+            LoopQueue.start("graph") { self.work() }
             return true
         }
     }
@@ -84,30 +77,11 @@ package final class GraphWorkers: Sendable {
                 }
                 return state.waiting.removeFirst()
             }
-            guard let job else { break }
+            guard let job else { return }
             perform(job)
             state.withLock { $0.unfinished -= 1 }
         }
-        closeLater()
     }
-
-    /// Closes kept connections once their time is over; no timer runs where there are none.
-    private func closeLater() {
-        guard client.keptConnectionCount > 0 else { return }
-        let mustWait = state.withLock { state in
-            defer { state.willClose = true }
-            return !state.willClose
-        }
-        guard mustWait else { return }
-        queue.asyncAfter(deadline: .now() + .seconds(Self.secondsUntilClosing)) {
-            self.state.withLock { $0.willClose = false }
-            self.client.closeIdleConnections()
-            self.closeLater()
-        }
-    }
-
-    /// One second more than connections are kept.
-    private static let secondsUntilClosing = 16
 
     private func perform(_ job: Job) {
         let began = MonotonicClock.now()

@@ -9,9 +9,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
-#include <poll.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -228,14 +226,6 @@ int platform_file_facts(const char *path, struct platform_file *file) {
     return 0;
 }
 
-int platform_poll(int fd, int for_writing, int timeout_milliseconds) {
-    struct pollfd descriptor = {.fd = fd, .events = for_writing ? POLLOUT : POLLIN};
-    int count = poll(&descriptor, 1, timeout_milliseconds);
-    if (count < 0)
-        return -errno;
-    return count == 0 ? 0 : descriptor.revents;
-}
-
 int platform_send_datagram(const char *name, size_t name_count, const void *bytes, size_t count) {
     struct sockaddr_un address;
     socklen_t length = to_unix_address(name, name_count, &address);
@@ -295,34 +285,7 @@ int platform_event_clear(int fd) {
 int platform_spare_descriptor(void) { NEGATED(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 int platform_open_for_reading(const char *path) { NEGATED(open(path, O_RDONLY | O_CLOEXEC)); }
 
-struct thread_start {
-    void (*body)(void *);
-    void *context;
-};
-
-static void *thread_main(void *argument) {
-    struct thread_start start = *(struct thread_start *)argument;
-    free(argument);
-    start.body(start.context);
-    return NULL;
-}
-
-int platform_start_thread(void (*body)(void *), void *context, const char *name) {
-    struct thread_start *start = malloc(sizeof *start);
-    if (!start)
-        return -ENOMEM;
-    start->body = body;
-    start->context = context;
-    pthread_t thread;
-    int error = pthread_create(&thread, NULL, thread_main, start);
-    if (error) {
-        free(start);
-        return -error;
-    }
-    pthread_setname_np(thread, name);
-    pthread_detach(thread);
-    return 0;
-}
+void platform_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
 
 void platform_release_memory(void) { malloc_trim(0); }
 

@@ -99,12 +99,6 @@ package final class GraphClient: Sendable {
     /// Ends the calls under way and every later one at once, from any thread.
     package func cancel() { client.cancel() }
 
-    /// Connections kept open now.
-    package var keptConnectionCount: Int { client.keptConnectionCount }
-
-    /// Closes the connections that were kept longer than they may.
-    package func closeIdleConnections() { client.closeIdleConnections() }
-
     private static let fields = [HTTPSResponse.Field(name: "accept", value: "application/json")]
 
     private func authorized(
@@ -176,10 +170,9 @@ package final class GraphClient: Sendable {
 
     private static func error(of error: HTTPSClientError) -> GraphError {
         switch error {
-        case .timedOut: .timedOut
-        case .tls: .tlsFailed
-        case .nameNotResolved, .connectFailed, .proxyFailed, .connectionClosed, .connectionFailed, .cancelled:
-            .unreachable
+        case .stream(.timedOut): .timedOut
+        case .stream(.tls): .tlsFailed
+        case .stream, .proxyFailed: .unreachable
         case .malformedResponse, .headTooLarge, .bodyTooLarge, .redirectRefused, .malformedRequest: .unreadableAnswer
         }
     }

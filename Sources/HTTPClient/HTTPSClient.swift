@@ -1,30 +1,26 @@
 package import OpenSSL
 package import Sockets
 
-/// A minimal HTTPS client: each request blocks its thread and is bounded in time and size whatever the other side does.
-///
-/// ``get(_:headers:limits:)`` opens a connection of its own, for fetches that lie an hour apart;
-/// ``send(_:limits:until:)`` keeps a few open. The trust store is read anew for each connection, so that a renewed
-/// authority is seen and no memory is held in between.
+/// A minimal HTTPS client: each request blocks its thread, has a connection of its own, and is bounded in time and size
+/// whatever the other side does. The trust store is read anew for each connection, so that a renewed authority is seen
+/// and no memory is held in between.
 package final class HTTPSClient: Sendable {
     let trust: TLSContext.Trust
     let proxy: ProxySettings
-    let resolver: NameResolution.Resolver
-    let signal = CancellationSignal()
-    let lookups = NameResolution.Counter()
-    let kept = KeptConnections()
+    let names: NameResolver
+    let cancellation = WakeSignal()
 
     /// - Parameters:
     ///   - trust: Whom to trust; verification itself cannot be turned off.
     ///   - proxy: Where to send CONNECT; plain `http` to loopback never goes through a proxy.
-    package convenience init(trust: TLSContext.Trust = .system, proxy: ProxySettings = .none) {
-        self.init(trust: trust, proxy: proxy, resolver: NameResolution.system)
-    }
-
-    package init(trust: TLSContext.Trust, proxy: ProxySettings, resolver: @escaping NameResolution.Resolver) {
+    package init(
+        trust: TLSContext.Trust = .system,
+        proxy: ProxySettings = .none,
+        names: NameResolver = NameResolver()
+    ) {
         self.trust = trust
         self.proxy = proxy
-        self.resolver = resolver
+        self.names = names
     }
 
     /// Fetches a URL; follows redirects within the same host. Only the body of a 2xx is read.
@@ -37,7 +33,8 @@ package final class HTTPSClient: Sendable {
         var url = url
         for _ in 0...max(limits.redirectCount, 0) {
             let exchange = HTTPSExchange(client: self, limits: limits, deadline: deadline)
-            let response = try exchange.perform(HTTPSRequest(.get, url, headers: headers))
+            let request = HTTPSRequest(.get, url, headers: headers)
+            let response = try exchange.perform(request) { (200..<300).contains($0) }
             // RFC 9110, 15.4: of the redirects only these name another place to get the same from.
             guard [301, 302, 303, 307, 308].contains(response.status) else { return response }
             guard let location = response.value(of: "location") else {
@@ -48,9 +45,22 @@ package final class HTTPSClient: Sendable {
         throw .redirectRefused(reason: "there are more than \(limits.redirectCount) in a row")
     }
 
-    /// Ends the fetch under way and every later one at once, from any thread.
-    package func cancel() {
-        signal.cancel()
-        kept.close()
+    /// Sends one request, once, and reads the body of whatever status comes. No redirect is followed.
+    /// - Parameter deadline: When the call ends at the latest; ``HTTPSClientLimits/fetchTimeout`` bounds it too.
+    package func send(
+        _ request: HTTPSRequest,
+        limits: HTTPSClientLimits = .init(),
+        until deadline: MonotonicInstant = .never
+    ) throws(HTTPSClientError) -> HTTPSResponse {
+        let deadline = min(deadline, MonotonicClock.now() + limits.fetchTimeout)
+        return try HTTPSExchange(client: self, limits: limits, deadline: deadline).perform(request) { _ in true }
     }
+
+    /// Waits, unless the client is cancelled, which ends it at once.
+    package func pause(until moment: MonotonicInstant) throws(HTTPSClientError) {
+        if BlockingWait.wait(for: [], or: cancellation, until: moment) == .signal { throw .cancelled }
+    }
+
+    /// Ends the request under way and every later one at once, from any thread.
+    package func cancel() { cancellation.give() }
 }

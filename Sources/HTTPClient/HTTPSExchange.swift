@@ -1,71 +1,69 @@
 internal import OpenSSL
 internal import Sockets
 
-/// One request and its response, all within one deadline.
+/// One request and its response over a connection of their own, all within one deadline.
 struct HTTPSExchange {
     let client: HTTPSClient
     let limits: HTTPSClientLimits
     let deadline: MonotonicInstant
 
-    /// Exchanges both over a connection of their own.
-    func perform(_ request: HTTPSRequest) throws(HTTPSClientError) -> HTTPSResponse {
-        let bytes = try request.encoded(keepingOpen: false)
-        let stream = try open(to: request.url)
-        try stream.write(bytes, phase: .sending)
-        let response = try HTTPSResponseReader(limits: limits).read(from: stream)
+    /// - Parameter wanted: Whether to read the body of an answer of this status.
+    func perform(
+        _ request: HTTPSRequest,
+        bodyOf wanted: (_ status: Int) -> Bool
+    ) throws(HTTPSClientError) -> HTTPSResponse {
+        let bytes = try request.encoded()
+        let stream = try connect(to: request.url)
+        if request.url.scheme == .https { try secure(stream, request.url.host) }
+        try stream.write(bytes, .sending)
+        let response = try HTTPSResponseReader(limits: limits).read(from: stream, bodyOf: wanted)
         stream.close()
         return response
     }
 
-    /// A new connection to where the URL leads, its peer verified.
-    func open(to url: HTTPURL) throws(HTTPSClientError) -> ClientStream {
-        let stream = try connect(to: url)
-        if url.scheme == .https { try stream.startTLS(trusting: client.trust, hostName: url.host) }
-        return stream
+    private func secure(_ stream: BlockingStream, _ hostName: String) throws(HTTPSClientError) {
+        let context: TLSContext
+        do throws(TLSError) {
+            context = try TLSContext(clientTrusting: client.trust)
+        } catch {
+            throw .stream(.tls(reason: error.description))
+        }
+        try stream.secure(context, hostName: hostName)
     }
 
     /// A stream to the host, through the proxy where one is set for it.
-    private func connect(to url: HTTPURL) throws(HTTPSClientError) -> ClientStream {
-        guard let server = client.proxy.server(for: url) else {
-            return try open(url.host, port: url.port)
-        }
-        let stream: ClientStream
-        do {
+    private func connect(to url: HTTPURL) throws(HTTPSClientError) -> BlockingStream {
+        guard let server = client.proxy.server(for: url) else { return try open(url.host, port: url.port) }
+        let stream: BlockingStream
+        do throws(HTTPSClientError) {
             stream = try open(server.host, port: server.port)
-        } catch .connectFailed(let reason) {
-            throw .proxyFailed(reason: reason)
+        } catch {
+            if case .stream(.connectFailed(let reason)) = error { throw .proxyFailed(reason: reason) }
+            throw error
         }
         try openTunnel(over: stream, to: url, authorization: server.authorization)
         return stream
     }
 
-    private func open(_ host: String, port: UInt16) throws(HTTPSClientError) -> ClientStream {
-        let addresses: [SocketAddress]
-        if let bytes = SocketAddress.addressBytes(host), let address = SocketAddress(bytes: bytes, port: port) {
-            addresses = [address]
-        } else {
-            addresses = try NameResolution.addresses(
-                of: host,
-                resolver: client.resolver,
-                counter: client.lookups,
-                signal: client.signal,
+    private func open(_ host: String, port: UInt16) throws(HTTPSClientError) -> BlockingStream {
+        do throws(StreamError) {
+            let stream = try ClientStream.open(
+                host,
+                port: port,
+                names: client.names,
+                limits: limits.race,
+                cancelledBy: client.cancellation,
                 until: deadline
-            ).map { $0.with(port: port) }
+            )
+            return BlockingStream(stream: stream, cancellation: client.cancellation, deadline: deadline)
+        } catch {
+            throw .stream(error)
         }
-        let connectDeadline = min(deadline, MonotonicClock.now() + limits.connectTimeout)
-        let race = try ConnectionRace(
-            addresses,
-            addressCount: limits.addressCount,
-            headStart: limits.connectionAttemptDelay,
-            signal: client.signal
-        )
-        let socket = try race.run(until: connectDeadline)
-        return try ClientStream(socket, signal: client.signal, deadline: deadline)
     }
 
     /// RFC 9110, 9.3.6: asks the proxy for a tunnel. TLS runs within it, so the proxy sees the host's name and no more.
     private func openTunnel(
-        over stream: ClientStream,
+        over stream: BlockingStream,
         to url: HTTPURL,
         authorization: String?
     ) throws(HTTPSClientError) {
@@ -73,8 +71,67 @@ struct HTTPSExchange {
         let name = url.isIPv6 ? "[\(url.host)]" : url.host
         var lines = ["CONNECT \(name):\(url.port) HTTP/1.1", "Host: \(name):\(url.port)"]
         if let authorization { lines.append("Proxy-Authorization: \(authorization)") }
-        try stream.write(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8), phase: .connecting)
+        try stream.write(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8), .connecting)
         let status = try HTTPSResponseReader(limits: limits).readTunnelAnswer(from: stream)
         guard (200..<300).contains(status) else { throw .proxyFailed(reason: "it answered \(status)") }
+    }
+}
+
+/// A stream on which nothing waits beyond the deadline or a cancellation.
+struct BlockingStream {
+    let stream: ClientStream
+    let cancellation: WakeSignal
+    let deadline: MonotonicInstant
+
+    /// Runs the TLS handshake.
+    func secure(_ context: TLSContext, hostName: String) throws(HTTPSClientError) {
+        do throws(StreamError) {
+            try stream.secure(context, hostName: hostName, cancelledBy: cancellation, until: deadline)
+        } catch {
+            throw .stream(error)
+        }
+    }
+
+    /// Sends all bytes.
+    func write(_ bytes: [UInt8], _ phase: StreamError.Phase) throws(HTTPSClientError) {
+        do throws(StreamError) {
+            var sent = 0
+            while sent < bytes.count {
+                switch try stream.send(bytes, from: sent) {
+                case .bytes(let count): sent += count
+                case .wouldBlock: try wait(phase)
+                case .endOfStream: throw .closed
+                }
+            }
+        } catch {
+            throw .stream(error)
+        }
+    }
+
+    /// Reads what comes next, at least one byte; 0 at the end of the stream, which under TLS was announced.
+    func read(into buffer: inout [UInt8]) throws(HTTPSClientError) -> Int {
+        do throws(StreamError) {
+            while true {
+                // A peer that always has a byte ready would never let a wait notice the time.
+                guard MonotonicClock.now() < deadline else { throw .timedOut(phase: .receiving) }
+                switch try stream.receive(into: &buffer) {
+                case .bytes(let count): return count
+                case .wouldBlock: try wait(.receiving)
+                case .endOfStream: return 0
+                }
+            }
+        } catch {
+            throw .stream(error)
+        }
+    }
+
+    func close() { stream.close() }
+
+    private func wait(_ phase: StreamError.Phase) throws(StreamError) {
+        switch stream.wait(or: cancellation, until: deadline) {
+        case .ready: return
+        case .signal: throw .cancelled
+        case .deadline: throw .timedOut(phase: phase)
+        }
     }
 }

@@ -58,15 +58,15 @@ package struct HTTPSRequest: Sendable {
     }
 
     /// The bytes of the request. Fields that could split it are refused (RFC 9110, 5.5).
-    func encoded(keepingOpen: Bool) throws(HTTPSClientError) -> [UInt8] {
+    func encoded() throws(HTTPSClientError) -> [UInt8] {
         var lines = [
             "\(method.rawValue) \(url.target) HTTP/1.1",
             "Host: \(url.authority)",
             "User-Agent: limited-login",
             "Accept: */*",
             "Accept-Encoding: identity",
+            "Connection: close",
         ]
-        if !keepingOpen { lines.append("Connection: close") }
         if let body { lines.append("Content-Type: \(body.mediaType)") }
         // RFC 9110, 8.6: where the method expects content, no content is said aloud.
         if body != nil || method == .post { lines.append("Content-Length: \(body?.bytes.count ?? 0)") }

@@ -6,21 +6,11 @@ internal import Sockets
 struct HTTPSResponseReader {
     let limits: HTTPSClientLimits
 
-    /// The whole response; the body of anything but a 2xx is left unread.
-    func read(from stream: ClientStream) throws(HTTPSClientError) -> HTTPSResponse {
-        try read(from: stream) { (200..<300).contains($0) }.response
-    }
-
-    /// The whole response, whatever its status, and whether the connection may carry another: its version and fields
-    /// say so, and the response ended exactly where its framing says (RFC 9112, 9.3).
-    func readWhole(from stream: ClientStream) throws(HTTPSClientError) -> (response: HTTPSResponse, isWhole: Bool) {
-        try read(from: stream) { _ in true }
-    }
-
-    private func read(
-        from stream: ClientStream,
-        bodyOf wanted: (Int) -> Bool
-    ) throws(HTTPSClientError) -> (response: HTTPSResponse, isWhole: Bool) {
+    /// The whole response; a body that is not wanted is left unread.
+    func read(
+        from stream: BlockingStream,
+        bodyOf wanted: (_ status: Int) -> Bool
+    ) throws(HTTPSClientError) -> HTTPSResponse {
         var received: [UInt8] = []
         let head = try readHead(from: stream, into: &received, answersConnect: false)
         let fields = head.fields.map { field in
@@ -30,31 +20,18 @@ struct HTTPSResponseReader {
             )
         }
         var body: [UInt8] = []
-        var isWhole = false
         if wanted(head.status) {
             // RFC 9110, 8.4: none was offered, so none is understood.
             if let coding = fields.first(where: { $0.name == "content-encoding" }), coding.value != "identity" {
                 throw .malformedResponse(reason: "the body is encoded, although no coding was offered")
             }
-            let collector = try readBody(from: stream, head.framing, begun: received[head.byteCount...])
-            body = collector.body
-            isWhole = collector.endsClearly && head.minorVersion == 1 && !Self.closes(fields)
+            body = try readBody(from: stream, head.framing, begun: received[head.byteCount...])
         }
-        return (HTTPSResponse(status: head.status, fields: fields, body: body), isWhole)
-    }
-
-    /// RFC 9112, 9.6: the option `close` in any `Connection` field, its case set aside.
-    private static func closes(_ fields: [HTTPSResponse.Field]) -> Bool {
-        fields.contains { field in
-            field.name == "connection"
-                && field.value.split(separator: ",").contains { option in
-                    option.filter { $0 != " " && $0 != "\t" }.lowercased() == "close"
-                }
-        }
+        return HTTPSResponse(status: head.status, fields: fields, body: body)
     }
 
     /// The status of a proxy's answer to CONNECT; nothing may follow it, for a TLS server never speaks first.
-    func readTunnelAnswer(from stream: ClientStream) throws(HTTPSClientError) -> Int {
+    func readTunnelAnswer(from stream: BlockingStream) throws(HTTPSClientError) -> Int {
         var received: [UInt8] = []
         let head = try readHead(from: stream, into: &received, answersConnect: true)
         if (200..<300).contains(head.status), received.count > head.byteCount {
@@ -64,7 +41,7 @@ struct HTTPSResponseReader {
     }
 
     private func readHead(
-        from stream: ClientStream,
+        from stream: BlockingStream,
         into received: inout [UInt8],
         answersConnect: Bool
     ) throws(HTTPSClientError) -> ResponseHead {
@@ -81,28 +58,28 @@ struct HTTPSResponseReader {
             case .reject(.headTooLarge): throw .headTooLarge(limit: limits.headBytes)
             case .reject(let refusal): throw .malformedResponse(reason: "\(refusal.sentence)")
             }
-            let count = try stream.read(into: &buffer, phase: .receiving)
+            let count = try stream.read(into: &buffer)
             guard count > 0 else { throw .connectionClosed }
             received.append(contentsOf: buffer[..<count])
         }
     }
 
     private func readBody(
-        from stream: ClientStream,
+        from stream: BlockingStream,
         _ framing: ResponseHead.Framing,
         begun: ArraySlice<UInt8>
-    ) throws(HTTPSClientError) -> BodyCollector {
+    ) throws(HTTPSClientError) -> [UInt8] {
         var collector = BodyCollector(framing, limit: limits.bodyBytes)
         var piece = Array(begun)
         var count = piece.count
         while true {
             try collector.receive(piece.span.extracting(0..<count))
-            if collector.isComplete { return collector }
+            if collector.isComplete { return collector.body }
             if piece.count < 16_384 { piece = [UInt8](repeating: 0, count: 16_384) }
-            count = try stream.read(into: &piece, phase: .receiving)
+            count = try stream.read(into: &piece)
             if count == 0 {
                 try collector.end()
-                return collector
+                return collector.body
             }
         }
     }
@@ -115,11 +92,6 @@ private struct BodyCollector {
     private var decoder: ChunkedDecoder
     private(set) var body: [UInt8] = []
     private(set) var isComplete = false
-    // Bytes came behind the end.
-    private var hasSurplus = false
-
-    /// Whether the body's own framing says where it ends, and nothing stands behind it.
-    var endsClearly: Bool { isComplete && !hasSurplus }
 
     init(_ framing: ResponseHead.Framing, limit: Int) {
         self.framing = framing
@@ -135,7 +107,6 @@ private struct BodyCollector {
             let count = min(bytes.count, length - body.count)
             try append(bytes, 0..<count)
             isComplete = body.count == length
-            hasSurplus = count < bytes.count
         case .untilClose:
             try append(bytes, 0..<bytes.count)
         case .chunked:
@@ -156,7 +127,6 @@ private struct BodyCollector {
             case .needMore: return
             case .complete:
                 isComplete = true
-                hasSurplus = position < bytes.count
                 return
             case .reject(.bodyTooLarge): throw .bodyTooLarge(limit: limit)
             case .reject(let refusal):

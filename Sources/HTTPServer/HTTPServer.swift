@@ -63,22 +63,10 @@ package final class HTTPServer: Sendable {
             state.addresses = listening.addresses
             state.isRunning = true
         }
-        for (index, worker) in prepared.enumerated() {
-            do throws(SocketError) {
-                try run(worker, index, system)
-            } catch {
-                // Those not started are given up, and those that run are stopped.
-                for left in prepared[index...] {
-                    left.abandon(system)
-                    workerEnded()
-                }
-                stopNow()
-                throw error
-            }
-        }
+        for (index, worker) in prepared.enumerated() { run(worker, index, system) }
     }
 
-    /// The descriptors of one worker before its thread takes them over.
+    /// The descriptors of one worker before its loop takes them over.
     private struct Prepared: Sendable {
         let handle: WorkerHandle
         let poll: Int32
@@ -93,21 +81,20 @@ package final class HTTPServer: Sendable {
     private static func prepare(_ listeners: [Listener], _ system: SystemCalls) throws(SocketError) -> Prepared {
         let poll = system.createPoll()
         guard poll >= 0 else { throw SocketError(.createPoll, errorNumber: -poll) }
-        let wake = system.makeEventDescriptor()
-        guard wake >= 0 else {
+        let wake = WakeSignal(system)
+        if let error = wake.error {
             system.close(poll)
-            throw SocketError(.createEventDescriptor, errorNumber: -wake)
+            throw error
         }
-        let handle = WorkerHandle(wakeDescriptor: wake, system: system)
-        if let error = Worker.register(poll, wake: wake, listeners: listeners, system) {
+        if let error = Worker.register(poll, wake: wake.descriptor, listeners: listeners, system) {
             system.close(poll)
             throw SocketError(.controlPoll, errorNumber: error)
         }
-        return Prepared(handle: handle, poll: poll, listeners: listeners)
+        return Prepared(handle: WorkerHandle(wake: wake), poll: poll, listeners: listeners)
     }
 
-    private func run(_ worker: Prepared, _ index: WorkerIndex, _ system: SystemCalls) throws(SocketError) {
-        try LoopThread.start("http-worker-\(index)") { [self] in
+    private func run(_ worker: Prepared, _ index: WorkerIndex, _ system: SystemCalls) {
+        LoopQueue.start("http-worker-\(index)") { [self] in
             var thread = Worker(
                 index: index,
                 poll: worker.poll,
@@ -213,6 +200,6 @@ package final class HTTPServer: Sendable {
     }
 
     private func signalAll() {
-        for handle in shared.handles.withLock({ $0 }) { handle.signal() }
+        for handle in shared.handles.withLock({ $0 }) { handle.wake.give() }
     }
 }

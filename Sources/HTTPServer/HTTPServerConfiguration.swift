@@ -1,3 +1,4 @@
+package import OpenSSL
 package import Sockets
 
 /// What an ``HTTPServer`` needs to know.
@@ -11,14 +12,14 @@ package struct HTTPServerConfiguration: Sendable {
     /// The limits.
     package var limits: HTTPServerLimits
     /// The TLS settings of the listeners; nil: they speak plain HTTP.
-    package var tls: TLSContextPublisher?
+    package var tls: Published<TLSContext>?
 
     package init(
         addresses: [ListenAddress],
         socketMode: UnixSocketMode = .standard,
         workerCount: Int? = nil,
         limits: HTTPServerLimits = HTTPServerLimits(),
-        tls: TLSContextPublisher? = nil
+        tls: Published<TLSContext>? = nil
     ) {
         self.addresses = addresses
         self.socketMode = socketMode

@@ -98,7 +98,7 @@ extension Worker {
         } else {
             // There is no room to wait for anything, so its request is not read, nor a TLS handshake made: what the
             // socket takes at once is sent.
-            if tls.currentContext() == nil { _ = system.send(descriptor, Self.fullAnswer) }
+            if tls == nil { _ = system.send(descriptor, Self.fullAnswer) }
             system.close(descriptor)
             shared.openConnections.wrappingSubtract(1, ordering: .relaxed)
             handle.counters.didClose(.limit)

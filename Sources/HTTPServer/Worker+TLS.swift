@@ -5,7 +5,7 @@ extension Worker {
     /// A new connection is silent until the first byte of its handshake, where the listeners speak TLS: until then it
     /// costs no memory of TLS, and no handshake waits for it.
     mutating func awaitHandshake(_ connection: Connection) {
-        guard tls.currentContext() != nil else { return }
+        guard tls != nil else { return }
         connection.phase = .silent
         connection.phaseDeadline = now + limits.handshakeDeadline
     }
@@ -22,7 +22,8 @@ extension Worker {
     }
 
     private mutating func beginHandshake(_ connection: Connection) {
-        guard let context = tls.currentContext(),
+        _ = tls?.refresh()
+        guard let context = tls?.value,
             let made = try? TLSConnection(server: context, descriptor: connection.descriptor)
         else {
             close(connection, .failed)

@@ -1,4 +1,5 @@
 internal import HTTP1
+internal import OpenSSL
 internal import Sockets
 internal import Synchronization
 
@@ -24,7 +25,8 @@ struct Worker: ~Copyable {
     var table = ConnectionTable()
     var peers = PeerTable()
     var wheel: TimerWheel
-    var tls: WorkerTLS
+    /// The TLS settings in force; nil where the listeners speak plain HTTP.
+    var tls: Published<TLSContext>.Copy?
     var resumeQueue: [Connection] = []
     var spareDescriptor: Int32
     var acceptPausedUntil: MonotonicInstant?
@@ -55,7 +57,7 @@ struct Worker: ~Copyable {
         shared: WorkerShared,
         handle: WorkerHandle,
         system: SystemCalls,
-        tls: TLSContextPublisher? = nil,
+        tls: Published<TLSContext>? = nil,
         handler: any HTTPRequestHandler
     ) {
         self.index = index
@@ -65,7 +67,7 @@ struct Worker: ~Copyable {
         self.shared = shared
         self.handle = handle
         self.system = system
-        self.tls = WorkerTLS(tls)
+        self.tls = tls.map { Published.Copy($0) }
         engine = ConnectionEngine(limits: limits, worker: index, handler: handler)
         handler.attach(RequestWaker(handle))
         memoryShare = limits.connectionBytes / max(shared.runningWorkers.load(ordering: .relaxed), 1)
@@ -124,7 +126,7 @@ struct Worker: ~Copyable {
 
     private mutating func handle(_ event: (tag: UInt64, bits: UInt32)) {
         if event.tag == Self.wakeTag {
-            system.clear(handle.wakeDescriptor)
+            handle.wake.take()
         } else if event.tag >= Self.firstListenerTag {
             let position = Int(event.tag - Self.firstListenerTag)
             if position < listeners.count { acceptReady(listeners[position]) }

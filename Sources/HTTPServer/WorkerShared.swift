@@ -32,8 +32,8 @@ struct WorkerCommand: OptionSet {
 
 /// One worker as other threads see it.
 final class WorkerHandle: Sendable {
-    /// An event descriptor that wakes the worker; it lives as long as this value.
-    let wakeDescriptor: Int32
+    /// Wakes the worker.
+    let wake: WakeSignal
     /// What the worker must do besides serving, as bits of ``WorkerCommand``; nearly always 0.
     private let commands = Atomic<UInt8>(0)
     /// The parked requests to be visited again by themselves.
@@ -41,12 +41,8 @@ final class WorkerHandle: Sendable {
     let counters = WorkerCounters()
     /// The worker leaves a queue that all share to the others for a moment.
     let isOutOfLine = Atomic<Bool>(false)
-    private let system: SystemCalls
 
-    init(wakeDescriptor: Int32, system: SystemCalls) {
-        self.wakeDescriptor = wakeDescriptor
-        self.system = system
-    }
+    init(wake: WakeSignal) { self.wake = wake }
 
     /// Has the worker visit all its parked requests.
     func wakeParked() { give(.wakeParked) }
@@ -60,10 +56,9 @@ final class WorkerHandle: Sendable {
     /// Has the worker take connections from a shared queue again.
     func callBack() { give(.returnToLine) }
 
-    /// One signal does for all commands of a kind until the worker looks.
     private func give(_ command: WorkerCommand) {
-        let old = commands.bitwiseOr(command.rawValue, ordering: .acquiringAndReleasing).oldValue
-        if old & command.rawValue == 0 { signal() }
+        commands.bitwiseOr(command.rawValue, ordering: .acquiringAndReleasing)
+        wake.give()
     }
 
     /// What was asked for since the last look; costs one look at memory where that is nothing.
@@ -78,15 +73,6 @@ final class WorkerHandle: Sendable {
             defer { requests = [] }
             return requests
         }
-    }
-
-    /// Makes the worker's wait end at once.
-    func signal() {
-        system.signal(wakeDescriptor)
-    }
-
-    deinit {
-        system.close(wakeDescriptor)
     }
 }
 

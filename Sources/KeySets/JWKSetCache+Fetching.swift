@@ -105,7 +105,7 @@ extension JWKSetCache {
         in storage: inout Storage,
         at now: MonotonicInstant
     ) -> KeySetChange? {
-        let before = storage.snapshot
+        let before = published.value
         let keySet = answer.keySet ?? before.keySet
         let change = before.epoch == 0 || keySet != before.keySet ? KeySetChange(from: before.keySet, to: keySet) : nil
         storage.machine.end(change == nil ? .unchanged(answer.freshness) : .replaced(answer.freshness), at: now)
@@ -136,7 +136,7 @@ extension JWKSetCache {
     ) {
         guard let times = storage.machine.times else { return }
         let snapshot = JWKSetSnapshot(
-            epoch: storage.snapshot.epoch + 1,
+            epoch: published.epoch + 1,
             keySetVersion: version,
             keySet: keySet,
             source: source,
@@ -144,6 +144,6 @@ extension JWKSetCache {
             expiresAt: times.expiresAt,
             usableUntil: times.usableUntil
         )
-        publish(snapshot, in: &storage)
+        published.publish(snapshot)
     }
 }

@@ -13,7 +13,7 @@ extension JWKSetCache {
             let keySet = try judge(JWKSetDocument(bytes: seed.bytes))
             let now = clock()
             let isTaken = storage.withLock { storage in
-                guard storage.snapshot.epoch == 0 else { return false }
+                guard published.epoch == 0 else { return false }
                 storage.machine.seed(age: seed.age, at: now)
                 storage.ageWhenPublished = seed.age
                 storage.bytes = seed.bytes

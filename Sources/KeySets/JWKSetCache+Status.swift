@@ -7,8 +7,7 @@ extension JWKSetCache {
     /// What the cache is and has done, at this moment.
     public var status: JWKSetCacheStatus {
         let now = clock()
-        let storage = storage.withLock { $0 }
-        let snapshot = storage.snapshot
+        let (storage, snapshot) = storage.withLock { ($0, published.value) }
         let holds = snapshot.epoch > 0
         var untilNextAttempt: Duration?
         var isFetching = false

@@ -16,7 +16,7 @@ extension JWKSetCache {
     ) -> UnknownKeyIDAnswer {
         let hash = Self.hash(keyID)
         let (answer, begins) = storage.withLock { storage -> (UnknownKeyIDAnswer, Bool) in
-            if storage.snapshot.epoch != seenEpoch { return (.lookAgain, false) }
+            if published.epoch != seenEpoch { return (.lookAgain, false) }
             let result = storage.machine.unknownKeyID(hash: hash, since: waitingSince, at: now)
             // A request that waits is counted when it has its answer, however often it asks.
             if case .wait = result.answer {} else { storage.counters.unknownKeyIDs += 1 }
@@ -34,7 +34,7 @@ extension JWKSetCache {
         now: MonotonicInstant
     ) -> KeysUnavailableAnswer {
         storage.withLock { storage in
-            if storage.snapshot.epoch != seenEpoch { return .lookAgain }
+            if published.epoch != seenEpoch { return .lookAgain }
             return storage.machine.keysUnavailable(since: waitingSince, at: now)
         }
     }

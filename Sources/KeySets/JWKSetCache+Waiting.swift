@@ -48,6 +48,9 @@ extension JWKSetCache {
         return status
     }
 
+    /// A queue of its own: one use of the global pool would keep libdispatch's monitor awake for ever.
+    private static let waitQueue = DispatchQueue(label: "key-set-waits")
+
     private var lastError: String? { storage.withLock { $0.lastError } }
 
     /// Returns after the next fetch that ends, at once if none is under way, at `deadline` at the latest.
@@ -65,7 +68,7 @@ extension JWKSetCache {
             guard deadline != .never else { return }
             // The queue itself is busy with the fetch; whoever takes the waiter out resumes it, so it resumes once.
             let delay = Int(clamping: deadline.nanoseconds(since: clock()))
-            DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(delay)) {
+            Self.waitQueue.asyncAfter(deadline: .now() + .nanoseconds(delay)) {
                 let waiter = self.storage.withLock { $0.waiters.removeValue(forKey: number) }
                 waiter?.resume()
             }

@@ -1,7 +1,6 @@
 internal import Dispatch
 internal import HTTPClient
 package import Sockets
-internal import Synchronization
 
 /// Keeps an issuer's JWK Set at hand: fetched ahead of its expiry in the background, asked for again when a token names
 /// an unknown key, kept through outages, dropped when too old.
@@ -20,7 +19,8 @@ public final class JWKSetCache: Sendable {
     let events: EventHandler
     let queue = DispatchQueue(label: "key-set-cache", qos: .utility)
     let storage: Locked<Storage>
-    private let publishedEpoch = Atomic<UInt64>(0)
+    /// The snapshot in force; published with the lock held, so that epochs follow in their order.
+    package let published = Published(JWKSetSnapshot.empty)
 
     /// A cache of these sources, asked in their order.
     ///
@@ -67,10 +67,10 @@ public final class JWKSetCache: Sendable {
 
     /// The number of the last publication. One atomic load: a worker compares it at each request with the epoch of the
     /// snapshot it holds, and takes the new one only when they differ.
-    public var epoch: UInt64 { publishedEpoch.load(ordering: .acquiring) }
+    public var epoch: UInt64 { published.epoch }
 
     /// The last publication; empty before the first.
-    public var snapshot: JWKSetSnapshot { storage.withLock { $0.snapshot } }
+    public var snapshot: JWKSetSnapshot { published.value }
 
     /// Calls `handler` on the cache's queue after every fetch that ends, whether it published keys or failed, and on the
     /// stopping thread when the cache stops: the moments at which parked requests should ask again.
@@ -106,11 +106,5 @@ public final class JWKSetCache: Sendable {
     func run(_ reason: JWKSetEvent.Reason) {
         let trace = CallTrace.parent
         queue.async { CallTrace.$parent.withValue(trace) { self.runFetch(reason) } }
-    }
-
-    /// Makes `snapshot` the current one. Called with the lock held, so that epochs are stored in their order.
-    func publish(_ snapshot: JWKSetSnapshot, in storage: inout Storage) {
-        storage.snapshot = snapshot
-        publishedEpoch.store(snapshot.epoch, ordering: .releasing)
     }
 }

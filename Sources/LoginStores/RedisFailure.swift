@@ -44,7 +44,7 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
             }
     }
 
-    init(_ error: HTTPSClientError) {
+    init(_ error: StreamError) {
         switch error {
         case .timedOut: self = .timedOut
         default: self = .connection(error.description)

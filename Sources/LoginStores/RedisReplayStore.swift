@@ -40,7 +40,7 @@ package final class RedisReplayStore: Sendable {
     }
 
     let configuration: Configuration
-    let names = OutboundConnection.Names()
+    let names = NameResolver()
     let signal: WakeSignal
     let observe: @Sendable (ReplayStoreEvent) -> Void
     let state = Locked(State())
@@ -52,16 +52,17 @@ package final class RedisReplayStore: Sendable {
     ) throws(SocketError) {
         self.configuration = configuration
         self.observe = observe
-        signal = try WakeSignal()
+        signal = WakeSignal()
+        if let error = signal.error { throw error }
     }
 
     /// Starts the thread, which connects at once.
-    package func start() throws(SocketError) {
+    package func start() {
         let mustStart = state.withLock { state in
             defer { state.isRunning = true }
             return !state.isRunning && !state.isStopped
         }
-        if mustStart { try LoopThread.start("replay-store") { [self] in run() } }
+        if mustStart { LoopQueue.start("replay-store") { [self] in run() } }
     }
 
     /// Ends the thread; questions under way are answered as unavailable, and so are all others from now on.
@@ -142,18 +143,15 @@ extension RedisReplayStore {
 
     private func connect(_ lastIdentity: String?) throws(RedisFailure) -> RedisSession {
         let deadline = MonotonicClock.now() + configuration.limits.connectTimeout
-        let target = OutboundConnection.Target(
-            host: configuration.url.host,
-            port: configuration.url.port,
-            tls: configuration.tls
-        )
-        let connection: OutboundConnection
-        do throws(HTTPSClientError) {
-            connection = try OutboundConnection.open(target, names: names, signal: signal, until: deadline)
+        let url = configuration.url
+        let stream: ClientStream
+        do throws(StreamError) {
+            stream = try ClientStream.open(url.host, port: url.port, names: names, until: deadline)
+            if let context = configuration.tls { try stream.secure(context, hostName: url.host, until: deadline) }
         } catch {
             throw RedisFailure(error)
         }
-        let channel = RedisChannel(connection)
+        let channel = RedisChannel(stream, signal)
         let greeting = try RedisGreeting(over: channel, configuration, lastIdentity: lastIdentity, until: deadline)
         return RedisSession(channel, greeting, limits: configuration.limits, now: MonotonicClock.now())
     }

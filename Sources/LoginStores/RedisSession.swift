@@ -113,7 +113,7 @@ final class RedisSession {
     /// Waits until answers may be there, the store's signal is given, or the deadline is over.
     func wait(now: MonotonicInstant) throws(RedisFailure) {
         let deadline = deadline
-        _ = channel.connection.wait(until: deadline)
+        channel.wait(until: deadline)
         if MonotonicClock.now() >= deadline {
             // They may have come at the last moment.
             try receive(now: now)
@@ -132,14 +132,17 @@ final class RedisSession {
 
 /// Commands out, answers in, over one connection.
 final class RedisChannel {
-    let connection: OutboundConnection
+    private let stream: ClientStream
+    private let signal: WakeSignal
     private var reader = RESPReader()
     private var output: [UInt8] = []
     private var sent = 0
     private var input = [UInt8](repeating: 0, count: 16_384)
 
-    init(_ connection: OutboundConnection) {
-        self.connection = connection
+    /// - Parameter signal: ends waits from other threads.
+    init(_ stream: ClientStream, _ signal: WakeSignal) {
+        self.stream = stream
+        self.signal = signal
     }
 
     /// Adds a command to what is sent next.
@@ -149,10 +152,9 @@ final class RedisChannel {
 
     /// Sends what the connection takes now.
     func flush() throws(RedisFailure) {
-        do throws(HTTPSClientError) {
+        do throws(StreamError) {
             while sent < output.count {
-                let count = try connection.send(output, from: sent)
-                if count == 0 { return }
+                guard case .bytes(let count) = try stream.send(output, from: sent) else { return }
                 sent += count
             }
         } catch {
@@ -164,10 +166,14 @@ final class RedisChannel {
 
     /// Takes what has come, until it is as much as the longest answer; the next wait tells of more.
     func receive() throws(RedisFailure) {
-        do throws(HTTPSClientError) {
+        do throws(StreamError) {
             while reader.waitingCount < RESPLimits.answerBytes {
-                let count = try connection.receive(into: &input)
-                if count == 0 { return }
+                let count: Int
+                switch try stream.receive(into: &input) {
+                case .bytes(let received): count = received
+                case .wouldBlock: return
+                case .endOfStream: throw .closed
+                }
                 reader.feed(input, count: count)
                 // A short read emptied the socket.
                 if count < input.count { return }
@@ -186,6 +192,11 @@ final class RedisChannel {
         }
     }
 
+    /// Waits until something can go on, the signal is given, or the deadline is over.
+    func wait(until deadline: MonotonicInstant) {
+        if stream.wait(or: signal, until: deadline) == .signal { signal.take() }
+    }
+
     /// One command and its answer, within a deadline.
     func call(_ words: [[UInt8]], until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
         command(words)
@@ -194,7 +205,7 @@ final class RedisChannel {
             try receive()
             if let reply = try next() { return reply }
             guard MonotonicClock.now() < deadline else { throw .timedOut }
-            _ = connection.wait(until: deadline)
+            wait(until: deadline)
         }
     }
 

@@ -1,69 +1,65 @@
 package import OpenSSL
 
-/// A connected byte stream, plain or TLS, on which nothing waits beyond one deadline.
-///
-/// One thread uses it at a time: the one that opened it, or the one that took it out of ``KeptConnections``, whose lock
-/// orders the two; hence `@unchecked Sendable`.
-package final class ClientStream: @unchecked Sendable {
+/// A connection to a server, plain or TLS, for a thread that has nothing else to do: bytes go out and come in without
+/// waiting, and one wait ends with readiness, a signal or a deadline.
+package final class ClientStream {
+    /// What ended a wait.
+    package enum Event: Equatable, Sendable { case ready, signal, deadline }
+
     private let socket: Socket
-    private let waiter: DeadlineWaiter
-    private var deadline: MonotonicInstant
-    private var connection: TLSConnection?
-    /// Bytes handed over for sending since the request began.
-    package private(set) var sentCount = 0
-    /// Bytes read since the request began.
-    package private(set) var receivedCount = 0
+    private var tls: TLSConnection?
+    /// What the last transfer could not go on without; a handshake or a renewed key may need either direction.
+    private var wantsSpace = false
 
-    package init(
-        _ socket: consuming Socket,
-        signal: CancellationSignal,
-        deadline: MonotonicInstant
-    ) throws(HTTPSClientError) {
+    package init(_ socket: consuming Socket) {
         self.socket = socket
-        self.deadline = deadline
-        waiter = try DeadlineWaiter(signal: signal)
-        try waiter.add(self.socket.descriptor.number, .reading, tag: 0)
     }
 
-    /// Begins another request on a connection that was kept.
-    package func begin(until deadline: MonotonicInstant) {
-        self.deadline = deadline
-        sentCount = 0
-        receivedCount = 0
+    /// Connects to a host.
+    /// - Parameters:
+    ///   - cancellation: ends the call from other threads.
+    ///   - deadline: bounds the look-up of the name and the connection together.
+    package static func open(
+        _ host: String,
+        port: UInt16,
+        names: NameResolver,
+        limits: ConnectionRace.Limits = .init(),
+        cancelledBy cancellation: WakeSignal? = nil,
+        until deadline: MonotonicInstant
+    ) throws(StreamError) -> ClientStream {
+        let addresses = try names.addresses(of: host, port: port, cancelledBy: cancellation, until: deadline)
+        var race = ConnectionRace(addresses, limits: limits)
+        let connectDeadline = min(deadline, MonotonicClock.now() + limits.timeout)
+        return ClientStream(try race.run(cancelledBy: cancellation, until: connectDeadline))
     }
 
-    /// Whether the peer has neither closed nor said anything that nobody asked for; under TLS it may have sent tickets.
-    package var isQuiet: Bool {
-        var buffer: [UInt8] = [0]
-        guard let connection else {
-            return switch try? socket.receive(into: &buffer) {
-            case .wouldBlock: true
-            case .bytes, .endOfStream, nil: false
-            }
-        }
-        var target = buffer.mutableSpan
-        return switch try? connection.read(into: &target) {
-        case .wantRead: true
-        case .bytes, .wantWrite, .closed, nil: false
-        }
-    }
-
-    /// Runs the handshake; the peer's certificate and name are verified in it.
-    package func startTLS(trusting trust: TLSContext.Trust, hostName: String) throws(HTTPSClientError) {
+    /// Runs the TLS handshake, in which the peer's certificate and name are verified.
+    package func secure(
+        _ context: TLSContext,
+        hostName: String,
+        cancelledBy cancellation: WakeSignal? = nil,
+        until deadline: MonotonicInstant
+    ) throws(StreamError) {
         do {
-            let context = try TLSContext(clientTrusting: trust)
-            let connection = try TLSConnection(
-                client: context,
-                descriptor: socket.descriptor.number,
-                hostName: hostName
-            )
+            let tls = try TLSConnection(client: context, descriptor: socket.descriptor.number, hostName: hostName)
             while true {
-                switch try connection.handshake() {
+                let wantsSpace: Bool
+                switch try tls.handshake() {
                 case .done:
-                    self.connection = connection
+                    self.tls = tls
                     return
-                case .wantRead: try wait(.reading, .handshaking)
-                case .wantWrite: try wait(.writing, .handshaking)
+                case .wantRead: wantsSpace = false
+                case .wantWrite: wantsSpace = true
+                }
+                let interest = BlockingWait.Interest(
+                    socket.descriptor.number,
+                    wantsInput: !wantsSpace,
+                    wantsSpace: wantsSpace
+                )
+                switch BlockingWait.wait(for: [interest], or: cancellation, until: deadline) {
+                case .ready: break
+                case .signal: throw StreamError.cancelled
+                case .deadline: throw StreamError.timedOut(phase: .handshaking)
                 }
             }
         } catch {
@@ -71,83 +67,70 @@ package final class ClientStream: @unchecked Sendable {
         }
     }
 
-    /// Sends all bytes.
-    package func write(_ bytes: [UInt8], phase: HTTPSClientError.Phase) throws(HTTPSClientError) {
-        var sent = 0
-        defer { sentCount += sent }
+    /// Sends what the connection takes now of `bytes`, from `offset` (0 … `bytes.count`) on.
+    package func send(_ bytes: borrowing [UInt8], from offset: Int) throws(StreamError) -> Socket.Transfer {
         do {
-            while sent < bytes.count {
-                guard let connection else {
-                    switch try socket.send(bytes, from: sent) {
-                    case .bytes(let count): sent += count
-                    case .wouldBlock: try wait(.writing, phase)
-                    case .endOfStream: throw HTTPSClientError.connectionClosed
-                    }
-                    continue
-                }
-                switch try connection.write(bytes.span.extracting(sent..<bytes.count)) {
-                case .bytes(let count): sent += count
-                case .wantRead: try wait(.reading, phase)
-                case .wantWrite: try wait(.writing, phase)
-                case .closed: throw HTTPSClientError.connectionClosed
-                }
+            guard let tls else { return blocked(try socket.send(bytes, from: offset), wantsSpace: true) }
+            guard offset >= 0, offset < bytes.count else { return .bytes(0) }
+            switch try tls.write(bytes.span.extracting(offset..<bytes.count)) {
+            case .bytes(let count): return .bytes(count)
+            case .wantWrite: return blocked(.wouldBlock, wantsSpace: true)
+            case .wantRead: return .wouldBlock
+            case .closed: throw StreamError.closed
             }
         } catch {
             throw Self.translated(error)
         }
     }
 
-    /// Reads what comes next, at least one byte; 0 at the end of the stream, which under TLS was announced.
-    package func read(into buffer: inout [UInt8], phase: HTTPSClientError.Phase) throws(HTTPSClientError) -> Int {
+    /// Receives what is there into the start of `buffer`; an end that TLS did not announce is an error.
+    package func receive(into buffer: inout [UInt8]) throws(StreamError) -> Socket.Transfer {
         do {
-            while true {
-                // A peer that always has a byte ready would never let a wait notice the time.
-                guard MonotonicClock.now() < deadline else { throw HTTPSClientError.timedOut(phase: phase) }
-                guard let connection else {
-                    switch try socket.receive(into: &buffer) {
-                    case .bytes(let count): return received(count)
-                    case .wouldBlock: try wait(.reading, phase)
-                    case .endOfStream: return 0
-                    }
-                    continue
-                }
-                var target = buffer.mutableSpan
-                switch try connection.read(into: &target) {
-                case .bytes(let count): return received(count)
-                case .wantRead: try wait(.reading, phase)
-                case .wantWrite: try wait(.writing, phase)
-                case .closed: return 0
-                }
+            guard let tls else { return try socket.receive(into: &buffer) }
+            var target = buffer.mutableSpan
+            switch try tls.read(into: &target) {
+            case .bytes(let count): return .bytes(count)
+            case .wantRead: return .wouldBlock
+            case .wantWrite: return blocked(.wouldBlock, wantsSpace: true)
+            case .closed: return .endOfStream
             }
         } catch {
             throw Self.translated(error)
+        }
+    }
+
+    private func blocked(_ transfer: Socket.Transfer, wantsSpace: Bool) -> Socket.Transfer {
+        if transfer == .wouldBlock { self.wantsSpace = wantsSpace }
+        return transfer
+    }
+
+    /// Waits until bytes may be there (or space, where a transfer needed it), the signal is given, which is not taken, or
+    /// the deadline is over.
+    package func wait(or signal: WakeSignal, until deadline: MonotonicInstant) -> Event {
+        if tls?.hasPendingBytes == true { return .ready }
+        let interest = BlockingWait.Interest(socket.descriptor.number, wantsInput: true, wantsSpace: wantsSpace)
+        wantsSpace = false
+        return switch BlockingWait.wait(for: [interest], or: signal, until: deadline) {
+        case .ready: .ready
+        case .signal: .signal
+        case .deadline: .deadline
         }
     }
 
     /// Says goodbye under TLS, without waiting for an answer; the descriptor closes with this object.
     package func close() {
-        _ = try? connection?.shutdown()
-        connection = nil
+        _ = try? tls?.shutdown()
+        tls = nil
     }
 
-    private func received(_ count: Int) -> Int {
-        receivedCount += count
-        return count
-    }
-
-    private func wait(_ interest: DeadlineWaiter.Interest, _ phase: HTTPSClientError.Phase) throws(HTTPSClientError) {
-        try waiter.change(socket.descriptor.number, interest, tag: 0)
-        guard try waiter.wait(until: deadline) != nil else { throw .timedOut(phase: phase) }
-    }
-
-    private static func translated(_ error: any Error) -> HTTPSClientError {
+    private static func translated(_ error: any Error) -> StreamError {
         switch error {
-        case let error as HTTPSClientError: error
-        case TLSError.truncated: .connectionClosed
-        case TLSError.system(let errno): .connectionFailed(reason: SocketError.sentence(for: errno))
+        case let error as StreamError: error
+        case TLSError.truncated: .closed
+        case TLSError.system(let errno): .failed(reason: SocketError.sentence(for: errno))
         case let error as TLSError: .tls(reason: error.description)
-        case let error as SocketError: .connectionFailed(reason: SocketError.sentence(for: error.errorNumber))
-        default: .connectionFailed(reason: "for an unknown reason")
+        case let error as SocketError: .failed(reason: SocketError.sentence(for: error.errorNumber))
+        default: .failed(reason: "for an unknown reason")
         }
     }
 }

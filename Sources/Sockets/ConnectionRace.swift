@@ -1,50 +1,62 @@
 /// Connects to the first of several addresses that accepts, each with a head start over the next (RFC 8305, 5).
-package struct ConnectionRace: ~Copyable {
-    /// Addresses tried for one name. 8: a resolver's long answer must not cost descriptors.
-    package static let addressCount = 8
-    /// Head start of one address over the next. 250 ms: the Connection Attempt Delay of RFC 8305, 5.
-    package static let headStart: Duration = .milliseconds(250)
+package struct ConnectionRace {
+    /// What bounds a race.
+    package struct Limits: Sendable, Equatable {
+        /// From the first attempt to connect until one address has accepted. 3 s: three SYNs, so one lost packet is
+        /// survived and a dead address is given up before the waiters' patience ends with the whole fetch.
+        package var timeout: Duration = .seconds(3)
+        /// Addresses tried for one name. 8: a resolver's long answer must not cost descriptors.
+        package var addressCount = 8
+        /// Head start of one address over the next. 250 ms: the Connection Attempt Delay of RFC 8305, 5.
+        package var headStart: Duration = .milliseconds(250)
+
+        package init() {}
+    }
 
     private let addresses: [SocketAddress]
     private let headStart: Duration
-    private let waiter: DeadlineWaiter
     // Attempts under way hold their socket; ended ones are nil. The index is that of the address.
     private var attempts: [SocketAttempt] = []
     private var lastReason = "there is no address"
 
-    package init(
-        _ addresses: [SocketAddress],
-        addressCount: Int = Self.addressCount,
-        headStart: Duration = Self.headStart,
-        signal: CancellationSignal
-    ) throws(HTTPSClientError) {
-        self.addresses = Array(addresses.prefix(addressCount))
-        self.headStart = headStart
-        waiter = try DeadlineWaiter(signal: signal)
+    package init(_ addresses: [SocketAddress], limits: Limits) {
+        self.addresses = Array(addresses.prefix(limits.addressCount))
+        headStart = limits.headStart
     }
 
     /// The socket of the first address that accepted. `deadline` bounds all attempts together.
-    package consuming func run(until deadline: MonotonicInstant) throws(HTTPSClientError) -> Socket {
+    package mutating func run(
+        cancelledBy cancellation: WakeSignal?,
+        until deadline: MonotonicInstant
+    ) throws(StreamError) -> Socket {
         var next = 0
         while true {
             if next < addresses.count {
-                if let winner = try begin(addresses[next]) { return try take(winner) }
+                if let winner = begin(addresses[next]) { return try take(winner) }
                 next += 1
             }
             let isLast = next >= addresses.count
-            if isLast, !attempts.contains(where: { $0.isUnderWay }) { throw .connectFailed(reason: lastReason) }
-            guard attempts.contains(where: { $0.isUnderWay }) else { continue }
+            let underWay = attempts.indices.filter { attempts[$0].descriptor != nil }
+            if underWay.isEmpty {
+                if isLast { throw .connectFailed(reason: lastReason) }
+                continue
+            }
+            let interests = underWay.map { number in
+                BlockingWait.Interest(attempts[number].descriptor ?? -1, wantsInput: false, wantsSpace: true)
+            }
             let pause = isLast ? deadline : min(deadline, MonotonicClock.now() + headStart)
-            if let ready = try waiter.wait(until: pause) {
-                if finish(ready) { return try take(ready) }
-            } else if MonotonicClock.now() >= deadline {
-                throw .timedOut(phase: .connecting)
+            switch BlockingWait.wait(for: interests, or: cancellation, until: pause) {
+            case .ready(let position):
+                if finish(underWay[position]) { return try take(underWay[position]) }
+            case .signal: throw .cancelled
+            case .deadline:
+                if MonotonicClock.now() >= deadline { throw .timedOut(phase: .connecting) }
             }
         }
     }
 
     /// Begins an attempt; answers its number when it succeeded at once.
-    private mutating func begin(_ address: SocketAddress) throws(HTTPSClientError) -> Int? {
+    private mutating func begin(_ address: SocketAddress) -> Int? {
         let number = attempts.count
         let attempt = SocketAttempt(address)
         attempts.append(attempt)
@@ -52,7 +64,6 @@ package struct ConnectionRace: ~Copyable {
         case .success(.connected):
             return number
         case .success(.inProgress):
-            if let descriptor = attempt.descriptor { try waiter.add(descriptor, .writing, tag: number) }
             return nil
         case .failure(let error):
             lastReason = error.description
@@ -62,16 +73,14 @@ package struct ConnectionRace: ~Copyable {
 
     /// Whether the attempt that became ready has connected.
     private mutating func finish(_ number: Int) -> Bool {
-        guard attempts.indices.contains(number) else { return false }
-        if let descriptor = attempts[number].descriptor { waiter.remove(descriptor) }
         guard let error = attempts[number].finish() else { return true }
         lastReason = error.description
         return false
     }
 
-    private mutating func take(_ number: Int) throws(HTTPSClientError) -> Socket {
+    private mutating func take(_ number: Int) throws(StreamError) -> Socket {
         // The losers' sockets close with their owners.
-        guard attempts.indices.contains(number), let socket = attempts[number].release() else {
+        guard let socket = attempts[number].release() else {
             throw .connectFailed(reason: lastReason)
         }
         socket.setNoDelay()
@@ -84,20 +93,18 @@ private final class SocketAttempt {
     private let address: SocketAddress
     private var socket: Socket?
 
-    package init(_ address: SocketAddress) {
+    init(_ address: SocketAddress) {
         self.address = address
     }
 
-    package var isUnderWay: Bool { descriptor != nil }
-
-    package var descriptor: Int32? {
+    var descriptor: Int32? {
         switch socket {
         case .some(let socket): socket.descriptor.number
         case nil: nil
         }
     }
 
-    package func begin() -> Result<Socket.ConnectProgress, SocketError> {
+    func begin() -> Result<Socket.ConnectProgress, SocketError> {
         do throws(SocketError) {
             let socket = try Socket.make(for: address)
             let progress = try socket.connect(to: address)
@@ -109,7 +116,7 @@ private final class SocketAttempt {
     }
 
     /// Why the attempt failed, or nil when it has connected.
-    package func finish() -> SocketError? {
+    func finish() -> SocketError? {
         do throws(SocketError) {
             switch socket {
             case .some(let socket): try socket.finishConnecting(to: address)
@@ -122,5 +129,5 @@ private final class SocketAttempt {
         }
     }
 
-    package func release() -> Socket? { socket.take() }
+    func release() -> Socket? { socket.take() }
 }

@@ -30,22 +30,4 @@ extension Socket {
             throw SocketError(.send, errorNumber: Int32(truncatingIfNeeded: -result))
         }
     }
-
-    /// Waits until the socket is readable (or writable), or until `deadline`.
-    /// - Returns: False where the deadline passed first.
-    package func wait(forWriting: Bool, until deadline: MonotonicInstant) throws(SocketError) -> Bool {
-        while true {
-            let left = deadline.nanoseconds(since: MonotonicClock.now())
-            // Rounded up to whole milliseconds; cut to a day so that the C int cannot overflow.
-            let milliseconds = Int32(min(left / 1_000_000 + (left % 1_000_000 == 0 ? 0 : 1), 86_400_000))
-            let result = platform_poll(descriptor.number, forWriting ? 1 : 0, milliseconds)
-            if result > 0 { return true }
-            if result == 0 {
-                if MonotonicClock.now() >= deadline { return false }
-                continue
-            }
-            if result == -ErrorNumber.interrupted { continue }
-            throw SocketError(.waitForEvents, errorNumber: -result)
-        }
-    }
 }

@@ -5,7 +5,7 @@ package struct UnixListener: ~Copyable {
     /// Another service takes its path within microseconds; whoever holds the lock longer than this is none, and no start
     /// waits for it for ever.
     private static let lockWait: Duration = .seconds(1)
-    private static let lockPauseMilliseconds: Int32 = 2
+    private static let lockPause: Duration = .milliseconds(2)
 
     private let socket: Socket
     package let file: UnixSocketFile
@@ -51,8 +51,7 @@ package struct UnixListener: ~Copyable {
             guard result == -ErrorNumber.again, MonotonicClock.now() < deadline else {
                 throw SocketError(.lockDirectory, errorNumber: -result, address: .unix(path))
             }
-            // Without a descriptor, poll(2) waits for the time alone.
-            _ = platform_poll(-1, 0, Self.lockPauseMilliseconds)
+            _ = BlockingWait.wait(for: [], until: MonotonicClock.now() + Self.lockPause)
         }
     }
 

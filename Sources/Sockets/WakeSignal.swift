@@ -1,34 +1,42 @@
-internal import CSystem
 internal import Synchronization
 
-/// Ends another thread's wait, as often as it is given.
+/// Ends other threads' waits, from any thread: an event descriptor that is readable from ``give()`` until ``take()``.
 package final class WakeSignal: Sendable {
-    let descriptor: Int32
-    private let isGiven = Atomic<Bool>(false)
+    /// Where the system had no descriptor left: the error number, negated.
+    package let descriptor: Int32
+    private let given = Atomic<Bool>(false)
+    private let system: SystemCalls
 
-    /// - Throws: Where the system has no descriptor left.
-    package init() throws(SocketError) {
-        descriptor = platform_event_descriptor()
-        guard descriptor >= 0 else { throw SocketError(.createEventDescriptor, errorNumber: -descriptor) }
+    package init(_ system: SystemCalls = SystemCalls()) {
+        self.system = system
+        descriptor = system.makeEventDescriptor()
     }
 
-    deinit { _ = platform_close(descriptor) }
+    deinit {
+        if descriptor >= 0 { system.close(descriptor) }
+    }
 
-    /// Ends the wait under way, or the next one; from any thread. One system call does for all until the wait ends.
+    /// Why no descriptor tells of the signal, so that a wait sees it a second late; nil where one does.
+    package var error: SocketError? {
+        descriptor < 0 ? SocketError(.createEventDescriptor, errorNumber: -descriptor) : nil
+    }
+
+    /// Whether it was given and not taken since.
+    package var isGiven: Bool { given.load(ordering: .acquiring) }
+
+    /// Ends the wait under way, or the next one. One system call does for all until the signal is taken.
     package func give() {
-        if !isGiven.exchange(true, ordering: .acquiringAndReleasing) { _ = platform_event_signal(descriptor) }
+        if !given.exchange(true, ordering: .acquiringAndReleasing), descriptor >= 0 { system.signal(descriptor) }
     }
 
     /// Takes the signal: what was said before it was given is seen after this.
-    func take() {
-        _ = platform_event_clear(descriptor)
-        _ = isGiven.exchange(false, ordering: .acquiringAndReleasing)
+    package func take() {
+        if descriptor >= 0 { system.clear(descriptor) }
+        _ = given.exchange(false, ordering: .acquiringAndReleasing)
     }
 
-    /// Waits for the signal alone, at most until `deadline`.
+    /// Waits for the signal alone and takes it.
     package func wait(until deadline: MonotonicInstant) {
-        // Negative results are interruptions: whoever waits looks again at what it waits for anyway.
-        _ = platform_poll(descriptor, 0, OutboundConnection.milliseconds(until: deadline))
-        take()
+        if BlockingWait.wait(for: [], or: self, until: deadline) == .signal { take() }
     }
 }

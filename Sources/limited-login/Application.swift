@@ -21,7 +21,7 @@ struct Application {
     /// Where it is remembered what was used.
     let replayStore: ReplayStore
     /// The TLS settings of the service's listener; nil where it speaks plain HTTP.
-    let tls: TLSContextPublisher?
+    let tls: Published<TLSContext>?
 
     /// Builds the service from its configuration; nothing is bound and nothing is fetched yet.
     ///
@@ -36,7 +36,7 @@ struct Application {
         let keyEvents = KeyEvents(logger: logger, factory: registry)
         let cache = try ServiceParts.keyCache(configuration) { event in keyEvents.record(event) }
         let process = ProcessMetrics(factory: registry)
-        tls = try ServiceParts.tlsContext(configuration).map { TLSContextPublisher($0) }
+        tls = try ServiceParts.tlsContext(configuration).map { Published($0) }
         let metrics = ServiceMetrics(factory: registry)
         let graph = try ServiceParts.graphClient(configuration).map { client in
             GraphWorkers(client: client, metrics: metrics.graph())
@@ -96,14 +96,14 @@ extension Application {
     /// Binds both listeners, then starts the key cache. The store of what was used connects meanwhile.
     func start() throws(StartError) {
         do throws(SocketError) {
-            if case .redis(let store) = replayStore { try store.start() }
+            if case .redis(let store) = replayStore { store.start() }
             try administration.start()
             try server.start()
         } catch {
             throw StartError("\(error)")
         }
         cache.start()
-        if let expiry = tls?.context.certificateExpiry, expiry <= WallClock.unixSeconds() {
+        if let expiry = tls?.value.certificateExpiry, expiry <= WallClock.unixSeconds() {
             core.logger.warning("the TLS certificate has expired")
         }
         warnOfDoubts(in: configuration)

@@ -29,7 +29,7 @@ struct HealthCheck: ParsableCommand {
         do {
             let url = try HTTPURL(parsing: "http://\(Self.reachable(listener))\(path)")
             var limits = HTTPSClientLimits()
-            limits.connectTimeout = .seconds(2)
+            limits.race.timeout = .seconds(2)
             limits.fetchTimeout = .seconds(4)
             let answer = try HTTPSClient().get(url, limits: limits)
             guard answer.status == 200 else {

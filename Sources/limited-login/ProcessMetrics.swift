@@ -13,7 +13,7 @@ final class ProcessMetrics: Sendable {
         var server: HTTPServer?
         var cache: JWKSetCache?
         var replayStore: ReplayStore?
-        var tls: TLSContextPublisher?
+        var tls: Published<TLSContext>?
     }
 
     private let factory: any MetricsFactory
@@ -27,7 +27,7 @@ final class ProcessMetrics: Sendable {
     }
 
     /// Tells whose counters to read; called once, when both are there.
-    func observe(server: HTTPServer, cache: JWKSetCache, replayStore: ReplayStore, tls: TLSContextPublisher?) {
+    func observe(server: HTTPServer, cache: JWKSetCache, replayStore: ReplayStore, tls: Published<TLSContext>?) {
         observed.withLock { $0 = Observed(server: server, cache: cache, replayStore: replayStore, tls: tls) }
     }
 
@@ -61,7 +61,7 @@ final class ProcessMetrics: Sendable {
                 gauge("limited_login_replay_store_capacity", [], Double(memory.capacity))
             }
         }
-        if let expiry = observed.tls?.context.certificateExpiry {
+        if let expiry = observed.tls?.value.certificateExpiry {
             gauge("limited_login_tls_certificate_expiry_timestamp_seconds", [], Double(expiry))
         }
         var usage = rusage()

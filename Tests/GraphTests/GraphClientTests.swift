@@ -98,7 +98,7 @@ struct GraphClientTests {
         let lines = issuer.requests.map(\.line)
         #expect(lines.first?.hasPrefix("DELETE /v26.0/2954873201847263/permissions/email?appsecret_proof=") == true)
         #expect(lines.last?.hasPrefix("DELETE /v26.0/2954873201847263/permissions?appsecret_proof=") == true)
-        #expect(issuer.connectionCount == 1)
+        #expect(issuer.connectionCount == 2)
     }
 
     @Test(

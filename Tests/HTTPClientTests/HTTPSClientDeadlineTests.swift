@@ -15,7 +15,7 @@ struct HTTPSClientDeadlineTests {
         var isTLS = true
         var manner: ScriptedIssuer.Manner?
         var script: ScriptedIssuer.Script = { _, peer in peer.waitUntilClosed() }
-        let phase: HTTPSClientError.Phase
+        let phase: StreamError.Phase
     }
 
     @Test(
@@ -59,7 +59,7 @@ struct HTTPSClientDeadlineTests {
         let url = try HTTPURL(parsing: "\(slowness.isTLS ? "https" : "http")://localhost:\(issuer.port)/")
         let error = #expect(throws: HTTPSClientError.self) { try client.get(url, limits: limits) }
         let elapsed = MonotonicClock.now().duration(since: began)
-        guard case .timedOut(let phase) = error else {
+        guard case .stream(.timedOut(let phase)) = error else {
             Issue.record("\(String(describing: error))")
             return
         }
@@ -75,7 +75,7 @@ struct HTTPSClientDeadlineTests {
         defer { issuer.stop() }
         let full = try FullListener(port: issuer.port)
         var limits = HTTPSClientLimits()
-        limits.connectTimeout = .milliseconds(150)
+        limits.race.timeout = .milliseconds(150)
         limits.fetchTimeout = .seconds(600)
         let began = MonotonicClock.now()
         let error = #expect(throws: HTTPSClientError.self) {
@@ -88,10 +88,12 @@ struct HTTPSClientDeadlineTests {
     @Test("A resolver that does not answer ends at the fetch's time; so many of them may hang, and no more")
     func resolverHangs() throws {
         let release = DispatchSemaphore(value: 0)
-        let client = HTTPSClient(trust: .system, proxy: .none) { _ in
-            release.wait()
-            return .failure(.init(reason: "too late"))
-        }
+        let client = HTTPSClient(
+            names: NameResolver { _ in
+                release.wait()
+                return .failure(.init(reason: "too late"))
+            }
+        )
         var limits = HTTPSClientLimits()
         limits.fetchTimeout = .milliseconds(50)
         let url = try HTTPURL(parsing: "https://issuer.test/")
@@ -101,16 +103,16 @@ struct HTTPSClientDeadlineTests {
         }
         for _ in 0..<10 { release.signal() }
         #expect(errors.first == .timedOut(phase: .resolving))
-        #expect(errors.last == .nameNotResolved(host: "issuer.test", reason: "the resolver does not answer"))
+        #expect(errors.last == .stream(.nameNotResolved(host: "issuer.test", reason: "the resolver does not answer")))
     }
 
     @Test("A resolver's failure is told in its words")
     func resolverFails() throws {
-        let client = HTTPSClient(trust: .system, proxy: .none) { _ in .failure(.init(reason: "no such name")) }
+        let client = HTTPSClient(names: NameResolver { _ in .failure(.init(reason: "no such name")) })
         let error = #expect(throws: HTTPSClientError.self) {
             try client.get(HTTPURL(parsing: "https://issuer.test/"))
         }
-        #expect(error == .nameNotResolved(host: "issuer.test", reason: "no such name"))
+        #expect(error == .stream(.nameNotResolved(host: "issuer.test", reason: "no such name")))
     }
 
     @Test("Cancelling from another thread ends a fetch that hangs, and every later one")

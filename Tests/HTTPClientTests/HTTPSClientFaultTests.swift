@@ -24,7 +24,7 @@ struct ClientFault: Sendable, CustomTestStringConvertible {
         ClientFault(
             testDescription: name,
             manner: { .tls(identity($0)) },
-            expected: .tls(reason: "the certificate was refused: \(reason)")
+            expected: .stream(.tls(reason: "the certificate was refused: \(reason)"))
         )
     }
 
@@ -43,7 +43,7 @@ struct ClientFault: Sendable, CustomTestStringConvertible {
         ClientFault(
             testDescription: "reset",
             manner: { _ in .resetting },
-            expected: .connectionFailed(reason: "Connection reset by peer")
+            expected: .stream(.failed(reason: "Connection reset by peer"))
         ),
         ClientFault(
             testDescription: "closed without an answer",
@@ -195,7 +195,7 @@ struct HTTPSClientFaultTests {
         let error = #expect(throws: HTTPSClientError.self) {
             try HTTPSClient().get(HTTPURL(parsing: issuer.url))
         }
-        guard case .connectFailed = error else {
+        guard case .stream(.connectFailed) = error else {
             Issue.record("\(String(describing: error))")
             return
         }
@@ -211,7 +211,10 @@ struct HTTPSClientFaultTests {
                 try HTTPSClient(trust: trust).get(HTTPURL(parsing: issuer.url))
             }
             #expect(
-                error == .tls(reason: "the certificate was refused: certificate is not issued by a trusted authority")
+                error
+                    == .stream(
+                        .tls(reason: "the certificate was refused: certificate is not issued by a trusted authority")
+                    )
             )
         }
     }

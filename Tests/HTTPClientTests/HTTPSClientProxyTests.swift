@@ -23,9 +23,11 @@ struct HTTPSClientProxyTests {
             $0 == "HTTPS_PROXY" ? "http://user:p%40ss@127.0.0.1:\(proxy.port)" : nil
         }
         // The name is resolved by the proxy, never here.
-        let client = HTTPSClient(trust: .authorities(file: certificates.authorityFile), proxy: settings) { _ in
-            .failure(.init(reason: "asked"))
-        }
+        let client = HTTPSClient(
+            trust: .authorities(file: certificates.authorityFile),
+            proxy: settings,
+            names: NameResolver { _ in .failure(.init(reason: "asked")) }
+        )
         let response = try client.get(HTTPURL(parsing: "https://issuer.test/keys"))
         #expect(response.body == Array("x".utf8))
         let request = try #require(proxy.requests.first)

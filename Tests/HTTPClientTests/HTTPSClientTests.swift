@@ -95,7 +95,7 @@ struct HTTPSClientTests {
         let addresses = ["::1", "127.0.0.2", "127.0.0.1"].compactMap(SocketAddress.addressBytes).compactMap {
             SocketAddress(bytes: $0, port: 0)
         }
-        let client = HTTPSClient(trust: trust, proxy: .none, resolver: { _ in .success(addresses) })
+        let client = HTTPSClient(trust: trust, proxy: .none, names: NameResolver { _ in .success(addresses) })
         let response = try client.get(HTTPURL(parsing: "https://issuer.test:\(issuer.port)/"))
         #expect(response.body == Array("x".utf8))
     }
@@ -106,9 +106,9 @@ struct HTTPSClientTests {
         defer { issuer.stop() }
         let full = try FullListener(port: issuer.port)
         let addresses = [full.address.with(port: 0), .loopback(port: 0)]
-        let client = HTTPSClient(trust: trust, proxy: .none, resolver: { _ in .success(addresses) })
+        let client = HTTPSClient(trust: trust, proxy: .none, names: NameResolver { _ in .success(addresses) })
         var limits = HTTPSClientLimits()
-        limits.connectTimeout = .seconds(300)
+        limits.race.timeout = .seconds(300)
         limits.fetchTimeout = .seconds(600)
         let began = MonotonicClock.now()
         let response = try client.get(HTTPURL(parsing: "https://issuer.test:\(issuer.port)/"), limits: limits)

@@ -20,7 +20,7 @@ struct HTTPServerHandshakeTests {
             serverCertificateFile: certificates.good.certificateFile,
             keyFile: certificates.good.keyFile
         )
-        return try TestServer(limits: limits, faults: faults, tls: TLSContextPublisher(context))
+        return try TestServer(limits: limits, faults: faults, tls: Published(context))
     }
 
     func isServed(_ server: TestServer) throws -> Bool {

@@ -1,6 +1,7 @@
 import HTTP1
 import HTTPServer
 import OpenSSL
+import Sockets
 import TestSupport
 import Testing
 
@@ -24,7 +25,7 @@ struct HTTPServerTLSTests {
     ) throws -> TestServer {
         var limits = limits
         limits.drainIdleWait = .milliseconds(20)
-        return try TestServer(kind, limits: limits, tls: TLSContextPublisher(context()))
+        return try TestServer(kind, limits: limits, tls: Published(context()))
     }
 
     func client(_ server: TestServer) throws -> TLSClient {
@@ -161,7 +162,7 @@ struct HTTPServerTLSTests {
 
     @Test("Another certificate serves the connections made after it; those before keep theirs")
     func exchangeOfCertificates() async throws {
-        let publisher = TLSContextPublisher(try context())
+        let publisher = Published(try context())
         let server = try TestServer(tls: publisher)
         let before = try client(server)
         publisher.publish(try context(certificates.untrusted))

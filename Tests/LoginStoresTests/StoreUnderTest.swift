@@ -25,7 +25,7 @@ final class StoreUnderTest: Sendable {
         let log = Locked<[ReplayStoreEvent]>([])
         self.log = log
         store = try RedisReplayStore(configuration) { event in log.withLock { $0.append(event) } }
-        try store.start()
+        store.start()
     }
 
     deinit { store.stop() }

@@ -33,7 +33,7 @@ package final class BlockingClient {
             socket = try Socket.make(for: address)
         }
         if try socket.connect(to: address) == .inProgress {
-            _ = try socket.wait(forWriting: true, until: MonotonicClock.now() + .seconds(10))
+            _ = socket.wait(forWriting: true, until: MonotonicClock.now() + .seconds(10))
             try socket.finishConnecting(to: address)
         }
         socket.setNoDelay()
@@ -52,7 +52,7 @@ package final class BlockingClient {
                 switch try socket.send(bytes, from: offset) {
                 case .bytes(let count): offset += count
                 case .wouldBlock:
-                    if try !socket.wait(forWriting: true, until: deadline) { return false }
+                    if !socket.wait(forWriting: true, until: deadline) { return false }
                 case .endOfStream: return false
                 }
             } catch {
@@ -68,7 +68,7 @@ package final class BlockingClient {
 
     /// Waits for the socket; false where the deadline came first.
     package func wait(forWriting: Bool, until deadline: MonotonicInstant) throws -> Bool {
-        try socket.wait(forWriting: forWriting, until: deadline)
+        socket.wait(forWriting: forWriting, until: deadline)
     }
 
     /// Ends the sending direction.
@@ -87,7 +87,7 @@ package final class BlockingClient {
                 case .bytes(let count): received += buffer[..<count]
                 case .endOfStream: return (received, .endOfStream)
                 case .wouldBlock:
-                    if try !socket.wait(forWriting: false, until: deadline) { return (received, .timedOut) }
+                    if !socket.wait(forWriting: false, until: deadline) { return (received, .timedOut) }
                 }
             } catch {
                 return (received, .reset)
@@ -128,7 +128,7 @@ package final class BlockingClient {
                 case .bytes(let count): received += buffer[..<count]
                 case .endOfStream: return received
                 case .wouldBlock:
-                    if !moved { _ = try socket.wait(forWriting: false, until: deadline) }
+                    if !moved { _ = socket.wait(forWriting: false, until: deadline) }
                 }
             } catch {
                 return received
@@ -146,7 +146,7 @@ package final class BlockingClient {
             do {
                 switch try socket.send(bytes, from: offset) {
                 case .bytes(let count): offset = (offset + count) % bytes.count
-                case .wouldBlock: _ = try socket.wait(forWriting: true, until: deadline)
+                case .wouldBlock: _ = socket.wait(forWriting: true, until: deadline)
                 case .endOfStream: return true
                 }
             } catch {

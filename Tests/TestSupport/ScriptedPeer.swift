@@ -96,7 +96,7 @@ package final class ScriptedPeer: @unchecked Sendable {
 
     /// Lets time pass, unless the client closes first.
     package func pause(_ duration: Duration) throws {
-        if try socket.wait(forWriting: false, until: MonotonicClock.now() + duration) { throw Gone() }
+        if socket.wait(forWriting: false, until: MonotonicClock.now() + duration) { throw Gone() }
     }
 
     /// Closes with a reset instead of an end.
@@ -122,6 +122,6 @@ package final class ScriptedPeer: @unchecked Sendable {
     }
 
     private func wait(forWriting: Bool) throws {
-        _ = try socket.wait(forWriting: forWriting, until: .never)
+        _ = socket.wait(forWriting: forWriting, until: .never)
     }
 }

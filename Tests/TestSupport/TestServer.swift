@@ -1,5 +1,6 @@
 internal import Glibc
 package import HTTPServer
+package import OpenSSL
 package import Sockets
 
 /// A server on a loopback port of the system's choice, or on a Unix socket in a folder of its own.
@@ -17,7 +18,7 @@ package final class TestServer: Sendable {
         limits: HTTPServerLimits = HTTPServerLimits(),
         workerCount: Int = 1,
         faults: FaultPlan? = nil,
-        tls: TLSContextPublisher? = nil,
+        tls: Published<TLSContext>? = nil,
         makeHandler: @escaping @Sendable (WorkerIndex) -> any HTTPRequestHandler = { _ in ProbeHandler() }
     ) throws {
         folder = kind == .unix ? try ShortFolder() : nil

@@ -1,4 +1,5 @@
 import HTTP1
+import Sockets
 import TestSupport
 import Testing
 
@@ -90,7 +91,7 @@ struct ClientKeysTests {
         let service = try await InProcessService(clients: try Self.keys("backend \(Self.secret)"))
         let field = ["Content-Type: application/json", "X-Api-Key: secret"]
         #expect(try service.answer(fields: field, body: "{}").code == "invalid_request")
-        let old = service.core.settings.settings
+        let old = service.core.settings.value
         service.core.settings.publish(
             RuntimeSettings(verifier: old.verifier, clients: try Self.keys("backend \(Self.other)"))
         )

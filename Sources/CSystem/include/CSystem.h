@@ -89,8 +89,6 @@ int platform_connect(int fd, const struct platform_address *address);
 int platform_socket_error(int fd);
 int platform_local_address(int fd, struct platform_address *address);
 int platform_peer_address(int fd, struct platform_address *address);
-/* Waits for one descriptor; returns the poll events, 0 on time-out. */
-int platform_poll(int fd, int for_writing, int timeout_milliseconds);
 
 /* A Unix stream socket: non-blocking, closed on exec. A path has at most 107 bytes. */
 int platform_unix_socket(void);
@@ -122,8 +120,8 @@ int platform_event_signal(int fd);
 int platform_event_clear(int fd);
 /* A descriptor of /dev/null, closed on exec: held in reserve for a moment without descriptors. */
 int platform_spare_descriptor(void);
-/* Runs body(context) on a thread of its own, which nobody joins. */
-int platform_start_thread(void (*body)(void *), void *context, const char *name);
+/* Names the calling thread; at most 15 bytes. */
+void platform_name_thread(const char *name);
 /* Gives memory that is free in this process back to the system. */
 void platform_release_memory(void);
 int platform_open_for_reading(const char *path);

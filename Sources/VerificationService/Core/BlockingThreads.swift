@@ -1,4 +1,3 @@
-internal import Dispatch
 internal import Sockets
 
 /// Threads for work that blocks, such as asking another server: few, begun when there is something to do and ended when
@@ -18,9 +17,6 @@ final class BlockingThreads: Sendable {
     private let threadLimit: Int
     private let queueLimit: Int
     private let state = Locked(State())
-    /// A queue of its own: on a global one libdispatch would watch its threads for ever after, once a second, where an
-    /// idle server shall not wake at all.
-    private let queue: DispatchQueue
 
     /// - Parameters:
     ///   - name: The threads' name, at most 15 bytes.
@@ -30,7 +26,6 @@ final class BlockingThreads: Sendable {
         self.name = name
         self.threadLimit = threadLimit
         self.queueLimit = queueLimit
-        queue = DispatchQueue(label: name)
     }
 
     /// Has a job done on another thread.
@@ -50,8 +45,7 @@ final class BlockingThreads: Sendable {
         case .refused: return false
         case .queued: return true
         case .newThread:
-            // Where the system has no thread of its own to give, the queue has one.
-            if (try? LoopThread.start(name, { self.work() })) == nil { queue.async { self.work() } }
+            LoopQueue.start(name) { self.work() }
             return true
         }
     }

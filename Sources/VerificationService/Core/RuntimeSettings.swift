@@ -1,7 +1,6 @@
 package import Graph
 package import LimitedLogin
 internal import Sockets
-internal import Synchronization
 
 /// What a reload can change while the service runs; immutable, so that a worker holds one whole or another.
 package final class RuntimeSettings: Sendable {
@@ -46,44 +45,14 @@ package final class RuntimeSettings: Sendable {
     }
 }
 
-/// Publishes the settings in force to the workers: one atomic load tells them that nothing has changed.
-package final class SettingsPublisher: Sendable {
-    private let current: Locked<RuntimeSettings>
-    private let published = Atomic<UInt64>(1)
-
-    package init(_ settings: RuntimeSettings) { current = Locked(settings) }
-
-    /// Rises with each publication.
-    package var epoch: UInt64 { published.load(ordering: .acquiring) }
-
-    /// The settings in force.
-    package var settings: RuntimeSettings { current.withLock { $0 } }
-
-    /// Puts other settings in force, for every request that begins from now on.
-    package func publish(_ settings: RuntimeSettings) {
-        current.withLock { $0 = settings }
-        published.wrappingAdd(1, ordering: .releasing)
-    }
-}
-
 /// One worker's copy of the settings in force.
 final class WorkerSettings {
-    private let publisher: SettingsPublisher
-    private var epoch: UInt64
-    private(set) var settings: RuntimeSettings
+    private var copy: Published<RuntimeSettings>.Copy
 
-    init(publisher: SettingsPublisher) {
-        self.publisher = publisher
-        // The number first: settings published in between are taken again, never missed.
-        epoch = publisher.epoch
-        settings = publisher.settings
-    }
+    init(_ published: Published<RuntimeSettings>) { copy = Published.Copy(published) }
+
+    var settings: RuntimeSettings { copy.value }
 
     /// Takes the newest settings if there are any.
-    func refresh() {
-        let newest = publisher.epoch
-        guard newest != epoch else { return }
-        epoch = newest
-        settings = publisher.settings
-    }
+    func refresh() { _ = copy.refresh() }
 }

@@ -2,13 +2,13 @@ internal import HTTPServer
 package import KeySets
 package import Logging
 package import LoginStores
-internal import Sockets
+package import Sockets
 internal import Synchronization
 
 /// What all workers share: the policy, the keys, the metrics and whether the service is stopping. Immutable but for
 /// one flag, so that nothing on the request path takes a lock.
 package final class ServiceCore: Sendable {
-    package let settings: SettingsPublisher
+    package let settings: Published<RuntimeSettings>
     package let cache: JWKSetCache
     /// Where it is remembered what was used.
     package let replayStore: ReplayStore
@@ -40,7 +40,7 @@ package final class ServiceCore: Sendable {
         webhooks: WebhookSender? = nil,
         exposition: @escaping @Sendable () -> String
     ) {
-        self.settings = SettingsPublisher(settings)
+        self.settings = Published(settings)
         self.cache = cache
         self.replayStore = replayStore
         self.metrics = metrics
@@ -75,7 +75,7 @@ final class WorkerParts {
     init(core: ServiceCore, listener: ListenerRole) {
         self.core = core
         self.listener = listener
-        settings = WorkerSettings(publisher: core.settings)
+        settings = WorkerSettings(core.settings)
         judge = TokenJudge(cache: core.cache, workerKeys: WorkerKeys(cache: core.cache))
         signatures = SignatureMemory(capacity: core.signatureCacheEntries, metrics: core.metrics)
         firstUse = FirstUse(core: core)

@@ -202,23 +202,21 @@ struct KeyWait {
 /// On the request path it costs one atomic load; the snapshot is taken, and OpenSSL's contexts are made, only when the
 /// cache has published another epoch.
 final class WorkerKeys {
-    private let cache: JWKSetCache
-    private(set) var snapshot: JWKSetSnapshot
+    private var copy: Published<JWKSetSnapshot>.Copy
     private(set) var keys: VerificationKeys
 
     init(cache: JWKSetCache) {
-        self.cache = cache
-        snapshot = cache.snapshot
-        keys = VerificationKeys(snapshot.keySet)
+        copy = Published.Copy(cache.published)
+        keys = VerificationKeys(copy.value.keySet)
     }
+
+    var snapshot: JWKSetSnapshot { copy.value }
 
     /// Takes the cache's newest snapshot if there is one.
     func refresh() {
-        guard cache.epoch != snapshot.epoch else { return }
-        let newest = cache.snapshot
+        let version = snapshot.keySetVersion
         // An extension of the keys' time leaves the keys themselves, and so the contexts, as they are.
-        if newest.keySetVersion != snapshot.keySetVersion { keys = VerificationKeys(newest.keySet) }
-        snapshot = newest
+        if copy.refresh(), snapshot.keySetVersion != version { keys = VerificationKeys(snapshot.keySet) }
     }
 
     /// Whether the keys may verify at this moment (past max-stale they verify nothing).

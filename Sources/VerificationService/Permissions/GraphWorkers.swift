@@ -1,4 +1,3 @@
-internal import Dispatch
 package import Graph
 internal import HTTPClient
 package import Sockets
@@ -23,27 +22,18 @@ package final class GraphWorkers: Sendable {
 
     private let client: GraphClient
     package let metrics: GraphMetrics
-    /// Whether a timer is set that closes the connections nobody needs any more.
-    private let willClose = Locked(false)
-    private let queue = DispatchQueue(label: "graph")
-    private let permissions: GraphLane
-    private let accessTokens: GraphLane
+    private let permissions: BlockingThreads
+    private let accessTokens: BlockingThreads
 
     package init(client: GraphClient, metrics: GraphMetrics) {
         self.client = client
         self.metrics = metrics
-        let whenIdle: GraphLane.Job = { [client, queue, willClose] in Self.closeLater(client, queue, willClose) }
-        permissions = GraphLane(
-            threadLimit: Self.threadLimit,
-            queueLimit: Self.queueLimit,
-            queue: queue,
-            whenIdle: whenIdle
-        )
-        accessTokens = GraphLane(
+        permissions = BlockingThreads("graph", threadLimit: Self.threadLimit, queueLimit: Self.queueLimit)
+        // A lane of their own, so that a flood of one kind of calls takes no threads of the other.
+        accessTokens = BlockingThreads(
+            "graph-tokens",
             threadLimit: Self.accessTokenThreadLimit,
-            queueLimit: Self.accessTokenQueueLimit,
-            queue: queue,
-            whenIdle: whenIdle
+            queueLimit: Self.accessTokenQueueLimit
         )
     }
 
@@ -70,24 +60,6 @@ package final class GraphWorkers: Sendable {
 
     /// Ends the calls under way, and every later one at once.
     package func stop() { client.cancel() }
-
-    /// Closes kept connections once their time is over; no timer runs where there are none.
-    private static func closeLater(_ client: GraphClient, _ queue: DispatchQueue, _ willClose: Locked<Bool>) {
-        guard client.keptConnectionCount > 0 else { return }
-        let mustWait = willClose.withLock { willClose in
-            defer { willClose = true }
-            return !willClose
-        }
-        guard mustWait else { return }
-        queue.asyncAfter(deadline: .now() + .seconds(secondsUntilClosing)) {
-            willClose.withLock { $0 = false }
-            client.closeIdleConnections()
-            closeLater(client, queue, willClose)
-        }
-    }
-
-    /// One second more than connections are kept.
-    private static let secondsUntilClosing = 16
 
     private func perform(
         _ call: GraphCall,

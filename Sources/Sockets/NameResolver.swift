@@ -1,0 +1,130 @@
+internal import Glibc
+internal import Synchronization
+
+/// Finds the addresses of hosts without ever holding its caller beyond a deadline.
+///
+/// The system's resolver knows no deadline, so it runs on a queue of its own; when it takes too long it is left to end
+/// by itself, and only so many may be left at a time.
+package final class NameResolver: Sendable {
+    /// Finds a host's addresses; blocks for as long as it likes.
+    package typealias Lookup = @Sendable (_ host: String) -> Result<[SocketAddress], Failure>
+
+    /// Why a look-up found nothing, in the resolver's words.
+    package struct Failure: Error, Equatable, Sendable {
+        package let reason: String
+
+        package init(reason: String) {
+            self.reason = reason
+        }
+    }
+
+    /// Look-ups under way, those left behind by their callers included. 8: a resolver that answers nothing must not
+    /// gather threads.
+    private static let runningLimit = 8
+
+    private let lookup: Lookup
+    private let running = Atomic<Int>(0)
+
+    package init(_ lookup: @escaping Lookup = NameResolver.system) {
+        self.lookup = lookup
+    }
+
+    /// The addresses of a host, in the order to try them; of an address itself that one, which nobody is asked about.
+    package func addresses(
+        of host: String,
+        port: UInt16,
+        cancelledBy cancellation: WakeSignal?,
+        until deadline: MonotonicInstant
+    ) throws(StreamError) -> [SocketAddress] {
+        if let bytes = SocketAddress.addressBytes(host), let address = SocketAddress(bytes: bytes, port: port) {
+            return [address]
+        }
+        guard running.add(1, ordering: .relaxed).newValue <= Self.runningLimit else {
+            running.subtract(1, ordering: .relaxed)
+            throw .nameNotResolved(host: host, reason: "the resolver does not answer")
+        }
+        let done = WakeSignal()
+        let outcome = Locked<Result<[SocketAddress], Failure>?>(nil)
+        LoopQueue.start("name-resolution") { [self] in
+            let result = lookup(host)
+            outcome.withLock { $0 = result }
+            running.subtract(1, ordering: .relaxed)
+            done.give()
+        }
+        if let error = done.error {
+            throw .nameNotResolved(host: host, reason: SocketError.sentence(for: error.errorNumber))
+        }
+        let isDone = BlockingWait.Interest(done.descriptor, wantsInput: true, wantsSpace: false)
+        switch BlockingWait.wait(for: [isDone], or: cancellation, until: deadline) {
+        case .ready: break
+        case .signal: throw .cancelled
+        case .deadline: throw .timedOut(phase: .resolving)
+        }
+        switch outcome.withLock({ $0 }) {
+        case .success(let addresses) where !addresses.isEmpty: return addresses.map { $0.with(port: port) }
+        case .success, nil: throw .nameNotResolved(host: host, reason: "it has no address")
+        case .failure(let failure): throw .nameNotResolved(host: host, reason: failure.reason)
+        }
+    }
+}
+
+extension NameResolver {
+    package static let system: Lookup = { host in
+        var hints = unsafe addrinfo()
+        unsafe hints.ai_family = AF_UNSPEC
+        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = unsafe getaddrinfo(host, nil, &hints, &list)
+        guard code == 0 else { return .failure(Failure(reason: sentence(for: code))) }
+        defer { unsafe freeaddrinfo(list) }
+        var addresses: [SocketAddress] = []
+        var next = unsafe list
+        while let entry = unsafe next {
+            if let address = unsafe address(of: entry.pointee), !addresses.contains(address) {
+                addresses.append(address)
+            }
+            unsafe next = entry.pointee.ai_next
+        }
+        return .success(interleaved(addresses))
+    }
+
+    /// RFC 8305, 4: the families take turns, beginning with the resolver's favourite, so that one dead family costs one
+    /// attempt.
+    package static func interleaved(_ addresses: [SocketAddress]) -> [SocketAddress] {
+        guard let first = addresses.first else { return [] }
+        let favoured = addresses.filter { $0.isIPv6 == first.isIPv6 }
+        let others = addresses.filter { $0.isIPv6 != first.isIPv6 }
+        var result: [SocketAddress] = []
+        for index in 0..<max(favoured.count, others.count) {
+            if index < favoured.count { result.append(favoured[index]) }
+            if index < others.count { result.append(others[index]) }
+        }
+        return result
+    }
+
+    private static func sentence(for code: Int32) -> String {
+        guard let text = unsafe gai_strerror(code) else { return "error \(code)" }
+        return unsafe String(cString: text).lowercased()
+    }
+
+    /// Copies the address out of the system's list.
+    private static func address(of entry: addrinfo) -> SocketAddress? {
+        guard let pointer = unsafe entry.ai_addr else { return nil }
+        let bytes = unsafe UnsafeRawBufferPointer(start: pointer, count: Int(entry.ai_addrlen))
+        // `ai_addrlen` bytes are there; each structure is read only where it fits wholly.
+        switch unsafe entry.ai_family {
+        case AF_INET where bytes.count >= MemoryLayout<sockaddr_in>.size:
+            let system = unsafe bytes.loadUnaligned(as: sockaddr_in.self)
+            // The number lies in memory as it travels: most significant byte first.
+            return unsafe withUnsafeBytes(of: system.sin_addr) { unsafe SocketAddress(bytes: Array($0), port: 0) }
+        case AF_INET6 where bytes.count >= MemoryLayout<sockaddr_in6>.size:
+            let system = unsafe bytes.loadUnaligned(as: sockaddr_in6.self)
+            let scope = system.sin6_scope_id
+            return unsafe withUnsafeBytes(of: system.sin6_addr) {
+                unsafe SocketAddress(bytes: Array($0), port: 0, scope: scope)
+            }
+        default:
+            return nil
+        }
+    }
+}

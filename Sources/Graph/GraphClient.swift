@@ -160,7 +160,6 @@ package final class GraphClient: Sendable {
         var httpLimits = HTTPSClientLimits()
         httpLimits.fetchTimeout = limits.callTimeout
         httpLimits.bodyBytes = bodyBytes
-        httpLimits.keptConnectionCount = limits.keptConnectionCount
         do throws(HTTPSClientError) {
             return try client.send(request, limits: httpLimits, until: deadline)
         } catch {

@@ -13,8 +13,6 @@ package struct GraphLimits: Sendable, Equatable {
     package var profileBytes = 256 * 1024
     /// Friends that are asked for. 2,000: their ids fit into one answer of the service, which may be 64 KiB.
     package var friendCount = 2_000
-    /// Connections kept open to Graph. 20: as many as there are threads that use them.
-    package var keptConnectionCount = 20
     /// Permissions in an answer. 512: Facebook has fewer.
     package var permissionCount = 512
     /// Bytes of a `fbtrace_id` that are passed on. 64: real ones have 23.

@@ -88,12 +88,12 @@ package final class StandInCallbacks: Sendable {
             return true
         }
         guard isEntered,
-            let signed = try? Self.signedRequest(userID: userID, issuedAt: issuedAt, appSecret: appSecret),
-            (try? LoopThread.start("callback", { self.send(signed, url, request) })) != nil
+            let signed = try? Self.signedRequest(userID: userID, issuedAt: issuedAt, appSecret: appSecret)
         else {
             abandon(request)
             return .failure(Refusal("too many callbacks are under way"))
         }
+        LoopQueue.start("callback") { self.send(signed, url, request) }
         return .success(MonotonicClock.now() + Self.patience)
     }
 
@@ -106,7 +106,6 @@ package final class StandInCallbacks: Sendable {
 
     private func send(_ signed: String, _ url: HTTPURL, _ request: ParkedRequest) {
         var limits = HTTPSClientLimits()
-        limits.keptConnectionCount = 0
         limits.fetchTimeout = Self.patience
         let answer: Answer
         do throws(HTTPSClientError) {

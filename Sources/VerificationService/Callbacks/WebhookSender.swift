@@ -53,11 +53,10 @@ package struct WebhookFailure: Error, Sendable, Equatable {
     init(_ error: HTTPSClientError) {
         let (reason, isTransient): (Reason, Bool) =
             switch error {
-            case .timedOut: (.timedOut, true)
-            case .tls: (.tlsFailed, false)
-            case .nameNotResolved, .connectFailed, .proxyFailed, .connectionClosed, .connectionFailed:
-                (.unreachable, true)
-            case .cancelled: (.unreachable, false)
+            case .stream(.timedOut): (.timedOut, true)
+            case .stream(.tls): (.tlsFailed, false)
+            case .stream(.cancelled): (.unreachable, false)
+            case .stream, .proxyFailed: (.unreachable, true)
             case .malformedResponse, .headTooLarge, .bodyTooLarge, .redirectRefused, .malformedRequest:
                 (.unreadable, false)
             }
@@ -150,8 +149,6 @@ package final class WebhookSender: Sendable {
         let request = try target.request(event, timestamp: WallClock.unixSeconds())
         var limits = HTTPSClientLimits()
         limits.fetchTimeout = self.limits.attemptTime
-        // Callbacks are rare: a kept connection would be closed before the next one.
-        limits.keptConnectionCount = 0
         let response: HTTPSResponse
         do throws(HTTPSClientError) {
             response = try client.send(request, limits: limits, until: deadline)

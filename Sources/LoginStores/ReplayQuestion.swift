@@ -7,6 +7,10 @@ package struct ReplayKey: Hashable, Sendable {
     package enum Kind: UInt8, Sendable {
         case nonce = 0x6E
         case token = 0x74
+        /// A DPoP proof (RFC 9449), within the thumbprint of its key.
+        case proof = 0x70
+        /// A login: a person within an app.
+        case login = 0x6C
     }
 
     package let high: UInt64
@@ -67,20 +71,28 @@ package struct ReplayEntry: Equatable, Sendable {
 package struct ReplayQuestion: Equatable, Sendable {
     package let nonce: ReplayEntry?
     package let token: ReplayEntry?
+    /// A DPoP proof. Like a token it is made elsewhere: only a known loss of memory makes those from before count as used.
+    package let proof: ReplayEntry?
 
-    package init(nonce: ReplayEntry?, token: ReplayEntry?) {
+    package init(nonce: ReplayEntry? = nil, token: ReplayEntry? = nil, proof: ReplayEntry? = nil) {
         self.nonce = nonce
         self.token = token
+        self.proof = proof
     }
 
     /// Whether there is nothing to ask.
-    package var isEmpty: Bool { nonce == nil && token == nil }
+    package var isEmpty: Bool { nonce == nil && token == nil && proof == nil }
 
-    var entries: [ReplayEntry] { [nonce, token].compactMap { $0 } }
+    var entries: [ReplayEntry] { [nonce, token, proof].compactMap { $0 } }
 
-    /// For each entry, in their order, whether it came to be at these moments or later.
+    /// What each entry is, in their order.
+    private var kinds: [ReplayKey.Kind] {
+        [nonce.map { _ in .nonce }, token.map { _ in .token }, proof.map { _ in .proof }].compactMap { $0 }
+    }
+
+    /// For each entry, in their order, whether it came to be at these moments or later; `tokenSince` is a proof's too.
     func areBorn(nonceSince: UInt64, tokenSince: UInt64) -> [Bool] {
-        [nonce.map { $0.bornAt >= nonceSince }, token.map { $0.bornAt >= tokenSince }].compactMap { $0 }
+        zip(entries, kinds).map { entry, kind in entry.bornAt >= (kind == .nonce ? nonceSince : tokenSince) }
     }
 
     /// The answer for the whole, from those about each entry, in their order.
@@ -88,11 +100,15 @@ package struct ReplayQuestion: Equatable, Sendable {
         guard answers.count == entries.count else { return .unavailable }
         // What cannot be known comes first: a store that failed for one half has not judged the whole.
         if answers.contains(.unavailable) { return .unavailable }
-        for (answer, isNonce) in zip(answers, nonce == nil ? [false] : [true, false]) {
-            switch answer {
-            case .first, .unavailable: continue
-            case .seen: return isNonce ? .nonceUsed : .tokenReplayed
-            case .beyondMemory: return isNonce ? .nonceBeyondMemory : .tokenBeyondMemory
+        for (answer, kind) in zip(answers, kinds) {
+            switch (answer, kind) {
+            case (.first, _), (.unavailable, _), (_, .login): continue
+            case (.seen, .nonce): return .nonceUsed
+            case (.seen, .token): return .tokenReplayed
+            case (.seen, .proof): return .proofReplayed
+            case (.beyondMemory, .nonce): return .nonceBeyondMemory
+            case (.beyondMemory, .token): return .tokenBeyondMemory
+            case (.beyondMemory, .proof): return .proofBeyondMemory
             }
         }
         return .accepted
@@ -118,6 +134,8 @@ package enum ReplayVerdict: Equatable, Sendable {
     case nonceBeyondMemory
     case tokenReplayed
     case tokenBeyondMemory
+    case proofReplayed
+    case proofBeyondMemory
     case unavailable
 }
 

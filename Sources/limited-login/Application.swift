@@ -38,11 +38,13 @@ struct Application {
         let process = ProcessMetrics(factory: registry)
         tls = try ServiceParts.tlsContext(configuration).map { TLSContextPublisher($0) }
         let metrics = ServiceMetrics(factory: registry)
-        let graph = try ServiceParts.graphClient(configuration).map { client in
-            GraphWorkers(client: client, metrics: metrics.graph())
-        }
         let storeEvents = ReplayStoreEvents(logger: logger, factory: registry)
         replayStore = try ServiceParts.replayStore(configuration) { event in storeEvents.record(event) }
+        let graph = GraphWorkers(
+            client: try ServiceParts.graphClient(configuration),
+            metrics: metrics.graph(),
+            revocations: replayStore.revocations
+        )
         let core = ServiceCore(
             settings: try ServiceParts.settings(configuration, demonstratingWith: nonces),
             cache: cache,
@@ -165,8 +167,9 @@ struct ServerService: Service {
         let cut = await application.server.stop(drainDelay: .seconds(delay), grace: Self.grace)
         await application.administration.stop(drainDelay: .zero, grace: .seconds(1))
         application.cache.stop()
-        if case .redis(let store) = application.replayStore { store.stop() }
+        // Graph first: what its last calls revoked is still to be remembered.
         application.core.graph?.stop()
+        if case .redis(let store) = application.replayStore { store.stop() }
         logger.notice("stopped", metadata: ["requests_cut_off": "\(cut)"])
     }
 }

@@ -90,7 +90,7 @@ struct Demonstration: Sendable {
 
 extension Demonstration {
     /// The whole life of a login, as lines for a shell: a nonce, a login with it, its verification, which uses the nonce
-    /// up, a refresh, the permissions, one of them revoked, the login revoked. The page on the API walks through the same.
+    /// up, a refresh, the permissions, one of them revoked, the login ended. The page on the API walks through the same.
     static func life(service: String, issuer: String) -> [String] {
         let permissions = "\(service)/users/$user/permissions"
         return [
@@ -112,19 +112,23 @@ extension Demonstration {
             "verify",
             "# the SDK refreshes the token in the background, with the login's nonce; the session goes on => 200",
             "fresh=$(curl -sS \(issuer)/refresh -d \"{\\\"id_token\\\":\\\"$token\\\"}\" | cut -d'\"' -f4)",
-            "call \(service)/verify -H 'Content-Type: application/json' "
-                + "-d \"{\\\"id_token\\\":\\\"$fresh\\\",\\\"issued_nonce\\\":true,\\\"subject\\\":\\\"1000200030004000\\\"}\"",
+            "again() { call \(service)/verify -H 'Content-Type: application/json' "
+                + "-d \"{\\\"id_token\\\":\\\"$fresh\\\",\\\"issued_nonce\\\":true,\\\"subject\\\":\\\"1000200030004000\\\"}\"; }",
+            "again",
             "# what has the person granted, what is worth asking for, and what not? => 200",
             "user=1000200030004000",
             "call \"\(permissions)?permissions=email,user_friends,user_birthday\"",
             "# take one permission back, and see it gone => 204, 200",
             "call -X DELETE \"\(permissions)/email\"",
             "call \"\(permissions)\"",
-            "# revoke the login => 204, 200",
+            "# have Limited Login's own endpoint uninstall the app; from now on the login's tokens are refused => 204, 401",
+            "call \(service)/uninstall -H 'Content-Type: application/json' -d \"{\\\"id_token\\\":\\\"$fresh\\\"}\"",
+            "again",
+            "# or revoke the login at Graph, which takes the permissions back too => 204, 200",
             "call -X DELETE \"\(permissions)\"",
             "call \"\(permissions)\"",
-            "# or have Limited Login's own endpoint uninstall the app => 204",
-            "call \(service)/uninstall -H 'Content-Type: application/json' -d \"{\\\"id_token\\\":\\\"$token\\\"}\"",
+            "# or end the person's logins here, without asking Facebook => 204",
+            "call \(service)/revocations -H 'Content-Type: application/json' -d \"{\\\"user_id\\\":\\\"$user\\\"}\"",
         ]
     }
 }

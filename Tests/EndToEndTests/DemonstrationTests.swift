@@ -101,7 +101,8 @@ struct DemonstrationTests {
         #expect(run.exitCode == 0, "\(run.errors)")
         let answered = run.output.split(separator: "\n").filter { $0.count == 3 && Int($0) != nil }.map(String.init)
         #expect(answered == promised, "\(run.output)")
-        #expect(answered.count == 9)
+        #expect(answered.count == 11)
+        #expect(run.output.contains(#""code":"login_revoked""#))
         #expect(run.output.contains(#""declined":["user_friends"],"expired":[],"missing":["user_birthday"]"#))
         #expect(run.output.contains(#""code":"nonce_used""#))
         #expect(run.output.contains(#""refresh":true"#))
@@ -148,7 +149,7 @@ struct DemonstrationTests {
         let run = try FinishedRun(["-c", script], program: "/bin/bash")
         let answered = run.output.split(separator: "\n").filter { $0.count == 3 && Int($0) != nil }
         #expect(
-            answered == ["200", "401", "200", "200", "204", "200", "204", "200", "204"],
+            answered == ["200", "401", "200", "200", "204", "200", "204", "401", "204", "200", "204"],
             "\(run.output)\(run.errors)"
         )
     }

@@ -5,6 +5,7 @@ import HTTPServer
 import KeySets
 import LimitedLogin
 import Logging
+import LoginStores
 import Sockets
 import StandInIssuer
 import TestSupport
@@ -44,6 +45,7 @@ final class GraphService: Sendable {
         var limits = GraphLimits()
         limits.callTimeout = callTimeout
         let base = "http://127.0.0.1:\(graph.port)"
+        let store = ReplayStore.memory(MemoryReplayStore(now: WallClock.unixMilliseconds()))
         let workers = GraphWorkers(
             client: GraphClient(
                 configuration: try GraphConfiguration(url: base, uninstallURL: base + "/platform/uninstall/"),
@@ -51,7 +53,8 @@ final class GraphService: Sendable {
                 limits: limits,
                 random: { _ in 0 }
             ),
-            metrics: metrics.graph()
+            metrics: metrics.graph(),
+            revocations: store.revocations
         )
         let clients = "backend \(ClientKeysTests.secret)"
         let log = log
@@ -66,6 +69,7 @@ final class GraphService: Sendable {
                 }
             ),
             cache: cache,
+            replayStore: store,
             metrics: metrics,
             logger: logger,
             identifiers: RequestIdentifier(process: 0xabc),

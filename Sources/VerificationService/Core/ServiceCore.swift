@@ -48,6 +48,9 @@ package final class ServiceCore: Sendable {
     /// Whether the service has been told to stop: readiness fails from then on.
     package var isDraining: Bool { draining.load(ordering: .acquiring) }
 
+    /// Which logins were revoked.
+    package var revocations: Revocations { replayStore.revocations }
+
     /// Makes readiness fail; called when stopping begins.
     package func beginDraining() { draining.store(true, ordering: .releasing) }
 }
@@ -60,25 +63,32 @@ final class WorkerParts {
     let judge: TokenJudge
     let signatures: SignatureMemory
     let firstUse: FirstUse
+    /// This worker's look at the revocations.
+    let revocations: RevocationReader
     let graph: GraphRequests
+    let revocationRequests: RevocationRequests
 
     init(core: ServiceCore, listener: ListenerRole) {
         self.core = core
         self.listener = listener
         settings = WorkerSettings(publisher: core.settings)
-        judge = TokenJudge(cache: core.cache, workerKeys: WorkerKeys(cache: core.cache))
+        revocations = RevocationReader(core.revocations)
+        judge = TokenJudge(cache: core.cache, workerKeys: WorkerKeys(cache: core.cache), revocations: revocations)
         signatures = SignatureMemory(capacity: core.signatureCacheEntries, metrics: core.metrics)
         firstUse = FirstUse(core: core)
         graph = GraphRequests(workers: core.graph)
+        revocationRequests = RevocationRequests(core.revocations)
     }
 
     func attach(_ waker: RequestWaker) {
         firstUse.jobs.attach(waker)
         graph.jobs.attach(waker)
+        revocationRequests.jobs.attach(waker)
     }
 
     func abandon(_ request: ParkedRequest) {
         firstUse.jobs.abandon(request)
         graph.jobs.abandon(request)
+        revocationRequests.jobs.abandon(request)
     }
 }

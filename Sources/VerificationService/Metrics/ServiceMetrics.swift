@@ -18,6 +18,9 @@ package final class ServiceMetrics: Sendable {
         "limited_login_replay_store_up": "1 while the store answers, else 0.",
         "limited_login_replay_store_entries": "Entries in the store in this process's memory.",
         "limited_login_replay_store_capacity": "Entries that fit into the store in this process's memory.",
+        "limited_login_revocations": "Logins that are remembered as revoked.",
+        "limited_login_revocations_age_seconds":
+            "Time since all that other replicas revoked was known here, or since the start; 0 without Redis.",
         "limited_login_graph_requests_total": "Calls of Graph, by operation and result: ok, or the code of the error.",
         "limited_login_graph_request_duration_seconds": "Time a call of Graph took, tries and pauses included.",
         "http_server_request_duration_seconds": "Time from a request's first byte to its encoded answer.",
@@ -116,8 +119,8 @@ extension ReplayVerdict {
     fileprivate var answer: ReplayAnswer {
         switch self {
         case .accepted: .first
-        case .nonceUsed, .tokenReplayed: .seen
-        case .nonceBeyondMemory, .tokenBeyondMemory: .beyondMemory
+        case .nonceUsed, .tokenReplayed, .proofReplayed: .seen
+        case .nonceBeyondMemory, .tokenBeyondMemory, .proofBeyondMemory: .beyondMemory
         case .unavailable: .unavailable
         }
     }

@@ -1,9 +1,17 @@
 internal import Dispatch
 package import Graph
+package import LoginStores
 package import Sockets
 
 /// What came of a call: the permissions where they were asked for, nothing where something was taken back.
-package typealias GraphOutcome = Result<UserPermissions?, GraphFailure>
+package typealias GraphOutcome = Result<UserPermissions?, GraphCallFailure>
+
+/// Why a call did not do all that it should.
+package enum GraphCallFailure: Error {
+    case graph(GraphFailure)
+    /// The login is revoked at Facebook and on this replica; the other replicas could not be told.
+    case notRemembered
+}
 
 /// The threads on which Graph is asked: few, begun when there is something to do and ended when there is nothing.
 package final class GraphWorkers: Sendable {
@@ -31,14 +39,17 @@ package final class GraphWorkers: Sendable {
 
     private let client: GraphClient
     private let metrics: GraphMetrics
+    private let revocations: Revocations
     private let state = Locked(State())
     /// A queue of its own: on a global one libdispatch would watch its threads for ever after, once a second, where an
     /// idle server shall not wake at all.
     private let queue = DispatchQueue(label: "graph")
 
-    package init(client: GraphClient, metrics: GraphMetrics) {
+    /// - Parameter revocations: told of each login that was revoked at Facebook.
+    package init(client: GraphClient, metrics: GraphMetrics, revocations: Revocations) {
         self.client = client
         self.metrics = metrics
+        self.revocations = revocations
     }
 
     /// How long a call may take, waiting for a thread included.
@@ -112,23 +123,28 @@ package final class GraphWorkers: Sendable {
     private func perform(_ job: Job) {
         let began = MonotonicClock.now()
         // Who asked has been answered already; nothing is taken back behind their back.
-        guard began < job.deadline else { return finish(job, .failure(GraphFailure(.timedOut)), began) }
+        guard began < job.deadline else { return finish(job, .failure(.graph(GraphFailure(.timedOut))), began) }
         do throws(GraphFailure) {
             finish(job, .success(try job.call.perform(client, until: job.deadline)), began)
         } catch {
-            finish(job, .failure(error), began)
+            finish(job, .failure(.graph(error)), began)
         }
     }
 
     private func finish(_ job: Job, _ outcome: GraphOutcome, _ began: MonotonicInstant) {
         var error: GraphError?
-        if case .failure(let failure) = outcome { error = failure.error }
+        if case .failure(.graph(let failure)) = outcome { error = failure.error }
         metrics.count(
             job.call.operation,
             error,
             nanoseconds: MonotonicClock.now().nanoseconds(since: began)
         )
-        job.done(outcome)
+        guard error == nil, let login = job.call.revokedLogin else { return job.done(outcome) }
+        // Here and not by the request: its client may have left, and the login is revoked all the same.
+        revocations.revoke(app: login.app.utf8.span, user: login.user.utf8.span, at: WallClock.unixSeconds()) {
+            answer in
+            job.done(answer == .remembered ? outcome : .failure(.notRemembered))
+        }
     }
 }
 
@@ -139,7 +155,7 @@ package enum GraphCall: Sendable {
     /// One permission back, or with nil the whole login.
     case revoke(GraphPermission?, GraphUserID, AppSecret)
     /// Limited Login's own endpoint; the token was verified.
-    case uninstall(idToken: String, appID: String)
+    case uninstall(idToken: String, appID: String, userID: String)
 
     /// The label of the metrics.
     package enum Operation: String, CaseIterable, Sendable {
@@ -158,6 +174,15 @@ package enum GraphCall: Sendable {
         }
     }
 
+    /// The login that is over once the call has done its work.
+    var revokedLogin: (app: String, user: String)? {
+        switch self {
+        case .list, .revoke(.some, _, _): nil
+        case .revoke(nil, let user, let app): (app.appID, user.text)
+        case .uninstall(_, let appID, let userID): (appID, userID)
+        }
+    }
+
     /// Asks; blocks the thread until Graph has answered or the time is over.
     ///
     /// - Returns: the permissions where they were asked for.
@@ -169,7 +194,7 @@ package enum GraphCall: Sendable {
         case .list(let user, let app, _): return try client.permissions(of: user, app: app, until: deadline)
         case .revoke(let permission, let user, let app):
             try client.revoke(permission, of: user, app: app, until: deadline)
-        case .uninstall(let token, let appID):
+        case .uninstall(let token, let appID, _):
             try client.uninstall(idToken: token, appID: appID, until: deadline)
         }
         return nil

@@ -87,7 +87,8 @@ final class FirstUse {
         case .nonceBeyondMemory: throw Problem(.nonceExpired(.beyondMemory))
         case .tokenReplayed: throw Problem(.tokenReplayed(.remembered))
         case .tokenBeyondMemory: throw Problem(.tokenReplayed(.beyondMemory))
-        case .unavailable: throw unavailable
+        // No question of these routes is about a proof.
+        case .unavailable, .proofReplayed, .proofBeyondMemory: throw unavailable
         }
     }
 

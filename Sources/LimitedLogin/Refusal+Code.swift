@@ -25,6 +25,7 @@ extension Refusal {
         case .nonceExpired: .nonceExpired
         case .nonceUsed: .nonceUsed
         case .tokenReplayed: .tokenReplayed
+        case .loginRevoked: .loginRevoked
         case .subjectMismatch: .subjectMismatch
         case .keyThumbprintMismatch: .keyThumbprintMismatch
         case .accessTokenHashMismatch: .accessTokenHashMismatch
@@ -42,7 +43,7 @@ extension Refusal {
         case .invalidAudience(.otherAuthorizedParty): .authorizedParty
         case .invalidAudience: .audience
         case .expired: .expiration
-        case .tooOld: .issuedAt
+        case .tooOld, .loginRevoked: .issuedAt
         case .nonceMismatch, .nonceNotIssued, .nonceExpired, .nonceUsed: .nonce
         case .tokenReplayed: .tokenID
         case .subjectMismatch: .subject
@@ -68,7 +69,8 @@ extension Refusal {
         case .missingClaim(let claim), .malformedClaim(let claim, _): claim.check
         case .invalidIssuer: .issuer
         case .invalidAudience: .audience
-        case .expired, .notYetValid, .tooOld: .times
+        // Known only after every check was passed; `iat` is what it compares.
+        case .expired, .notYetValid, .tooOld, .loginRevoked: .times
         case .nonceMismatch, .nonceNotIssued, .nonceExpired, .subjectMismatch: .binding
         case .keyThumbprintMismatch: .device
         case .accessTokenHashMismatch: .accessToken

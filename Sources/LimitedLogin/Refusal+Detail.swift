@@ -46,6 +46,8 @@ extension Refusal {
             "The token's nonce was used before: every login needs a nonce of its own. If the SDK refreshed the token of a "
                 + "session, give the session's user as subject beside the nonce."
         case .tokenReplayed(let evidence): evidence.detail
+        case .loginRevoked:
+            "The login was revoked after this token was issued (or in the same second): have the person log in anew."
         case .subjectMismatch: "The token belongs to another person than the subject given."
         case .keyThumbprintMismatch:
             "The token is not bound to the key given: it comes from another device, or from an app without such a key."

@@ -54,6 +54,8 @@ package enum Refusal: Error, Equatable, Sendable {
     case nonceUsed
     /// The token was accepted before. Told by whoever remembers tokens; a ``TokenVerifier`` does not.
     case tokenReplayed(ReplayEvidence)
+    /// The login was revoked after the token was issued. Told by whoever remembers revocations.
+    case loginRevoked
     /// The token belongs to another person.
     case subjectMismatch
     /// The token is bound to another key, or to none.

@@ -28,6 +28,7 @@ public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertibl
             case nonceExpired = "nonce_expired"
             case nonceUsed = "nonce_used"
             case tokenReplayed = "token_replayed"
+            case loginRevoked = "login_revoked"
             case subjectMismatch = "subject_mismatch"
             case keyThumbprintMismatch = "key_thumbprint_mismatch"
             case accessTokenHashMismatch = "at_hash_mismatch"
@@ -83,6 +84,8 @@ public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertibl
         public static let nonceUsed = Code(.nonceUsed)
         /// The token was accepted before.
         public static let tokenReplayed = Code(.tokenReplayed)
+        /// The login was revoked after the token was issued.
+        public static let loginRevoked = Code(.loginRevoked)
         /// The token belongs to another person.
         public static let subjectMismatch = Code(.subjectMismatch)
         /// The token is bound to another key, or to none.

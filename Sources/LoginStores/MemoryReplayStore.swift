@@ -24,11 +24,18 @@ package final class MemoryReplayStore: Sendable {
     package let capacity: Int
     /// Nonces issued from this moment on are known, in milliseconds since 1970.
     package let vouchesSince: UInt64
+    /// Which logins were revoked, as far as this process knows.
+    package let revocations: Revocations
     private let state = Locked(State())
 
     /// - Parameter now: the present in milliseconds since 1970: what came to be before may have been used.
-    package init(capacity: Int = ReplayLimits.defaultCapacity, now: UInt64) {
+    package init(
+        capacity: Int = ReplayLimits.defaultCapacity,
+        now: UInt64,
+        revocations: Revocations = Revocations()
+    ) {
         self.capacity = capacity
+        self.revocations = revocations
         vouchesSince = now &+ ReplayLimits.clockMargin
     }
 

@@ -58,7 +58,8 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
         case .malformedAnswer: "what answers does not speak the Redis protocol, or speaks it through TLS"
         case .unauthenticated:
             "the password or user is refused: check LIMITED_LOGIN_REPLAY_STORE_PASSWORD_FILE and the user in the URL"
-        case .notPermitted: "the user may not run all of INFO, TIME, GET and SET: grant them"
+        case .notPermitted:
+            "the user may not run all of INFO, TIME, GET, SET, ZADD, ZRANGEBYSCORE, ZREM and ZREMRANGEBYSCORE: grant them"
         case .readOnly: "the server is a read-only replica: name the primary"
         case .outOfMemory: "the server has no memory left: raise its maxmemory"
         case .evicting(let policy):

@@ -149,6 +149,8 @@ struct RedisGreeting {
     let vouchesSince: UInt64
     /// The same for tokens: from the beginning of time, unless something is known to have been lost.
     let vouchesForTokensSince: UInt64
+    /// The server's clock in milliseconds since 1970, when it was asked.
+    let serverTime: UInt64
 
     /// - Parameters:
     ///   - lastIdentity: the run this process knew last.
@@ -164,6 +166,7 @@ struct RedisGreeting {
         guard let info = try talk.ask(["INFO"]).text else { throw .malformedAnswer }
         let facts = try RedisServerFacts(info: info)
         let now = try talk.time()
+        serverTime = now
         let ourNow = WallClock.unixMilliseconds()
         life = try talk.life(facts, now: now, lastIdentity: lastIdentity)
         // Whether it takes writes at all: better to know now than with the first login.

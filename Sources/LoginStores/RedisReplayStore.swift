@@ -44,6 +44,8 @@ package final class RedisReplayStore: Sendable {
     let signal: WakeSignal
     let observe: @Sendable (ReplayStoreEvent) -> Void
     let state = Locked(State())
+    /// Which logins were revoked: this replica's copy of what Redis holds.
+    package let revocations: Revocations
 
     /// - Parameter observe: called on the store's thread and on those that ask; it must not wait.
     package init(
@@ -52,8 +54,10 @@ package final class RedisReplayStore: Sendable {
     ) throws(SocketError) {
         self.configuration = configuration
         self.observe = observe
-        signal = WakeSignal()
+        let signal = WakeSignal()
         if let error = signal.error { throw error }
+        self.signal = signal
+        revocations = Revocations(wake: { signal.give() })
     }
 
     /// Starts the thread, which connects at once.
@@ -114,6 +118,7 @@ extension RedisReplayStore {
     /// What the thread knows from one connection to the next.
     private struct Memory {
         var lastLife: RedisLife?
+        var exchanges: RedisRevocations
         var pause: Duration
         var lastFailure: RedisFailure?
         var failureToldAt: MonotonicInstant?
@@ -126,7 +131,10 @@ extension RedisReplayStore {
     }
 
     func run() {
-        var memory = Memory(pause: configuration.limits.firstPause)
+        var memory = Memory(
+            exchanges: RedisRevocations(revocations, limits: configuration.limits),
+            pause: configuration.limits.firstPause
+        )
         while !isStopped {
             do throws(RedisFailure) {
                 let session = try connect(memory.lastLife?.identity)
@@ -136,6 +144,7 @@ extension RedisReplayStore {
                 becomeDown(error, &memory)
             }
         }
+        revocations.setLink(.down)
         refuseWaiting()
     }
 
@@ -159,11 +168,13 @@ extension RedisReplayStore {
     /// Serves questions until the session ends; none of them stays without an answer.
     private func serveAndAbandon(_ session: RedisSession, _ memory: inout Memory) throws(RedisFailure) {
         do throws(RedisFailure) {
-            let end = try serve(session)
-            session.abandon(now: MonotonicClock.now())
+            let end = try serve(session, &memory.exchanges)
+            abandon(session, &memory)
             if end == .renew { state.withLock { $0.phase = .connecting } }
         } catch {
-            session.abandon(now: MonotonicClock.now())
+            abandon(session, &memory)
+            // Those that waited behind the failure have waited long enough.
+            revocations.setLink(.connecting)
             // One that has worked may work again at once: a restart, a broken connection, data that were emptied.
             guard session.hasAnswered || MonotonicClock.now() > session.openedAt + .seconds(1) else { throw error }
             state.withLock { $0.phase = .connecting }
@@ -171,20 +182,30 @@ extension RedisReplayStore {
         }
     }
 
-    private func serve(_ session: RedisSession) throws(RedisFailure) -> SessionEnd {
+    private func abandon(_ session: RedisSession, _ memory: inout Memory) {
+        if let exchange = session.abandon(now: MonotonicClock.now()) { memory.exchanges.abandon(exchange) }
+    }
+
+    private func serve(
+        _ session: RedisSession,
+        _ exchanges: inout RedisRevocations
+    ) throws(RedisFailure) -> SessionEnd {
         while true {
             if isStopped { return .stopped }
             let now = MonotonicClock.now()
             try session.receive(now: now)
+            if let (exchange, replies) = session.takeFinished() { try exchanges.finish(exchange, replies, now) }
             let isOld = now > session.openedAt + configuration.limits.connectionAge
+            if isOld, session.isIdle, hasWaiting || exchanges.dueAt(now) <= now { return .renew }
             let questions = isOld ? [] : takeWaiting(atMost: session.room)
-            if isOld, session.isIdle, hasWaiting { return .renew }
             if !questions.isEmpty {
                 try session.send(questions, unixMilliseconds: WallClock.unixMilliseconds(), now: now)
                 // There may be more than one batch.
                 if session.room > 0, hasWaiting { continue }
             }
-            try session.wait(now: now)
+            if !isOld, session.room > 0, let exchange = exchanges.next(now) { try session.send(exchange, now: now) }
+            let mayAsk = session.isIdle || !isOld && session.room > 0
+            try session.wait(until: mayAsk ? exchanges.dueAt(now) : .never, now: now)
         }
     }
 
@@ -207,6 +228,8 @@ extension RedisReplayStore {
             state.phase = .up
             state.vouchesSince = session.vouchesSince
         }
+        revocations.setLink(.up)
+        memory.exchanges.begin(session.life, serverMilliseconds: session.serverTime, at: session.openedAt)
         // A connection that was made anew for its age alone is no news.
         if memory.lastLife != session.life || memory.lastFailure != nil { observe(.up(session.life)) }
         memory.lastLife = session.life
@@ -217,6 +240,7 @@ extension RedisReplayStore {
 
     private func becomeDown(_ failure: RedisFailure, _ memory: inout Memory) {
         state.withLock { $0.phase = .down }
+        revocations.setLink(.down)
         refuseWaiting()
         let now = MonotonicClock.now()
         // One line when it begins; another reason is told once a minute at most.

@@ -6,9 +6,16 @@ internal import Sockets
 /// session knows; only with its answer are the others believed. So data that were emptied or replaced meanwhile never
 /// make a used nonce look new.
 final class RedisSession {
+    private enum Work {
+        case questions([WaitingQuestion])
+        case revocations(RedisRevocations.Exchange)
+    }
+
     private struct Batch {
-        let questions: [WaitingQuestion]
-        var answers: [[ReplayAnswer]]
+        let work: Work
+        /// How many answers there will be, before the one about the server's life.
+        let answerCount: Int
+        var answers: [RedisReply] = []
         let sentAt: MonotonicInstant
     }
 
@@ -16,11 +23,15 @@ final class RedisSession {
     /// What came to be from this moment on, by this machine's clock, is known.
     let vouchesSince: UInt64
     private let vouchesForTokensSince: UInt64
+    /// The server's clock in milliseconds since 1970, at ``openedAt``.
+    let serverTime: UInt64
     let openedAt: MonotonicInstant
     private let channel: RedisChannel
     private let limits: ReplayLimits
     private var batches: [Batch] = []
     private(set) var hasAnswered = false
+    /// An exchange about revocations whose answers have come.
+    private var finished: (RedisRevocations.Exchange, [RedisReply])?
 
     init(
         _ channel: RedisChannel,
@@ -33,6 +44,7 @@ final class RedisSession {
         life = greeting.life
         vouchesSince = greeting.vouchesSince
         vouchesForTokensSince = greeting.vouchesForTokensSince
+        serverTime = greeting.serverTime
         openedAt = now
     }
 
@@ -61,9 +73,25 @@ final class RedisSession {
             asked.append(question)
         }
         guard !asked.isEmpty else { return }
+        try close(.questions(asked), answerCount: asked.reduce(0) { $0 + $1.question.entries.count }, now)
+    }
+
+    /// Sends commands about revocations; ``takeFinished()`` hands out their answers.
+    func send(_ exchange: RedisRevocations.Exchange, now: MonotonicInstant) throws(RedisFailure) {
+        for command in exchange.commands { channel.command(command) }
+        try close(.revocations(exchange), answerCount: exchange.commands.count, now)
+    }
+
+    private func close(_ work: Work, answerCount: Int, _ now: MonotonicInstant) throws(RedisFailure) {
         channel.command(["GET", life.key].map { Array($0.utf8) })
-        batches.append(Batch(questions: asked, answers: asked.map { _ in [] }, sentAt: now))
+        batches.append(Batch(work: work, answerCount: answerCount, sentAt: now))
         try channel.flush()
+    }
+
+    /// The answers to the last exchange about revocations, once.
+    func takeFinished() -> (RedisRevocations.Exchange, [RedisReply])? {
+        defer { finished = nil }
+        return finished
     }
 
     /// `SET key 1 PX ms NX`: one step in the server, so that one of any number of askers wins.
@@ -81,39 +109,47 @@ final class RedisSession {
         try channel.receive()
         while let reply = try channel.next() {
             guard !batches.isEmpty else { throw .malformedAnswer }
-            if let position = batches[0].answers.indices.first(where: { isOpen($0) }) {
-                batches[0].answers[position].append(try Self.answer(reply))
+            if case .error(let code) = reply { throw RedisFailure(code: code) }
+            if batches[0].answers.count < batches[0].answerCount {
+                batches[0].answers.append(reply)
             } else {
                 try finishBatch(reply, now: now)
             }
         }
     }
 
-    private func isOpen(_ position: Int) -> Bool {
-        batches[0].answers[position].count < batches[0].questions[position].question.entries.count
-    }
-
     private func finishBatch(_ reply: RedisReply, now: MonotonicInstant) throws(RedisFailure) {
-        if case .error(let code) = reply { throw RedisFailure(code: code) }
         guard RedisLife.Beginning(reply) == life.written else { throw .memoryLost }
-        let batch = batches.removeFirst()
+        let batch = batches[0]
+        switch batch.work {
+        case .revocations(let exchange): finished = (exchange, batch.answers)
+        case .questions(let questions):
+            var answers: [ReplayAnswer] = []
+            for reply in batch.answers { answers.append(try Self.answer(reply)) }
+            var rest = answers[...]
+            for question in questions {
+                let count = question.question.entries.count
+                question.answer(Array(rest.prefix(count)), now: now)
+                rest = rest.dropFirst(count)
+            }
+        }
+        batches.removeFirst()
         hasAnswered = true
-        for (question, answers) in zip(batch.questions, batch.answers) { question.answer(answers, now: now) }
     }
 
     private static func answer(_ reply: RedisReply) throws(RedisFailure) -> ReplayAnswer {
         switch reply {
         case .status("OK"): return .first
         case .null: return .seen
-        case .error(let code): throw RedisFailure(code: code)
-        case .status, .integer, .string, .array: throw .malformedAnswer
+        case .error, .status, .integer, .string, .array: throw .malformedAnswer
         }
     }
 
-    /// Waits until answers may be there, the store's signal is given, or the deadline is over.
-    func wait(now: MonotonicInstant) throws(RedisFailure) {
+    /// Waits until answers may be there, the store's signal is given, there is something else to do, or the deadline is
+    /// over.
+    func wait(until dueAt: MonotonicInstant, now: MonotonicInstant) throws(RedisFailure) {
         let deadline = deadline
-        channel.wait(until: deadline)
+        channel.wait(until: min(dueAt, deadline))
         if MonotonicClock.now() >= deadline {
             // They may have come at the last moment.
             try receive(now: now)
@@ -122,11 +158,17 @@ final class RedisSession {
     }
 
     /// Nobody will answer what is under way.
-    func abandon(now: MonotonicInstant) {
+    /// - Returns: the exchange about revocations that is.
+    func abandon(now: MonotonicInstant) -> RedisRevocations.Exchange? {
+        var exchange = finished?.0
         for batch in batches {
-            for question in batch.questions { question.answer([], now: now) }
+            switch batch.work {
+            case .questions(let questions): for question in questions { question.answer([], now: now) }
+            case .revocations(let abandoned): exchange = abandoned
+            }
         }
         batches = []
+        return exchange
     }
 }
 

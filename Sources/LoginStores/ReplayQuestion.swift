@@ -9,6 +9,8 @@ package struct ReplayKey: Hashable, Sendable {
         case token = 0x74
         /// A DPoP proof (RFC 9449), within the thumbprint of its key.
         case proof = 0x70
+        /// A login: a person within an app.
+        case login = 0x6C
     }
 
     package let high: UInt64
@@ -100,7 +102,7 @@ package struct ReplayQuestion: Equatable, Sendable {
         if answers.contains(.unavailable) { return .unavailable }
         for (answer, kind) in zip(answers, kinds) {
             switch (answer, kind) {
-            case (.first, _), (.unavailable, _): continue
+            case (.first, _), (.unavailable, _), (_, .login): continue
             case (.seen, .nonce): return .nonceUsed
             case (.seen, .token): return .tokenReplayed
             case (.seen, .proof): return .proofReplayed

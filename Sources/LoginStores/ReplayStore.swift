@@ -13,6 +13,14 @@ package enum ReplayStore: Sendable {
         }
     }
 
+    /// Which logins were revoked.
+    package var revocations: Revocations {
+        switch self {
+        case .memory(let store): store.revocations
+        case .redis(let store): store.revocations
+        }
+    }
+
     /// Whether questions are answered now, as far as is known.
     package var isUp: Bool {
         switch self {
@@ -52,6 +60,14 @@ package struct ReplayLimits: Sendable, Equatable {
     /// Age from which a connection is made anew before the next question, so that what the server says about itself
     /// (its policy for full memory, above all) is never older. 60 s.
     package var connectionAge: Duration = .seconds(60)
+
+    /// Pause between two looks for new revocations. 1 s: with the look itself they hold everywhere within 2 s.
+    package var revocationPause: Duration = .seconds(1)
+    /// How far each look goes back behind the one before. 10 s: a writer has given up on an answer long before, and writes
+    /// again, and synchronised clocks differ by milliseconds.
+    package var revocationOverlap: Duration = .seconds(10)
+    /// Pause between two readings of all revocations. 10 minutes: what was lost without a sign is back by then.
+    package var revocationReadingPause: Duration = .seconds(600)
 
     package init() {}
 }

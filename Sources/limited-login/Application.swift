@@ -38,12 +38,14 @@ struct Application {
         let process = ProcessMetrics(factory: registry)
         tls = try ServiceParts.tlsContext(configuration).map { Published($0) }
         let metrics = ServiceMetrics(factory: registry)
-        let graph = try ServiceParts.graphClient(configuration).map { client in
-            GraphWorkers(client: client, metrics: metrics.graph())
-        }
         let webhooks = try ServiceParts.webhookSender(configuration, metrics: metrics.callbacks, logger: logger)
         let storeEvents = ReplayStoreEvents(logger: logger, factory: registry)
         replayStore = try ServiceParts.replayStore(configuration) { event in storeEvents.record(event) }
+        let graph = GraphWorkers(
+            client: try ServiceParts.graphClient(configuration),
+            metrics: metrics.graph(),
+            revocations: replayStore.revocations
+        )
         let core = ServiceCore(
             settings: try ServiceParts.settings(configuration, demonstratingWith: nonces),
             cache: cache,
@@ -168,9 +170,10 @@ struct ServerService: Service {
         let cut = await application.server.stop(drainDelay: .seconds(delay), grace: Self.grace)
         await application.administration.stop(drainDelay: .zero, grace: .seconds(1))
         application.cache.stop()
-        if case .redis(let store) = application.replayStore { store.stop() }
+        // Graph first: what its last calls revoked is still to be remembered.
         application.core.graph?.stop()
         application.core.webhooks?.stop()
+        if case .redis(let store) = application.replayStore { store.stop() }
         logger.notice("stopped", metadata: ["requests_cut_off": "\(cut)"])
     }
 }

@@ -34,6 +34,8 @@ struct ClaimCure {
         case .nonceUsed:
             "For a token that the SDK refreshed add --subject (in requests, subject beside issued_nonce), for a login begin "
                 + "anew with a new nonce of POST /nonces."
+        case .loginRevoked:
+            "The person or your backend ended this login after the token was issued: have the person log in anew."
         case .tokenReplayed: "Have the app log in again for a token of its own."
         case .subjectMismatch:
             "The token is another person's than --subject says: end that session and begin one with a new login."

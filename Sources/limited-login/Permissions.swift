@@ -124,16 +124,14 @@ struct GraphCommand {
         guard let user = GraphUserID(person.userID) else { throw ValidationError("The user id is none.") }
         do {
             let configuration = try options.load().configuration
-            guard let client = try ServiceParts.graphClient(configuration),
-                let secrets = try ServiceParts.appSecrets(configuration)
-            else {
+            guard let secrets = try ServiceParts.appSecrets(configuration) else {
                 throw Exit.refusing(
                     "Graph needs the app's secret: set \(ConfigurationKey.appSecretsFile.environmentName)"
                 )
             }
             app = try secrets.secret(of: person.appID.map { Array($0.utf8) })
             self.user = user
-            self.client = client
+            client = try ServiceParts.graphClient(configuration)
         } catch let error as ConfigurationError {
             throw Exit.refusing("\(error)")
         } catch let error as StartError {

@@ -56,6 +56,9 @@ final class ProcessMetrics: Sendable {
         }
         if let store = observed.replayStore {
             gauge("limited_login_replay_store_up", [], store.isUp ? 1 : 0)
+            gauge("limited_login_revocations", [], Double(store.revocations.count))
+            let age = store.revocations.age(at: MonotonicClock.now()).map { Double($0.components.seconds) }
+            gauge("limited_login_revocations_age_seconds", [], age ?? Double(WallClock.unixSeconds() - start))
             if case .memory(let memory) = store {
                 gauge("limited_login_replay_store_entries", [], Double(memory.count))
                 gauge("limited_login_replay_store_capacity", [], Double(memory.capacity))

@@ -45,9 +45,8 @@ enum ServiceParts {
         }
     }
 
-    /// The Graph client; nil where no secrets are configured, so that there is nothing to ask Graph with.
-    static func graphClient(_ configuration: ServiceConfiguration) throws(StartError) -> GraphClient? {
-        guard configuration.appSecretsFile != nil else { return nil }
+    /// The Graph client; it connects with the first call.
+    static func graphClient(_ configuration: ServiceConfiguration) throws(StartError) -> GraphClient {
         return GraphClient(configuration: configuration.graph, client: try httpsClient(configuration))
     }
 

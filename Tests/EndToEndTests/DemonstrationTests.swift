@@ -109,7 +109,7 @@ struct DemonstrationTests {
         let run = try Self.walk("life", in: "API")
         let answered = run.output.split(separator: "\n").filter { $0.count == 3 && Int($0) != nil }
         #expect(
-            answered == ["200", "401", "200", "200", "204", "200", "204", "200", "204"],
+            answered == ["200", "401", "200", "200", "204", "200", "204", "401", "204", "200", "204"],
             "\(run.output)\(run.errors)"
         )
         #expect(run.output.contains(#""declined":["user_friends"],"expired":[],"missing":["user_birthday"]"#))

@@ -99,8 +99,10 @@ struct LeakTests {
             get(user + "/\(nonce)", method: "DELETE"), get(user, "X-Nonce: \(nonce)\r\n", method: "POST"),
             post(#"{"id_token":"\#(token)"}"#, path: "/uninstall"), post(body, path: "/uninstall"),
             post(#"{"id_token":"\#(token)","app_id":"\#(nonce)"}"#, path: "/uninstall"),
+            post(#"{"user_id":"\#(login.userID)"}"#, path: "/revocations"),
+            post(#"{"user_id":"\#(nonce)"}"#, path: "/revocations"),
         ]
-        return graph.flatMap { [$0, $0] } + [
+        return [
             post(body),
             post(#"{"id_token":"\#(token)","raw_nonce":"\#(nonce)"}"#),
             post(#"{"id_token":"\#(token)","subject":"\#(nonce)"}"#),
@@ -139,7 +141,7 @@ struct LeakTests {
             get("/verify", method: "CONNECT"),
             get("/livez", "X-Long: \(String(repeating: nonce, count: 1_000))\r\n"),
             get("/\(String(repeating: nonce, count: 300))"),
-        ]
+        ] + graph.flatMap { [$0, $0] }
     }
 
     private final class File {

@@ -29,7 +29,8 @@ struct RejectionTests {
         .tooOld(issuedAt: date, maximumAgeSeconds: 5, now: date), .nonceMismatch(.empty), .nonceMismatch(.different),
         .nonceMismatch(.hashed), .nonceMismatch(.notHashed), .noNonceIssuer, .nonceNotIssued,
         .nonceExpired(.over(at: date, now: date)), .nonceExpired(.beyondMemory), .nonceUsed,
-        .tokenReplayed(.remembered), .tokenReplayed(.beyondMemory), .subjectMismatch, .trackingNotAllowed,
+        .tokenReplayed(.remembered), .tokenReplayed(.beyondMemory), .loginRevoked, .subjectMismatch,
+        .trackingNotAllowed,
         .invalidKeyThumbprint, .keyThumbprintMismatch, .accessTokenHashMismatch,
     ]
 
@@ -53,7 +54,7 @@ struct RejectionTests {
                 "invalid_signature", "missing_claim", "malformed_claim", "invalid_issuer", "invalid_audience",
                 "expired",
                 "not_yet_valid", "too_old", "nonce_mismatch", "nonce_not_issued", "nonce_expired", "nonce_used",
-                "token_replayed", "subject_mismatch", "key_thumbprint_mismatch", "at_hash_mismatch",
+                "token_replayed", "login_revoked", "subject_mismatch", "key_thumbprint_mismatch", "at_hash_mismatch",
                 "tracking_not_allowed", "keys_unavailable",
             ]
         )

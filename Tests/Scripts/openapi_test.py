@@ -133,8 +133,10 @@ import sys
 from limited_login_client import AuthenticatedClient
 from limited_login_client.api.permissions import list_permissions, revoke_permission, uninstall
 from limited_login_client.api.service import get_livez
-from limited_login_client.api.tokens import introspect, issue_nonce, verify
-from limited_login_client.models import IntrospectRequest, NonceRequest, Problem, UninstallRequest, VerifyAccessToken, VerifyByNonce
+from limited_login_client.api.tokens import introspect, issue_nonce, revoke, verify
+from limited_login_client.models import (
+    IntrospectRequest, NonceRequest, Problem, RevocationRequest, UninstallRequest, VerifyAccessToken, VerifyByNonce,
+)
 
 url, key, good, expired, access = sys.argv[1:]
 client = AuthenticatedClient(base_url=url, token=key)
@@ -156,8 +158,12 @@ assert "email" in listed.granted and listed.missing == ["user_friends"], listed
 assert revoke_permission.sync_detailed(client=client, user_id="2954873201847263", permission="email").status_code == 204
 assert "email" not in list_permissions.sync(client=client, user_id="2954873201847263").granted
 assert uninstall.sync_detailed(client=client, body=UninstallRequest(id_token=good)).status_code == 204
+ended = verify.sync(client=client, body=VerifyByNonce(id_token=good, nonce="n-1"))
+assert ended.code == "login_revoked", ended
+everywhere = RevocationRequest(user_id="2954873201847263")
+assert revoke.sync_detailed(client=client, body=everywhere).status_code == 204
 assert get_livez.sync_detailed(client=client).status_code == 200
-print("accepts both kinds of tokens, refuses, issues a nonce, introspects, lists and revokes permissions")
+print("accepts both kinds of tokens, refuses, issues a nonce, introspects, lists and revokes permissions and logins")
 """
 
 

@@ -75,7 +75,7 @@ class Redis:
 class Fleet:
     """Replicas that share a secret, and an issuer."""
 
-    def __init__(self, binary, count, environment=None):
+    def __init__(self, binary, count, environment=None, waits=True):
         self.binary = binary
         self.folder = tempfile.TemporaryDirectory()
         self.secret_file = pathlib.Path(self.folder.name) / "secret"
@@ -83,16 +83,17 @@ class Fleet:
         self.write()
         self.issuer = live.Process([binary, "issuer", "--listen", "127.0.0.1:0"])
         self.issuer_port = int(self.issuer.find(r"stand-in issuer on http://127\.0\.0\.1:(\d+)"))
+        self.keys_url = f"http://127.0.0.1:{self.issuer_port}/.well-known/oauth/openid/jwks/"
         variables = {
             "LIMITED_LOGIN_APP_IDS": live.APP_ID, "LIMITED_LOGIN_LISTEN": "127.0.0.1:0",
             "LIMITED_LOGIN_ADMIN_LISTEN": "127.0.0.1:0", "LIMITED_LOGIN_LOG_FORMAT": "json",
-            "LIMITED_LOGIN_JWKS_URLS": f"http://127.0.0.1:{self.issuer_port}/.well-known/oauth/openid/jwks/",
+            "LIMITED_LOGIN_JWKS_URLS": self.keys_url,
             "LIMITED_LOGIN_NONCE_SECRET_FILE": str(self.secret_file),
         }
         self.services = [live.Process([binary, "serve"], variables | (environment or {})) for _ in range(count)]
         self.ports = [int(service.find(r'"address":"127\.0\.0\.1:(\d+)"')) for service in self.services]
         for port in self.ports:
-            while request(port, "GET", "/readyz")[0] != 200:
+            while waits and request(port, "GET", "/readyz")[0] != 200:
                 time.sleep(0.01)
 
     def new_secret(self):
@@ -123,8 +124,8 @@ class Fleet:
         self.folder.cleanup()
 
 
-def request(port, method, path, body=None):
-    status, text = live.request(port, method, path, body)
+def request(port, method, path, body=None, fields=None):
+    status, text = live.request(port, method, path, body, fields)
     try:
         return status, json.loads(text)
     except ValueError:

@@ -5,6 +5,7 @@ import HTTPServer
 import KeySets
 import LimitedLogin
 import Logging
+import LoginStores
 import OpenSSL
 import Sockets
 import StandInIssuer
@@ -49,6 +50,7 @@ final class GraphService: Sendable {
         limits.callTimeout = callTimeout
         let base = String(graph.url.dropLast("/keys".count)).replacing("http://localhost", with: "http://127.0.0.1")
         let authorities = try TestCertificates.shared.get().authorityFile
+        let store = ReplayStore.memory(MemoryReplayStore(now: WallClock.unixMilliseconds()))
         let workers = GraphWorkers(
             client: GraphClient(
                 configuration: try GraphConfiguration(url: base, uninstallURL: base + "/platform/uninstall/"),
@@ -56,7 +58,8 @@ final class GraphService: Sendable {
                 limits: limits,
                 random: { _ in 0 }
             ),
-            metrics: metrics.graph()
+            metrics: metrics.graph(),
+            revocations: store.revocations
         )
         let clients = "backend \(ClientKeysTests.secret)"
         let log = log
@@ -73,6 +76,7 @@ final class GraphService: Sendable {
                 acceptsAccessTokens: acceptsAccessTokens
             ),
             cache: cache,
+            replayStore: store,
             metrics: metrics,
             logger: logger,
             identifiers: RequestIdentifier(process: 0xabc),

@@ -163,7 +163,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .internalError: "The service failed"
         case .notImplemented: "The method or transfer coding is not implemented"
         case .keysUnavailable: "The issuer's keys are not available"
-        case .replayStoreUnavailable: "The memory of what was used is not available"
+        case .replayStoreUnavailable: "The memory of what was used or revoked is not available"
         case .callbackNotDelivered: "The app's backend could not be told"
         case .overloaded: "The service is overloaded"
         case .draining: "The service is stopping"

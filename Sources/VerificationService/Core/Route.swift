@@ -151,7 +151,7 @@ extension Route {
     /// Every path there is; a request's is looked for in this order.
     package static let table: [Route] = [
         verify, auth, introspect, nonces, livez, readyz, healthz, metrics, openapi, uninstall, permissions, permission,
-        deauthorize, dataDeletion,
+        deauthorize, dataDeletion, revocations,
     ]
 
     /// What the metrics call every path that is not in the table.
@@ -175,7 +175,7 @@ extension Route {
         methods: [.post],
         caller: .known,
         body: .form(atMost: IntrospectEndpoint.bodyLimit),
-        problems: [.unauthorizedClient, .unsupportedMediaType, .keysUnavailable],
+        problems: [.unauthorizedClient, .unsupportedMediaType, .keysUnavailable, .replayStoreUnavailable],
         endpoint: { IntrospectEndpoint($0) }
     )
 
@@ -211,7 +211,7 @@ extension Route {
         requirement: .appSecrets,
         caller: .known,
         body: .empty,
-        problems: [.unknownApp, .unauthorizedClient] + ProblemCode.ofGraph,
+        problems: [.unknownApp, .unauthorizedClient, .replayStoreUnavailable] + ProblemCode.ofGraph,
         endpoint: { PermissionsEndpoint($0) }
     )
 
@@ -226,15 +226,15 @@ extension Route {
         endpoint: { PermissionsEndpoint($0) }
     )
 
-    /// Limited Login's own way of uninstalling the app.
+    /// Limited Login's own way of uninstalling the app. The id token is what Facebook asks for, so no app secret is needed.
     static let uninstall = Route(
         "/uninstall",
         methods: [.post],
-        requirement: .appSecrets,
         caller: .known,
         body: .json(atMost: UninstallRequest.bodyLimit),
-        problems: [.unknownApp, .unauthorizedClient, .unsupportedMediaType, .keysUnavailable]
-            + ProblemCode.ofUnboundTokens + ProblemCode.ofGraph,
+        problems: [
+            .unknownApp, .unauthorizedClient, .unsupportedMediaType, .keysUnavailable, .replayStoreUnavailable,
+        ] + ProblemCode.ofUnboundTokens + ProblemCode.ofGraph,
         endpoint: { UninstallEndpoint($0) }
     )
 
@@ -256,6 +256,16 @@ extension Route {
         body: .form(atMost: CallbackEndpoint.bodyLimit),
         problems: ProblemCode.ofCallbacks,
         endpoint: { CallbackEndpoint($0, of: .dataDeletion) }
+    )
+
+    /// "Log out everywhere". Nobody at Facebook is asked.
+    static let revocations = Route(
+        "/revocations",
+        methods: [.post],
+        caller: .known,
+        body: .json(atMost: RevocationRequest.bodyLimit),
+        problems: [.unknownApp, .unauthorizedClient, .unsupportedMediaType, .replayStoreUnavailable],
+        endpoint: { RevocationsEndpoint($0) }
     )
 
     /// The description of the API.
@@ -283,7 +293,7 @@ extension Route {
         methods: [.get, .head],
         listeners: [.service, .administration],
         isHealth: true,
-        problems: [.keysUnavailable, .draining],
+        problems: [.keysUnavailable, .replayStoreUnavailable, .draining],
         endpoint: { HealthEndpoint($0, of: .readiness) }
     )
 

@@ -45,6 +45,24 @@ package final class RuntimeSettings: Sendable {
     }
 }
 
+extension RuntimeSettings {
+    /// The configured app that a request names; without a name the only one there is.
+    func app(named appID: String?) throws(Problem) -> String {
+        let configured = verifier.policy.appIDs
+        guard let appID else {
+            guard configured.count == 1 else {
+                throw Problem(.invalidRequest, "Several apps are configured, so app_id must say whose login it is.")
+            }
+            return configured[0]
+        }
+        // Compared as bytes: equal text in another spelling is another app's.
+        guard configured.contains(where: { $0.utf8.elementsEqual(appID.utf8) }) else {
+            throw Problem(.unknownApp, "The app ID given is not one of the configured apps.")
+        }
+        return appID
+    }
+}
+
 /// One worker's copy of the settings in force.
 final class WorkerSettings {
     private var copy: Published<RuntimeSettings>.Copy

@@ -56,6 +56,9 @@ package final class ServiceCore: Sendable {
     /// Whether the service has been told to stop: readiness fails from then on.
     package var isDraining: Bool { draining.load(ordering: .acquiring) }
 
+    /// Which logins were revoked.
+    package var revocations: Revocations { replayStore.revocations }
+
     /// Makes readiness fail; called when stopping begins.
     package func beginDraining() { draining.store(true, ordering: .releasing) }
 }
@@ -68,20 +71,25 @@ final class WorkerParts {
     let judge: TokenJudge
     let signatures: SignatureMemory
     let firstUse: FirstUse
+    /// This worker's look at the revocations.
+    let revocations: RevocationReader
     let graph: GraphRequests
     let accessTokens: AccessTokenRequests
     let callbacks: CallbackRequests
+    let revocationRequests: RevocationRequests
 
     init(core: ServiceCore, listener: ListenerRole) {
         self.core = core
         self.listener = listener
         settings = WorkerSettings(core.settings)
-        judge = TokenJudge(cache: core.cache, workerKeys: WorkerKeys(cache: core.cache))
+        revocations = RevocationReader(core.revocations)
+        judge = TokenJudge(cache: core.cache, workerKeys: WorkerKeys(cache: core.cache), revocations: revocations)
         signatures = SignatureMemory(capacity: core.signatureCacheEntries, metrics: core.metrics)
         firstUse = FirstUse(core: core)
         graph = GraphRequests(workers: core.graph)
         accessTokens = AccessTokenRequests(workers: core.graph)
         callbacks = CallbackRequests(core: core)
+        revocationRequests = RevocationRequests(core.revocations)
     }
 
     func attach(_ waker: RequestWaker) {
@@ -89,6 +97,7 @@ final class WorkerParts {
         graph.jobs.attach(waker)
         accessTokens.jobs.attach(waker)
         callbacks.jobs.attach(waker)
+        revocationRequests.jobs.attach(waker)
     }
 
     func abandon(_ request: ParkedRequest) {
@@ -96,5 +105,6 @@ final class WorkerParts {
         graph.jobs.abandon(request)
         accessTokens.jobs.abandon(request)
         callbacks.jobs.abandon(request)
+        revocationRequests.jobs.abandon(request)
     }
 }

@@ -3,6 +3,7 @@ internal import HTTPServer
 internal import JOSE
 internal import KeySets
 internal import LimitedLogin
+internal import LoginStores
 internal import Sockets
 
 /// Judges tokens with the keys at hand, or says until when a request must wait for others. One for each worker.
@@ -26,11 +27,13 @@ final class TokenJudge {
 
     private let workerKeys: WorkerKeys
     private let keyWait: KeyWait
+    private let revocations: RevocationReader
     /// What the token judged last left behind: its payload, which the ranges of its claims point into, and its nonce.
     let workspace = VerificationWorkspace()
 
-    init(cache: JWKSetCache, workerKeys: WorkerKeys) {
+    init(cache: JWKSetCache, workerKeys: WorkerKeys, revocations: RevocationReader) {
         self.workerKeys = workerKeys
+        self.revocations = revocations
         keyWait = KeyWait(cache: cache, workerKeys: workerKeys)
     }
 
@@ -77,6 +80,7 @@ final class TokenJudge {
         context: RequestContext,
         trace: @autoclosure () -> String?
     ) throws(Problem) -> Outcome {
+        guard revocations.isKnown else { throw Self.unknownRevocations }
         // A second and third look are for a key set that is published between the look and the question to the cache.
         for _ in 0..<3 {
             workerKeys.refresh()
@@ -84,8 +88,9 @@ final class TokenJudge {
             if workerKeys.isUsable(at: context.now) {
                 let now = try ServiceClock.now()
                 do throws(Refusal) {
+                    let claims: VerifiedClaims
                     if let signatures {
-                        let claims = try verifier.judge(
+                        claims = try verifier.judge(
                             token,
                             binding: binding,
                             value: value,
@@ -97,10 +102,8 @@ final class TokenJudge {
                             workspace: workspace
                         )
                         signatures.keepLatest()
-                        return .verified(claims)
-                    }
-                    return .verified(
-                        try verifier.judge(
+                    } else {
+                        claims = try verifier.judge(
                             token,
                             binding: binding,
                             value: value,
@@ -110,7 +113,9 @@ final class TokenJudge {
                             now: now,
                             workspace: workspace
                         )
-                    )
+                    }
+                    if !revocations.isEmpty(), isRevoked(claims) { throw .loginRevoked }
+                    return .verified(claims)
                 } catch {
                     guard error.code == .unknownKey else { throw Problem(error) }
                     wait = try keyWait.forKey(workspace.keyID.span, Problem(error), visit, context, trace())
@@ -121,6 +126,26 @@ final class TokenJudge {
             if case .until(let moment) = wait { return .wait(moment) }
         }
         throw KeyWait.restless
+    }
+
+    /// Whether the login was revoked since the token was issued; asks this replica's own copy.
+    private func isRevoked(_ claims: VerifiedClaims) -> Bool {
+        let payload = workspace.payload.span
+        let (app, user) = (payload.extracting(claims.audience), payload.extracting(claims.subject))
+        let issuedAt = claims.issuedAt.wholeSeconds
+        if JSONText.isPlain(app), JSONText.isPlain(user) {
+            return revocations.isRevoked(app: app, user: user, issuedAt: issuedAt)
+        }
+        return revocations.isRevoked(
+            app: JSONText.value(payload, claims.audience).utf8.span,
+            user: JSONText.value(payload, claims.subject).utf8.span,
+            issuedAt: issuedAt
+        )
+    }
+
+    /// A replica that starts while Redis cannot be asked knows of no revocation, and so may accept nothing yet.
+    static var unknownRevocations: Problem {
+        Problem(.replayStoreUnavailable, "The revocations have not been read since the start; try again shortly.")
     }
 }
 

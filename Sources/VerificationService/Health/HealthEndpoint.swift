@@ -3,6 +3,7 @@ internal import HTTP1
 internal import HTTPServer
 package import KeySets
 package import LoginStores
+internal import Sockets
 
 /// Liveness and readiness, apart: an outage of the key source must not get a living process killed.
 final class HealthEndpoint: Endpoint {
@@ -40,6 +41,7 @@ final class HealthEndpoint: Endpoint {
                 let reason = isVerbose ? core.cache.status.lastError.map { ": \($0)" } ?? "" : ""
                 throw Problem(.keysUnavailable, "No usable keys\(reason).")
             }
+            guard core.revocations.isKnown else { throw TokenJudge.unknownRevocations }
         }
         response.addField("Cache-Control: no-store")
         if isVerbose {
@@ -67,14 +69,27 @@ package enum HealthReport {
         isDraining: Bool,
         to bytes: inout [UInt8]
     ) {
+        let isReady = status.isUsable && store.revocations.isKnown && !isDraining
         JSONWriter.raw("{", to: &bytes)
-        JSONWriter.member("status", status.isUsable && !isDraining ? "pass" : "fail", to: &bytes)
+        JSONWriter.member("status", isReady ? "pass" : "fail", to: &bytes)
         JSONWriter.raw(isDraining ? ",\"draining\":true" : ",\"draining\":false", to: &bytes)
         JSONWriter.raw(",\"keys\":", to: &bytes)
         writeKeys(status, to: &bytes)
         JSONWriter.raw(",\"replay_store\":", to: &bytes)
         write(store, to: &bytes)
+        JSONWriter.raw(",\"revocations\":", to: &bytes)
+        write(store.revocations, to: &bytes)
         JSONWriter.raw("}\n", to: &bytes)
+    }
+
+    /// How many there are, and since when they may not be all; no age where they were never read.
+    private static func write(_ revocations: Revocations, to bytes: inout [UInt8]) {
+        JSONWriter.raw("{\"entries\":", to: &bytes)
+        JSONWriter.integer(revocations.count, to: &bytes)
+        JSONWriter.raw(",\"capacity\":", to: &bytes)
+        JSONWriter.integer(revocations.capacity, to: &bytes)
+        seconds(",\"age_seconds\":", revocations.age(at: MonotonicClock.now()), to: &bytes)
+        JSONWriter.raw("}", to: &bytes)
     }
 
     /// Tokens bound otherwise are judged without the store, so that its state is told and fails nothing.

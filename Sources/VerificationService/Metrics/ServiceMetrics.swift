@@ -21,6 +21,9 @@ package final class ServiceMetrics: Sendable {
         "limited_login_replay_store_up": "1 while the store answers, else 0.",
         "limited_login_replay_store_entries": "Entries in the store in this process's memory.",
         "limited_login_replay_store_capacity": "Entries that fit into the store in this process's memory.",
+        "limited_login_revocations": "Logins that are remembered as revoked.",
+        "limited_login_revocations_age_seconds":
+            "Time since all that other replicas revoked was known here, or since the start; 0 without Redis.",
         "limited_login_graph_requests_total": "Calls of Graph, by operation and result: ok, or the code of the error.",
         "limited_login_graph_request_duration_seconds": "Time a call of Graph took, tries and pauses included.",
         "limited_login_callbacks_total": "Callbacks of Facebook's, by result: accepted, or the code of the refusal.",

@@ -30,7 +30,7 @@ final class NoncesEndpoint: Endpoint {
         guard let nonces = settings.verifier.nonces else {
             throw Problem(.notFound, Requirement.nonceIssuer.sentence)
         }
-        let appID = try appID(request, settings.verifier.policy.appIDs)
+        let appID = try settings.app(named: request.appID)
         let lifetime = try lifetime(request, settings.nonceLifetimeSeconds)
         // A nonce that no memory could vouch for would be refused when it comes back.
         guard let vouchesSince = core.replayStore.vouchesSince else { throw FirstUse.unavailable }
@@ -49,20 +49,6 @@ final class NoncesEndpoint: Endpoint {
         NonceAnswer.write(issued, to: &response.body)
         core.metrics.countIssuedNonce()
         return .done
-    }
-
-    private func appID(_ request: NonceRequest, _ configured: [String]) throws(Problem) -> String {
-        guard let appID = request.appID else {
-            guard configured.count == 1 else {
-                throw Problem(.invalidRequest, "Several apps are configured, so app_id must say whose login it is.")
-            }
-            return configured[0]
-        }
-        // Compared as bytes: equal text in another spelling is another app's.
-        guard configured.contains(where: { $0.utf8.elementsEqual(appID.utf8) }) else {
-            throw Problem(.unknownApp, "The app ID given is not one of the configured apps.")
-        }
-        return appID
     }
 
     private func lifetime(_ request: NonceRequest, _ configured: Int) throws(Problem) -> Int {

@@ -9,8 +9,9 @@ internal import Sockets
 final class GraphRequests {
     /// The most requests of one worker that wait for Graph: more than all threads and their queue together take.
     static let waitingLimit = 256
-    /// How much longer than its call a request waits: the call's own error says more than that the time is over.
-    private static let grace = Duration.milliseconds(250)
+    /// How much longer than its call a request waits: the call's own error says more than that the time is over, and a
+    /// login that was revoked at its end is remembered before the answer.
+    private static let grace = Duration.milliseconds(250) + FirstUse.patience
 
     private let workers: GraphWorkers?
     let jobs = BackgroundJobs<GraphCall, GraphOutcome>(capacity: GraphRequests.waitingLimit)
@@ -28,7 +29,8 @@ final class GraphRequests {
         case .none: return nil
         case .waiting(let moment): return .wait(until: moment)
         case .expired: throw Problem(GraphFailure(.timedOut))
-        case .done(_, .failure(let failure)): throw Problem(failure)
+        case .done(_, .failure(.graph(let failure))): throw Problem(failure)
+        case .done(_, .failure(.notRemembered)): throw RevocationRequests.unavailable
         case .done(let call, .success(let permissions)):
             Self.write(call, permissions, to: &response)
             return .done

@@ -1,9 +1,17 @@
 package import Graph
 internal import HTTPClient
+package import LoginStores
 package import Sockets
 
 /// What came of a call: the permissions where they were asked for, nothing where something was taken back.
-package typealias GraphOutcome = Result<UserPermissions?, GraphFailure>
+package typealias GraphOutcome = Result<UserPermissions?, GraphCallFailure>
+
+/// Why a call did not do all that it should.
+package enum GraphCallFailure: Error {
+    case graph(GraphFailure)
+    /// The login is revoked at Facebook and on this replica; the other replicas could not be told.
+    case notRemembered
+}
 
 /// The threads on which Graph is asked. Calls about permissions and about access tokens have threads of their own, so
 /// that neither waits for the other.
@@ -24,10 +32,13 @@ package final class GraphWorkers: Sendable {
     package let metrics: GraphMetrics
     private let permissions: BlockingThreads
     private let accessTokens: BlockingThreads
+    private let revocations: Revocations
 
-    package init(client: GraphClient, metrics: GraphMetrics) {
+    /// - Parameter revocations: told of each login that was revoked at Facebook.
+    package init(client: GraphClient, metrics: GraphMetrics, revocations: Revocations) {
         self.client = client
         self.metrics = metrics
+        self.revocations = revocations
         permissions = BlockingThreads("graph", threadLimit: Self.threadLimit, queueLimit: Self.queueLimit)
         // A lane of their own, so that a flood of one kind of calls takes no threads of the other.
         accessTokens = BlockingThreads(
@@ -74,10 +85,14 @@ package final class GraphWorkers: Sendable {
             outcome = .success(try call.perform(client, until: deadline))
             metrics.count(call.operation, nil, since: began)
         } catch {
-            outcome = .failure(error)
+            outcome = .failure(.graph(error))
             metrics.count(call.operation, error.error, since: began)
         }
-        done(outcome)
+        guard case .success = outcome, let login = call.revokedLogin else { return done(outcome) }
+        // Here and not by the request: its client may have left, and the login is revoked all the same.
+        revocations.revoke(app: login.app.utf8.span, user: login.user.utf8.span, at: WallClock.unixSeconds()) {
+            done($0 == .remembered ? outcome : .failure(.notRemembered))
+        }
     }
 }
 
@@ -88,7 +103,7 @@ package enum GraphCall: Sendable {
     /// One permission back, or with nil the whole login.
     case revoke(GraphPermission?, GraphUserID, AppSecret)
     /// Limited Login's own endpoint; the token was verified.
-    case uninstall(idToken: String, appID: String)
+    case uninstall(idToken: String, appID: String, userID: String)
 
     /// The label of the metrics.
     package enum Operation: String, CaseIterable, Sendable {
@@ -109,6 +124,15 @@ package enum GraphCall: Sendable {
         }
     }
 
+    /// The login that is over once the call has done its work.
+    var revokedLogin: (app: String, user: String)? {
+        switch self {
+        case .list, .revoke(.some, _, _): nil
+        case .revoke(nil, let user, let app): (app.appID, user.text)
+        case .uninstall(_, let appID, let userID): (appID, userID)
+        }
+    }
+
     /// Asks; blocks the thread until Graph has answered or the time is over.
     ///
     /// - Returns: the permissions where they were asked for.
@@ -120,7 +144,7 @@ package enum GraphCall: Sendable {
         case .list(let user, let app, _): return try client.permissions(of: user, app: app, until: deadline)
         case .revoke(let permission, let user, let app):
             try client.revoke(permission, of: user, app: app, until: deadline)
-        case .uninstall(let token, let appID):
+        case .uninstall(let token, let appID, _):
             try client.uninstall(idToken: token, appID: appID, until: deadline)
         }
         return nil

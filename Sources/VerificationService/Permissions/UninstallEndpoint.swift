@@ -46,9 +46,10 @@ final class UninstallEndpoint: Endpoint {
         case .wait(let moment): return .wait(until: moment)
         case .verified(let claims):
             let audience = Self.text(judge.workspace.payload[claims.audience])
+            let person = Self.text(judge.workspace.payload[claims.subject])
             let token = String(decoding: request.token, as: UTF8.self)
             return try graph.begin(
-                .uninstall(idToken: token, appID: audience),
+                .uninstall(idToken: token, appID: audience, userID: person),
                 visit,
                 context,
                 trace: TraceParent.passedOn(head, bytes)

@@ -40,6 +40,7 @@ extension VerifyEndpoint {
         _ context: RequestContext,
         _ response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
+        try refuseRevoked(verified.inspection)
         Self.addFields(to: &response)
         AccessTokenAnswer.write(verified, asked: request.permissions, to: &response.body)
         guard workerSettings.settings.rejectsReplays else { return .accessToken(nil) }
@@ -49,5 +50,16 @@ extension VerifyEndpoint {
         case .accepted: return .accessToken(nil)
         case .wait(let moment): return .wait(until: moment)
         }
+    }
+
+    /// Refuses the token of a login that was revoked since it was issued.
+    private func refuseRevoked(_ token: AccessTokenInspection) throws(Problem) {
+        guard revocations.isKnown else { throw TokenJudge.unknownRevocations }
+        let isRevoked = revocations.isRevoked(
+            app: token.appID.utf8.span,
+            user: token.userID.utf8.span,
+            issuedAt: token.leastIssuedAt.wholeSeconds
+        )
+        if isRevoked { throw Problem(Refusal.loginRevoked) }
     }
 }

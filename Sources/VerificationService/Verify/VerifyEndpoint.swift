@@ -16,12 +16,14 @@ final class VerifyEndpoint: Endpoint {
     let firstUse: FirstUse
     /// Asks Graph about access tokens.
     let accessTokens: AccessTokenRequests
+    let revocations: RevocationReader
 
     init(_ parts: WorkerParts) {
         workerSettings = parts.settings
         judge = parts.judge
         firstUse = parts.firstUse
         accessTokens = parts.accessTokens
+        revocations = parts.revocations
     }
 
     /// Answers one request; it may have to wait for keys or for Graph, and for the store of what was used.

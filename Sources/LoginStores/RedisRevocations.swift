@@ -1,0 +1,351 @@
+internal import Sockets
+
+/// The way of the revocations to and from Redis: what to send next, and what its answers mean. No I/O here.
+///
+/// They are members of one sorted set. The score is the moment of the writing by the server's clock, in microseconds, so
+/// that what is new is at the end: read once a second, with an overlap for writers whose clock is late or that were
+/// held up. Everything is read at the start, after a loss and every ten minutes; what Redis then lacks is written again.
+struct RedisRevocations {
+    static let key = Array("limited-login:revocations".utf8)
+    /// Most revocations in one command or answer: 512, 40 KiB.
+    static let pageCount = 512
+    /// Most members noted for removal. 4,096; what is beyond is found again when everything is read.
+    private static let supersededLimit = 4_096
+
+    /// One group of commands, whose answers come together.
+    struct Exchange {
+        enum Work {
+            case write([WaitingRevocation])
+            case writeBack([Revocation])
+            case readNew(Page)
+            case readAll(Page)
+            case remove
+        }
+
+        let work: Work
+        let commands: [[[UInt8]]]
+    }
+
+    /// A place in the sorted set from which on a page is read, and when the whole reading began.
+    struct Page {
+        var score: UInt64
+        /// Members of that score that were read already.
+        var skipped = 0
+        let beganAt: MonotonicInstant
+        /// The same by the server's clock, in microseconds since 1970.
+        let serverTime: UInt64
+    }
+
+    /// Where in the own table the search for unwritten entries has come to.
+    struct Walk {
+        let table: RevocationTable
+        var slot = 0
+    }
+
+    let revocations: Revocations
+    private let limits: ReplayLimits
+    private var life: RedisLife?
+    /// The server's clock at a moment of ours.
+    private var serverClock: (microseconds: UInt64, at: MonotonicInstant) = (0, .never)
+    private var isUnderWay = false
+    private var reading: Page?
+    private var news: Page?
+    private var walk: Walk?
+    private var nextNews = MonotonicInstant.never
+    /// Due at once: nothing was read yet.
+    private var nextReading = MonotonicInstant(nanoseconds: 0)
+    /// Up to where everything was read, by the server's clock.
+    private var readThrough: UInt64 = 0
+    private var superseded: [Revocation] = []
+
+    init(_ revocations: Revocations, limits: ReplayLimits) {
+        self.revocations = revocations
+        self.limits = limits
+    }
+
+    /// A new connection is there.
+    mutating func begin(_ life: RedisLife, serverMilliseconds: UInt64, at now: MonotonicInstant) {
+        isUnderWay = false
+        news = nil
+        serverClock = (serverMilliseconds * 1_000, now)
+        // A clock that was set back dates what is new before what is known.
+        let isLate = serverTime(at: now) &+ limits.revocationOverlap.wholeNanoseconds / 1_000 < readThrough
+        if life != self.life || reading != nil || isLate { nextReading = now }
+        reading = nil
+        self.life = life
+    }
+
+    /// The server's clock now, in microseconds since 1970.
+    private func serverTime(at now: MonotonicInstant) -> UInt64 {
+        serverClock.microseconds &+ now.nanoseconds(since: serverClock.at) / 1_000
+    }
+
+    /// When there is something to send, if nothing happens before.
+    func dueAt(_ now: MonotonicInstant) -> MonotonicInstant {
+        if isUnderWay { return .never }
+        let hasMore = reading != nil || news != nil || walk != nil || !superseded.isEmpty
+        return hasMore || revocations.hasWork ? now : min(nextNews, nextReading)
+    }
+
+    /// What to send now; one exchange is under way at a time.
+    mutating func next(_ now: MonotonicInstant) -> Exchange? {
+        guard !isUnderWay, let exchange = nextExchange(now) else { return nil }
+        isUnderWay = true
+        return exchange
+    }
+
+    private mutating func nextExchange(_ now: MonotonicInstant) -> Exchange? {
+        let waiting = revocations.takeWaiting(atMost: Self.pageCount)
+        if !waiting.isEmpty { return write(waiting.map(\.revocation), .write(waiting), now) }
+        if news == nil, now >= nextNews {
+            let overlap = limits.revocationOverlap.wholeNanoseconds / 1_000
+            news = page(from: readThrough > overlap ? readThrough - overlap : 0, now)
+        }
+        if let news { return Self.read(news, .readNew(news)) }
+        if reading == nil, now >= nextReading {
+            nextReading = now + limits.revocationReadingPause
+            revocations.beginReading()
+            let page = page(from: 0, now)
+            reading = page
+            return Self.readFirst(page)
+        }
+        if let reading { return Self.read(reading, .readAll(reading)) }
+        if revocations.takeUnwritten() { walk = Walk(table: revocations.table) }
+        if var walk {
+            let lacking = revocations.lacking(&walk, atMost: Self.pageCount)
+            self.walk = walk.slot < walk.table.slotCount ? walk : nil
+            if !lacking.isEmpty { return write(lacking, .writeBack(lacking), now) }
+        }
+        return remove()
+    }
+
+    private func page(from score: UInt64, _ now: MonotonicInstant) -> Page {
+        Page(score: score, beganAt: now, serverTime: serverTime(at: now))
+    }
+
+    private static func read(_ page: Page, _ work: Exchange.Work) -> Exchange {
+        let words = ["\(page.score)", "+inf", "WITHSCORES", "LIMIT", "\(page.skipped)", "\(pageCount)"]
+        return Exchange(work: work, commands: [command("ZRANGEBYSCORE", words)])
+    }
+
+    /// The first page of all, and before it the end of what nobody needs any more.
+    private static func readFirst(_ page: Page) -> Exchange {
+        let lifetime = UInt64(Revocations.lifetimeSeconds) * 1_000_000
+        let oldest = page.serverTime > lifetime ? page.serverTime - lifetime : 0
+        let read = read(page, .readAll(page))
+        return Exchange(
+            work: read.work,
+            commands: [command("ZREMRANGEBYSCORE", ["-inf", "(\(oldest)"])] + read.commands
+        )
+    }
+
+    private static func command(_ name: String, _ words: [String]) -> [[UInt8]] {
+        [Array(name.utf8), key] + words.map { Array($0.utf8) }
+    }
+
+    private func write(_ all: [Revocation], _ work: Exchange.Work, _ now: MonotonicInstant) -> Exchange {
+        let time = serverTime(at: now)
+        var words = [Array("ZADD".utf8), Self.key]
+        // Scores of their own, so that a reading can go on in between.
+        for (index, revocation) in all.enumerated() {
+            words += [Array("\(time &+ UInt64(index))".utf8), revocation.member]
+        }
+        return Exchange(work: work, commands: [words])
+    }
+
+    /// What newer revocations of the same logins made superfluous. Not before these are in Redis.
+    private mutating func remove() -> Exchange? {
+        let members = revocations.superseded(among: superseded.prefix(Self.pageCount)).map(\.member)
+        superseded.removeFirst(min(superseded.count, Self.pageCount))
+        return members.isEmpty
+            ? nil : Exchange(work: .remove, commands: [[Array("ZREM".utf8), Self.key] + members])
+    }
+
+    /// The answers to an exchange have come, and the server's memory is whole.
+    mutating func finish(_ exchange: Exchange, _ replies: [RedisReply], _ now: MonotonicInstant) throws(RedisFailure) {
+        isUnderWay = false
+        switch exchange.work {
+        case .write(let waiting):
+            revocations.confirm(waiting.map(\.revocation))
+            for one in waiting {
+                if let moment = one.replaced { note(Revocation(login: one.revocation.login, moment: moment)) }
+                one.completion(.remembered)
+            }
+        case .writeBack(let all): revocations.confirm(all)
+        case .remove: break
+        case .readNew(let page):
+            news = try take(replies, page)
+            if news == nil {
+                readThrough = page.serverTime
+                nextNews = page.beganAt + limits.revocationPause
+                revocations.didRead(at: page.beganAt)
+            }
+        case .readAll(let page):
+            reading = try take(replies, page)
+            if reading == nil {
+                readThrough = page.serverTime
+                nextNews = now
+                walk = Walk(table: revocations.table)
+                revocations.didRead(at: page.beganAt)
+            }
+        }
+    }
+
+    /// An exchange will not be answered.
+    mutating func abandon(_ exchange: Exchange) {
+        isUnderWay = false
+        switch exchange.work {
+        case .write(let waiting): revocations.fail(waiting)
+        case .writeBack: revocations.fail([])
+        case .readNew, .readAll, .remove: break
+        }
+    }
+
+    /// Takes a page over.
+    /// - Returns: the next one; nil after the last.
+    private mutating func take(_ replies: [RedisReply], _ page: Page) throws(RedisFailure) -> Page? {
+        guard case .array(let parts)? = replies.last, parts.count.isMultiple(of: 2) else {
+            throw .malformedAnswer
+        }
+        var found: [Revocation] = []
+        var next = page
+        for index in stride(from: 0, to: parts.count, by: 2) {
+            guard case .string(let member) = parts[index], let score = parts[index + 1].text.flatMap({ Double($0) })
+            else { throw .malformedAnswer }
+            let whole = UInt64(exactly: max(0, score).rounded(.down)) ?? .max
+            next.skipped = whole == next.score ? next.skipped + 1 : 1
+            next.score = whole
+            // What somebody else put there is passed over.
+            if let revocation = Revocation(member: member) { found.append(revocation) }
+        }
+        for old in revocations.merge(found) { note(old) }
+        return parts.count / 2 == Self.pageCount ? next : nil
+    }
+
+    private mutating func note(_ old: Revocation) {
+        if superseded.count < Self.supersededLimit { superseded.append(old) }
+    }
+}
+
+/// What the store's thread does with the copy.
+extension Revocations {
+    /// Whether something is to be written that nobody asked for yet.
+    var hasWork: Bool { state.withLock { !$0.waiting.isEmpty || $0.hasUnwritten } }
+
+    func takeWaiting(atMost count: Int) -> [WaitingRevocation] {
+        state.withLock { state in
+            let taken = Array(state.waiting.prefix(count))
+            state.waiting.removeFirst(taken.count)
+            return taken
+        }
+    }
+
+    /// Whether entries may lack in Redis that nobody waits for; asked once.
+    func takeUnwritten() -> Bool {
+        state.withLock { state in
+            defer { state.hasUnwritten = false }
+            return state.hasUnwritten
+        }
+    }
+
+    /// From now on revocations wait for Redis, or do not.
+    func setLink(_ link: Link) {
+        let waiting = state.withLock { state in
+            state.link = link
+            guard link != .up else { return [WaitingRevocation]() }
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        if !waiting.isEmpty { fail(waiting) }
+    }
+
+    /// These could not be written, and will be later.
+    func fail(_ waiting: [WaitingRevocation]) {
+        state.withLock { $0.hasUnwritten = true }
+        for one in waiting { one.completion(.rememberedHereOnly) }
+    }
+
+    /// Everything is read anew: of no entry it is known any longer that Redis holds it.
+    func beginReading() {
+        state.withLock { state in
+            state.mark = state.mark == RevocationValue.markLimit ? 1 : state.mark + 1
+            state.hasOverflown = false
+        }
+    }
+
+    /// Takes over what Redis holds.
+    /// - Returns: those for whose logins a newer one is known here.
+    func merge(_ page: [Revocation]) -> [Revocation] {
+        let now = now
+        return state.withLock { state in
+            var superseded: [Revocation] = []
+            for revocation in page where !isOutOfTime(revocation, now) {
+                let value = state.table.value(of: revocation.login).map { RevocationValue(bits: $0) }
+                let known = RevocationValue(moment: revocation.moment, mark: state.mark)
+                switch value {
+                case nil:
+                    // Replicas that fill the last places at once may exceed the bound by a little.
+                    guard state.table.count < 2 * capacity else {
+                        state.hasOverflown = true
+                        continue
+                    }
+                    set(known, of: revocation.login, now: now, &state)
+                case let value? where value.moment < revocation.moment:
+                    set(known, of: revocation.login, now: now, &state)
+                case let value? where value.moment > revocation.moment: superseded.append(revocation)
+                // What was written without an answer is written again, for others may have read past it.
+                case let value?: if value.mark != 0 { state.table.set(known.bits, of: revocation.login) }
+                }
+            }
+            return superseded
+        }
+    }
+
+    private func isOutOfTime(_ revocation: Revocation, _ now: Int64) -> Bool {
+        // A day: no clock that is meant to be right is farther ahead.
+        revocation.moment < now - Self.lifetimeSeconds || revocation.moment > now + 86_400
+    }
+
+    /// Redis holds these.
+    func confirm(_ all: [Revocation]) {
+        state.withLock { state in
+            for revocation in all {
+                guard let bits = state.table.value(of: revocation.login),
+                    RevocationValue(bits: bits).moment == revocation.moment
+                else { continue }
+                state.table.set(RevocationValue(moment: revocation.moment, mark: state.mark).bits, of: revocation.login)
+            }
+        }
+    }
+
+    /// Entries that Redis is not known to hold, from where the walk has come to.
+    func lacking(_ walk: inout RedisRevocations.Walk, atMost count: Int) -> [Revocation] {
+        let oldest = now - Self.lifetimeSeconds
+        return state.withLock { state in
+            // The table was replaced: its entries have other slots.
+            if walk.table !== state.table { walk = RedisRevocations.Walk(table: state.table) }
+            var found: [Revocation] = []
+            while walk.slot < state.table.slotCount, found.count < count {
+                if let (login, bits) = state.table.entry(at: walk.slot) {
+                    let value = RevocationValue(bits: bits)
+                    if value.mark != state.mark, value.moment >= oldest {
+                        found.append(Revocation(login: login, moment: value.moment))
+                    }
+                }
+                walk.slot += 1
+            }
+            return found
+        }
+    }
+
+    /// Those in whose place Redis holds a newer one.
+    func superseded(among all: some Sequence<Revocation>) -> [Revocation] {
+        state.withLock { state in
+            all.filter { old in
+                guard let bits = state.table.value(of: old.login) else { return false }
+                let value = RevocationValue(bits: bits)
+                return value.mark == state.mark && value.moment > old.moment
+            }
+        }
+    }
+}

@@ -1,0 +1,258 @@
+package import Sockets
+internal import Synchronization
+
+/// What became of a revocation.
+package enum RevocationAnswer: Equatable, Sendable {
+    /// It holds here, and on every other replica within two seconds.
+    case remembered
+    /// It holds here. Redis could not be asked; it is told when it can be.
+    case rememberedHereOnly
+    /// Nothing holds: there is no room for another login.
+    case full
+}
+
+/// A revocation on its way to Redis, and the one who waits for it.
+struct WaitingRevocation: Sendable {
+    let revocation: Revocation
+    /// The moment of the login's revocation before, which Redis need not hold any longer.
+    let replaced: Int64?
+    let completion: @Sendable (RevocationAnswer) -> Void
+}
+
+/// Remembers which logins were revoked, and when: this replica's own copy, which every verdict asks without a wait.
+///
+/// A revocation says that no token of a person and app is good that was issued up to its second, and lives for
+/// ``lifetimeSeconds``. Without Redis this copy is all there is. With Redis ``RedisReplayStore`` reads and writes there; while
+/// it cannot, the copy applies as it is.
+package final class Revocations: Sendable {
+    /// Most logins: 250,000, in a table of at most 12.6 MB. Beyond them the next revocation is refused; none is forgotten
+    /// early for it.
+    package static let defaultCapacity = 250_000
+    /// How long a revocation is remembered: 90 days. Facebook's longest tokens live for 60.
+    package static let lifetimeSeconds: Int64 = 90 * 86_400
+    /// Revocations that wait for Redis. 8,192: what a second of a busy service asks.
+    static let waitingLimit = 8_192
+    /// How often the expired are looked for, at the most.
+    private static let sweepSeconds: Int64 = 3_600
+
+    /// What is known of the way to Redis.
+    enum Link {
+        /// There is no Redis: this copy is the memory.
+        case none
+        /// There is no connection, but there may be one at any moment.
+        case connecting
+        case up
+        /// The last attempt failed.
+        case down
+    }
+
+    struct State {
+        var table = RevocationTable(capacity: 0)
+        var link: Link
+        var waiting: [WaitingRevocation] = []
+        /// What entries bear that Redis is known to hold; never 0, which those bear that it never confirmed.
+        var mark: UInt64 = 1
+        /// Whether there are entries without a mark that nobody waits for.
+        var hasUnwritten = false
+        /// Whether Redis holds more than fits here.
+        var hasOverflown = false
+        var sweptAt: Int64 = 0
+    }
+
+    package let capacity: Int
+    let state: Locked<State>
+    private let clock: @Sendable () -> Int64
+    private let wake: (@Sendable () -> Void)?
+    /// The table for readers, apart from the state, so that no reader waits for a walk over the table.
+    private let published: Locked<RevocationTable>
+    private let publishedEpoch = Atomic<UInt64>(0)
+    /// When everything in Redis was last known, in nanoseconds of the monotonic clock; 0 for never.
+    private let readAt = Atomic<UInt64>(0)
+
+    /// - Parameters:
+    ///   - clock: whole seconds since 1970.
+    ///   - wake: tells the store's thread that something waits; nil without Redis.
+    package init(
+        capacity: Int = defaultCapacity,
+        clock: @escaping @Sendable () -> Int64 = { WallClock.unixSeconds() },
+        wake: (@Sendable () -> Void)? = nil
+    ) {
+        self.capacity = capacity
+        self.clock = clock
+        self.wake = wake
+        let state = State(link: wake == nil ? .none : .connecting)
+        published = Locked(state.table)
+        self.state = Locked(state)
+    }
+
+    /// Refuses every token of a person and app that was issued in the second of `moment` or before, from now on. From any
+    /// thread, without a wait.
+    ///
+    /// An older moment never replaces a newer one, and one ahead of the clock counts as the present.
+    /// - Parameters:
+    ///   - moment: whole seconds since 1970.
+    ///   - completion: called once, at once or on the store's thread. Except for ``RevocationAnswer/full`` the revocation
+    ///     is in force here before.
+    package func revoke(
+        app: Span<UInt8>,
+        user: Span<UInt8>,
+        at moment: Int64,
+        completion: @escaping @Sendable (RevocationAnswer) -> Void
+    ) {
+        let now = now
+        guard let login = RevokedLogin(app: app, user: user) else { return completion(.full) }
+        let answer = state.withLock { revoke(login, at: min(max(moment, 0), now), now: now, completion, &$0) }
+        if let answer { completion(answer) } else { wake?() }
+    }
+
+    /// - Returns: nil where the store's thread answers.
+    private func revoke(
+        _ login: RevokedLogin,
+        at moment: Int64,
+        now: Int64,
+        _ completion: @escaping @Sendable (RevocationAnswer) -> Void,
+        _ state: inout State
+    ) -> RevocationAnswer? {
+        let before = state.table.value(of: login).map { RevocationValue(bits: $0) }
+        if let before, before.moment >= moment, state.link == .none || before.mark == state.mark { return .remembered }
+        if before == nil, state.table.count >= capacity {
+            sweep(&state, now: now)
+            guard state.table.count < capacity else { return .full }
+        }
+        let kept = max(moment, before?.moment ?? 0)
+        set(RevocationValue(moment: kept, mark: 0), of: login, now: now, &state)
+        switch state.link {
+        case .none: return .remembered
+        case .connecting, .up:
+            if state.waiting.count < Self.waitingLimit {
+                let revocation = Revocation(login: login, moment: kept)
+                let replaced = before.flatMap { $0.moment < kept ? $0.moment : nil }
+                state.waiting.append(
+                    WaitingRevocation(revocation: revocation, replaced: replaced, completion: completion)
+                )
+                return nil
+            }
+            fallthrough
+        case .down:
+            state.hasUnwritten = true
+            return .rememberedHereOnly
+        }
+    }
+
+    /// Gives a login its value, in a larger table where this one is full.
+    func set(_ value: RevocationValue, of login: RevokedLogin, now: Int64, _ state: inout State) {
+        if now - state.sweptAt > Self.sweepSeconds { sweep(&state, now: now) }
+        if state.table.count >= state.table.capacity {
+            publish(state.table.copy(capacity: state.table.capacity * 2), &state)
+        }
+        state.table.set(value.bits, of: login)
+    }
+
+    /// Drops the expired, where there are any.
+    private func sweep(_ state: inout State, now: Int64) {
+        state.sweptAt = now
+        let oldest = now - Self.lifetimeSeconds
+        var expired = 0
+        for slot in 0..<state.table.slotCount {
+            if let value = state.table.entry(at: slot)?.value, RevocationValue(bits: value).moment < oldest {
+                expired += 1
+            }
+        }
+        guard expired > 0 else { return }
+        state.hasOverflown = false
+        let rest = state.table.count - expired
+        publish(state.table.copy(capacity: rest + 1) { RevocationValue(bits: $0).moment >= oldest }, &state)
+    }
+
+    private func publish(_ table: RevocationTable, _ state: inout State) {
+        state.table = table
+        published.withLock { $0 = table }
+        publishedEpoch.wrappingAdd(1, ordering: .releasing)
+    }
+
+    /// Whole seconds since 1970.
+    var now: Int64 { clock() }
+
+    // MARK: What readers ask
+
+    /// Logins that are remembered as revoked.
+    package var count: Int { table.count }
+
+    /// How long ago all that replicas remember was known here; zero without Redis, nil where it never was.
+    package func age(at now: MonotonicInstant) -> Duration? {
+        if wake == nil { return .zero }
+        let moment = readAt.load(ordering: .acquiring)
+        return moment == 0 ? nil : now.duration(since: MonotonicInstant(nanoseconds: moment))
+    }
+
+    /// Whether the copy is whole, or was once: before, nobody can tell whether a login stands.
+    package var isKnown: Bool { wake == nil || readAt.load(ordering: .acquiring) != 0 }
+
+    /// Rises with each new table.
+    var epoch: UInt64 { publishedEpoch.load(ordering: .acquiring) }
+    var table: RevocationTable { published.withLock { $0 } }
+
+    /// Everything in Redis at this moment is known here.
+    func didRead(at moment: MonotonicInstant) {
+        guard !state.withLock({ $0.hasOverflown }) else { return }
+        readAt.store(moment.nanoseconds, ordering: .releasing)
+    }
+}
+
+/// What the table holds of a login, in one word: its moment, and what is known of Redis.
+struct RevocationValue: Equatable {
+    private static let markBits: UInt64 = 24
+
+    /// The moment in the upper 40 bits (seconds, until the year 36,812), the mark in the others.
+    let bits: UInt64
+
+    init(bits: UInt64) { self.bits = bits }
+
+    init(moment: Int64, mark: UInt64) {
+        bits = UInt64(max(0, moment)) << Self.markBits | mark
+    }
+
+    var moment: Int64 { Int64(bits >> Self.markBits) }
+    var mark: UInt64 { bits & Self.markLimit }
+
+    static let markLimit: UInt64 = 1 << markBits - 1
+}
+
+/// One worker's way to the revocations: two atomic loads where there are none.
+package final class RevocationReader {
+    private let revocations: Revocations
+    private var epoch: UInt64
+    private var table: RevocationTable
+
+    package init(_ revocations: Revocations) {
+        self.revocations = revocations
+        // Read the epoch first: a publication in between only causes a second look.
+        epoch = revocations.epoch
+        table = revocations.table
+    }
+
+    /// Whether anybody can tell: not before what other replicas remember was read for the first time.
+    package var isKnown: Bool { revocations.isKnown }
+
+    /// Whether no login at all was revoked.
+    package func isEmpty() -> Bool {
+        let newest = revocations.epoch
+        if newest != epoch {
+            epoch = newest
+            table = revocations.table
+        }
+        return table.count == 0
+    }
+
+    /// Whether a login was revoked in the second in which its token was issued, or after.
+    /// - Parameters:
+    ///   - app, user: the token's `aud` and `sub`, escapes decoded.
+    ///   - issuedAt: its `iat` in whole seconds since 1970.
+    package func isRevoked(app: Span<UInt8>, user: Span<UInt8>, issuedAt: Int64) -> Bool {
+        if isEmpty() { return false }
+        // Where OpenSSL fails nothing can be looked up, and nothing may be accepted.
+        guard let login = RevokedLogin(app: app, user: user) else { return true }
+        guard let value = table.value(of: login) else { return false }
+        return issuedAt <= RevocationValue(bits: value).moment
+    }
+}

@@ -1,0 +1,298 @@
+#!/usr/bin/env python3
+"""Revokes logins on one replica and has their tokens judged on another, while the Redis server they share is killed, hung,
+emptied and restarted under load; and fills the memory of revocations.
+
+usage: revocation_test.py [--binary FILE] [--rounds N] [NAME...]     (default: every test, 100 rounds)
+  agree      a revocation on one replica is enforced on the other within 2 s, N times of N
+  disturbed  Redis killed, hung, emptied and restarted: no token is accepted that a replica knew as revoked, no verdict waits
+  starts     a replica that starts without Redis judges nothing until it could read, then knows everything
+  size       100,000 revocations in memory: what they take, and what /verify then costs
+Exit code 1 where a bound is broken. Without redis-server (REDIS_SERVER may name another, such as valkey-server) the tests
+that need it are named and left out.
+"""
+
+import argparse
+import concurrent.futures
+import hashlib
+import http.client
+import json
+import pathlib
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+
+import live
+import replay_test
+from replay_test import Fleet, Redis, check, request
+
+KEY = "a-key-for-these-tests"
+FIELDS = {"X-Api-Key": KEY}
+
+
+class KeyedFleet(Fleet):
+    """Replicas whose callers have a key."""
+
+    def __init__(self, binary, count, environment=None, waits=True):
+        with tempfile.NamedTemporaryFile("w", suffix=".keys") as keys:
+            keys.write(f"test {hashlib.sha256(KEY.encode()).hexdigest()}\n")
+            keys.flush()
+            super().__init__(binary, count, {"LIMITED_LOGIN_CLIENT_KEYS_FILE": keys.name} | (environment or {}), waits)
+
+    def token(self, user, age=30):
+        """The body of a request about a token that was issued some seconds ago."""
+        now = int(time.time())
+        claims = {"sub": str(user), "nonce": "n-1", "iat": now - age, "exp": now + 3600}
+        token = request(self.issuer_port, "POST", "/tokens", json.dumps(claims))[1]["id_token"]
+        return json.dumps({"id_token": token, "nonce": "n-1"})
+
+
+def outcome(port, body):
+    status, answer = request(port, "POST", "/verify", body, FIELDS)
+    return "accepted" if status == 200 else answer.get("code", str(status))
+
+
+def revoke(port, user):
+    return request(port, "POST", "/revocations", json.dumps({"user_id": str(user)}), FIELDS)[0]
+
+
+def percentile(times, share):
+    return sorted(times)[min(len(times) - 1, int(len(times) * share))] * 1000
+
+
+def agree(binary, rounds):
+    server = Redis()
+    fleet = KeyedFleet(binary, 2, {"LIMITED_LOGIN_REPLAY_STORE": f"redis://127.0.0.1:{server.port}"})
+
+    def one(number):
+        here, there = fleet.ports[number % 2], fleet.ports[(number + 1) % 2]
+        user = 1000 + number
+        body = fleet.token(user)
+        before = outcome(there, body)
+        began = time.monotonic()
+        status = revoke(here, user)
+        at_once = outcome(here, body)
+        while (code := outcome(there, body)) == "accepted" and time.monotonic() - began < 10:
+            time.sleep(0.01)
+        took = time.monotonic() - began
+        is_right = (before, status, at_once, code) == ("accepted", 204, "login_revoked", "login_revoked")
+        return is_right, took
+
+    try:
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            results = list(pool.map(one, range(rounds)))
+    finally:
+        fleet.stop()
+        server.stop()
+    times = [took for is_right, took in results if is_right]
+    right = sum(took < 2 for took in times)
+    check(right == rounds, f"{replay_test.PROGRAM}: enforced on the other replica within 2 s in {right} of {rounds} rounds "
+          f"(median {percentile(times, 0.5):.0f} ms, slowest {max(times) * 1000:.0f} ms)")
+
+
+class Load:
+    """Threads that have tokens judged on every replica."""
+
+    def __init__(self, fleet, users=400):
+        self.fleet = fleet
+        self.good = [fleet.token(9_000_000 + number) for number in range(20)]
+        self.bodies = {user: fleet.token(user) for user in range(1, users + 1)}
+        self.revoked = []
+        self.answers = {}
+        self.accepted_after = 0
+        self.wrong = []
+        self.times = []
+        self.over = threading.Event()
+        self.lock = threading.Lock()
+
+    def judge(self, number):
+        port = self.fleet.ports[number % 2]
+        turn = 0
+        while not self.over.is_set():
+            turn += 1
+            with self.lock:
+                known = self.revoked[-1 - turn % 50 :: -37][:3]
+            for user, replica in known:
+                # Revoked on this replica, so it knows, whatever became of Redis.
+                if replica == number % 2 and (code := outcome(port, self.bodies[user])) != "login_revoked":
+                    with self.lock:
+                        self.wrong.append((user, code))
+            body = self.good[turn % len(self.good)]
+            began = time.monotonic()
+            code = outcome(port, body)
+            took = time.monotonic() - began
+            with self.lock:
+                self.times.append(took)
+                if code != "accepted":
+                    self.wrong.append(("good", code))
+
+    def revoke(self):
+        for user in self.bodies:
+            if self.over.is_set():
+                return
+            status = revoke(self.fleet.ports[user % 2], user)
+            with self.lock:
+                self.answers[status] = self.answers.get(status, 0) + 1
+                self.revoked.append((user, user % 2))
+            time.sleep(0.02)
+
+    def run(self, during):
+        threads = [threading.Thread(target=self.judge, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        try:
+            time.sleep(2)
+            with self.lock:
+                quiet, self.times = self.times, []
+            revoker = threading.Thread(target=self.revoke)
+            threads.append(revoker)
+            revoker.start()
+            during()
+            with self.lock:
+                disturbed = self.times
+        finally:
+            self.over.set()
+            for thread in threads:
+                thread.join()
+        return quiet, disturbed
+
+
+def disturbed(binary, _):
+    server = Redis()
+    fleet = KeyedFleet(binary, 2, {"LIMITED_LOGIN_REPLAY_STORE": f"redis://127.0.0.1:{server.port}"})
+
+    def kill():
+        server.kill()
+        time.sleep(0.5)
+        server.start()
+
+    def hang():
+        server.process.send_signal(signal.SIGSTOP)
+        time.sleep(1.5)
+        server.process.send_signal(signal.SIGCONT)
+
+    def empty():
+        with socket.create_connection(("127.0.0.1", server.port), 5) as client:
+            client.sendall(b"FLUSHALL\r\n")
+            client.recv(64)
+
+    def all_of_them():
+        for disturb in (kill, hang, empty, kill, empty, hang):
+            time.sleep(1)
+            disturb()
+        time.sleep(3)
+
+    try:
+        load = Load(fleet)
+        quiet, busy = load.run(all_of_them)
+        check(not load.wrong, f"disturbed: {len(load.revoked)} logins revoked ({load.answers}), {len(busy)} good tokens "
+              f"accepted, no known revocation forgotten {load.wrong[:5]}")
+        p99, quiet_p99 = percentile(busy, 0.99), percentile(quiet, 0.99)
+        check(p99 < max(3 * quiet_p99, quiet_p99 + 30), f"disturbed: p99 of good tokens {p99:.1f} ms, before {quiet_p99:.1f} ms")
+        deadline = time.monotonic() + 30
+        unknown = {user for user, _ in load.revoked}
+        for port in fleet.ports:
+            while time.monotonic() < deadline and any(outcome(port, load.bodies[user]) != "login_revoked" for user in unknown):
+                time.sleep(0.2)
+        late = KeyedFleet(binary, 1, {"LIMITED_LOGIN_REPLAY_STORE": f"redis://127.0.0.1:{server.port}",
+                                      "LIMITED_LOGIN_JWKS_URLS": fleet.keys_url})
+        for what, ports in (("both replicas", fleet.ports), ("a third, which starts now,", late.ports)):
+            known = sum(all(outcome(port, load.bodies[user]) == "login_revoked" for port in ports) for user in unknown)
+            check(known == len(unknown), f"disturbed: in the end {what} know {known} of {len(unknown)}")
+        late.stop()
+    finally:
+        fleet.stop()
+        server.stop()
+
+
+def starts(binary, _):
+    server = Redis("--appendonly", "yes", "--appendfsync", "always")
+    settings = {"LIMITED_LOGIN_REPLAY_STORE": f"redis://127.0.0.1:{server.port}"}
+    fleet = KeyedFleet(binary, 1, settings)
+    late = None
+    try:
+        bodies = {user: fleet.token(user) for user in range(1, 51)}
+        check(all(revoke(fleet.ports[0], user) == 204 for user in bodies), "starts: 50 logins revoked")
+        server.kill()
+        late = KeyedFleet(binary, 1, settings | {"LIMITED_LOGIN_JWKS_URLS": fleet.keys_url}, waits=False)
+        codes = set()
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            codes.add(outcome(late.ports[0], bodies[1]))
+            codes.add(str(request(late.ports[0], "GET", "/readyz")[0]))
+        # Its keys come first; then it is the revocations that it waits for.
+        check(codes <= {"keys_unavailable", "replay_store_unavailable", "503"} and "replay_store_unavailable" in codes,
+              f"starts: without Redis nothing is judged: {sorted(codes)}")
+        check(outcome(fleet.ports[0], bodies[1]) == "login_revoked", "starts: the older replica goes on with its copy")
+        server.start()
+        while request(late.ports[0], "GET", "/readyz")[0] != 200:
+            time.sleep(0.02)
+        known = sum(outcome(late.ports[0], body) == "login_revoked" for body in bodies.values())
+        check(known == 50, f"starts: once ready it knows {known} of 50")
+    finally:
+        if late:
+            late.stop()
+        fleet.stop()
+        server.stop()
+
+
+def resident(fleet):
+    pid = fleet.services[0].process.pid
+    text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(text.split("VmRSS:")[1].split()[0])
+
+
+def size(binary, _, count=100_000):
+    fleet = KeyedFleet(binary, 1)
+    port = fleet.ports[0]
+
+    def many(numbers, path, bodies):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        fields = {"Content-Type": "application/json"} | FIELDS
+        statuses = set()
+        for number in numbers:
+            connection.request("POST", path, bodies(number), fields)
+            answer = connection.getresponse()
+            answer.read()
+            statuses.add(answer.status)
+        connection.close()
+        return statuses
+
+    try:
+        body = fleet.token(1)
+        many(range(2_000), "/verify", lambda _: body)
+        many(range(2_000), "/revocations", lambda _: json.dumps({"user_id": "1000200030004000"}))
+        before = resident(fleet)
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            parts = [range(start, count, 2) for start in (0, 1)]
+            statuses = set().union(*pool.map(
+                lambda part: many(part, "/revocations", lambda n: json.dumps({"user_id": str(2_954_873_201_000_000 + n)})), parts
+            ))
+        many(range(100), "/verify", lambda _: body)
+        grown = resident(fleet) - before
+        check(statuses == {204} and grown <= 10_240, f"size: {count} revocations take {grown / 1024:.1f} MiB ({statuses})")
+    finally:
+        fleet.stop()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", help="the program; else it is built")
+    parser.add_argument("--rounds", type=int, default=100)
+    tests = {"agree": agree, "disturbed": disturbed, "starts": starts, "size": size}
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(tests))
+    arguments = parser.parse_args()
+    binary = str(pathlib.Path(arguments.binary or live.build()).resolve())
+    for name in arguments.names or tests:
+        if name != "size" and not shutil.which(replay_test.PROGRAM):
+            print(f"SKIPPED: {name}: {replay_test.PROGRAM} is not installed")
+            continue
+        tests[name](binary, arguments.rounds)
+    return 1 if replay_test.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

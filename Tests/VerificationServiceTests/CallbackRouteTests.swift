@@ -146,11 +146,46 @@ struct CallbackRouteTests {
                 #expect(try Self.object(answer.body)["code"] as? String == code, "\(forgery)")
             }
         }
-        #expect(service.backend.connectionCount == 0)
+        #expect(service.backend.connectionCount == 0 && service.core.revocations.count == 0)
         let refused = "limited_login_callbacks_total{callback=\"deauthorize\",result=\"invalid_signed_request\"}"
         #expect(service.metric(refused) == SignedRequestForgery.all.count - 1)
         // And what is good is taken still.
         #expect(try service.call("deauthorize", CallbackService.good(issuedAt: now)).status == 200)
+        #expect(service.core.revocations.count == 1)
+        await service.stop()
+    }
+
+    /// Has a token of the callbacks' person and app judged.
+    private static func verify(_ service: CallbackService, subject: String, issuedAt: Int64) throws -> TestResponse {
+        var claims = Tokens.claims(audience: "222", issuedAt: issuedAt)
+        claims.subject = subject
+        return try #require(try service.connect().exchange(LiveService.request(try Tokens.mint(claims))))
+    }
+
+    @Test("Tokens issued until the request's moment are refused, later ones and other people's are not")
+    func revocation() async throws {
+        let service = try await CallbackService(hasBackend: false)
+        let now = WallClock.unixSeconds()
+        #expect(try Self.verify(service, subject: "218471", issuedAt: now - 60).status == 200)
+        #expect(try service.call("deauthorize", CallbackService.good(issuedAt: now - 50)).status == 200)
+        #expect(try Self.verify(service, subject: "218471", issuedAt: now - 50).text.contains("login_revoked"))
+        #expect(try Self.verify(service, subject: "218471", issuedAt: now - 49).status == 200)
+        #expect(try Self.verify(service, subject: "218472", issuedAt: now - 60).status == 200)
+        // An older request, sent again, changes nothing; one that is ahead counts as the present.
+        #expect(try service.call("deauthorize", CallbackService.good(issuedAt: now - 80)).status == 200)
+        #expect(try Self.verify(service, subject: "218471", issuedAt: now - 49).status == 200)
+        #expect(try service.call("deauthorize", CallbackService.good(issuedAt: now + 40)).status == 200)
+        #expect(try Self.verify(service, subject: "218471", issuedAt: now - 49).text.contains("login_revoked"))
+        #expect(try Self.verify(service, subject: "218471", issuedAt: now + 30).status == 200)
+        await service.stop()
+    }
+
+    @Test("The person is refused even where the backend does not take it")
+    func revokedWithoutDelivery() async throws {
+        let service = try await CallbackService { _, peer in try peer.answer(status: "400 Bad Request") }
+        let now = WallClock.unixSeconds()
+        #expect(try service.call("data-deletion", CallbackService.good(issuedAt: now)).status == 503)
+        #expect(try Self.verify(service, subject: "218471", issuedAt: now - 5).text.contains("login_revoked"))
         await service.stop()
     }
 

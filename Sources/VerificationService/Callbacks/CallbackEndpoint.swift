@@ -29,13 +29,16 @@ final class CallbackEndpoint: Endpoint {
         response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
         do throws(Problem) {
-            if let outcome = try requests.revisit(context, visit, &response) {
-                if case .done = outcome { metrics.count(kind, nil) }
-                return outcome
+            let outcome: Outcome
+            if let known = try requests.revisit(context, visit, &response) {
+                outcome = known
+            } else {
+                let settings = workerSettings.settings
+                let event = try read(body, settings)
+                outcome = try requests.begin(event, settings.webhook, visit, context, &response)
             }
-            let settings = workerSettings.settings
-            let event = try read(body, settings)
-            return try requests.begin(event, settings.webhook, visit, context)
+            if case .done = outcome { metrics.count(kind, nil) }
+            return outcome
         } catch {
             metrics.count(kind, error.code)
             throw error

@@ -1,5 +1,6 @@
 internal import HTTP1
 internal import HTTPServer
+internal import LoginStores
 internal import Sockets
 
 /// The callbacks of one worker that wait until the revocation is remembered and the backend has been told.
@@ -26,10 +27,12 @@ final class CallbackRequests {
     }
 
     private let sender: WebhookSender?
+    private let revocations: Revocations
     let jobs = BackgroundJobs<Kept, Result>(capacity: waitingLimit)
 
     init(core: ServiceCore) {
         sender = core.webhooks
+        revocations = core.revocations
     }
 
     /// Goes on with a request that was parked here.
@@ -42,9 +45,9 @@ final class CallbackRequests {
         switch jobs.visit(context.request, visit) {
         case .none: return nil
         case .waiting(let moment): return .wait(until: moment)
-        case .expired: throw Self.notDelivered
+        case .expired(let kept): throw kept.webhook == nil ? RevocationRequests.unavailable : Self.notDelivered
         case .done(let kept, let result):
-            guard result.isRemembered else { throw FirstUse.unavailable }
+            guard result.isRemembered else { throw RevocationRequests.unavailable }
             try Self.write(kept, result.delivery, to: &response)
             return .done
         }
@@ -55,23 +58,28 @@ final class CallbackRequests {
         _ event: CallbackEvent,
         _ webhook: WebhookTarget?,
         _ visit: RequestVisit,
-        _ context: RequestContext
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
         let request = context.request
-        let deadline = context.now + (sender?.limits.deliveryTime ?? .zero)
+        let deadline = context.now + (sender?.limits.deliveryTime ?? FirstUse.patience)
         let patience = deadline + Self.grace
         // A request whose time is over may not wait anew.
         guard visit != .expired, jobs.begin(request, keeping: Kept(event: event, webhook: webhook), until: patience)
         else { throw Problem(.overloaded, "Too many callbacks are waiting; send it again.") }
-        let isRemembered = true
-        guard let webhook, let sender else {
-            jobs.finish(request, Result(isRemembered: isRemembered, delivery: nil), now: MonotonicClock.now())
-            return .wait(until: patience)
+        // At most the present, for the store takes no later moment.
+        revocations.revoke(app: event.appID.utf8.span, user: event.userID.utf8.span, at: event.issuedAt) {
+            [sender, jobs] answer in
+            // The backend is told whether or not the other replicas are: the person has left all the same.
+            let finish = { @Sendable (delivery: WebhookSender.Outcome?) in
+                let result = Result(isRemembered: answer == .remembered, delivery: delivery)
+                _ = jobs.finish(request, result, now: MonotonicClock.now())
+            }
+            guard let webhook, let sender else { return finish(nil) }
+            sender.submit(event, to: webhook, until: deadline, finish)
         }
-        sender.submit(event, to: webhook, until: deadline) { [jobs] outcome in
-            jobs.finish(request, Result(isRemembered: isRemembered, delivery: outcome), now: MonotonicClock.now())
-        }
-        return .wait(until: patience)
+        // Where there is no backend and no Redis the answer is there already.
+        return try revisit(context, .woken, &response) ?? .wait(until: patience)
     }
 
     private static func write(

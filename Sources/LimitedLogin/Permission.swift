@@ -127,11 +127,16 @@ package struct PermissionSet: OptionSet, Hashable, Sendable {
 
     /// What of `satisfied` a login that asked for `asked` was granted: the gaming permissions it asked for in place of
     /// `public_profile`, or that.
-    static func shown(_ satisfied: PermissionSet, asked: PermissionSet) -> PermissionSet {
+    package static func shown(_ satisfied: PermissionSet, asked: PermissionSet) -> PermissionSet {
         let gaming = asked.intersection(.gaming)
         if gaming.isEmpty || asked.contains(.publicProfile) { return satisfied.subtracting(.gaming) }
         return satisfied.subtracting(.gaming).subtracting(Permission.publicProfile.bit)
             .union(satisfied.intersection(gaming))
+    }
+
+    /// Those of the permissions asked for that a token of `satisfied` shows no claim of; without the unverifiable ones.
+    package static func missing(_ satisfied: PermissionSet, asked: PermissionSet) -> PermissionSet {
+        asked.subtracting(satisfied).subtracting(.unverifiable)
     }
 
     /// Permissions that yield no claim: a token can neither confirm them nor show that they are missing.

@@ -60,14 +60,4 @@ package struct VerifiedClaims {
     package var keyThumbprint: Range<Int>?
     /// Whether the token has `cnf`, readable or not: its holder must prove to have a key (RFC 7800 section 3).
     package var isBoundToKey = false
-
-    /// The permissions to tell a caller that asked for some; see ``VerifiedToken/shownPermissions(among:)``.
-    package func shownPermissions(asked: PermissionSet) -> PermissionSet {
-        PermissionSet.shown(satisfiedPermissions, asked: asked)
-    }
-
-    /// Those of the permissions asked for that the token shows no claim of; without the unverifiable ones.
-    package func missingPermissions(among asked: PermissionSet) -> PermissionSet {
-        asked.subtracting(satisfiedPermissions).subtracting(.unverifiable)
-    }
 }

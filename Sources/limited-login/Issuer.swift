@@ -7,12 +7,14 @@ internal import StandInIssuer
 struct Issuer: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract:
-            "Runs a stand-in issuer: discovery, JWK Set, POST /tokens, POST /rotate, Graph. Never for production.",
+            "Runs a stand-in issuer: discovery, JWK Set, POST /tokens, /refresh and /rotate, Graph. Never for production.",
         discussion: """
             POST /tokens takes a JSON object of claims (all optional, any type) and answers {"id_token": "…"} in \
             Facebook's wire style; ?declined=NAME,NAME and ?expired=NAME say what else the person was asked for. \
-            POST /proofs with {"id_token", "method", "url"} answers a DPoP proof and the thumbprint of its key. \
-            POST /rotate makes a new signing key; the last one stays published, the one before is gone. Graph knows the \
+            A claim cnf, {"jkt": "…"}, binds the token to a device's key. POST /proofs with {"id_token", "method", "url"} answers \
+            a DPoP proof of the stand-in's own device and the thumbprint of its key. POST /refresh takes {"id_token": "…"} \
+            and answers a new one with the login's nonce, or with ?way=silent one of its own. POST /rotate makes a new \
+            signing key; the last one stays published, the one before is gone. Graph knows the \
             permissions of the people whose tokens were minted, and takes them back; /platform/uninstall/ takes a token.
             """
     )

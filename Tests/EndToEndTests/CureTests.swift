@@ -163,6 +163,42 @@ struct CureTests {
         ) {
             try token()
         },
+        Case(
+            name: "refreshed silently",
+            code: "nonce_mismatch",
+            cure: "judge by --subject alone",
+            flags: ["--nonce", "of-the-login", "--subject", "1234"]
+        ) { try token([("nonce", "\"6F1B5A3C-0D2E-4F6A-9B7C-8D9E0F1A2B3C\"")]) },
+        Case(
+            name: "another person's refresh",
+            code: "subject_mismatch",
+            cure: "new login",
+            flags: ["--nonce", "n-1", "--subject", "99"]
+        ) { try token() },
+        Case(
+            name: "another device",
+            code: "key_thumbprint_mismatch",
+            cure: "another device's",
+            flags: ["--nonce", "n-1", "--key-thumbprint", otherThumbprint]
+        ) { try token([("cnf", "{\"jkt\":\"0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I\"}")]) },
+        Case(
+            name: "no device",
+            code: "key_thumbprint_mismatch",
+            cure: "older than 18.1",
+            flags: ["--subject", "1234", "--key-thumbprint", otherThumbprint]
+        ) { try token() },
+        Case(
+            name: "no thumbprint",
+            code: "invalid_request",
+            cure: "43 digits",
+            flags: ["--nonce", "n-1", "--key-thumbprint", "abc"]
+        ) { try token() },
+        Case(
+            name: "another access token",
+            code: "at_hash_mismatch",
+            cure: "the very login",
+            flags: ["--nonce", "n-1", "--access-token-file", accessToken]
+        ) { try token([("at_hash", "\"AAAAAAAAAAAAAAAAAAAAAA\"")]) },
         Case(name: "another person", code: "subject_mismatch", cure: "new login", flags: ["--subject", "99"]) {
             try token()
         },
@@ -173,6 +209,15 @@ struct CureTests {
             flags: ["--nonce", "n-1", "--tracking", "limited"]
         ) { try token([("at_hash", "\"abc\"")]) },
     ]
+
+    private static let otherThumbprint = "2oiHBxiRrPn1mgPqWLfGSB9M1lRrDCUwmk3SyfjAY1c"
+
+    /// An access token as a file.
+    private static let accessToken: String = {
+        let file = FileManager.default.temporaryDirectory.appending(path: "access-token-\(UUID().uuidString)")
+        try? Data("jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y\n".utf8).write(to: file)
+        return file.path
+    }()
 
     /// The published keys as a file.
     private static let keys: String = {

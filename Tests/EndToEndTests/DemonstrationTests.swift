@@ -133,6 +133,7 @@ struct DemonstrationTests {
         let run = try FinishedRun(["-c", script], program: "/bin/bash")
         #expect(run.output.contains("\"name\":\"Jane Doe\""), "\(run.output)\(run.errors)")
         #expect(run.output.contains("\"missing_permissions\":[\"user_birthday\"]"))
+        #expect(run.output.contains("\"refresh\":true"), "\(run.output)\(run.errors)")
     }
 
     @Test("The documented life of a login is lived")

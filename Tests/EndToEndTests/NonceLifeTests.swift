@@ -154,6 +154,35 @@ struct NonceLifeTests {
     }
 
     @Test(
+        "Two replicas with one Redis: a login is refreshed by either, as often as the SDK likes, and its nonce stays used",
+        .enabled(if: RedisServer.isInstalled, "redis-server is not installed")
+    )
+    func refresh() throws {
+        let redis = try RedisServer()
+        let replicas = try Replicas(2, environment: ["LIMITED_LOGIN_REPLAY_STORE": "redis://127.0.0.1:\(redis.port)"])
+        let login = try replicas.issuer.token("{\"nonce\":\"\(replicas.nonce())\",\"sub\":\"7\"}")
+        func verify(_ replica: Int, _ token: String, _ members: String) throws -> TestResponse {
+            try replicas.services[replica].exchange(
+                RunningService.request("{\"id_token\":\"\(token)\",\"issued_nonce\":true\(members)}")
+            )
+        }
+        #expect(try verify(0, login, "").status == 200)
+        for round in 0..<10 {
+            let answer = try replicas.issuer.post("/refresh", "{\"id_token\":\"\(login)\"}")
+            let decoded = try JSONDecoder().decode([String: String].self, from: Data(answer.body))
+            let token = try #require(decoded["id_token"])
+            let refreshed = try verify(round % 2, token, ",\"subject\":\"7\"")
+            #expect(refreshed.status == 200 && refreshed.text.contains("\"refresh\":true"), "\(refreshed.text)")
+            #expect(try verify(round % 2, token, ",\"subject\":\"8\"").code == "subject_mismatch")
+            // Refreshed or not, it begins no second session.
+            #expect(try verify(round % 2, token, "").code == "nonce_used")
+        }
+        // No store need be asked about a refresh.
+        redis.kill()
+        #expect(try verify(1, login, ",\"subject\":\"7\"").status == 200)
+    }
+
+    @Test(
         "Redis killed and back, hung and back: never a second yes, no answer takes a second, one log line each way",
         .enabled(if: RedisServer.isInstalled, "redis-server is not installed")
     )

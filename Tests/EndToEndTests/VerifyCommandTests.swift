@@ -31,7 +31,53 @@ struct VerifyCommandTests {
         )
         #expect(object["accepted"] as? Bool == true)
         #expect((object["profile"] as? [String: Any])?["name"] as? String == "Jane Doe")
-        #expect((object["checks"] as? [[String: String]])?.allSatisfy { $0["outcome"] == "passed" } == true)
+        let checks = try #require(object["checks"] as? [[String: String]])
+        #expect(checks.filter { $0["outcome"] != "passed" }.map { $0["check"] } == ["device", "accessToken"])
+        #expect(checks.allSatisfy { ["passed", "not_asked"].contains($0["outcome"]) })
+    }
+
+    @Test("A refresh is judged by nonce and person, or the person alone, and by device and access token besides")
+    func refresh() throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.kill() }
+        let thumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
+        let file = FileManager.default.temporaryDirectory.appending(path: "access-\(UUID().uuidString)")
+        try Data("jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y\n".utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let token = try issuer.token(
+            #"{"nonce":"n-1","sub":"7","at_hash":"77QmUPtjPfzWtF2AnpK9RQ","cnf":{"jkt":"\#(thumbprint)"}}"#
+        )
+        func verify(_ flags: [String]) throws -> FinishedRun {
+            try FinishedRun(["verify", token, "--jwks", issuer.jwksURL] + flags, environment: Self.app)
+        }
+        let login = ["--nonce", "n-1", "--subject", "7"]
+        let all = login + ["--key-thumbprint", thumbprint, "--access-token-file", file.path]
+        let run = try verify(all)
+        #expect(run.exitCode == 0, "\(run.output)\(run.errors)")
+        for line in [
+            "ok       The token is a refresh of this login and belongs to its person",
+            "ok       The token is bound to the key of the login's device",
+            "ok       The access token came together with the token", "key_thumbprint: \(thumbprint)",
+        ] { #expect(run.output.contains(line), "\(run.output)") }
+        #expect(try verify(all + ["--json"]).output.contains("\"refresh\":true"))
+        let person = try verify(["--subject", "7"]).output
+        #expect(person.contains("ok       The token belongs to the person of this session"))
+        #expect(person.contains("-        not asked: The token is bound to the key of the login's device"))
+        #expect(try verify(["--unbound"]).output.contains("-        not asked: The token belongs to this login"))
+        for (flags, code) in [
+            (["--nonce", "n-2", "--subject", "7"], "nonce_mismatch"),
+            (["--nonce", "n-1", "--subject", "8"], "subject_mismatch"),
+            (["--raw-nonce", "n-1", "--subject", "7"], "nonce_mismatch"),
+        ] {
+            let refused = try verify(flags)
+            #expect(refused.exitCode == 1 && refused.output.contains("refused: \(code)"), "\(refused.output)")
+        }
+        for flags in [
+            ["--nonce", "n-1", "--raw-nonce", "n-1"], ["--nonce", "n-1", "--issued-nonce"], [],
+            ["--unbound", "--subject", "7"], ["--unbound", "--nonce", "n-1"], ["--subject", ""],
+            ["--nonce", "n-1", "--key-thumbprint", ""], ["--nonce", "n-1", "--access-token-file", "/dev/null"],
+            ["--nonce", "n-1", "--access-token-file", "/nonexistent"],
+        ] { #expect(![0, 1, 3].contains(try verify(flags).exitCode), "\(flags)") }
     }
 
     @Test("A refused token says at which check and why, with exit code 1")

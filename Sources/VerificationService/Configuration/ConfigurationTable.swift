@@ -120,7 +120,7 @@ extension ConfigurationKey {
                 .choice(["required", "optional"]),
                 default: .text("required"),
                 reload: .takesEffect,
-                "Whether each token must be tied to a login by nonce, raw_nonce or subject."
+                "Whether POST /verify asks what ties each token to its login; with optional a stolen token is good until it expires."
             )
         case .tracking:
             .init(

@@ -45,7 +45,7 @@ package enum VerifyAnswer {
         _ bytes: inout OutputSpan<UInt8>
     ) {
         bytes.append(",\"missing_permissions\":")
-        writePermissions(claims.missingPermissions(among: asked), &bytes)
+        writePermissions(PermissionSet.missing(claims.satisfiedPermissions, asked: asked), &bytes)
         let unverifiable = asked.intersection(.unverifiable)
         if !unverifiable.isEmpty {
             bytes.append(",\"unverifiable_permissions\":")
@@ -107,7 +107,7 @@ package enum VerifyAnswer {
         place(",\"location\":{\"id\":\"", claims.location, payload, &bytes)
         text(",\"gender\":\"", claims.gender, payload, &bytes)
         bytes.append(",\"permissions\":")
-        writePermissions(claims.shownPermissions(asked: asked), &bytes)
+        writePermissions(PermissionSet.shown(claims.satisfiedPermissions, asked: asked), &bytes)
         bytes.append(claims.tracking == .limited ? ",\"is_limited\":true}" : ",\"is_limited\":false}")
     }
 

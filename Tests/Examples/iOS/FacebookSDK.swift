@@ -5,8 +5,23 @@ enum LoginTracking {
     case enabled, limited
 }
 
+struct Permission: Hashable, ExpressibleByStringLiteral {
+    let name: String
+
+    init(stringLiteral name: String) { self.name = name }
+}
+
+struct LoginAuthType {
+    static let rerequest = LoginAuthType()
+}
+
 struct LoginConfiguration {
-    init?(permissions: Set<String>, tracking: LoginTracking, nonce: String) {}
+    init?(
+        permissions: Set<Permission>,
+        tracking: LoginTracking,
+        nonce: String,
+        authType: LoginAuthType? = .rerequest
+    ) {}
 }
 
 struct AuthenticationToken {
@@ -15,7 +30,7 @@ struct AuthenticationToken {
 }
 
 enum LoginResult {
-    case success(granted: Set<String>, declined: Set<String>, token: String?)
+    case success(granted: Set<Permission>, declined: Set<Permission>, token: String?)
     case cancelled
     case failed(any Error)
 }

@@ -24,28 +24,45 @@ final class ServerLogin {
 
     init(server: URL) { self.server = server }
 
-    func logIn() async throws -> Data {
+    private struct Login: Encodable {
+        let idToken: String
+        let nonce: String
+        /// What the person said no to. Only the app is told: in the token it looks as if it was never asked for.
+        let declined: [String]
+
+        enum CodingKeys: String, CodingKey {
+            case idToken = "id_token"
+            case nonce, declined
+        }
+    }
+
+    /// - Parameter asksAgain: whether the person has come back to a permission they declined. By default the SDK asks for it
+    ///   again with every login.
+    func logIn(asksAgain: Bool = false) async throws -> Data {
         // The server makes the nonce and keeps it: a token with another one is not this login's.
-        let nonce = try JSONDecoder().decode([String: String].self, from: await post("login/begin", [:]))["nonce"] ?? ""
+        let begun = try await post("login/begin", [String: String]())
+        let nonce = try JSONDecoder().decode([String: String].self, from: begun)["nonce"] ?? ""
         // Tracking is .limited whatever the person said to App Tracking Transparency.
         guard
             let configuration = LoginConfiguration(
                 permissions: ["public_profile", "email"],
                 tracking: .limited,
-                nonce: nonce
+                nonce: nonce,
+                authType: asksAgain ? .rerequest : nil
             )
         else { throw Failure.noToken }
-        try await facebookLogin(configuration)
+        let declined = try await facebookLogin(configuration)
         // The id token: not AccessToken.current, which in Limited Login is nil or good for nothing.
         guard let token = AuthenticationToken.current?.tokenString else { throw Failure.noToken }
-        return try await post("login", ["id_token": token, "nonce": nonce])
+        return try await post("login", Login(idToken: token, nonce: nonce, declined: declined))
     }
 
-    private func facebookLogin(_ configuration: LoginConfiguration) async throws {
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+    /// Logs in, and says what the person declined.
+    private func facebookLogin(_ configuration: LoginConfiguration) async throws -> [String] {
+        try await withCheckedThrowingContinuation { continuation in
             manager.logIn(viewController: nil, configuration: configuration) { result in
                 switch result {
-                case .success: continuation.resume()
+                case .success(_, let declined, _): continuation.resume(returning: declined.map(\.name).sorted())
                 case .cancelled: continuation.resume(throwing: Failure.cancelled)
                 case .failed(let error): continuation.resume(throwing: error)
                 }
@@ -53,7 +70,7 @@ final class ServerLogin {
         }
     }
 
-    private func post(_ path: String, _ body: [String: String]) async throws -> Data {
+    private func post(_ path: String, _ body: some Encodable) async throws -> Data {
         var request = URLRequest(url: server.appendingPathComponent(path))
         request.httpMethod = "POST"
         request.setValue("application/json", forHTTPHeaderField: "Content-Type")

@@ -22,7 +22,10 @@ final class ServiceFixture {
 
     init() async throws {
         let minter = try TokenMinter.make()
-        let claims = MintedClaims(audience: Self.appID, subject: "42", nonce: "n", issuedAt: WallClock.unixSeconds())
+        var claims = MintedClaims(audience: Self.appID, subject: "42", nonce: "n", issuedAt: WallClock.unixSeconds())
+        claims.confirmationThumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
+        // The access token is the one of OpenID Connect Core appendix A.4.
+        claims.accessTokenHash = "77QmUPtjPfzWtF2AnpK9RQ"
         token = Array(try minter.mint(claims).utf8)
         let cache = try JWKSetCache(sources: [FixedSource(bytes: TokenMinter.jsonWebKeySet([minter]))])
         _ = await cache.refresh()
@@ -32,7 +35,10 @@ final class ServiceFixture {
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
         let core = ServiceCore(
             settings: RuntimeSettings(
-                verifier: TokenVerifier(policy: try VerificationPolicy(appIDs: [Self.appID])),
+                verifier: TokenVerifier(
+                    policy: try VerificationPolicy(appIDs: [Self.appID]),
+                    nonces: NonceIssuer(secret: try NonceSecret(text: "0123456789abcdefghijklmnopqrstuv"))
+                ),
                 clients: clients,
                 gateway: GatewaySettings()
             ),

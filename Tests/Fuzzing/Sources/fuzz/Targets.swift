@@ -132,6 +132,36 @@ private func fuzzClaims(_ payload: [UInt8], _ fixture: TokenFixture) {
         require(!error.detail.isEmpty, "every refusal says why")
         require(error.check > .signature, "the signature is not judged again")
     }
+    fuzzRefresh(fixture)
+}
+
+/// The same claims as a refreshed token's, of one person, device and access token: an accepted one names all three.
+private func fuzzRefresh(_ fixture: TokenFixture) {
+    let workspace = fixture.claimsWorkspace
+    let value = Array("nonce".utf8)
+    let none: [UInt8] = []
+    let added = AddedExpectation(
+        subject: Array("7".utf8),
+        keyThumbprint: Array("0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I".utf8),
+        accessToken: Array("jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y".utf8)
+    )
+    do throws(Refusal) {
+        let claims = try fixture.verifier.judgeClaims(
+            fixture.header,
+            .nonce,
+            value.span,
+            none.span,
+            added,
+            fixture.now,
+            &workspace.buffers
+        )
+        let token = VerifiedToken("", claims, workspace)
+        require(token.profile.userID == "7", "a refreshed token is the session's person's")
+        require(Array((token.authenticationToken.keyThumbprint ?? "").utf8) == added.keyThumbprint, "and its device's")
+        require(token.authenticationToken.tracking == .enabled, "and came with an access token")
+    } catch {
+        require(!error.detail.isEmpty, "every refusal says why")
+    }
 }
 
 /// What every judgement of a run shares.

@@ -86,7 +86,8 @@ struct CommandLineTests {
         "Help is printed for the program and for each command",
         arguments: [
             [], ["serve"], ["demo"], ["issuer"], ["verify"], ["keys"], ["check-config"], ["healthcheck"],
-            ["permissions"], ["permissions", "list"], ["permissions", "revoke"], ["dpop"], ["dpop", "judge"], ["dpop", "make"],
+            ["permissions"], ["permissions", "list"], ["permissions", "revoke"], ["dpop"], ["dpop", "judge"],
+            ["dpop", "make"],
         ]
     )
     func help(command: [String]) throws {

@@ -182,8 +182,10 @@ def once(program, rounds, **_):
             right = 0
             for number in range(rounds):
                 counts = race(replicas, token, issuer.proof(token, URLS[0][1])["proof"])
-                right += counts == {200: 1, 401: ATTEMPTS - 1}
-                if counts != {200: 1, 401: ATTEMPTS - 1}:
+                # A busy machine sheds some of a burst (503); a request that was shed was not told yes.
+                is_right = counts.get(200) == 1 and set(counts) <= {200, 401, 503}
+                right += is_right
+                if not is_right:
                     print(f"  round {number}: {counts}")
             check(right == rounds, f"two replicas, one Redis: exactly 1 of {ATTEMPTS} accepted in {right} of {rounds} rounds")
             server.kill()
@@ -282,7 +284,6 @@ def oauth2(program, module, **_):
                 ("a good proof", token, {}, 200), ("a proof for POST", token, {"method": "POST"}, 401),
                 ("a proof for another path", token, {"url": f"{url}/7"}, 401),
                 ("a proof for another host", token, {"url": "http://example.com/orders"}, 401),
-                ("a proof for another token", token, {"token": issuer.bound()}, 401),
                 ("a token bound to another key", other, {}, 401), ("a token bound to no key", issuer.token(), {}, 401),
                 ("an expired token", expired, {}, 401), ("a proof an hour old", token, {"iat": now - 3600}, 401),
                 ("a proof an hour ahead", token, {"iat": now + 3600}, 401), ("a broken signature", token, {"break": 1}, 401),
@@ -295,6 +296,9 @@ def oauth2(program, module, **_):
                 theirs = apache.ask(shown, [proof], "/orders")
                 ours = ask(service.address, shown, proof, "GET", url)[0]
                 check(theirs == ours == expected, f"mod_oauth2 and /auth agree on {title}: {expected}", (theirs, ours))
+            # liboauth2 1.4.5 does not read `ath`: a proof made for another token of the same key passes there.
+            proof = issuer.proof(issuer.bound(), url)["proof"]
+            check(ask(service.address, token, proof, "GET", url)[0] == 401, "/auth refuses a proof for another token")
             proof = issuer.proof(token, url)["proof"]
             check([apache.ask(token, [proof], "/orders") for _ in range(2)] == [200, 401], "mod_oauth2 takes a proof once too")
             check(apache.ask(token, [], "/orders") == 401, "and none without one")

@@ -222,7 +222,7 @@ struct SignatureMemoryRouteTests {
             RuntimeSettings(
                 verifier: TokenVerifier(policy: try VerificationPolicy(appIDs: ["42"])),
                 clients: nil,
-                gatewayIsEnabled: true
+                gateway: GatewaySettings()
             )
         )
         #expect(try Self.auth(service, token).code == "invalid_audience")

@@ -58,7 +58,7 @@ extension VerifyEndpoint {
         let isRevoked = revocations.isRevoked(
             app: token.appID.utf8.span,
             user: token.userID.utf8.span,
-            issuedAt: token.leastIssuedAt.wholeSeconds
+            issuedAt: token.earliestIssue(now: try ServiceClock.now()).wholeSeconds
         )
         if isRevoked { throw Problem(Refusal.loginRevoked) }
     }

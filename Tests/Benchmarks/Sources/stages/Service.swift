@@ -28,7 +28,7 @@ final class Service {
             settings: RuntimeSettings(
                 verifier: TokenVerifier(policy: try VerificationPolicy(appIDs: [appID])),
                 clients: nil,
-                gatewayIsEnabled: true
+                gateway: GatewaySettings()
             ),
             cache: cache,
             metrics: ServiceMetrics(factory: registry),

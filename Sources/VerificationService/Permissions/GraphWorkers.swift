@@ -75,7 +75,7 @@ package final class GraphWorkers: Sendable {
     private func perform(
         _ call: GraphCall,
         until deadline: MonotonicInstant,
-        _ done: @Sendable (GraphOutcome) -> Void
+        _ done: @escaping @Sendable (GraphOutcome) -> Void
     ) {
         let began = MonotonicClock.now()
         let outcome: GraphOutcome

@@ -59,9 +59,8 @@ struct AccessTokenReport {
         }
         guard configuration.accessTokensAreAccepted else { return report(.notAllowed) }
         guard AccessTokenInspection.shape(token.span) == .accessToken else { return report(.malformed) }
-        guard let client = try ServiceParts.graphClient(configuration),
-            let secrets = try ServiceParts.settings(configuration).accessTokenApps
-        else { return report(.notAllowed) }
+        guard let secrets = try ServiceParts.settings(configuration).accessTokenApps else { return report(.notAllowed) }
+        let client = try ServiceParts.graphClient(configuration)
         let question = AccessTokenQuestion(token: GraphAccessToken(token), apps: secrets, subject: subject)
         let deadline = MonotonicClock.now() + client.limits.callTimeout
         do throws(AccessTokenQuestion.Failure) {

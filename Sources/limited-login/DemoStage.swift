@@ -158,7 +158,7 @@ struct DemoStage {
             keySet: application.cache.snapshot.keySet,
             configuration: application.configuration,
             now: nil,
-            verifier: application.core.settings.settings.verifier
+            verifier: application.core.settings.value.verifier
         )
         let body = InspectDesk.shell(String(decoding: PageJSON.object(verdict.request), as: UTF8.self))
         let service = application.server.localAddresses.first.map(\.description) ?? "?"

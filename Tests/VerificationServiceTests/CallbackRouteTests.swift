@@ -2,8 +2,10 @@ import Bytes
 import Foundation
 import HTTPClient
 import LimitedLogin
+import LoginStores
 import OpenSSL
 import Sockets
+import StandInIssuer
 import TestSupport
 import Testing
 

@@ -1,11 +1,11 @@
 import Graph
 import LimitedLogin
-import LoginStores
 import Sockets
 import StandInIssuer
 import TestSupport
 import Testing
 
+@testable import LoginStores
 @testable import VerificationService
 
 @Suite("Revoked logins, on every route that judges a token")

@@ -128,8 +128,9 @@ struct BlockingStream {
     func close() { stream.close() }
 
     private func wait(_ phase: StreamError.Phase) throws(StreamError) {
-        switch stream.wait(or: cancellation, until: deadline) {
-        case .ready: return
+        switch stream.wait(or: cancellation, until: deadline, hearsPeer: false) {
+        // However often a peer makes the stream ready, the deadline holds.
+        case .ready: if MonotonicClock.now() >= deadline { throw .timedOut(phase: phase) }
         case .signal: throw .cancelled
         case .deadline: throw .timedOut(phase: phase)
         }

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import HTTPClient
+public import JOSE
 package import Sockets
 
 /// Keeps an issuer's JWK Set at hand: fetched ahead of its expiry in the background, asked for again when a token names
@@ -106,5 +107,61 @@ public final class JWKSetCache: Sendable {
     func run(_ reason: JWKSetEvent.Reason) {
         let trace = CallTrace.parent
         queue.async { CallTrace.$parent.withValue(trace) { self.runFetch(reason) } }
+    }
+}
+
+/// A cache gives its keys to whoever judges tokens, such as `LimitedLogin.LoginVerifier`.
+extension JWKSetCache: JSONWebKeySetProvider {}
+
+extension JWKSetCache {
+    /// All that changes, guarded by the cache's one lock. No request with a known key takes it.
+    struct Storage: Sendable {
+        var machine: JWKSetCacheState
+        /// How old the keys already were when they were published; above zero only for a seed.
+        var ageWhenPublished = Duration.zero
+        /// The source whose answer is in force, and the entity tag it gave; the tag is worth nothing to any other.
+        var currentSource: Int?
+        var validator: String?
+        /// The bytes in force, kept only for the seed file.
+        var bytes: [UInt8] = []
+        var counters = JWKSetCacheStatus.Counters()
+        var lastError: String?
+        var announcedPhase = JWKSetCachePhase.empty
+        /// The number of the alarm that is set; earlier ones are void.
+        var alarm: UInt64 = 0
+        var updateHandlers: [@Sendable () -> Void] = []
+        var waiters: [UInt64: Waiter] = [:]
+        var nextWaiter: UInt64 = 0
+
+        init(machine: JWKSetCacheState) {
+            self.machine = machine
+        }
+    }
+
+    /// Somebody who waits for the end of a fetch.
+    struct Waiter: Sendable {
+        /// The number of the fetch that was under way when the waiting began.
+        let fetch: UInt64
+        let resume: @Sendable () -> Void
+    }
+}
+
+/// Why a cache cannot be made or has no keys to give.
+public enum JWKSetCacheError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The limits contradict each other; the sentence says which.
+    case invalidLimits(String)
+    /// No source was named.
+    case noSources
+    /// No usable keys, or not the one asked for, and none came within ``JWKSetCacheLimits/waitForFetch``; the sentence
+    /// is the last failure's, or says when the sources can be asked again.
+    case unavailable(String)
+
+    /// One sentence.
+    public var description: String {
+        switch self {
+        case .invalidLimits(let reason): "the key cache's limits are invalid: \(reason)"
+        case .noSources: "the key cache has no source"
+        case .unavailable(let reason): "no keys are available: \(reason)"
+        }
     }
 }

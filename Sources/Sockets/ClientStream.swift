@@ -106,9 +106,16 @@ package final class ClientStream {
 
     /// Waits until bytes may be there (or space, where a transfer needed it), the signal is given, which is not taken, or
     /// the deadline is over.
-    package func wait(or signal: WakeSignal, until deadline: MonotonicInstant) -> Event {
-        if tls?.hasPendingBytes == true { return .ready }
-        let interest = BlockingWait.Interest(socket.descriptor.number, wantsInput: true, wantsSpace: wantsSpace)
+    /// - Parameter hearsPeer: Whether bytes that come end the wait even where the last transfer needs space. Whoever
+    ///   does not read them then would be woken by them without end.
+    package func wait(or signal: WakeSignal, until deadline: MonotonicInstant, hearsPeer: Bool = true) -> Event {
+        let wantsInput = hearsPeer || !wantsSpace
+        if wantsInput, tls?.hasPendingBytes == true { return .ready }
+        let interest = BlockingWait.Interest(
+            socket.descriptor.number,
+            wantsInput: wantsInput,
+            wantsSpace: wantsSpace
+        )
         wantsSpace = false
         return switch BlockingWait.wait(for: [interest], or: signal, until: deadline) {
         case .ready: .ready

@@ -85,6 +85,35 @@ struct HTTPSClientDeadlineTests {
         #expect(MonotonicClock.now().duration(since: began) < .seconds(60))
     }
 
+    @Test("A peer that talks and never reads ends a request at its deadline")
+    func talksAndNeverReads() throws {
+        let listener = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)
+        let port = try listener.localAddress().port
+        let number = listener.release()
+        let isOver = DispatchSemaphore(value: 0)
+        let ended = DispatchSemaphore(value: 0)
+        DispatchQueue(label: "talker").async {
+            let system = SystemCalls()
+            let isHere = BlockingWait.Interest(number, wantsInput: true, wantsSpace: false)
+            _ = BlockingWait.wait(for: [isHere], until: .never)
+            var address: SocketAddress?
+            let peer = system.accept(number, peer: &address)
+            _ = system.send(peer, Array("HTTP/1.1 200 OK\r\n".utf8))
+            isOver.wait()
+            system.close(peer)
+            system.close(number)
+            ended.signal()
+        }
+        var limits = HTTPSClientLimits()
+        limits.fetchTimeout = .milliseconds(300)
+        // More than the sockets of both sides hold.
+        let body = HTTPSRequest.Body.json([UInt8](repeating: 0x20, count: 64 << 20))
+        let request = HTTPSRequest(.post, try HTTPURL(parsing: "http://127.0.0.1:\(port)/"), body: body)
+        #expect(throws: HTTPSClientError.timedOut(phase: .sending)) { try HTTPSClient().send(request, limits: limits) }
+        isOver.signal()
+        ended.wait()
+    }
+
     @Test("A resolver that does not answer ends at the fetch's time; so many of them may hang, and no more")
     func resolverHangs() throws {
         let release = DispatchSemaphore(value: 0)

@@ -1,4 +1,0 @@
-public import JOSE
-
-/// A cache gives its keys to whoever judges tokens, such as `LimitedLogin.LoginVerifier`.
-extension JWKSetCache: JSONWebKeySetProvider {}

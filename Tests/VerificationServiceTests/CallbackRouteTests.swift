@@ -52,6 +52,18 @@ struct CallbackRouteTests {
         await service.stop()
     }
 
+    @Test("The trace of the request goes on to the backend")
+    func trace() async throws {
+        let service = try await CallbackService()
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        let form = FormEncoding.encode([("signed_request", try CallbackService.good())])
+        let fields = [CallbackService.formType, "traceparent: \(parent)"]
+        #expect(try service.send("deauthorize", form: form, fields: fields).status == 200)
+        #expect(try service.call("deauthorize", CallbackService.good()).status == 200)
+        #expect(service.backend.requests.map { $0.value(of: "traceparent") } == [parent, nil])
+        await service.stop()
+    }
+
     @Test("A repetition has the same identifier and code, another request and the other callback have others")
     func repetition() async throws {
         let service = try await CallbackService()

@@ -35,7 +35,8 @@ final class CallbackEndpoint: Endpoint {
             } else {
                 let settings = workerSettings.settings
                 let event = try read(body, settings)
-                outcome = try requests.begin(event, settings.webhook, visit, context, &response)
+                let trace = TraceParent.passedOn(head, bytes)
+                outcome = try requests.begin(event, settings.webhook, trace: trace, visit, context, &response)
             }
             if case .done = outcome { metrics.count(kind, nil) }
             return outcome

@@ -54,9 +54,11 @@ final class CallbackRequests {
     }
 
     /// Remembers the revocation, and has the backend told.
+    /// - Parameter trace: the request's `traceparent`, which the webhook passes on.
     func begin(
         _ event: CallbackEvent,
         _ webhook: WebhookTarget?,
+        trace: String?,
         _ visit: RequestVisit,
         _ context: RequestContext,
         _ response: inout HTTPResponse
@@ -76,7 +78,7 @@ final class CallbackRequests {
                 _ = jobs.finish(request, result, now: MonotonicClock.now())
             }
             guard let webhook, let sender else { return finish(nil) }
-            sender.submit(event, to: webhook, until: deadline, finish)
+            sender.submit(event, to: webhook, until: deadline, trace: trace, finish)
         }
         // Where there is no backend and no Redis the answer is there already.
         return try revisit(context, .woken, &response) ?? .wait(until: patience)

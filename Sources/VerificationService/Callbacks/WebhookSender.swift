@@ -88,10 +88,12 @@ package final class WebhookSender: Sendable {
         _ event: CallbackEvent,
         to target: WebhookTarget,
         until deadline: MonotonicInstant,
+        trace: String?,
         _ done: @escaping @Sendable (Outcome) -> Void
     ) {
         let isQueued = threads.submit {
-            done(self.finish(event, self.deliver(event, to: target, until: deadline)))
+            let outcome = CallTrace.$parent.withValue(trace) { self.deliver(event, to: target, until: deadline) }
+            done(self.finish(event, outcome))
         }
         if isQueued { return }
         done(finish(event, .failure(WebhookFailure(.unsent, "too many deliveries are waiting"))))

@@ -38,6 +38,21 @@ struct MemoryReplayStoreTests {
         #expect(store.remember(ReplayQuestion(nonce: Self.entry(3), token: Self.entry(4)), now: Self.now) == .accepted)
     }
 
+    @Test("Proofs, which anybody can make, leave a quarter of the room to nonces and tokens; each is accepted once")
+    func proofs() {
+        let store = MemoryReplayStore(capacity: 8, now: Self.start)
+        func proof(_ number: UInt64) -> ReplayVerdict {
+            // Made before the start: a start must not refuse the devices' clocks.
+            let entry = Self.entry(number, bornAt: Self.start - 30_000)
+            return store.remember(ReplayQuestion(proof: entry), now: Self.now)
+        }
+        #expect((0..<6).allSatisfy { proof($0) == .accepted })
+        #expect(proof(6) == .unavailable && proof(5) == .proofReplayed)
+        #expect(store.remember(Self.nonce(100), now: Self.now) == .accepted)
+        #expect(store.remember(ReplayQuestion(token: Self.entry(101)), now: Self.now) == .accepted)
+        #expect(store.remember(Self.nonce(102), now: Self.now) == .unavailable)
+    }
+
     @Test("When it is full nothing is accepted until something expires, and nothing is forgotten for it")
     func full() {
         let store = MemoryReplayStore(capacity: 2, now: Self.start)

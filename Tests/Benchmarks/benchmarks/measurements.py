@@ -11,7 +11,7 @@ import time
 
 from . import peers
 from .processes import HERE, Program, WORK, connect, free_path, free_port, output, request
-from .tokens import APP, post_verify, write_requests
+from .tokens import APP, BoundTokens, post_verify, write_requests
 
 TOOLS = HERE / ".build" / "release"
 READY = b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -122,15 +122,19 @@ class Bench:
             name, program, style = start(self.tokens) or (None, None, None)
             if program and program.wait_until_ready():
                 servers[name] = (program, style)
-        kinds = {"again": self.tokens.tokens[:200], "distinct": self.tokens.tokens}
-        files = {(style, kind): write_requests(f"{style.__name__}-{kind}", peers.requests_for(style, tokens))
-                 for kind, tokens in kinds.items() for style in (peers.auth, peers.bearer)}
-        costs = {name: {kind: [] for kind in kinds} for name in servers}
+        costs = {name: {"again": [], "distinct": []} for name in servers}
+        begin = dict.fromkeys(servers, 0)
+        everything = self.tokens.tokens
         try:
             for _ in range(3 * self.rounds):
-                for kind in kinds:
-                    for name, (program, style) in servers.items():
-                        costs[name][kind].append(self.load(program, files[style, kind], seconds=1.25)["cpu_us"])
+                for name, (program, style) in servers.items():
+                    file = write_requests("again", peers.requests_for(style, everything[:200]))
+                    costs[name]["again"].append(self.load(program, file, seconds=1.25)["cpu_us"])
+                    # Each round goes on where the one before has ended, so that no memory of 10,000 has seen its tokens.
+                    rotated = everything[begin[name]:] + everything[:begin[name]]
+                    result = self.load(program, write_requests("distinct", peers.requests_for(style, rotated)), seconds=1.25)
+                    costs[name]["distinct"].append(result["cpu_us"])
+                    begin[name] = (begin[name] + int(result["requests"] * 1.4)) % len(everything)
         finally:
             for program, _ in servers.values():
                 program.stop()
@@ -138,6 +142,29 @@ class Bench:
         return {name: {kind: {"cpu_us": statistics.median(rounds), "ratio": statistics.median(
             cost / floor for cost, floor in zip(rounds, least[kind]))} for kind, rounds in kinds.items()}
             for name, kinds in costs.items()}
+
+    def proofs(self):
+        """`/auth` with 200 tokens over and over, each request with a DPoP proof of its own."""
+        bound = BoundTokens(self.binary)
+        program = self.start(keys_url=bound.keys_url, more=("--gateway", "enabled", "--replay-store-capacity", "1000000"))
+        least = self.start_least(300, verifying=False)
+        again = write_requests("auth-again", peers.requests_for(peers.auth, self.tokens.tokens[:200]))
+        costs = []
+        # A proof's time is in whole seconds, and one from before the service's memory began is refused.
+        time.sleep(2)
+        try:
+            for _ in range(3):
+                # More than one processor can judge in a second.
+                file = write_requests("auth-proofs", bound.requests(16_000))
+                floor = self.load(least, again, seconds=1)["cpu_us"]
+                # Few connections: a queue of dear requests on a busy machine would rightly be refused for overload.
+                costs.append((self.load(program, file, connections=8, seconds=1)["cpu_us"], floor))
+        finally:
+            program.stop()
+            least.stop()
+            bound.issuer.stop()
+        return {"cpu_us": statistics.median(cost for cost, _ in costs),
+                "ratio": statistics.median(cost / floor for cost, floor in costs)}
 
     def peer(self, name, program, style):
         file = self.good if style is None else write_requests("bearer", peers.requests_for(style, self.tokens.tokens))

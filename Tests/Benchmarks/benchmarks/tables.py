@@ -47,10 +47,13 @@ def render(results):
 
 def render_gateway(results):
     """What `/auth` costs, beside other servers in a gateway's place."""
-    return table(["server", "200 tokens over and over", "of the least", "distinct tokens", "of the least"], [
-        [name, *(cell for kind in ("again", "distinct") for cell in (
-            f"{cost[kind]['cpu_us']:.1f} µs", f"{cost[kind]['ratio']:.2f} ×"))]
-        for name, cost in results["gateway"].items()])
+    rows = [[name, *(cell for kind in ("again", "distinct") for cell in (
+        f"{cost[kind]['cpu_us']:.1f} µs", f"{cost[kind]['ratio']:.2f} ×"))] for name, cost in results["gateway"].items()]
+    if "proofs" in results:
+        cost = results["proofs"]
+        rows.insert(4, ["**limited-login** `/auth`, a DPoP proof with each request", f"{cost['cpu_us']:.1f} µs",
+                        f"{cost['ratio']:.2f} ×", "–", "–"])
+    return table(["server", "200 tokens over and over", "of the least", "distinct tokens", "of the least"], rows)
 
 
 def render_curves(results):

@@ -135,6 +135,45 @@ class Tokens:
         return f"http://127.0.0.1:{server.server_port}/.well-known/oauth/openid/jwks/"
 
 
+class BoundTokens:
+    """200 tokens that are bound to a device's key, and proofs of it (RFC 9449): one for each request, since each is good
+    once and for five minutes."""
+
+    def __init__(self, binary):
+        port = free_port()
+        self.issuer = Program("issuer-bound", [binary, "issuer", "--listen", f"127.0.0.1:{port}", "--app-id", APP], port)
+        if not self.issuer.wait_until_ready():
+            raise SystemExit("the stand-in issuer does not start")
+        self.keys_url = f"http://127.0.0.1:{port}/.well-known/oauth/openid/jwks/"
+        self.client = http.client.HTTPConnection("127.0.0.1", port)
+        expires = int(time.time()) + DAY
+        unbound = self.post("/tokens", {})["id_token"]
+        key = self.proof(unbound)["key_thumbprint"]
+        self.tokens = [self.post("/tokens", claims(index, expires) | {"iat": expires - 2 * DAY, "cnf": {"jkt": key}})["id_token"]
+                       for index in range(200)]
+
+    def post(self, path, body):
+        for _ in range(2):
+            try:
+                self.client.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+                return json.loads(self.client.getresponse().read())
+            except (OSError, http.client.HTTPException):
+                # A server ends a connection after so many requests.
+                self.client.close()
+        raise SystemExit(f"the stand-in issuer does not answer {path}")
+
+    def proof(self, token):
+        return self.post("/proofs", {"id_token": token, "method": "GET", "url": "https://api.example.com/orders"})
+
+    def requests(self, count):
+        forwarded = (b"X-Forwarded-Method: GET\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: api.example.com\r\n"
+                     b"X-Forwarded-Uri: /orders\r\n\r\n")
+        for index in range(count):
+            token = self.tokens[index % len(self.tokens)]
+            yield auth(token).replace(b"Bearer", b"DPoP", 1)[:-2] + b"DPoP: " + self.proof(token)["proof"].encode() \
+                + b"\r\n" + forwarded
+
+
 def other_key(index):
     """A key that is well-formed and that nobody has the private half of."""
     small = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107,

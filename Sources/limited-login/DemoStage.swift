@@ -42,7 +42,7 @@ struct DemoStage {
     ///
     /// A good login without a nonce of its own has the service issue one, which it then takes once.
     mutating func login(_ entry: CatalogueEntry? = nil) throws {
-        let fault = entry?.code == nil ? nil : entry
+        let fault = entry?.name == "good" ? nil : entry
         let isIssued = wishes.nonce.isEmpty && fault == nil
         var nonce = wishes.nonce
         if isIssued {
@@ -51,25 +51,32 @@ struct DemoStage {
             nonce = "n-" + Hexadecimal.encode(try RandomBytes.make(count: 8))
             note("nonce", "made", "The backend makes a nonce for this login and gives it to the app.")
         }
+        let now = WallClock.unixSeconds()
+        let person = CatalogueWorkshop.jane.filter { name, _ in
+            // What needs a permission is told only if the app asked for it.
+            name != "email" && !name.hasPrefix("user_") || wishes.permissions.contains(name)
+        }
         let workshop = try CatalogueWorkshop(
             template: desk.issuer.template,
             keys: desk.issuer.keys,
             nonce: nonce,
-            now: WallClock.unixSeconds(),
+            now: now,
             audience: wishes.appID,
-            person: CatalogueWorkshop.jane.filter { name, _ in
-                // What needs a permission is told only if the app asked for it.
-                name != "email" && !name.hasPrefix("user_") || wishes.permissions.contains(name)
-            }
+            person: person
         )
-        let token = try entry?.token(workshop) ?? CatalogueEntry.all[0].token(workshop)
+        let login: [MintedClaims.Member] = [
+            ("aud", FacebookJSON.string(wishes.appID)), ("nonce", FacebookJSON.string(nonce)),
+        ]
+        let token =
+            try fault?.token(workshop)
+            ?? desk.issuer.token(claims: FacebookJSON.object(login + person), now: now)
         note(
             "login",
             "id token",
             "The app logs in at Facebook with the nonce" + (fault.map { ". The token it gets: \($0.fault)" } ?? ".")
         )
         var members = [(name: "id_token", json: PageJSON.string(token))]
-        var login = ExpectedLogin(binding: .issuedNonce)
+        var expected = ExpectedLogin(binding: .issuedNonce)
         if isIssued {
             members.append(("issued_nonce", Array("true".utf8)))
         } else {
@@ -77,10 +84,10 @@ struct DemoStage {
                 members.append((name, PageJSON.string(value)))
                 let bytes = Array(value.utf8)
                 switch name {
-                case "nonce": (login.binding, login.value) = (.nonce, bytes)
-                case "subject": (login.binding, login.value) = (.subject, bytes)
-                case "key_thumbprint": login.added.keyThumbprint = bytes
-                case "access_token": login.added.accessToken = bytes
+                case "nonce": expected = ExpectedLogin(binding: .nonce, value: bytes)
+                case "subject": expected = ExpectedLogin(binding: .subject, value: bytes)
+                case "key_thumbprint": expected.added.keyThumbprint = bytes
+                case "access_token": expected.added.accessToken = bytes
                 default: break
                 }
             }
@@ -88,7 +95,7 @@ struct DemoStage {
         if !wishes.permissions.isEmpty {
             members.append(("permissions", PageJSON.array(wishes.permissions, PageJSON.string)))
         }
-        try verify(token, members, login)
+        try verify(token, members, expected)
     }
 
     /// Sends the last request of `POST /verify` once more.
@@ -109,10 +116,10 @@ struct DemoStage {
         }
         var login = verdict.login
         login.added.subject = Array(subject.utf8)
-        let members = verdict.request.map { $0.name == "id_token" ? ($0.name, PageJSON.string(token)) : $0 }
+        let members = verdict.request.filter { $0.name != "id_token" }
         try verify(
             token,
-            members + [("subject", PageJSON.string(subject))],
+            [("id_token", PageJSON.string(token)), ("subject", PageJSON.string(subject))] + members,
             login,
             "The backend sends the new token with the person of the session."
         )

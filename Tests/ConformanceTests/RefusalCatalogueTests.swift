@@ -76,10 +76,10 @@ struct RefusalCatalogueTests {
 
     @Test("Every code that a token can deserve has an entry")
     func coverage() {
-        // These are a request's fault, nobody's, or need a nonce of the service's own.
+        // These are a request's fault, nobody's, or need what the service alone remembers.
         let others = [
             "invalid_request", "invalid_nonce", "unknown_app", "keys_unavailable", "nonce_not_issued", "nonce_expired",
-            "nonce_used",
+            "nonce_used", "login_revoked",
         ]
         let covered = Set(CatalogueEntry.all.compactMap(\.code))
         let deserved = ["malformed_token", "invalid_signature", "expired", "nonce_mismatch", "token_replayed"]

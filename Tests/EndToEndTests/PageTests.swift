@@ -13,7 +13,7 @@ struct PageTests {
 
         init(_ arguments: [String], environment: [String: String] = [:]) throws {
             process = try ServiceProcess(arguments, environment: environment)
-            try #require(process.waitForOutput(stop), "\(process.errorText)")
+            try #require(process.waitForOutput(PageTests.stop), "\(process.errorText)")
             let words = process.outputText.split(whereSeparator: \.isWhitespace)
             base = String(try #require(words.first { $0.hasPrefix("http://") && $0.hasSuffix("/") }).dropLast())
         }
@@ -46,7 +46,7 @@ struct PageTests {
             let start = try #require(answer.range(of: "\r\n\r\n")).upperBound
             let end = try #require(answer.lastIndex(of: "}"))
             return try #require(
-                JSONSerialization.jsonObject(with: Data(answer[start...end].utf8)) as? [String: Any],
+                try JSONSerialization.jsonObject(with: Data(answer[start...end].utf8)) as? [String: Any],
                 "\(answer)"
             )
         }
@@ -131,12 +131,8 @@ struct PageTests {
     func scenarios() throws {
         let page = try Page.demo()
         defer { page.process.kill() }
-        let state = try #require(
-            JSONSerialization.jsonObject(
-                with: Data(FinishedRun(["-sS", page.base + "/state"], program: "/usr/bin/curl").output.utf8)
-            )
-                as? [String: Any]
-        )
+        let text = try FinishedRun(["-sS", page.base + "/state"], program: "/usr/bin/curl").output
+        let state = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
         let scenarios = try #require(state["scenarios"] as? [[String: String]])
         #expect(scenarios.count >= 9)
         for scenario in scenarios {

@@ -18,15 +18,7 @@ class Browser:
 
     def __init__(self, *switches):
         self.folder = tempfile.mkdtemp()
-        self.driver = subprocess.Popen(
-            ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )
-        port = None
-        for line in self.driver.stdout:
-            found = re.search(r"started successfully on port (\d+)", line)
-            if found:
-                port = found.group(1)
-                break
+        port = self.start() or self.start()
         if not port:
             raise RuntimeError("chromedriver does not start")
         threading.Thread(target=self.driver.stdout.read, daemon=True).start()
@@ -43,6 +35,18 @@ class Browser:
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
         }}})
         self.session = f"/session/{answer['sessionId']}"
+
+    def start(self):
+        """Starts the driver on a free port; None where it ends at once, as when another program took the port meanwhile."""
+        self.driver = subprocess.Popen(
+            ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )
+        for line in self.driver.stdout:
+            found = re.search(r"started successfully on port (\d+)", line)
+            if found:
+                return found.group(1)
+        self.driver.wait()
+        return None
 
     def send(self, method, path, body=None):
         request = urllib.request.Request(

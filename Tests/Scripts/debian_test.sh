@@ -1,0 +1,71 @@
+#!/bin/bash
+# The Debian package in a clean root: install, start, upgrade, remove, purge, as Debian's policy asks (chapters 6 and 10.7).
+#
+# usage: debian_test.sh PACKAGE.deb [ROOT]     (as root; ROOT is an unpacked base, made by debootstrap where it is not given)
+set -euo pipefail
+package=$(readlink -f "$1")
+work=$(mktemp -d)
+trap 'umount "$work/root/proc" "$root/proc" 2>/dev/null; rm -rf "$work"' EXIT
+root=${2:-$work/root}
+[ -d "$root/etc" ] || debootstrap --variant=minbase --include=adduser bookworm "$root" >"$work/debootstrap.log" 2>&1 ||
+  { tail "$work/debootstrap.log"; exit 1; }
+
+# The program reads its arguments there.
+mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
+
+fail() { echo "FAILED: $*"; exit 1; }
+in_root() { chroot "$root" /usr/bin/env PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive "$@"; }
+# shellcheck disable=SC2016
+state() { in_root dpkg-query --show --showformat='${Status}' limited-login 2>/dev/null; }
+
+lintian --fail-on error "$package" || fail 'lintian has errors'
+
+# The next version is the same one under another number.
+dpkg-deb --raw-extract "$package" "$work/next"
+sed -i 's/^Version: .*/&+next/' "$work/next/DEBIAN/control"
+dpkg-deb --root-owner-group --build "$work/next" "$root/next.deb" >/dev/null
+cp "$package" "$root/first.deb"
+
+in_root dpkg --install /first.deb >"$work/log" 2>&1 || { cat "$work/log"; fail 'it does not install'; }
+[ "$(state)" = 'install ok installed' ] || fail "after the install it is $(state)"
+in_root getent passwd limited-login | grep -q ':/var/lib/limited-login:/usr/sbin/nologin' || fail 'there is no user'
+[ "$(in_root stat -c '%U %a' /var/lib/limited-login)" = 'limited-login 750' ] || fail 'its folder is not its own'
+[ "$(in_root stat -c '%U %a' /etc/limited-login/limited-login.json)" = 'root 644' ] || fail 'its configuration is not root'\''s'
+unit=$root/lib/systemd/system/limited-login.service
+grep -qx 'User=limited-login' "$unit" || fail 'the unit names no user'
+sed 's|/usr/bin/limited-login|/bin/true|' "$unit" >"$work/limited-login.service"
+said=$(systemd-analyze verify "$work/limited-login.service" 2>&1 | grep -v 'User limited-login') || true
+[ -z "$said" ] || fail "systemd says of the unit: $said"
+
+# What the unit starts, under its user: with the example configuration it says what is missing, with an app's id it serves.
+command=$(sed -n 's/^ExecStart=//p' "$unit")
+as_user() { in_root setpriv --reuid=limited-login --regid=limited-login --clear-groups "$@"; }
+status=0
+# shellcheck disable=SC2086
+as_user $command >"$work/log" 2>&1 || status=$?
+{ [ "$status" = 78 ] && grep -q 'no app id' "$work/log"; } || { cat "$work/log"; fail "without an app it ends with $status"; }
+sed -i 's/"app_ids": \[\]/"app_ids": ["123456789012345"]/; s/127.0.0.1:8080/127.0.0.1:18480/; s/127.0.0.1:8081/127.0.0.1:18481/' \
+  "$root/etc/limited-login/limited-login.json"
+# Not by the functions: what runs in the background must be the program itself, so that the signal reaches it.
+# shellcheck disable=SC2086
+chroot "$root" /usr/bin/setpriv --reuid=limited-login --regid=limited-login --clear-groups $command >"$work/log" 2>&1 &
+service=$!
+for _ in $(seq 100); do curl -sf http://127.0.0.1:18480/livez >/dev/null && break; sleep 0.1; done
+curl -sf http://127.0.0.1:18480/livez >/dev/null || { cat "$work/log"; fail 'it does not serve'; }
+kill "$service"
+wait "$service" || fail 'it does not stop with exit code 0'
+
+# An upgrade keeps what the administrator wrote; a removal too, and a purge does not.
+in_root dpkg --install --force-confdef /next.deb >"$work/log" 2>&1 || { cat "$work/log"; fail 'it does not upgrade'; }
+grep -q 123456789012345 "$root/etc/limited-login/limited-login.json" || fail 'the upgrade lost the configuration'
+in_root dpkg --remove limited-login >"$work/log" 2>&1 || { cat "$work/log"; fail 'it does not go'; }
+[ "$(state)" = 'deinstall ok config-files' ] || fail "after the removal it is $(state)"
+[ ! -e "$root/usr/bin/limited-login" ] || fail 'the removal leaves the program'
+[ -e "$root/etc/limited-login/limited-login.json" ] || fail 'the removal takes the configuration'
+in_root dpkg --install /first.deb >"$work/log" 2>&1 || { cat "$work/log"; fail 'it does not install again'; }
+in_root dpkg --purge limited-login >"$work/log" 2>&1 || { cat "$work/log"; fail 'it cannot be purged'; }
+{ [ ! -e "$root/etc/limited-login" ] && [ ! -e "$root/var/lib/limited-login" ]; } || fail 'the purge leaves files'
+left=$(cd "$root" && find usr lib etc var -name '*limited-login*' ! -path 'var/lib/dpkg/*' ! -path 'var/log/*')
+[ -z "$left" ] || fail "the purge leaves $left"
+rm -f "$root/first.deb" "$root/next.deb"
+echo "debian package: installed, started by its user, upgraded, removed, purged"

@@ -30,7 +30,7 @@ package enum VerifyAnswer {
         let most = 3 * payload.count + 6 * keyID.count + fixedByteCount
         bytes.append(addingCapacity: most) { (output: inout OutputSpan<UInt8>) in
             writeToken(claims, payload, keyID, &output)
-            writeProfile(claims, payload, asked ?? [], &output)
+            writeProfile(claims, payload, asked ?? PermissionSet(rawValue: 0), &output)
             if isRefresh { output.append(",\"refresh\":true") }
             if let asked { writeMissing(asked, claims, &output) }
             output.append(",\"claims\":")

@@ -260,6 +260,34 @@ struct AccessTokenRouteTests {
         await service.stop()
     }
 
+    @Test("A token of a login that was revoked since it was issued is refused, whatever Graph says")
+    func revoked() async throws {
+        let story = Locked(GraphStory.data())
+        let service = try await GraphService(acceptsAccessTokens: true) { request, peer in
+            let data = story.withLock { $0 }
+            try peer.answerAndStay(request.path.contains("/debug_token?") ? data : GraphStory.me)
+        }
+        #expect(try service.judge().status == 200)
+        let login = #"{"user_id":"218471","app_id":"\#(InProcessService.appID)"}"#
+        let revocation = try service.answer("POST", "/revocations", body: login)
+        #expect(revocation.status == 204, "\(revocation.text)")
+        let now = WallClock.unixSeconds()
+        // `issued_at`, `expires_at`, and whether the token is good all the same.
+        let tokens: [(issuedAt: String?, expiry: String, isGood: Bool)] = [
+            ("1700000000", "4000000000", false), ("\(now + 100)", "4000000000", true), (nil, "\(now + 7_250)", true),
+            // Two hours before these ends is long past, or far ahead: nobody knows when they were issued.
+            (nil, "\(now + 60)", false), (nil, "\(now + 100_000)", false), (nil, "0", false),
+        ]
+        for token in tokens {
+            let changes: [(String, String?)] = [("issued_at", token.issuedAt), ("expires_at", token.expiry)]
+            story.withLock { $0 = GraphStory.data(changes) }
+            let response = try service.judge()
+            #expect(response.status == (token.isGood ? 200 : 401), "\(token)")
+            #expect(response.code == (token.isGood ? nil : "login_revoked"), "\(token)")
+        }
+        await service.stop()
+    }
+
     @Test("With replay: reject a token is good once, within its app")
     func replays() async throws {
         let service = try await GraphService(

@@ -64,7 +64,8 @@ struct RevocationRouteTests {
         #expect(refused.status == 401)
         #expect(refused.text.contains(#""claim":"iat""#))
         #expect(refused["www-authenticate"] == #"Bearer error="invalid_token""#)
-        #expect(service.registry.render().contains(#"limited_login_verifications_total{result="login_revoked"}"#))
+        let count = #"limited_login_verifications_total{credential="id_token",result="login_revoked"}"#
+        #expect(service.registry.render().contains(count))
     }
 
     @Test("What is wrong with a token otherwise is told first, so nobody learns of a revocation by a forged token")

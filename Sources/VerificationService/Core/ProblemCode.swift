@@ -136,7 +136,8 @@ package enum ProblemCode: Sendable, Hashable {
     /// What went wrong, the same for every occurrence (RFC 9457 section 3.1.3).
     package var title: String {
         switch self {
-        case .rejectedToken(.invalidAudience), .rejectedToken(.subjectMismatch), .rejectedToken(.tokenReplayed):
+        case .rejectedToken(.invalidAudience), .rejectedToken(.subjectMismatch), .rejectedToken(.tokenReplayed),
+            .rejectedToken(.loginRevoked):
             "The token is refused"
         case .rejectedToken: "The id token is refused"
         case .accessTokenNotAllowed: "Access tokens are not accepted"

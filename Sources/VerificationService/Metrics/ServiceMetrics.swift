@@ -101,6 +101,7 @@ package final class ServiceMetrics: Sendable {
         let ofAccessTokens =
             ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens + [
                 .rejectedToken(.invalidAudience), .rejectedToken(.subjectMismatch), .rejectedToken(.tokenReplayed),
+                .rejectedToken(.loginRevoked),
                 .invalidRequest, .invalidPermission, .unknownApp, .overloaded, .replayStoreUnavailable, .internalError,
             ]
         let results = [(Credential.idToken, ofIDTokens), (.accessToken, ofAccessTokens)]

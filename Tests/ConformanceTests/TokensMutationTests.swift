@@ -52,6 +52,7 @@ struct TokensMutationTests {
                     binding: .nonce,
                     value: value.span,
                     appID: none.span,
+                    added: added,
                     keys: keys,
                     check: memory,
                     now: now,

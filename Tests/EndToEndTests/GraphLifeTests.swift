@@ -100,11 +100,12 @@ struct GraphLifeTests {
                 expired: user_link
                 worth asking for: user_link, user_birthday
                 needed but declined: user_friends
+                not for Limited Login to ask: none
 
                 """
         )
         let json = try run(["list", Self.user, "--app-id", RunningService.appID, "--json", "--need", "user_link"])
-        #expect(json.output.contains(#""missing":["user_link"],"declined_requested":[]}"#), "\(json.errors)")
+        #expect(json.output.contains(#""missing":["user_link"],"declined_requested":[],"outside_limited_login":[]}"#), "\(json.errors)")
         #expect(try run(["revoke", Self.user, "email"]).output == "revoked: email\n")
         #expect(try run(["list", Self.user]).output.contains("granted: openid, public_profile\n"))
         #expect(try run(["revoke", Self.user, "--login"]).output == "revoked: the login\n")

@@ -106,7 +106,10 @@ struct ConfigurationLoaderTests {
         #expect(byFlag.configuration == byEnvironment.configuration)
         #expect(byFlag.configuration == byFile.configuration)
         // Those that cannot be left out alone have nothing to be compared with.
-        if ![.appIDs, .tlsCertificateFile, .tlsKeyFile].contains(key) {
+        let bound: [ConfigurationKey] = [
+            .appIDs, .tlsCertificateFile, .tlsKeyFile, .callbacksSecretFile, .dataDeletionStatusURL,
+        ]
+        if !bound.contains(key) {
             #expect(byFlag.configuration != (try load(environment: base).configuration))
         }
     }
@@ -119,6 +122,12 @@ struct ConfigurationLoaderTests {
             needed[.tlsKeyFile] = "/tmp/key.pem"
         }
         if key == .accessTokens { needed[.appSecretsFile] = "/tmp/secrets" }
+        if [.callbacksURL, .callbacksSecretFile, .dataDeletionStatusURL].contains(key) {
+            needed[.appSecretsFile] = "/tmp/secrets"
+            needed[.callbacksURL] = "https://backend.example/webhooks"
+            needed[.callbacksSecretFile] = "/tmp/whsec"
+            needed[.dataDeletionStatusURL] = "https://app.example/deletion"
+        }
         if key == .listenMode { needed[.listen] = "unix:/tmp/http.sock" }
         if key == .replayStorePasswordFile { needed[.replayStore] = "redis://cache.example" }
         needed[key] = nil
@@ -137,6 +146,8 @@ struct ConfigurationLoaderTests {
         case .appSecretsFile: ("/tmp/secrets", #""/tmp/secrets""#)
         case .graphURL, .uninstallURL: ("http://127.0.0.1:9/graph", #""http://127.0.0.1:9/graph""#)
         case .graphVersion: ("v27.1", #""v27.1""#)
+        case .callbacksURL, .dataDeletionStatusURL: ("https://other.example/x", #""https://other.example/x""#)
+        case .callbacksSecretFile: ("/tmp/other", #""/tmp/other""#)
         case .listen: ("[::1]:9090", #""[::1]:9090""#)
         case .listenMode: ("0666", #""0666""#)
         case .adminListen: ("127.0.0.1:9091", #""127.0.0.1:9091""#)

@@ -27,7 +27,7 @@ extension OutputSpan where Element == UInt8 {
         unsafe withUnsafeMutableBufferPointer { buffer, count in
             guard let base = buffer.baseAddress, let start = source.baseAddress else { return }
             // In bounds: `source.count` is at most what is free behind `count`. Source and target do not overlap, for
-            // nobody else can name memory that is being written.
+            // no other code can name memory that is being written.
             unsafe UnsafeMutableRawPointer(base + count).copyMemory(from: start, byteCount: source.count)
             count += source.count
         }

@@ -8,7 +8,7 @@ extension Span<UInt8> {
         unsafe UInt64(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 
-    /// Fewer than eight bytes with zeros above them: the same value wherever they stand.
+    /// Fewer than eight bytes with zeros above them: the same value at any offset.
     @inlinable @inline(__always)
     package func shortWord(_ range: Range<Int>) -> UInt64 {
         if count - range.lowerBound >= 8 {

@@ -2,7 +2,7 @@ internal import Bytes
 
 /// Reads one JSON text onto a tape: the grammar of RFC 8259 with the document's limits.
 ///
-/// The tape is memory whose owner nobody else can hold meanwhile, so that a node costs a few stores.
+/// Only the reader holds the tape's memory while it reads, so a node costs a few stores.
 struct JSONTapeReader: ~Copyable {
     typealias Tape = OutputSpan<JSONDocument.Node>
 
@@ -24,7 +24,7 @@ struct JSONTapeReader: ~Copyable {
         }
         var offset = JSONScanner.skipWhitespace(bytes, from: 0)
         guard offset < bytes.count else { throw JSONError(.empty, at: offset) }
-        // The frame of the innermost open object or array; the root stands in none.
+        // The frame of the innermost open object or array; the root is in none.
         var frame = JSONFrame(node: -1, isObject: false)
         while true {
             let value = try openOrAppendValue(bytes, at: offset, frame: &frame, to: &tape)

@@ -135,7 +135,7 @@ public protocol JSONWebKeySetProvider: Sendable {
 
     /// The keys that verify now, for a token of this key ID. It may wait, within a bound, for a key that was only just
     /// published; the set answered may lack the key all the same, and then no such key is published.
-    /// - Throws: when nobody can tell: there are no usable keys, or the key is unknown and its source cannot be asked.
+    /// - Throws: when there are no usable keys, or the key is unknown and its source cannot be asked.
     func keySet(containing keyID: String) async throws(Failure) -> JSONWebKeySet
 }
 

@@ -157,7 +157,7 @@ public struct VerifiedAccessToken: Equatable, Sendable {
         guard id.utf8.elementsEqual(inspection.userID.utf8) else { throw .otherPerson }
         self.inspection = inspection
         let asked = Self.fields(for: inspection)
-        // A field that was not asked for is nobody's to pass on.
+        // A field that was not asked for is not passed on.
         func text(_ name: StaticString) -> String? {
             asked.contains("\(name)") ? json.string(name, of: root).flatMap { $0.isEmpty ? nil : $0 } : nil
         }
@@ -185,9 +185,9 @@ public struct VerifiedAccessToken: Equatable, Sendable {
     }
 }
 
-/// Why an access token was refused, or why nobody can tell. Nothing here holds the token.
+/// Why an access token was refused, or why it cannot be judged. Nothing here holds the token.
 public struct AccessTokenRejection: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The stable code; nil when nobody can tell whether the token is good.
+    /// The stable code; nil when it cannot be told whether the token is good.
     public let code: String?
     /// One sentence that a person can act on.
     public let description: String

@@ -45,7 +45,7 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
     ///   - token: the id token as the app sent it.
     ///   - nonce: the nonce your server gave to the app. Forget it once a token with it was accepted.
     ///   - appID: the one app the token must be for, one of the policy's; nil for any of them.
-    /// - Throws: ``TokenRejection``, the one reason it was refused for; ``VerificationUnavailable`` where nobody can tell,
+    /// - Throws: ``TokenRejection``, the one reason it was refused for; ``VerificationUnavailable`` where it cannot be told,
     ///   which is no fault of the token: try again rather than end a session.
     public func verify(
         _ token: String,

@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// The secret under which a ``NonceIssuer`` issues nonces and recognises them: whoever knows it can make nonces.
+/// The secret under which a ``NonceIssuer`` issues nonces and recognises them. Anybody who knows it can make nonces.
 ///
 /// It never shows its bytes: its description says how many there are.
 public struct NonceSecret: Sendable, Equatable, CustomStringConvertible {

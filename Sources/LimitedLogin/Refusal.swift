@@ -50,9 +50,9 @@ package enum Refusal: Error, Equatable, Sendable {
     case nonceNotIssued
     /// The token's nonce was issued here, but too long ago.
     case nonceExpired(NonceExpiry)
-    /// The token's nonce was used before. Told by whoever remembers used nonces; a ``TokenVerifier`` does not.
+    /// The token's nonce was used before. A store of used nonces tells this; a ``TokenVerifier`` does not.
     case nonceUsed
-    /// The token was accepted before. Told by whoever remembers tokens; a ``TokenVerifier`` does not.
+    /// The token was accepted before. A store of accepted tokens tells this; a ``TokenVerifier`` does not.
     case tokenReplayed(ReplayEvidence)
     /// The login was revoked after the token was issued. Told by whoever remembers revocations.
     case loginRevoked
@@ -141,7 +141,7 @@ package enum Refusal: Error, Equatable, Sendable {
     package enum NonceExpiry: Equatable, Sendable {
         /// Its time is over.
         case over(at: NumericDate, now: NumericDate)
-        /// It is older than the memory of used nonces, so that nobody can know that it was not used.
+        /// It is older than the memory of used nonces, so it cannot be known that it was not used.
         case beyondMemory
     }
 
@@ -149,7 +149,7 @@ package enum Refusal: Error, Equatable, Sendable {
     package enum ReplayEvidence: Equatable, Sendable {
         /// It is remembered.
         case remembered
-        /// It is older than the memory of accepted tokens, so that nobody can know that it was not.
+        /// It is older than the memory of accepted tokens, so it cannot be known that it was not.
         case beyondMemory
     }
 

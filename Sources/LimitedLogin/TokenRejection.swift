@@ -1,6 +1,6 @@
 /// Why a token was refused: the token's own fault, or the fault of what the caller expects of it.
 ///
-/// Nothing here holds the token, nor a claim's value unless the signature was good. What is nobody's fault, such as keys
+/// Nothing here holds the token, nor a claim's value unless the signature was good. A fault of neither, such as keys
 /// that cannot be had, is a ``VerificationUnavailable`` instead.
 public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertible {
     /// The stable codes told to callers. Later versions may know more of them.
@@ -127,7 +127,7 @@ public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertibl
     public var description: String { "\(code): \(detail)" }
 }
 
-/// Why nobody can tell whether a token is good: a fault of the keys or of the clock, never of the token.
+/// Why it cannot be told whether a token is good: a fault of the keys or of the clock, never of the token.
 ///
 /// Answer 503 and let the app try again. Nobody should be logged out for it.
 public struct VerificationUnavailable: Error, Equatable, Sendable, CustomStringConvertible {

@@ -178,7 +178,7 @@ extension TokenVerifier {
         _ now: NumericDate,
         _ buffers: inout TokenBuffers
     ) throws(Refusal) {
-        // Whatever the binding, a nonce that is there is a string (OpenID Connect Core section 2).
+        // With every binding, a nonce that is there is a string (OpenID Connect Core section 2).
         if let nonce = payload[.nonce], !buffers.payloadDocument.isString(nonce) {
             throw .malformedClaim(.nonce, .wrongType)
         }

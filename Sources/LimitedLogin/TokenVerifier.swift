@@ -69,7 +69,7 @@ public struct TokenVerifier: Sendable {
         now: NumericDate,
         workspace: VerificationWorkspace
     ) throws(Refusal) -> VerifiedClaims {
-        // One access for the whole verdict: nobody else touches the buffers meanwhile.
+        // One access for the whole verdict: no other code touches the buffers meanwhile.
         try judge(token, binding, value, appID, added, keys, ByKeyAlone(), now, &workspace.buffers)
     }
 

@@ -48,7 +48,7 @@ package enum ProcessExit {
     /// a worker that verifies or a fetch under way would then use freed locks and crash, and an orderly stop would
     /// end with a signal instead of its exit code (OPENSSL_init_crypto(3), OPENSSL_INIT_NO_ATEXIT).
     package static func leavesOpenSSLInPlace() {
-        // It fails only when OpenSSL cannot start at all; whatever needs it next says so with a reason.
+        // It fails only when OpenSSL cannot start at all; the next call of OpenSSL then fails with a reason.
         _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
     }
 }

@@ -5,7 +5,7 @@ internal import COpenSSL
 /// OpenSSL guards an `SSL_CTX` by its own locks and counts its references, and nothing here changes it after `init`;
 /// hence `@unchecked Sendable`.
 @safe package final class TLSContext: @unchecked Sendable {
-    /// Whom a client trusts.
+    /// The authorities a client trusts.
     package enum Trust: Sendable, Equatable {
         /// The system's trust store; `SSL_CERT_FILE` and `SSL_CERT_DIR` move it.
         case system

@@ -10,7 +10,7 @@ package struct FileDescriptor: ~Copyable {
         self.number = number
     }
 
-    /// Gives the number away: whoever takes it closes it.
+    /// Gives the number away: its taker closes it.
     package consuming func release() -> Int32 {
         let number = number
         discard self

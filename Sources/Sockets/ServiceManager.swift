@@ -25,7 +25,7 @@ package struct ServiceManager: Sendable {
     }
 
     /// Tells the state, with a line for people.
-    /// - Throws: Where the manager does not listen; the service itself is none the worse for it.
+    /// - Throws: Where the manager does not listen; the service goes on.
     package func notify(_ state: State, status: String) throws(SocketError) {
         var text: String
         switch state {

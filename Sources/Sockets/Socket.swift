@@ -67,7 +67,7 @@ package struct Socket: ~Copyable {
         try Self.check(unsafe platform_bind(descriptor.number, &system), .bind, address)
     }
 
-    /// Gives the descriptor's number away: whoever takes it closes it.
+    /// Gives the descriptor's number away: its taker closes it.
     package consuming func release() -> Int32 {
         descriptor.release()
     }

@@ -10,7 +10,7 @@ package struct UnixListener: ~Copyable {
     private let socket: Socket
     package let file: UnixSocketFile
 
-    /// Takes a path: the file is made, or takes the place of a socket that nobody listens on any more.
+    /// Takes a path: makes the file, or replaces a socket that no process listens on any more.
     ///
     /// Nobody can connect before the permissions are right: until it listens, a socket refuses everybody. So one that is
     /// bound and does not listen yet looks like one whose process is gone, and the directory is locked meanwhile: of two
@@ -33,7 +33,7 @@ package struct UnixListener: ~Copyable {
         self.file = file
     }
 
-    /// Another number for the same socket, which whoever takes it closes.
+    /// Another number for the same socket; its taker closes it.
     package func duplicate() throws(SocketError) -> Int32 {
         let number = platform_duplicate(socket.descriptor.number)
         guard number >= 0 else { throw SocketError(.duplicate, errorNumber: -number) }
@@ -79,7 +79,7 @@ package struct UnixListener: ~Copyable {
         } catch {
             switch error.errorNumber {
             case ErrorNumber.connectionRefused: return try remove(path)
-            // Whoever listens there has a full queue.
+            // A process listens there and its queue is full.
             case ErrorNumber.again: break
             default: throw error
             }

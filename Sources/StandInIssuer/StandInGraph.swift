@@ -6,7 +6,7 @@ internal import Sockets
 /// Graph as the stand-in plays it: the permissions of the people whose tokens it minted, and the uninstall endpoint.
 ///
 /// What Facebook documents is played as documented; where it says nothing, as people saw it: a permission that was
-/// revoked is `declined` from then on, and who was logged out has no permissions.
+/// revoked is `declined` from then on, and a person who was logged out has no permissions.
 package final class StandInGraph: Sendable {
     /// An answer: a status, and JSON.
     struct Answer {

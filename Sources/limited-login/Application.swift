@@ -122,7 +122,7 @@ extension Application {
         )
     }
 
-    /// Told at the start and at each reload, since who reads the log then is who set it.
+    /// Told at the start and at each reload: the operator who changed the setting reads the log then.
     func warnOfDoubts(in configuration: ServiceConfiguration) {
         for doubt in configuration.doubts {
             core.logger.warning("a setting is hardly meant", metadata: ["reason": "\(doubt)"])

@@ -60,7 +60,7 @@ struct Demo: AsyncParsableCommand {
             pages.withLock { $0 = desk }
             try issuer.start()
             let configuration = try serviceConfiguration(files, backend, issuer: issuer.address ?? issuerAddress)
-            // A secret of this run alone: its nonces are nobody's afterwards.
+            // A secret of this run alone: its nonces are worthless afterwards.
             let secret = try NonceSecret(bytes: RandomBytes.make(count: NonceSecret.leastByteCount))
             let application = try Application(
                 configuration,

@@ -4,7 +4,7 @@ internal import OpenSSL
 
 /// What `demo` prints, and the app it demonstrates with.
 enum Demonstration {
-    /// The app id of the demonstration's tokens; nobody's.
+    /// The app id of the demonstration's tokens; no real app has it.
     static let appID = "123456789012345"
 
     /// The commands to paste: what each shows, the path of its token at the stand-in, and what the service answers.
@@ -52,7 +52,7 @@ struct DemonstrationFiles {
     private let folder: URL
 
     init(appID: String, webhookSecret secret: String) throws {
-        // A folder of its own, which nobody else may look into.
+        // A folder of its own, which only its user may look into.
         folder = FileManager.default.temporaryDirectory.appending(path: "limited-login-demo-\(UUID().uuidString)")
         try FileManager.default.createDirectory(
             at: folder,

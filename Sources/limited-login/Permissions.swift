@@ -99,7 +99,7 @@ struct Permissions: ParsableCommand {
     }
 }
 
-/// Whom a question to Graph is about.
+/// The person a question to Graph is about.
 struct PersonOptions: ParsableArguments {
     @Argument(help: "The person's app-scoped id: the claim sub.")
     var userID: String

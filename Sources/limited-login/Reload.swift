@@ -30,7 +30,7 @@ struct Reload: Sendable {
     }
 
     private func reload() {
-        // Who stops has nothing more to serve by it, and must not say again that it is ready.
+        // A service that stops must not say again that it is ready.
         if application.core.isDraining { return }
         application.notify(.reloading, "Reading the configuration again")
         let isReloaded = takeConfiguration()

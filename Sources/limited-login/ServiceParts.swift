@@ -137,7 +137,7 @@ extension ServiceParts {
         }
     }
 
-    /// Whom the service trusts as a client.
+    /// The authorities the service trusts as a client.
     static func trust(_ configuration: ServiceConfiguration) throws(StartError) -> TLSContext.Trust {
         guard let file = configuration.caFile else { return .system }
         try requireRegular(.caFile, file)

@@ -209,7 +209,7 @@ enum AnswerLines {
                 ? document.string(value, in: answer.span)
                 : String(decoding: answer[document.range(value)], as: UTF8.self)
             let member = document.string(name, in: answer.span)
-            // The two times are numbers of seconds; nobody reads those.
+            // The two times are shown as dates, not as numbers of seconds.
             let time =
                 member.hasSuffix("_at")
                 ? document.double(value, in: answer.span).flatMap { NumericDate(secondsSince1970: $0) } : nil

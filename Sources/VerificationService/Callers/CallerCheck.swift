@@ -47,7 +47,7 @@ enum CallerCredentials {
     /// A name and a key, as they came.
     case named(name: [UInt8], key: [UInt8])
 
-    /// Reads a head; nil when there are no credentials, or more than one, so that nobody can guess which count.
+    /// Reads a head; nil when there are no credentials, or more than one.
     init?(_ head: borrowing RequestHead, bytes: Span<UInt8>) {
         let authorizations = head.count(of: "authorization", in: bytes)
         let apiKeys = head.count(of: "x-api-key", in: bytes)

@@ -5,7 +5,7 @@ package import Sockets
 ///
 /// A request begins a job and is parked. The job ends on another thread, whose outcome is kept here, and its request
 /// alone is woken and takes it. What the request had found out before it parked is kept beside it, so that nothing is done
-/// twice. An outcome nobody waits for any more (its client left, or its time was over) is dropped.
+/// twice. An outcome that no request waits for any more (its client left, or its time was over) is dropped.
 package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable {
     /// What a request finds when it is visited.
     package enum Visit {
@@ -56,7 +56,7 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable 
     package func isAwaited(_ request: ParkedRequest) -> Bool { state.withLock { $0.entries[request] != nil } }
 
     /// The job of a request is over; from any thread.
-    /// - Returns: False where nobody waits for it any more.
+    /// - Returns: False where no request waits for it any more.
     @discardableResult
     package func finish(_ request: ParkedRequest, _ outcome: Outcome, now: MonotonicInstant) -> Bool {
         let waker = state.withLock { state -> RequestWaker? in

@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// Writes each log event as one line on standard error, as a JSON object or as text.
 ///
-/// Whatever a value holds, the line stays one line that a terminal may see (``TerminalText``), in both formats.
+/// With every value the line stays one line that a terminal may show (``TerminalText``), in both formats.
 package struct LineLogHandler: LogHandler {
     /// How a line looks.
     package enum Format: Sendable, Equatable {

@@ -3,8 +3,8 @@ package import HTTP1
 internal import LimitedLogin
 internal import Sockets
 
-/// One path that the service answers. All that is known of it stands in its row of ``table``: whoever asks which methods
-/// a path has, who may call it or what it may answer asks the row.
+/// One path that the service answers. All that is known of it stands in its row of ``table``: its
+/// methods, callers and answers.
 package final class Route: Sendable {
     /// The path of a request; `{name}` stands for one part of it. Also the label `http_route` of the metrics.
     package let path: StaticString
@@ -204,7 +204,7 @@ extension Route {
     )
 
     /// What a person has granted, and the whole login to be revoked. For callers with a key alone, as the two below:
-    /// whoever may revoke a login may end anybody's.
+    /// a caller that may revoke a login may end anybody's.
     static let permissions = Route(
         "/users/{user_id}/permissions",
         methods: [.get, .delete],

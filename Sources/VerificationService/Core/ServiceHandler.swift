@@ -195,7 +195,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         response.status = 204
     }
 
-    /// 501 for a method nobody knows, whatever the path (RFC 9110 section 9.1).
+    /// 501 for an unknown method, on every path (RFC 9110 section 9.1).
     private static func requireKnown(_ method: HTTPMethod) throws(Problem) {
         guard method != .unrecognized else {
             throw Problem(.notImplemented, "The request method is not known to this server.")

@@ -1,7 +1,7 @@
 /// Text from outside as a terminal may see it: a claim, a key ID or an argument may hold anything, and a terminal must
 /// neither obey it nor show its letters in another order.
 ///
-/// A Swift string is valid UTF-8 already: what was none reads U+FFFD.
+/// A Swift string is valid UTF-8: invalid bytes were replaced by U+FFFD.
 package enum TerminalText {
     /// The text as one line, with U+FFFD in place of each control.
     package static func safe(_ text: String) -> String { replacing(text) { _ in "\u{fffd}" } }

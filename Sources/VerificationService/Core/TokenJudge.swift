@@ -8,7 +8,7 @@ internal import Sockets
 
 /// Judges tokens with the keys at hand, or says until when a request must wait for others. One for each worker.
 final class TokenJudge {
-    /// What a token, and whoever asks about it, must be, for `/auth` and `/introspect`, where nobody knows the login, or
+    /// What a token and its caller must be, for `/auth` and `/introspect`, where nobody knows the login, or
     /// only perhaps.
     struct Question {
         /// How the token is tied to a login; `.unbound` where the caller cannot know.
@@ -208,7 +208,7 @@ struct KeyWait {
             case .unavailable(let seconds): retryAfter = seconds
             }
         }
-        // Nobody can tell whether the key exists: an outage, or a spent budget, is never the token's fault.
+        // It cannot be known whether the key exists: an outage or a spent budget is never the token's fault.
         throw Problem(
             .keysUnavailable,
             "The token's key is not cached, and the issuer could not be asked for it; try again shortly.",

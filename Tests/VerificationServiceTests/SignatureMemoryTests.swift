@@ -1,6 +1,7 @@
 import JOSE
 import KeySets
 import LimitedLogin
+import LoginStores
 import OpenSSL
 import Sockets
 import StandInIssuer
@@ -228,6 +229,17 @@ struct SignatureMemoryRouteTests {
         #expect(try Self.auth(service, token).code == "invalid_audience")
         let hits = Self.lookups(service)[0]
         #expect(hits == 4)
+    }
+
+    @Test("A remembered token of a login that was revoked since is refused")
+    func revoked() async throws {
+        let service = try await Self.service()
+        let token = try Tokens.mint(Tokens.claims(issuedAt: WallClock.unixSeconds() - 5))
+        for _ in 0..<2 { #expect(try Self.auth(service, token).status == 200) }
+        let (app, user) = (Array(InProcessService.appID.utf8), Array("2954873201847263".utf8))
+        service.core.revocations.revoke(app: app.span, user: user.span, at: WallClock.unixSeconds()) { _ in }
+        for _ in 0..<2 { #expect(try Self.auth(service, token).code == "login_revoked") }
+        #expect(Self.lookups(service) == [3, 1])
     }
 
     @Test("A published set without the key, or with another under its ID, ends a remembered token at once")

@@ -108,7 +108,8 @@ class Bench:
         enabled = ("--gateway", "enabled")
         service = self.start(more=enabled)
         entry = self.tokens.tokens[0]
-        answer = request(service.address, peers.auth(entry["id_token"]).replace(b"Host:", b"Connection: close\r\nHost:", 1))
+        asked = peers.auth(entry["id_token"])
+        answer = request(service.address, asked.replace(b"Host:", b"Connection: close\r\nHost:", 1))
         # What stands around the least server's own body, and the field that this request brought about.
         body = len(answer) - len(b"Connection: close\r\nHTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n")
         servers = {
@@ -129,10 +130,11 @@ class Bench:
             for _ in range(3 * self.rounds):
                 for name, (program, style) in servers.items():
                     file = write_requests("again", peers.requests_for(style, everything[:200]))
-                    costs[name]["again"].append(self.load(program, file, seconds=1.25)["cpu_us"])
+                    costs[name]["again"].append(self.load(program, file, seconds=2)["cpu_us"])
                     # Each round goes on where the one before has ended, so that no memory of 10,000 has seen its tokens.
                     rotated = everything[begin[name]:] + everything[:begin[name]]
-                    result = self.load(program, write_requests("distinct", peers.requests_for(style, rotated)), seconds=1.25)
+                    file = write_requests("distinct", peers.requests_for(style, rotated))
+                    result = self.load(program, file, seconds=2)
                     costs[name]["distinct"].append(result["cpu_us"])
                     begin[name] = (begin[name] + int(result["requests"] * 1.4)) % len(everything)
         finally:

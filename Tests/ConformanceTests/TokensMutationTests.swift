@@ -18,7 +18,7 @@ struct TokensMutationTests {
         let verifier: TokenVerifier
         let keys = VerificationKeys(StandInKeys.set)
         let workspace = VerificationWorkspace()
-        /// One worker's: each token is judged once as `/verify` does it, and twice in a row as `/auth` does.
+        /// One worker's: each token is judged once as `/verify` does it, and again as `/auth` does.
         let memory = SignatureMemory(capacity: 100)
         let value = Array(nonce.utf8)
         let now: NumericDate
@@ -36,7 +36,8 @@ struct TokensMutationTests {
         /// The one refusal that all three judgements give.
         func rejection(of token: [UInt8]) -> Refusal? {
             let rejection = rejectionByKey(of: token)
-            for _ in 0..<2 {
+            // Only what is accepted is remembered.
+            for _ in 0..<(rejection == nil ? 2 : 1) {
                 let again = rejectionByMemory(of: token)
                 if again != rejection { Issue.record("with signatures remembered \(String(describing: again))") }
             }
@@ -116,7 +117,8 @@ struct TokensMutationTests {
     @Test("No flipped bit, and no character deleted, doubled, inserted or replaced, is accepted")
     func smallChanges() throws {
         let judge = try Judge()
-        for token in try Self.makeTokens(5) {
+        // Under a sanitizer one token has to do.
+        for token in try Self.makeTokens(Sanitizer.isActive ? 1 : 5) {
             #expect(judge.rejection(of: token) == nil)
             for offset in token.indices {
                 for bit in 0..<8 {
@@ -144,7 +146,7 @@ struct TokensMutationTests {
                 judge.expectRefusal(Array(token[(token.count - count)...]), of: token, "suffix of \(count)")
             }
         }
-        #expect(judge.triedCount >= 100_000)
+        #expect(judge.triedCount >= (Sanitizer.isActive ? 20_000 : 100_000))
         #expect(judge.acceptedCount == 0)
         #expect(OpenSSLError.isQueueEmpty)
         print("mutation: \(judge.triedCount) small changes tried, \(judge.acceptedCount) accepted")

@@ -26,7 +26,7 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
-        .target(name: "CSystem"),
+        .target(name: "CSystemCalls"),
         .target(name: "COpenAPI", exclude: ["openapi.json"]),
         .target(name: "CPage", exclude: ["page.html", "page.css", "page.js", "icon.svg"]),
         .target(name: "Bytes", swiftSettings: strict),
@@ -34,7 +34,7 @@ let package = Package(
         .target(name: "JOSE", dependencies: ["Bytes"], swiftSettings: strict),
         .target(name: "LimitedLogin", dependencies: ["JOSE", "OpenSSL", "Bytes"], swiftSettings: strict),
         .target(name: "HTTP1", dependencies: ["Bytes"], swiftSettings: strict),
-        .target(name: "Sockets", dependencies: ["CSystem", "OpenSSL", "Bytes"], swiftSettings: strict),
+        .target(name: "Sockets", dependencies: ["CSystemCalls", "OpenSSL", "Bytes"], swiftSettings: strict),
         .target(name: "HTTPServer", dependencies: ["Sockets", "HTTP1", "OpenSSL", "Bytes"], swiftSettings: strict),
         .target(name: "HTTPClient", dependencies: ["Sockets", "HTTP1", "OpenSSL", "Bytes"], swiftSettings: strict),
         .target(

@@ -1,4 +1,4 @@
-internal import CSystem
+internal import CSystemCalls
 
 /// The system error numbers this target tells apart.
 package enum ErrorNumber {

@@ -1,4 +1,4 @@
-internal import CSystem
+internal import CSystemCalls
 
 /// The owner of one file descriptor: it cannot be copied, and it is closed exactly once.
 package struct FileDescriptor: ~Copyable {

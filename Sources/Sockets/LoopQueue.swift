@@ -1,4 +1,4 @@
-internal import CSystem
+internal import CSystemCalls
 internal import Dispatch
 
 /// Runs loops that end with what they serve, each on a serial dispatch queue of its own.

@@ -1,4 +1,4 @@
-internal import CSystem
+internal import CSystemCalls
 
 /// How many processors this process may use.
 package enum ProcessorCount {

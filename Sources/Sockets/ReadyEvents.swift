@@ -1,4 +1,4 @@
-internal import CSystem
+internal import CSystemCalls
 
 /// What an epoll set reported last, in memory that is used again and again.
 package struct ReadyEvents {

@@ -1,4 +1,4 @@
-internal import CSystem
+internal import CSystemCalls
 
 /// The service manager that started this process (systemd, or what speaks its protocol): it is told when the service is
 /// ready, reloads and stops. The protocol is a datagram of `NAME=VALUE` lines to the socket in `NOTIFY_SOCKET`

@@ -1,4 +1,4 @@
-internal import CSystem
+internal import CSystemCalls
 
 extension Socket {
     /// Receives what is there, at most `buffer.count` bytes, into the start of `buffer`.

@@ -1,4 +1,4 @@
-internal import CSystem
+internal import CSystemCalls
 
 extension Socket {
     /// Makes an unconnected Unix stream socket.

@@ -1,4 +1,4 @@
-internal import CSystem
+internal import CSystemCalls
 
 /// The owner of one stream socket: non-blocking, closed on exec and when this value ends.
 package struct Socket: ~Copyable {

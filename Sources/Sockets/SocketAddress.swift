@@ -1,4 +1,4 @@
-internal import CSystem
+internal import CSystemCalls
 
 /// An IPv4 or IPv6 address with a port.
 package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {

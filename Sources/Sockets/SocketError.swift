@@ -1,4 +1,4 @@
-internal import CSystem
+internal import CSystemCalls
 
 /// A system call on a socket failed.
 package struct SocketError: Error, Equatable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-internal import CSystem
+internal import CSystemCalls
 
 /// The system calls of the event loop, in one place, each with the seam where a test makes it fail.
 package struct SystemCalls: Sendable {

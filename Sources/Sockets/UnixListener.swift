@@ -1,4 +1,4 @@
-internal import CSystem
+internal import CSystemCalls
 
 /// A listening Unix socket with its file.
 package struct UnixListener: ~Copyable {

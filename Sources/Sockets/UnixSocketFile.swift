@@ -1,4 +1,4 @@
-internal import CSystem
+internal import CSystemCalls
 
 /// The file of a Unix socket that this process has bound.
 package final class UnixSocketFile: Sendable {

@@ -24,10 +24,10 @@ let package = Package(
         .target(name: "OpenSSL", dependencies: ["COpenSSL", "Bytes"], swiftSettings: fuzzed),
         .target(name: "JOSE", dependencies: ["Bytes"], swiftSettings: fuzzed),
         .target(name: "LimitedLogin", dependencies: ["JOSE", "OpenSSL", "Bytes"], swiftSettings: fuzzed),
-        .target(name: "CSystem"),
+        .target(name: "CSystemCalls"),
         .target(name: "COpenAPI", exclude: ["openapi.json"]),
         .target(name: "HTTP1", dependencies: ["Bytes"], swiftSettings: fuzzed),
-        .target(name: "Sockets", dependencies: ["CSystem", "OpenSSL", "Bytes"], swiftSettings: fuzzed),
+        .target(name: "Sockets", dependencies: ["CSystemCalls", "OpenSSL", "Bytes"], swiftSettings: fuzzed),
         .target(name: "HTTPServer", dependencies: ["Sockets", "HTTP1", "OpenSSL", "Bytes"], swiftSettings: fuzzed),
         .target(name: "HTTPClient", dependencies: ["Sockets", "HTTP1", "OpenSSL", "Bytes"], swiftSettings: fuzzed),
         .target(

@@ -26,7 +26,7 @@ ALLOWED = {
     "JOSE": {"Bytes"},
     "LimitedLogin": {"JOSE", "OpenSSL", "Bytes"},
     "HTTP1": {"Bytes"},
-    "Sockets": PLATFORM | {"CSystem", "OpenSSL", "Bytes", "Dispatch"},
+    "Sockets": PLATFORM | {"CSystemCalls", "OpenSSL", "Bytes", "Dispatch"},
     "HTTPServer": PLATFORM | {"Sockets", "HTTP1", "OpenSSL", "Bytes", "Dispatch"},
     "HTTPClient": PLATFORM | {"Sockets", "HTTP1", "OpenSSL", "Bytes"},
     "KeySets": PLATFORM | {"JOSE", "OpenSSL", "Sockets", "HTTPClient", "Bytes", "Dispatch"},

@@ -35,7 +35,7 @@ def symbol_graphs(folder):
         place.mkdir()
         command = [
             "swift-symbolgraph-extract", "-module-name", module, "-target", triple, "-I", f"{modules}/Modules",
-            "-I", str(ROOT / "Sources/COpenSSL"), "-I", str(ROOT / "Sources/CSystem/include"),
+            "-I", str(ROOT / "Sources/COpenSSL"), "-I", str(ROOT / "Sources/CSystemCalls/include"),
             "-I", f"{modules}/COpenAPI.build",
             "-output-dir", str(place), "-minimum-access-level", "public", "-skip-synthesized-members",
         ]

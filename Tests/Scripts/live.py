@@ -333,7 +333,9 @@ class Service(Server):
         if graph:
             base = f"http://{graph.address}"
             known |= {"app_secrets_file": self.write("app-secrets", f"{APP_ID} {graph.app_secret}"), "graph_url": base,
-                      "uninstall_url": f"{base}/platform/uninstall/"}
+                      "uninstall_url": f"{base}/platform/uninstall/", "callbacks_url": f"{base}/webhooks",
+                      "callbacks_secret_file": self.write("webhook-secret", "whsec_" + "A" * 43 + "="),
+                      "data_deletion_status_url": f"{base}/deletion"}
         super().__init__(program, jwks_url, **(known | settings))
 
     def write(self, name, line):

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "CSystem.h"
+#include "CSystemCalls.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,5 +1,6 @@
 import HTTP1
 import HTTPFuzzing
+import HTTPServer
 import Sockets
 
 /// The connection machine, on any bytes in any pieces, with time passing, a slow reader, wakes and the peer's end in

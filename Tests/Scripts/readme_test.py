@@ -170,7 +170,7 @@ def check_life() -> str:
             raise Failure(f"exit code {life.process.returncode}:\n{life.output()[-2000:]}")
         life.reader.join(STOP_SECONDS)
         codes = [line for line in life.lines if re.fullmatch(r"\d{3}", line)]
-        if codes != ["200", "401", "200", "204", "200", "204", "200", "204"]:
+        if codes != ["200", "401", "200", "200", "204", "200", "204", "401", "204", "200", "204"]:
             raise Failure(f"answered {codes} in:\n{life.output()[-3000:]}")
         answers = [json.loads(line) for line in life.lines if line.startswith('{"user_id"')]
         asked, without_email, without_all = answers
@@ -180,6 +180,8 @@ def check_life() -> str:
             raise Failure(f"what was revoked is not gone: {answers}")
         if '"code":"nonce_used"' not in life.output():
             raise Failure("a nonce was good twice")
+        if '"code":"login_revoked"' not in life.output() or '"refresh":true' not in life.output():
+            raise Failure(f"no refresh, or no revocation, in:\n{life.output()[-3000:]}")
     return "from the nonce to the revoked login"
 
 

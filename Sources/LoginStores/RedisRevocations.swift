@@ -26,10 +26,25 @@ struct RedisRevocations {
         let commands: [[[UInt8]]]
     }
 
+    /// What is due next, if there is anything of its kind.
+    private enum Turn: CaseIterable {
+        case write, readNew, readAll, writeBack, remove
+
+        var next: Turn {
+            switch self {
+            case .write: .readNew
+            case .readNew: .readAll
+            case .readAll: .writeBack
+            case .writeBack: .remove
+            case .remove: .write
+            }
+        }
+    }
+
     /// A place in the sorted set from which on a page is read, and when the whole reading began.
     struct Page {
         var score: UInt64
-        /// Members of that score that were read already.
+        /// Members of that score that were read already; 0 unless they filled a page.
         var skipped = 0
         let beganAt: MonotonicInstant
         /// The same by the server's clock, in microseconds since 1970.
@@ -48,6 +63,7 @@ struct RedisRevocations {
     /// The server's clock at a moment of ours.
     private var serverClock: (microseconds: UInt64, at: MonotonicInstant) = (0, .never)
     private var isUnderWay = false
+    private var turn = Turn.remove
     private var reading: Page?
     private var news: Page?
     private var walk: Walk?
@@ -94,29 +110,46 @@ struct RedisRevocations {
         return exchange
     }
 
+    /// The kinds take turns, so that a flood of one never keeps another waiting.
     private mutating func nextExchange(_ now: MonotonicInstant) -> Exchange? {
-        let waiting = revocations.takeWaiting(atMost: Self.pageCount)
-        if !waiting.isEmpty { return write(waiting.map(\.revocation), .write(waiting), now) }
-        if news == nil, now >= nextNews {
-            let overlap = limits.revocationOverlap.wholeNanoseconds / 1_000
-            news = page(from: readThrough > overlap ? readThrough - overlap : 0, now)
+        for _ in Turn.allCases {
+            turn = turn.next
+            if let exchange = exchange(of: turn, now) { return exchange }
         }
-        if let news { return Self.read(news, .readNew(news)) }
-        if reading == nil, now >= nextReading {
+        return nil
+    }
+
+    private mutating func exchange(of turn: Turn, _ now: MonotonicInstant) -> Exchange? {
+        switch turn {
+        case .write:
+            let waiting = revocations.takeWaiting(atMost: Self.pageCount)
+            return waiting.isEmpty ? nil : write(waiting.map(\.revocation), .write(waiting), now)
+        case .readNew:
+            if news == nil, now >= nextNews {
+                let overlap = limits.revocationOverlap.wholeNanoseconds / 1_000
+                news = page(from: readThrough > overlap ? readThrough - overlap : 0, now)
+            }
+            return news.map { Self.read($0, .readNew($0)) }
+        case .readAll:
+            if let reading { return Self.read(reading, .readAll(reading)) }
+            guard now >= nextReading else { return nil }
             nextReading = now + limits.revocationReadingPause
             revocations.beginReading()
             let page = page(from: 0, now)
             reading = page
             return Self.readFirst(page)
+        // What Redis lacks, and what is superfluous there, is known once everything was read.
+        case .writeBack: return reading == nil ? writeBack(now) : nil
+        case .remove: return reading == nil && walk == nil ? remove() : nil
         }
-        if let reading { return Self.read(reading, .readAll(reading)) }
+    }
+
+    private mutating func writeBack(_ now: MonotonicInstant) -> Exchange? {
         if revocations.takeUnwritten() { walk = Walk(table: revocations.table) }
-        if var walk {
-            let lacking = revocations.lacking(&walk, atMost: Self.pageCount)
-            self.walk = walk.slot < walk.table.slotCount ? walk : nil
-            if !lacking.isEmpty { return write(lacking, .writeBack(lacking), now) }
-        }
-        return remove()
+        guard var walk else { return nil }
+        let lacking = revocations.lacking(&walk, atMost: Self.pageCount)
+        self.walk = walk.slot < walk.table.slotCount ? walk : nil
+        return lacking.isEmpty ? nil : write(lacking, .writeBack(lacking), now)
     }
 
     private func page(from score: UInt64, _ now: MonotonicInstant) -> Page {
@@ -177,7 +210,8 @@ struct RedisRevocations {
             news = try take(replies, page)
             if news == nil {
                 readThrough = page.serverTime
-                nextNews = page.beganAt + limits.revocationPause
+                // From its end: a look that takes long leaves room for the rest.
+                nextNews = now + limits.revocationPause
                 revocations.didRead(at: page.beganAt)
             }
         case .readAll(let page):
@@ -208,18 +242,21 @@ struct RedisRevocations {
             throw .malformedAnswer
         }
         var found: [Revocation] = []
-        var next = page
+        var last = page.score
         for index in stride(from: 0, to: parts.count, by: 2) {
             guard case .string(let member) = parts[index], let score = parts[index + 1].text.flatMap({ Double($0) })
             else { throw .malformedAnswer }
-            let whole = UInt64(exactly: max(0, score).rounded(.down)) ?? .max
-            next.skipped = whole == next.score ? next.skipped + 1 : 1
-            next.score = whole
+            last = UInt64(exactly: max(0, score).rounded(.down)) ?? .max
             // What somebody else put there is passed over.
             if let revocation = Revocation(member: member) { found.append(revocation) }
         }
         for old in revocations.merge(found) { note(old) }
-        return parts.count / 2 == Self.pageCount ? next : nil
+        guard parts.count / 2 == Self.pageCount else { return nil }
+        // The last score is read again: members may be moved meanwhile, so counting them would leave others out.
+        var next = page
+        next.skipped = last == page.score ? page.skipped + Self.pageCount : 0
+        next.score = last
+        return next
     }
 
     private mutating func note(_ old: Revocation) {

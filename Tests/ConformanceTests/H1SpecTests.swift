@@ -2,7 +2,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite("h1spec on a live server", .enabled(if: HTTPCases.arePresent, HTTPCases.reasonForSkipping))
+@Suite("h1spec on a live server", .live, .enabled(if: HTTPCases.arePresent, HTTPCases.reasonForSkipping))
 struct H1SpecTests {
     @Test("Each of its 33 cases is answered as it asks")
     func everyCase() async throws {

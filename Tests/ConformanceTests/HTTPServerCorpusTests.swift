@@ -3,7 +3,7 @@ import HTTPServer
 import TestSupport
 import Testing
 
-@Suite("Every raw HTTP case, over a socket", .enabled(if: HTTPCases.arePresent, HTTPCases.reasonForSkipping))
+@Suite("Every raw HTTP case, over a socket", .live, .enabled(if: HTTPCases.arePresent, HTTPCases.reasonForSkipping))
 struct HTTPServerCorpusTests {
     /// What came back for the bytes of a case.
     struct Outcome: Equatable, CustomStringConvertible {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The published faults of other verifiers that could befall this one, each as an attack.
-@Suite("Faults of others")
+@Suite("Faults of others", .live)
 struct TokensCVETests {
     private static let now: Int64 = 1_700_000_000
     private static let appID = "1234567890123456"

@@ -8,6 +8,7 @@ import Testing
 /// Judges the same tokens as an independent verifier in another language.
 @Suite(
     "An independent verifier",
+    .live,
     .enabled(if: IndependentJudge.isPresent, "python3 with the module joserfc is not there")
 )
 struct TokensDifferentialTests {

@@ -7,7 +7,7 @@ import StandInIssuer
 import TestSupport
 import Testing
 
-@Suite("Vectors of the RFCs and of other verifiers")
+@Suite("Vectors of the RFCs and of other verifiers", .live)
 struct TokensRFCTests {
     private struct Input: Decodable {
         struct Content: Decodable {

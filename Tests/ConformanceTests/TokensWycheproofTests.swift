@@ -28,7 +28,7 @@ struct SignatureLayer {
     }
 }
 
-@Suite("Wycheproof")
+@Suite("Wycheproof", .live)
 struct TokensWycheproofTests {
     @Test(
         "All 318 RSA cases of the JWS set are judged as an RS256-only verifier must",

@@ -47,7 +47,11 @@ private struct AllocationCounter {
     }
 }
 
-@Suite("Heap allocations of POST /verify", .enabled(if: AllocationCounter.isUsable, "needs cc, and no sanitizer"))
+@Suite(
+    "Heap allocations of POST /verify",
+    .live,
+    .enabled(if: AllocationCounter.isUsable, "needs cc, and no sanitizer")
+)
 struct AllocationTests {
     /// Allocations of one request outside libcrypto: none. Code that is not optimised boxes some forty values, which
     /// is no promise but bounded too; `Tests/Benchmarks/instructions` holds the optimised code to none.

@@ -3,7 +3,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite("Facebook's callbacks, in running services", .serialized)
+@Suite("Facebook's callbacks, in running services", .live, .serialized)
 struct CallbackLifeTests {
     private static let user = "2954873201847263"
     private static let appSecret = "a-secret-for-these-tests"

@@ -4,7 +4,7 @@ import StandInIssuer
 import TestSupport
 import Testing
 
-@Suite("The command line: exit codes and sentences")
+@Suite("The command line: exit codes and sentences", .live)
 struct CommandLineTests {
     private static let required = ["LIMITED_LOGIN_APP_IDS": RunningService.appID]
 

@@ -4,7 +4,7 @@ import StandInIssuer
 import TestSupport
 import Testing
 
-@Suite("verify tells what to do about a bad token")
+@Suite("verify tells what to do about a bad token", .live)
 struct CureTests {
     /// One bad token, the flags it is judged with, and the sentence to expect: the code, and words of the cure.
     struct Case: CustomTestStringConvertible, Sendable {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("dpop: proofs made and judged on the command line")
+@Suite("dpop: proofs made and judged on the command line", .live)
 struct DPoPCommandTests {
     /// A device of these tests alone.
     private static let device = """

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What lets strangers in or gives a secret away is refused, or told.
-@Suite("Dangerous settings: refused or told")
+@Suite("Dangerous settings: refused or told", .live)
 struct DangerousSettingTests {
     private static let required = ["LIMITED_LOGIN_APP_IDS": RunningService.appID]
 

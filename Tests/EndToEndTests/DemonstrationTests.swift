@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("demo and the commands of the README")
+@Suite("demo and the commands of the README", .live)
 struct DemonstrationTests {
     private static func demo(_ arguments: [String] = []) throws -> ServiceProcess {
         let process = try ServiceProcess(

@@ -3,7 +3,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite("Gateways and OAuth clients, asking the running program")
+@Suite("Gateways and OAuth clients, asking the running program", .live)
 struct GatewayTests {
     private static let enabled = ["LIMITED_LOGIN_GATEWAY": "enabled"]
 

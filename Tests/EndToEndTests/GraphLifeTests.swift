@@ -3,7 +3,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite("Permissions, from the service and from the command line")
+@Suite("Permissions, from the service and from the command line", .live)
 struct GraphLifeTests {
     private static let secret = "0123456789abcdef0123456789abcdef"
     private static let user = "2954873201847263"

@@ -3,7 +3,7 @@ import StandInIssuer
 import TestSupport
 import Testing
 
-@Suite("serve against an HTTPS issuer with a private authority")
+@Suite("serve against an HTTPS issuer with a private authority", .live)
 struct HTTPSIssuerTests {
     private static func issuer(_ identity: TestCertificates.Identity) throws -> ScriptedIssuer {
         let set = TokenMinter.jsonWebKeySet([StandInKeys.current, StandInKeys.previous])

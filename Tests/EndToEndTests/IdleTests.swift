@@ -5,6 +5,7 @@ import Testing
 
 @Suite(
     "serve: a process with nothing to do",
+    .live,
     .enabled(if: !Sanitizer.isActive, "a sanitizer has threads of its own that wake")
 )
 struct IdleTests {

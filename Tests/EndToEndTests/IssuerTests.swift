@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("issuer: the stand-in alone")
+@Suite("issuer: the stand-in alone", .live)
 struct IssuerTests {
     @Test("It publishes discovery and two keys with an entity tag, and says 304 to who has them")
     func documents() throws {

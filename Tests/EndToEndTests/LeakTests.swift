@@ -77,7 +77,7 @@ private struct MarkedLogin {
     var body: String { #"{"id_token":"\#(token)","nonce":"\#(nonce)"}"# }
 }
 
-@Suite("Nothing leaks")
+@Suite("Nothing leaks", .live)
 struct LeakTests {
     /// Requests that carry a login's secrets, each into another place.
     private static func requests(_ login: MarkedLogin) -> [String] {

@@ -76,7 +76,7 @@ private final class Replicas: @unchecked Sendable {
     }
 }
 
-@Suite("Nonces from issue to use, in running services", .serialized)
+@Suite("Nonces from issue to use, in running services", .live, .serialized)
 struct NonceLifeTests {
     /// Sends the same request at once many times, in turn to each replica; the codes of the answers, 200 as "".
     private static func race(_ replicas: Replicas, _ request: String, count: Int = 200) throws -> [String: Int] {

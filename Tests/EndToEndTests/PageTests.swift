@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The page of demo and inspect")
+@Suite("The page of demo and inspect", .live)
 struct PageTests {
     private static let stop = "Control-C stops it."
 

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("serve: reload at SIGHUP")
+@Suite("serve: reload at SIGHUP", .live)
 struct ReloadTests {
     /// A configuration file of a test.
     private final class File {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("serve: a real process with a real issuer")
+@Suite("serve: a real process with a real issuer", .live)
 struct ServiceLifeTests {
     @Test("A rotation is picked up by the first token of the new key; keys that left the set verify nothing")
     func rotation() throws {

@@ -42,7 +42,7 @@ private final class NotifySocket {
     }
 }
 
-@Suite("serve under a service manager")
+@Suite("serve under a service manager", .live)
 struct ServiceManagerTests {
     private static func makeName(_ isAbstract: Bool) -> String {
         let name = "limited-login-notify-\(UUID().uuidString)"

@@ -4,7 +4,7 @@ import StandInIssuer
 import TestSupport
 import Testing
 
-@Suite("serve: SIGTERM while requests are under way")
+@Suite("serve: SIGTERM while requests are under way", .live)
 struct StoppingTests {
     @Test(
         "Under load, with new connections coming, no request of an accepted connection goes unanswered",

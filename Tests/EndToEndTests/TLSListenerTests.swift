@@ -3,7 +3,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite("serve over TLS, with curl and openssl")
+@Suite("serve over TLS, with curl and openssl", .live)
 struct TLSListenerTests {
     let certificates: TestCertificates
 

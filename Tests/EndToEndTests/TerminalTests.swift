@@ -4,7 +4,7 @@ import StandInIssuer
 import TestSupport
 import Testing
 
-@Suite("The command line at a terminal")
+@Suite("The command line at a terminal", .live)
 struct TerminalTests {
     private static let app = ["LIMITED_LOGIN_APP_IDS": RunningService.appID, "TERM": "xterm", "TZ": "UTC"]
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Text from outside moves no cursor, hides no letter and begins no line of its own.
-@Suite("Text from outside at a terminal")
+@Suite("Text from outside at a terminal", .live)
 struct TerminalTextTests {
     private static let environment = ["LIMITED_LOGIN_APP_IDS": RunningService.appID]
 

@@ -3,7 +3,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite("serve on a Unix socket")
+@Suite("serve on a Unix socket", .live)
 struct UnixSocketTests {
     let folder: ShortFolder
     let path: String

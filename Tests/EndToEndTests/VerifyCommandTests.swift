@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("verify and keys on the command line")
+@Suite("verify and keys on the command line", .live)
 struct VerifyCommandTests {
     private static let app = ["LIMITED_LOGIN_APP_IDS": RunningService.appID]
 

@@ -4,7 +4,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite("The Graph client and access tokens")
+@Suite("The Graph client and access tokens", .live)
 struct AccessTokenCallTests {
     private static let token = GraphAccessToken(Array("EAAtoken&=%0123456789".utf8))
 

@@ -5,7 +5,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite("The Graph client")
+@Suite("The Graph client", .live)
 struct GraphClientTests {
     let certificates: TestCertificates
     let user: GraphUserID

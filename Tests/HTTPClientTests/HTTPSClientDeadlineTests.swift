@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("The HTTPS client's time holds")
+@Suite("The HTTPS client's time holds", .live)
 struct HTTPSClientDeadlineTests {
     static let text = "HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n" + String(repeating: "x", count: 10_000)
 

@@ -173,7 +173,7 @@ struct ClientFault: Sendable, CustomTestStringConvertible {
     ]
 }
 
-@Suite("The HTTPS client refuses")
+@Suite("The HTTPS client refuses", .live)
 struct HTTPSClientFaultTests {
     @Test("Every misdeed ends in the error that names it", arguments: ClientFault.all)
     func fault(_ fault: ClientFault) throws {

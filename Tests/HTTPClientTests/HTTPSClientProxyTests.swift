@@ -5,7 +5,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite("The HTTPS client goes through a proxy")
+@Suite("The HTTPS client goes through a proxy", .live)
 struct HTTPSClientProxyTests {
     @Test("By CONNECT with the credentials of its URL; TLS within is verified for the host itself")
     func tunnel() throws {

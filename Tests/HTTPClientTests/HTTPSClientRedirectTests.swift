@@ -4,7 +4,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite("The HTTPS client follows redirects")
+@Suite("The HTTPS client follows redirects", .live)
 struct HTTPSClientRedirectTests {
     @Test("Within the same host, by path or by URL, at most three", arguments: [301, 302, 303, 307, 308])
     func sameHost(_ status: Int) throws {

@@ -4,7 +4,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite("The HTTPS client sends")
+@Suite("The HTTPS client sends", .live)
 struct HTTPSClientSendTests {
     let certificates: TestCertificates
 

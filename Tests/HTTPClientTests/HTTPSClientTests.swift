@@ -4,7 +4,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite("The HTTPS client fetches")
+@Suite("The HTTPS client fetches", .live)
 struct HTTPSClientTests {
     let certificates: TestCertificates
 

@@ -5,7 +5,7 @@ import Testing
 @testable import HTTPServer
 @testable import Sockets
 
-@Suite("What one connection holds in memory")
+@Suite("What one connection holds in memory", .live)
 struct ConnectionMemoryTests {
     /// A GET of 31 KB: as much as the limits of the grammar let through.
     private static let large: [UInt8] = {

@@ -4,7 +4,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite("System calls that fail")
+@Suite("System calls that fail", .live)
 struct FaultInjectionTests {
     /// A call and the errors it can report, by Linux's numbers.
     static let errors: [(FaultPlan.Call, [Int32])] = [

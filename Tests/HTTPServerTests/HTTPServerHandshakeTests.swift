@@ -4,7 +4,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite("TLS handshakes that fail, stall or never come")
+@Suite("TLS handshakes that fail, stall or never come", .live)
 struct HTTPServerHandshakeTests {
     static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
     let certificates: TestCertificates

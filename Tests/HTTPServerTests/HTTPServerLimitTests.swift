@@ -3,7 +3,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite("The server at its limits")
+@Suite("The server at its limits", .live)
 struct HTTPServerLimitTests {
     static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 

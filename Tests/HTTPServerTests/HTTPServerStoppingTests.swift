@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Stopping the server")
+@Suite("Stopping the server", .live)
 struct HTTPServerStoppingTests {
     static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 

@@ -5,7 +5,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite("The server over TLS")
+@Suite("The server over TLS", .live)
 struct HTTPServerTLSTests {
     static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
     let certificates: TestCertificates

@@ -4,7 +4,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite("The server on a socket")
+@Suite("The server on a socket", .live)
 struct HTTPServerTests {
     @Test("A request is answered, and the connection serves the next one", arguments: TestServer.Kind.allCases)
     func keepAlive(kind: TestServer.Kind) async throws {

@@ -2,7 +2,7 @@ import HTTPServer
 import TestSupport
 import Testing
 
-@Suite("Whatever the server listens on")
+@Suite("Whatever the server listens on", .live)
 struct ListenerKindTests {
     static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 

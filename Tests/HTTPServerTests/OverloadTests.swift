@@ -6,7 +6,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite("A saturated server")
+@Suite("A saturated server", .live)
 struct OverloadTests {
     /// What one client saw.
     private struct Answers: Sendable {

@@ -5,7 +5,7 @@ import Sockets
 import TestSupport
 import Testing
 
-@Suite("A server's Unix socket: one queue for all workers")
+@Suite("A server's Unix socket: one queue for all workers", .live)
 struct SharedListenerTests {
     static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 

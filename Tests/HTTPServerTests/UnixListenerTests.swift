@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("A server's Unix socket: its file")
+@Suite("A server's Unix socket: its file", .live)
 struct UnixListenerTests {
     static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
     let folder: ShortFolder

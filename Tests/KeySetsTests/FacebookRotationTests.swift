@@ -6,7 +6,7 @@ import Testing
 
 @testable import KeySets
 
-@Suite("Facebook's own key sets", VectorFolder.needs("facebook/jwks-snapshots/2024-10-01.json"))
+@Suite("Facebook's own key sets", .live, VectorFolder.needs("facebook/jwks-snapshots/2024-10-01.json"))
 struct FacebookRotationTests {
     @Test("Five that followed each other replace each other as rotations: one key comes, one goes, one stays")
     func rotations() async throws {

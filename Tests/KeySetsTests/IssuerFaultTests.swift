@@ -9,7 +9,7 @@ import Testing
 
 @testable import KeySets
 
-@Suite("Against a faulty issuer")
+@Suite("Against a faulty issuer", .live)
 struct IssuerFaultTests {
     let certificates: TestCertificates
 

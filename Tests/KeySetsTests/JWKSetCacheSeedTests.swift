@@ -5,7 +5,7 @@ import Testing
 
 @testable import KeySets
 
-@Suite("The seed file")
+@Suite("The seed file", .live)
 struct JWKSetCacheSeedTests {
     let directory: String
     var path: String { directory + "/keys.json" }

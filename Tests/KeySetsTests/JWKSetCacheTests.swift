@@ -7,7 +7,7 @@ import Testing
 
 @testable import KeySets
 
-@Suite("The key cache")
+@Suite("The key cache", .live)
 struct JWKSetCacheTests {
     @Test("Publishes the first answer, counts epochs, and keeps the version while the keys stay")
     func publication() async throws {

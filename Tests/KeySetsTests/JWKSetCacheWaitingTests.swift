@@ -8,7 +8,7 @@ import Testing
 
 @testable import KeySets
 
-@Suite("Requests that wait for keys")
+@Suite("Requests that wait for keys", .live)
 struct JWKSetCacheWaitingTests {
     @Test("Are answered when the fetch ends; the update handler runs for every fetch, good or bad, and at the stop")
     func updates() async throws {

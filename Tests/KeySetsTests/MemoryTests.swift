@@ -6,7 +6,7 @@ import Testing
 
 @testable import KeySets
 
-@Suite("Memory", .enabled(if: !Sanitizer.isActive, "a sanitizer's own memory would be measured"))
+@Suite("Memory", .live, .enabled(if: !Sanitizer.isActive, "a sanitizer's own memory would be measured"))
 struct MemoryTests {
     @Test("A 1 GB body and endless chunks cost less than 1 MB, measured in a process of its own")
     func hugeBodies() async {

@@ -6,6 +6,7 @@ import Testing
 
 @Suite(
     "What many replicas remember, in a real server",
+    .live,
     .enabled(if: RedisServer.isInstalled, "redis-server is not installed"),
     .serialized
 )

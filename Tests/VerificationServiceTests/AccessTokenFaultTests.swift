@@ -30,7 +30,7 @@ struct GraphFault: Sendable, CustomTestStringConvertible {
     }
 }
 
-@Suite("POST /verify with an access token, and a Graph that fails")
+@Suite("POST /verify with an access token, and a Graph that fails", .live)
 struct AccessTokenFaultTests {
     static let faults: [GraphFault] = [
         // Broken.

@@ -50,7 +50,7 @@ extension GraphService {
     var meCount: Int { graph.requests.count { $0.path.contains("/me?") } }
 }
 
-@Suite("POST /verify with an access token")
+@Suite("POST /verify with an access token", .live)
 struct AccessTokenRouteTests {
     private static func members(_ response: TestResponse) throws -> [String: Any] {
         try #require(try JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any])

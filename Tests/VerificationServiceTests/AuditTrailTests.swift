@@ -7,7 +7,7 @@ import Testing
 
 @testable import VerificationService
 
-@Suite("The audit of /auth and /verify")
+@Suite("The audit of /auth and /verify", .live)
 struct AuditTrailTests {
     private static let traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
     private static let person = AuditTrail.hash(appID: InProcessService.appID, userID: "2954873201847263")

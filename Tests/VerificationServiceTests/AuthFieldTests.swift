@@ -6,7 +6,7 @@ import Testing
 
 @testable import VerificationService
 
-@Suite("The fields in which /auth tells claims")
+@Suite("The fields in which /auth tells claims", .live)
 struct AuthFieldTests {
     private static func fields(_ list: [String]) throws -> [AuthField] { try list.map { try AuthField($0) } }
 

@@ -10,7 +10,7 @@ import Testing
 
 @testable import VerificationService
 
-@Suite("/auth: what gateways ask")
+@Suite("/auth: what gateways ask", .live)
 struct AuthRouteTests {
     private static func bearer(_ token: String) -> [String] { ["Authorization: Bearer \(token)"] }
 

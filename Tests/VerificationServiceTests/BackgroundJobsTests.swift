@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import VerificationService
 
-@Suite("Jobs on other threads, and the requests that wait for them")
+@Suite("Jobs on other threads, and the requests that wait for them", .live)
 struct BackgroundJobsTests {
     @Test("A job wakes its own request and no other, and the request takes what the job found")
     func wakesOne() async throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import VerificationService
 
-@Suite("POST /verify: requests that are refused")
+@Suite("POST /verify: requests that are refused", .live)
 struct BadRequestTests {
     static let token = "\"id_token\":\"a.b.c\""
 

@@ -8,7 +8,7 @@ import Testing
 
 @testable import VerificationService
 
-@Suite("Callbacks whose backend fails")
+@Suite("Callbacks whose backend fails", .live)
 struct CallbackFaultTests {
     /// A backend that fails: how it does, what Facebook is told, how often it was tried, and what is counted.
     struct Fault: Sendable, CustomTestStringConvertible {

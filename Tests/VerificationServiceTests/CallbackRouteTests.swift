@@ -11,7 +11,7 @@ import Testing
 
 @testable import VerificationService
 
-@Suite("Facebook's callbacks")
+@Suite("Facebook's callbacks", .live)
 struct CallbackRouteTests {
     private static func object(_ bytes: [UInt8]) throws -> [String: Any] {
         try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])

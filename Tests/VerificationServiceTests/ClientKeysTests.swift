@@ -5,7 +5,7 @@ import Testing
 
 @testable import VerificationService
 
-@Suite("Callers and their keys")
+@Suite("Callers and their keys", .live)
 struct ClientKeysTests {
     // The SHA-256 of "secret" and of "other".
     static let secret = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"

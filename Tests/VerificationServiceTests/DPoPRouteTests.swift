@@ -7,7 +7,7 @@ import Testing
 
 @testable import VerificationService
 
-@Suite("/auth with DPoP (RFC 9449)")
+@Suite("/auth with DPoP (RFC 9449)", .live)
 struct DPoPRouteTests {
     private static let challenge = #"DPoP error="invalid_dpop_proof", algs="ES256""#
     /// What a gateway tells of a request to ``Proof/url``.

@@ -7,7 +7,7 @@ import Testing
 
 @testable import VerificationService
 
-@Suite("The permissions of a person, by way of Graph")
+@Suite("The permissions of a person, by way of Graph", .live)
 struct GraphRouteTests {
     private static let list = "/users/2954873201847263/permissions"
     private static let answer = """

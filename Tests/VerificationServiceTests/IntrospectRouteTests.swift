@@ -7,7 +7,7 @@ import Testing
 
 @testable import VerificationService
 
-@Suite("POST /introspect: RFC 7662")
+@Suite("POST /introspect: RFC 7662", .live)
 struct IntrospectRouteTests {
     private static let form = "Content-Type: application/x-www-form-urlencoded"
     private static let key = "Authorization: Bearer secret"

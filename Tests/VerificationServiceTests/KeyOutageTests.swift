@@ -8,7 +8,7 @@ import Testing
 
 @testable import VerificationService
 
-@Suite("POST /verify: keys that come, go and stay away")
+@Suite("POST /verify: keys that come, go and stay away", .live)
 struct KeyOutageTests {
     @Test("Without keys and without a fetch under way a token is 503, never 401")
     func noKeys() async throws {

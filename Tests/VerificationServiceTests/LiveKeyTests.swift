@@ -8,7 +8,7 @@ import Testing
 
 @testable import VerificationService
 
-@Suite("Keys under load")
+@Suite("Keys under load", .live)
 struct LiveKeyTests {
     /// An issuer whose key IDs a test names, and which answers when the test lets it.
     final class GatedIssuer: Sendable {

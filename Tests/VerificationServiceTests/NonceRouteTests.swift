@@ -32,7 +32,7 @@ struct DecodedNonce: Decodable {
     }
 }
 
-@Suite("Nonces issued and used once")
+@Suite("Nonces issued and used once", .live)
 struct NonceRouteTests {
     private static let issued = #""issued_nonce":true"#
 

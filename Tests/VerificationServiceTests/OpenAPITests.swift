@@ -9,7 +9,7 @@ import Testing
 
 @testable import VerificationService
 
-@Suite("/openapi.json says what the service does")
+@Suite("/openapi.json says what the service does", .live)
 struct OpenAPITests {
     private typealias Object = [String: Any]
 

@@ -9,7 +9,7 @@ import Testing
 
 @testable import VerificationService
 
-@Suite("POST /verify: a login and its refresh, the device, the access token")
+@Suite("POST /verify: a login and its refresh, the device, the access token", .live)
 struct RefreshRouteTests {
     /// How a nonce is given.
     enum Form: String, CaseIterable, Sendable {

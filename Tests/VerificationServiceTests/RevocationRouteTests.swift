@@ -8,7 +8,7 @@ import Testing
 @testable import LoginStores
 @testable import VerificationService
 
-@Suite("Revoked logins, on every route that judges a token")
+@Suite("Revoked logins, on every route that judges a token", .live)
 struct RevocationRouteTests {
     private static let user = "2954873201847263"
     private static let key = "X-Api-Key: secret"

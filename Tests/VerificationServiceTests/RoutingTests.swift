@@ -7,7 +7,7 @@ import Testing
 
 @testable import VerificationService
 
-@Suite("Routes, health and request identifiers")
+@Suite("Routes, health and request identifiers", .live)
 struct RoutingTests {
     @Test(
         "A path that is not there is 404, with the problem's body",

@@ -10,7 +10,7 @@ import Testing
 
 @testable import VerificationService
 
-@Suite("Signatures remembered")
+@Suite("Signatures remembered", .live)
 struct SignatureMemoryTests {
     private static let now: Int64 = 1_700_000_000
     private static let stranger = StandInKeys.stranger
@@ -160,7 +160,7 @@ struct SignatureMemoryTests {
 }
 
 /// The same through the whole service: one handler is one worker.
-@Suite("Signatures remembered at /auth and /introspect")
+@Suite("Signatures remembered at /auth and /introspect", .live)
 struct SignatureMemoryRouteTests {
     private static let key = "X-Api-Key: secret"
     private static let form = "Content-Type: application/x-www-form-urlencoded"

@@ -6,7 +6,7 @@ import Testing
 
 @testable import VerificationService
 
-@Suite("traceparent is passed on")
+@Suite("traceparent is passed on", .live)
 struct TraceParentCallTests {
     private static let good = TraceParentTests.good
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import VerificationService
 
-@Suite("POST /verify: what is answered")
+@Suite("POST /verify: what is answered", .live)
 struct VerifyRouteTests {
     @Test("A good token is answered with the authentication token, the whole Profile and its claims")
     func accepted() async throws {

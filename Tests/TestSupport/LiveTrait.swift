@@ -1,0 +1,61 @@
+internal import Synchronization
+package import Testing
+
+/// Lets a few tests with servers, stores or processes of their own run at a time.
+///
+/// Each worker, store and name lookup has a dispatch queue, whose loop keeps a thread; libdispatch has at most 255 of them
+/// in a process. Swift Testing starts all tests at once, and those that find no thread would wait until their deadlines.
+package struct LiveTrait: SuiteTrait, TestTrait, TestScoping {
+    package let isRecursive = true
+    private static let places = Places(count: 8)
+
+    package func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @Sendable () async throws -> Void
+    ) async throws {
+        await Self.places.take()
+        defer { Self.places.giveBack() }
+        try await function()
+    }
+}
+
+extension Trait where Self == LiveTrait {
+    /// Waits for its turn: at most eight such tests run at a time.
+    package static var live: Self { Self() }
+}
+
+/// Counts who may go on; the others wait in the order in which they came.
+private final class Places: Sendable {
+    private struct State {
+        var free: Int
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state: Mutex<State>
+
+    init(count: Int) { state = Mutex(State(free: count)) }
+
+    func take() async {
+        await withCheckedContinuation { continuation in
+            let goesOn = state.withLock { state in
+                guard state.free == 0 else {
+                    state.free -= 1
+                    return true
+                }
+                state.waiting.append(continuation)
+                return false
+            }
+            if goesOn { continuation.resume() }
+        }
+    }
+
+    func giveBack() {
+        let next: CheckedContinuation<Void, Never>? = state.withLock { state in
+            guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
+            state.free += 1
+            return nil
+        }
+        next?.resume()
+    }
+}

@@ -41,7 +41,7 @@ function timeNote(name, value) {
   const seconds = Math.round(Date.now() / 1000) - Number(value);
   const distance = Math.abs(seconds);
   const amount = distance < 120 ? `${distance} s` : distance < 7200 ? `${Math.round(distance / 60)} min`
-    : `${Math.round(distance / 3600)} h`;
+    : distance < 172800 ? `${Math.round(distance / 3600)} h` : `${Math.round(distance / 86400)} days`;
   return seconds >= 0 ? `${amount} ago` : `in ${amount}`;
 }
 
@@ -110,6 +110,10 @@ function showToken(token) {
   $('token').replaceChildren(...pieces);
   $('token').scrollTop = 0;
   showPart($('header'), parts.length > 1 ? parts[0] : undefined);
+  if (parts.length === 1) {
+    const sentence = 'The token has one part alone. An access token is so: nobody but Facebook can read it.';
+    $('header').replaceChildren(element('span', sentence, 'aside'));
+  }
   showPart($('payload'), parts[1]);
   const signature = parts[2];
   $('signature').textContent = signature === undefined ? 'The token has no such part.'
@@ -120,9 +124,9 @@ function showToken(token) {
 // What the service knows beyond the token itself: the last check, which only its answer tells.
 const storeCodes = ['nonce_used', 'token_replayed', 'login_revoked'];
 
-function showChecks(report, answer) {
-  const rows = (report?.checks ?? state.checks.map(({ check }) => ({ check, outcome: 'unknown' }))).map((row) => ({
-    outcome: row.outcome, title: state.checks.find(({ check }) => check === row.check)?.title ?? row.check,
+function showChecks(titles, report, answer) {
+  const rows = titles.map(({ check, title }) => ({
+    title, outcome: report?.checks.find((row) => row.check === check)?.outcome ?? 'unknown',
   }));
   if (state.mode === 'demo') {
     const outcome = !report ? 'unknown' : storeCodes.includes(answer?.code) ? 'failed'
@@ -168,16 +172,16 @@ function showVerdict(kind, status, code, detail, cure) {
 function showOutcome(outcome) {
   const { report, token } = outcome;
   const answer = outcome.answer ? JSON.parse(outcome.answer) : null;
-  const refused = answer?.code ? answer : report?.accepted === false ? report : null;
-  const accepted = !refused && (report ? report.accepted : true);
-  const person = answer?.profile ?? report?.profile;
+  const refused = answer?.code ? answer : report.accepted === false ? report : null;
+  const accepted = !refused && report.accepted;
+  const person = accepted ? answer?.profile ?? report.profile : null;
   showVerdict(
     accepted ? 'good' : 'bad', outcome.status || (accepted ? 'accepted' : 'refused'), refused?.code ?? (outcome.status ? 'accepted' : ''),
     accepted ? outcome.note || `The token is good, and belongs to this login. Log ${person?.user_id ?? 'the person'} in.`
-      : refused.detail, accepted ? '' : report?.cure,
+      : refused.detail, accepted ? '' : report.cure,
   );
   if (outcome.steps) showSteps(outcome.steps);
-  showChecks(report, answer);
+  showChecks(outcome.checks, report, answer);
   showToken(token);
   showProfile(person);
   showJSON($('answer'), outcome.answer ?? JSON.stringify(report));
@@ -278,7 +282,7 @@ $('own').open = matchMedia('(min-width: 901px)').matches;
 
 perform(async () => {
   showState(await ask('state'));
-  showChecks(null, null);
+  showChecks(state.checks, null, null);
   if (state.mode !== 'demo') return;
   forms.login.app_id.value = state.app_id;
   forms.login.permissions.value = state.permissions;

@@ -43,13 +43,16 @@ struct AccessTokenReport {
     private let moment: NumericDate
 
     /// Judges a token as the service would; Graph is asked.
-    /// - Parameter now: seconds since 1970; nil for the present.
+    /// - Parameters:
+    ///   - now: seconds since 1970; nil for the present.
+    ///   - apps: what Graph is asked with, in place of what the configuration's file says.
     /// - Throws: ``Exit``, after a line on standard error, where Graph cannot tell.
     static func make(
         token: [UInt8],
         subject: String?,
         configuration: ServiceConfiguration,
-        now: Double?
+        now: Double?,
+        apps: [AppSecret]? = nil
     ) throws -> AccessTokenReport {
         guard let moment = NumericDate(secondsSince1970: now ?? Double(WallClock.unixSeconds())) else {
             throw StartError("this machine's clock stands before 1970")
@@ -59,7 +62,9 @@ struct AccessTokenReport {
         }
         guard configuration.accessTokensAreAccepted else { return report(.notAllowed) }
         guard AccessTokenInspection.shape(token.span) == .accessToken else { return report(.malformed) }
-        guard let secrets = try ServiceParts.settings(configuration).accessTokenApps else { return report(.notAllowed) }
+        guard let secrets = try apps ?? ServiceParts.settings(configuration).accessTokenApps else {
+            return report(.notAllowed)
+        }
         let client = try ServiceParts.graphClient(configuration)
         let question = AccessTokenQuestion(token: GraphAccessToken(token), apps: secrets, subject: subject)
         let deadline = MonotonicClock.now() + client.limits.callTimeout

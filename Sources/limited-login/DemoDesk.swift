@@ -43,7 +43,7 @@ final class DemoDesk: PageDesk {
             ("keys", PageJSON.string(keys)),
             ("app_id", PageJSON.string(Demonstration.appID)),
             ("permissions", PageJSON.string("email, user_birthday, user_location")),
-            ("checks", PageJSON.checks),
+            ("checks", PageJSON.checks()),
             (
                 "scenarios",
                 PageJSON.array(DemoScenario.all.filter { $0.isOffered(isAway) }) {
@@ -133,7 +133,7 @@ struct DemoScenario: Sendable {
         ) { stage in
             stage.wishes.nonce = ""
             try stage.login()
-            try stage.verifyAgain()
+            try stage.verifyAgain("The same request comes a second time.")
         },
         DemoScenario(
             name: "refresh",
@@ -143,8 +143,36 @@ struct DemoScenario: Sendable {
         ) { stage in
             stage.wishes.nonce = ""
             try stage.login()
-            try stage.refresh(CatalogueWorkshop.janesID)
+            try stage.refresh()
         },
+        DemoScenario(
+            name: "revoke",
+            title: "Revoke the login",
+            hint: "The backend ends all logins of a person; the token that was good is refused from then on.",
+            expects: "401 login_revoked"
+        ) { stage in
+            try stage.takeSomebodyElse()
+            try stage.login()
+            try stage.revoke()
+            try stage.verifyAgain("The token comes again, after the revocation.")
+        },
+        DemoScenario(
+            name: "deletion",
+            title: "Data deletion",
+            hint: "A person has Facebook ask for the deletion of their data; the backend is told, and the login ends.",
+            expects: "401 login_revoked"
+        ) { stage in
+            try stage.takeSomebodyElse()
+            try stage.login()
+            try stage.requestDeletion()
+            try stage.verifyAgain("The token comes again, after the request.")
+        },
+        DemoScenario(
+            name: "android",
+            title: "Android's access token",
+            hint: "The token says nothing by itself; the service asks Facebook's Graph whose and which app's it is.",
+            expects: "200"
+        ) { try $0.accessToken() },
         DemoScenario(
             name: "rotate",
             title: "Rotate the keys",

@@ -14,6 +14,8 @@ struct DemoStage {
     let desk: DemoDesk
     let application: Application
     var wishes: DemoDesk.Wishes
+    /// Who logs in.
+    private var userID = CatalogueWorkshop.janesID
     private var steps: [PageOutcome.Step] = []
     private var verdict: Verdict?
     /// What an accepted token means, where it means something else than a login.
@@ -23,7 +25,8 @@ struct DemoStage {
     private struct Verdict {
         let token: String
         let request: [(name: String, json: [UInt8])]
-        let login: ExpectedLogin
+        /// What the id token is tied to; nil for an access token, which is tied to no login.
+        let login: ExpectedLogin?
         let answer: HTTPSResponse
     }
 
@@ -36,6 +39,22 @@ struct DemoStage {
     /// Adds to what happened.
     mutating func note(_ what: String, _ result: String, _ sentence: String) {
         steps.append(PageOutcome.Step(what: what, result: result, note: sentence))
+    }
+
+    /// Has somebody else log in. A revocation counts for everything issued until the end of its second, and Jane's other
+    /// logins go on meanwhile.
+    mutating func takeSomebodyElse() throws {
+        wishes.nonce = ""
+        userID = "1" + (try RandomBytes.make(count: 15)).map { String($0 % 10) }.joined()
+    }
+
+    /// What Facebook knows of the person, as far as the app asked for it.
+    private var person: [MintedClaims.Member] {
+        CatalogueWorkshop.jane.compactMap { name, json in
+            if name == "sub" { return (name, FacebookJSON.string(userID)) }
+            // What needs a permission is told only if the app asked for it.
+            return name != "email" && !name.hasPrefix("user_") || wishes.permissions.contains(name) ? (name, json) : nil
+        }
     }
 
     /// Logs in as the app and its backend do; the token has the entry's fault.
@@ -52,10 +71,6 @@ struct DemoStage {
             note("nonce", "made", "The backend makes a nonce for this login and gives it to the app.")
         }
         let now = WallClock.unixSeconds()
-        let person = CatalogueWorkshop.jane.filter { name, _ in
-            // What needs a permission is told only if the app asked for it.
-            name != "email" && !name.hasPrefix("user_") || wishes.permissions.contains(name)
-        }
         let workshop = try CatalogueWorkshop(
             template: desk.issuer.template,
             keys: desk.issuer.keys,
@@ -92,44 +107,100 @@ struct DemoStage {
                 }
             }
         }
-        if !wishes.permissions.isEmpty {
-            members.append(("permissions", PageJSON.array(wishes.permissions, PageJSON.string)))
+        try verify(token, members + wishedPermissions, expected)
+    }
+
+    private var wishedPermissions: [(name: String, json: [UInt8])] {
+        wishes.permissions.isEmpty ? [] : [("permissions", PageJSON.array(wishes.permissions, PageJSON.string))]
+    }
+
+    /// Logs in as an app on Android does, and sends what it gets.
+    mutating func accessToken() throws {
+        let names = ["given_name": "first_name", "family_name": "last_name"]
+        var members: [(name: String, json: String)] = [
+            ("app", FacebookJSON.string(wishes.appID)), ("user", FacebookJSON.string(userID)),
+        ]
+        for (name, json) in person where !["sub", "user_friends"].contains(name) {
+            // Graph names the facts of a person without the prefix of their permissions.
+            let field = names[name] ?? (name.hasPrefix("user_") ? String(name.dropFirst("user_".count)) : name)
+            members.append((field, name == "picture" ? "{\"data\":{\"url\":\(json)}}" : json))
         }
-        try verify(token, members, expected)
+        let scopes = (["public_profile"] + wishes.permissions).map(FacebookJSON.string).joined(separator: ",")
+        members.append(("scopes", "[\(scopes)]"))
+        let answer = try facebook("/access-tokens", Array(FacebookJSON.object(members).utf8))
+        guard let token = PageJSON.text("access_token", in: answer.body) else {
+            throw PageRefusal(sentence: "Facebook gave no access token: it answered \(answer.status).")
+        }
+        note(
+            "login",
+            "access token",
+            "The app on Android logs in at Facebook. Its token names neither login nor person."
+        )
+        try verify(
+            token,
+            [("access_token", PageJSON.string(token))] + wishedPermissions,
+            nil,
+            "The backend sends the token. The service asks Graph about it twice: debug_token, then /me."
+        )
+        meaning = "Facebook says that the token is \(userID)'s, and this app's. It is tied to no login."
+    }
+
+    /// Has the service refuse every token of the person that was issued until now.
+    mutating func revoke() throws {
+        let members = [("user_id", userID), ("app_id", wishes.appID)]
+        let answer = try call(.post, "/revocations", PageJSON.object(members))
+        note(
+            "POST /revocations",
+            "\(answer.status)",
+            "The backend ends every login of \(userID), as on \"log out everywhere\"."
+        )
+    }
+
+    /// Has Facebook pass on that the person wants their data deleted, and reads what became of it.
+    mutating func requestDeletion() throws {
+        let answer = try facebook("/users/\(userID)/data-deletion", [])
+        note(
+            "POST /callbacks/data-deletion",
+            "\(answer.status)",
+            "Facebook passes the person's wish on; the service tells the backend by a webhook."
+        )
+        guard let page = PageJSON.text("url", in: answer.body) else {
+            throw PageRefusal(sentence: "Nobody deleted anything: the service answered \(answer.status).")
+        }
+        let status = try desk.client.send(HTTPSRequest(.get, try HTTPURL(parsing: page)))
+        let text = String(decoding: TokenInput.trimmed(status.body), as: UTF8.self)
+        note("GET /deletion?code=…", "\(status.status)", "The person reads there: \(text)")
     }
 
     /// Sends the last request of `POST /verify` once more.
-    mutating func verifyAgain() throws {
+    mutating func verifyAgain(_ sentence: String) throws {
         guard let verdict else { return }
-        try verify(verdict.token, verdict.request, verdict.login, "The same request comes a second time.")
+        try verify(verdict.token, verdict.request, verdict.login, sentence)
     }
 
     /// Has Facebook refresh the last token, and the backend judge what comes for the same login and person.
-    mutating func refresh(_ subject: String) throws {
-        guard let verdict, let facebook = desk.issuer.address else { return }
-        let url = try HTTPURL(parsing: "http://\(facebook)/refresh")
-        let old = PageJSON.object([("id_token", verdict.token)])
-        let answer = try desk.client.send(HTTPSRequest(.post, url, body: .json(old)))
+    mutating func refresh() throws {
+        guard let verdict, var login = verdict.login else { return }
+        let answer = try facebook("/refresh", PageJSON.object([("id_token", verdict.token)]))
         note("refresh", "id token", "The SDK refreshes the token in the background; the login's nonce stays in it.")
         guard let token = PageJSON.text("id_token", in: answer.body) else {
             throw PageRefusal(sentence: "Facebook refreshed nothing: it answered \(answer.status).")
         }
-        var login = verdict.login
-        login.added.subject = Array(subject.utf8)
+        login.added.subject = Array(userID.utf8)
         let members = verdict.request.filter { $0.name != "id_token" }
         try verify(
             token,
-            [("id_token", PageJSON.string(token)), ("subject", PageJSON.string(subject))] + members,
+            [("id_token", PageJSON.string(token)), ("subject", PageJSON.string(userID))] + members,
             login,
             "The backend sends the new token with the person of the session."
         )
-        meaning = "The token is a refresh of this login. The session of \(subject) goes on."
+        meaning = "The token is a refresh of this login. The session of \(userID) goes on."
     }
 
     private mutating func verify(
         _ token: String,
         _ members: [(name: String, json: [UInt8])],
-        _ login: ExpectedLogin,
+        _ login: ExpectedLogin?,
         _ sentence: String = "The backend sends the token, and what ties it to this login."
     ) throws {
         let answer = try call(.post, "/verify", PageJSON.object(members))
@@ -146,6 +217,14 @@ struct DemoStage {
         return nonce
     }
 
+    /// Has Facebook do something, as an app or a person does.
+    private func facebook(_ path: String, _ body: [UInt8]) throws -> HTTPSResponse {
+        guard let facebook = desk.issuer.address else { throw PageRefusal(sentence: "Facebook is not there.") }
+        return try desk.client.send(
+            HTTPSRequest(.post, try HTTPURL(parsing: "http://\(facebook)\(path)"), body: .json(body))
+        )
+    }
+
     /// Asks the service as a backend does.
     func call(_ method: HTTPSRequest.Method, _ path: String, _ body: [UInt8]) throws -> HTTPSResponse {
         guard let service = application.server.localAddresses.first?.network else {
@@ -159,24 +238,36 @@ struct DemoStage {
     /// What the page shows. The report is made with the keys that the service has now.
     func outcome() throws -> PageOutcome {
         guard let verdict else { throw PageRefusal(sentence: "Nothing was judged.") }
-        let report = try VerificationReport.make(
-            token: Array(verdict.token.utf8),
-            login: verdict.login,
-            keySet: application.cache.snapshot.keySet,
-            configuration: application.configuration,
-            now: nil,
-            verifier: application.core.settings.value.verifier
-        )
         let body = InspectDesk.shell(String(decoding: PageJSON.object(verdict.request), as: UTF8.self))
         let service = application.server.localAddresses.first.map(\.description) ?? "?"
         return PageOutcome(
             token: verdict.token,
-            report: report,
+            report: try report(verdict),
             answer: (verdict.answer.status, verdict.answer.body),
             note: meaning,
             command: "curl -sS http://\(service)/verify -H 'X-Api-Key: \(DemonstrationFiles.clientKey)' "
                 + "-H 'Content-Type: application/json' -d \(body)",
             steps: steps
+        )
+    }
+    private func report(_ verdict: Verdict) throws -> any PageReport {
+        let settings = application.core.settings.value
+        guard let login = verdict.login else {
+            return try AccessTokenReport.make(
+                token: Array(verdict.token.utf8),
+                subject: nil,
+                configuration: application.configuration,
+                now: nil,
+                apps: settings.accessTokenApps
+            )
+        }
+        return try VerificationReport.make(
+            token: Array(verdict.token.utf8),
+            login: login,
+            keySet: application.cache.snapshot.keySet,
+            configuration: application.configuration,
+            now: nil,
+            verifier: settings.verifier
         )
     }
 }

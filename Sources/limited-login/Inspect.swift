@@ -93,7 +93,7 @@ final class InspectDesk: PageDesk {
                         : "No keys yet" + (status.lastError.map { ": \($0)" } ?? "")
                 )
             ),
-            ("checks", PageJSON.checks),
+            ("checks", PageJSON.checks()),
         ])
     }
 

@@ -3,6 +3,19 @@ internal import JOSE
 internal import LimitedLogin
 internal import VerificationService
 
+/// What the page shows of a verdict: the same as `limited-login verify --json`.
+protocol PageReport {
+    var json: [UInt8] { get }
+    /// What each check asks, in their order.
+    var titles: [(check: String, title: String)] { get }
+}
+
+extension VerificationReport: PageReport {}
+
+extension AccessTokenReport: PageReport {
+    var titles: [(check: String, title: String)] { Check.allCases.map { ($0.rawValue, $0.title) } }
+}
+
 /// What the page shows after something was done, as one JSON object.
 struct PageOutcome {
     /// One thing that happened on the way.
@@ -17,8 +30,7 @@ struct PageOutcome {
 
     /// The credential that was judged.
     let token: String
-    /// The same as `limited-login verify --json`; nil for a credential that is no id token.
-    let report: VerificationReport?
+    let report: any PageReport
     /// The service's answer, where there is one: its status and JSON.
     var answer: (status: Int, json: [UInt8])?
     /// What an accepted credential means, where it means something else than a login.
@@ -34,7 +46,9 @@ struct PageOutcome {
         JSONWriter.raw("{\"state\":", to: &bytes)
         bytes += state
         JSONWriter.raw(",\"report\":", to: &bytes)
-        bytes += report?.json ?? Array("null".utf8)
+        bytes += report.json
+        JSONWriter.raw(",\"checks\":", to: &bytes)
+        bytes += PageJSON.checks(report.titles)
         if let answer {
             JSONWriter.raw(",", to: &bytes)
             JSONWriter.member("status", "\(answer.status)", to: &bytes)
@@ -93,9 +107,11 @@ enum PageJSON {
         return bytes
     }
 
-    /// The checks by name and title, in their order.
-    static var checks: [UInt8] {
-        array(VerificationCheck.allCases) { object([("check", "\($0)"), ("title", $0.title)]) }
+    /// Checks by name and title, in their order; of an id token where no others are given.
+    static func checks(
+        _ titles: [(check: String, title: String)] = VerificationCheck.allCases.map { ("\($0)", $0.title) }
+    ) -> [UInt8] {
+        array(titles) { object([("check", $0.check), ("title", $0.title)]) }
     }
 
     /// The member of this name, where it is text.

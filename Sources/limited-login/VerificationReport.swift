@@ -112,6 +112,11 @@ struct VerificationReport {
         return check < failed ? .passed : check == failed ? .failed : .skipped
     }
 
+    /// What each check asks, in their order.
+    var titles: [(check: String, title: String)] {
+        VerificationCheck.allCases.map { ("\($0)", login.title(of: $0)) }
+    }
+
     /// The report as one JSON object.
     var json: [UInt8] {
         var bytes: [UInt8] = []

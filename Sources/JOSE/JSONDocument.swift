@@ -146,8 +146,9 @@ extension JSONDocument {
         swap(&reader.enclosing, &enclosing)
         defer { swap(&reader.enclosing, &enclosing) }
         do throws(JSONError) {
-            // Each node has a byte of its own, so no text has more nodes than bytes.
-            try nodes.append(addingCapacity: min(limits.nodeCount, bytes.count)) {
+            // Each node has a byte of its own, so no text has more nodes than bytes. Without room for one, the count of the
+            // storage that all empty arrays share would be written.
+            try nodes.append(addingCapacity: max(1, min(limits.nodeCount, bytes.count))) {
                 (tape: inout OutputSpan<Node>) throws(JSONError) in
                 let end = try reader.readText(bytes, to: &tape)
                 guard end == bytes.count else { throw JSONError(.trailingBytes, at: end) }
@@ -187,6 +188,7 @@ extension JSONDocument {
     /// Appends the value of a string or name, escapes decoded, as UTF-8; of any other node, its text.
     package func appendString(_ node: Int, in bytes: Span<UInt8>, to buffer: inout [UInt8]) {
         let range = range(node)
+        guard !range.isEmpty else { return }
         guard isEscaped(node) else {
             buffer.append(addingCapacity: range.count) { (output: inout OutputSpan<UInt8>) in
                 output.append(bytes, range)

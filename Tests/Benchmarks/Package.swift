@@ -75,7 +75,7 @@ let package = Package(
             name: "stages",
             dependencies: [
                 "VerificationService", "LimitedLogin", "KeySets", "HTTP1", "Sockets", "HTTPServer", "HTTPClient",
-                "JOSE", "OpenSSL",
+                "JOSE", "OpenSSL", "LoginStores",
                 "Bytes",
                 .product(name: "Logging", package: "swift-log"),
             ],

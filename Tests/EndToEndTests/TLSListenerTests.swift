@@ -1,4 +1,6 @@
 import Foundation
+import HTTPServer
+import OpenSSL
 import Sockets
 import TestSupport
 import Testing
@@ -137,6 +139,32 @@ struct TLSListenerTests {
         guard FileManager.default.fileExists(atPath: file) else { return }
         let second = try openssl(service, identity + ["-sess_in", file, "-ign_eof"], input: request)
         #expect(second.output.contains("New, TLSv1"), "\(second.output)")
+    }
+
+    @Test(
+        "A connection whose client showed a certificate ends with its age, 5 min unless told otherwise; others go on",
+        arguments: [(true, Duration.zero, 1), (true, nil, 2), (false, .zero, 2)]
+    )
+    func ageOfVerifiedConnections(_ clientsAreVerified: Bool, _ age: Duration?, _ answers: Int) async throws {
+        var limits = HTTPServerLimits()
+        #expect(limits.verifiedConnectionAge == .seconds(300))
+        if let age { limits.verifiedConnectionAge = age }
+        let context = try TLSContext(
+            serverCertificateFile: certificates.good.certificateFile,
+            keyFile: certificates.good.keyFile,
+            clientAuthoritiesFile: clientsAreVerified ? certificates.authorityFile : nil
+        )
+        let server = try TestServer(limits: limits, tls: Published(context))
+        let address = "\(server.address)"
+        let identity = ["-cert", certificates.good.certificateFile, "-key", certificates.good.keyFile]
+        let get = "GET / HTTP/1.1\r\nHost: a\r\n"
+        let run = try FinishedRun(
+            ["s_client", "-connect", address, "-CAfile", certificates.authorityFile, "-ign_eof"] + identity,
+            program: "/usr/bin/openssl",
+            input: "\(get)\r\n\(get)Connection: close\r\n\r\n"
+        )
+        #expect(run.output.ranges(of: "HTTP/1.1 200").count == answers, "\(run.output)")
+        await server.stop()
     }
 
     @Test(

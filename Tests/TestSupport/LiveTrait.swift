@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import Sockets
 package import Testing
 
 /// Lets a few tests with servers, stores or processes of their own run at a time.
@@ -32,9 +32,9 @@ private final class Places: Sendable {
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
-    init(count: Int) { state = Mutex(State(free: count)) }
+    init(count: Int) { state = Locked(State(free: count)) }
 
     func take() async {
         await withCheckedContinuation { continuation in

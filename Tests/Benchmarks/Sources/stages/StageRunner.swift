@@ -9,7 +9,7 @@ internal import VerificationService
 /// What can be measured by itself.
 enum Stage: String, CaseIterable {
     case nothing, httpParse = "http-parse", body, base64url, header, sha256, rsa, payload, signature, judge, answer
-    case encode, request, auth
+    case encode, request, revocations, auth
 }
 
 /// Each stage with the memory it reuses, as a worker does.
@@ -58,6 +58,9 @@ final class StageRunner {
         case .answer: writeAnswer()
         case .encode: encode()
         case .request: try service.answer(inputs.requests[index])
+        case .revocations:
+            service.revoke(100_000)
+            try service.answer(inputs.requests[index])
         case .auth: try service.answer(inputs.gatewayRequests[index])
         case .nothing: break
         }

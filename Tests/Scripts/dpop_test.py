@@ -24,7 +24,6 @@ import time
 import urllib.parse
 
 import live
-import replay_test
 import wsgi_application
 from live import failures, free_port
 
@@ -166,9 +165,9 @@ def judges(program, helper, **_):
 
 
 def once(program, rounds, **_):
-    if not shutil.which(replay_test.PROGRAM):
-        return print(f"SKIPPED: {replay_test.PROGRAM} is not installed")
-    server = replay_test.Redis()
+    if not shutil.which(live.REDIS_PROGRAM):
+        return print(f"SKIPPED: {live.REDIS_PROGRAM} is not installed")
+    server = live.Redis()
     settings = {"replay_store": f"redis://127.0.0.1:{server.port}"}
     try:
         with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url, **settings) as first, \

@@ -20,6 +20,8 @@ import time
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# The server to test with: `REDIS_SERVER` may name another, such as valkey-server.
+REDIS_PROGRAM = os.environ.get("REDIS_SERVER", "redis-server")
 APP_ID = "123456789012345"
 SUBJECT = "2954873201847263"
 START_SECONDS = 60
@@ -348,3 +350,46 @@ class Service(Server):
         code = super().stop()
         self.folder.cleanup()
         return code
+
+
+class Redis:
+    """A real server with a folder of its own."""
+
+    def __init__(self, *options):
+        self.folder = tempfile.TemporaryDirectory()
+        self.port = free_port()
+        self.options = options
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [REDIS_PROGRAM, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.folder.name, "--save", "",
+             *self.options],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), 1) as client:
+                    client.sendall(b"PING\r\n")
+                    if client.recv(16).startswith(b"+PONG"):
+                        return
+            except OSError:
+                pass
+            time.sleep(0.005)
+        raise RuntimeError("redis-server does not answer")
+
+    def hang(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        self.go_on()
+        self.kill()
+        self.folder.cleanup()

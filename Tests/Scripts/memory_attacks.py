@@ -116,7 +116,7 @@ def held_uploads(name, service, connect, out):
 
 
 class Silence:
-    """Takes connections and answers nothing: a Redis that hangs, or a Graph."""
+    """Takes connections and answers nothing: a Graph that hangs."""
 
     def __init__(self):
         self.listener, self.held = socket.create_server(("127.0.0.1", 0), backlog=4096), []
@@ -134,15 +134,16 @@ def parked(binary, _full):
         write(folder, "secrets", f"{live.APP_ID} a-secret-for-these-tests\n")
         write(folder, "clients", f"backend {hashlib.sha256(KEY.encode()).hexdigest()}\n")
         os.chmod(f"{folder}/secrets", 0o600)
-        issuer, silence = Issuer(binary), Silence()
+        issuer, silence, redis = Issuer(binary), Silence(), live.Redis()
         permissions = f"GET /users/42/permissions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {KEY}\r\n\r\n".encode()
         waits = {
-            "Redis": ({"replay": "reject", "replay_store": f"redis://127.0.0.1:{silence.port}"}, post_verify(issuer.token)),
+            "Redis": ({"replay": "reject", "replay_store": f"redis://127.0.0.1:{redis.port}"}, post_verify(issuer.token)),
             "Graph": ({"app_secrets_file": f"{folder}/secrets", "client_keys_file": f"{folder}/clients",
                        "graph_url": f"http://127.0.0.1:{silence.port}"}, permissions),
         }
         for name, (settings, request) in waits.items():
             service = Service(binary, issuer, **settings)
+            redis.hang()
             _, out = run_known(service.port, b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n", 8)
             clients, most = [], 0
             for _ in range(1_000):
@@ -171,3 +172,4 @@ def parked(binary, _full):
             check(most <= service.bound and "none" not in statuses and "200" not in statuses,
                   f"parked for {name}: 1,000 requests that wait, answered {statuses}; at most {most} KiB resident")
             check(service.stop() == 0, f"parked for {name}: the service ends with exit code 0")
+        redis.stop()

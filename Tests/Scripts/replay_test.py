@@ -13,7 +13,6 @@ Exit code 1 where a bound is broken. Without redis-server the tests that need it
 
 import argparse
 import json
-import os
 import pathlib
 import shutil
 import signal
@@ -25,51 +24,13 @@ import threading
 import time
 
 import live
-from live import check, failures, free_port
+from live import Redis, check, failures
 
-# The server to test with: `REDIS_SERVER` may name another, such as valkey-server.
-PROGRAM = os.environ.get("REDIS_SERVER", "redis-server")
 ATTEMPTS = 200
 CONNECTIONS = 16
 # By default a thread may hold the interpreter for 5 ms while sixteen wait for it, several times in each exchange, which
 # would be told as the service's time.
 sys.setswitchinterval(0.0005)
-
-class Redis:
-    """A real server with a folder of its own."""
-
-    def __init__(self, *options):
-        self.folder = tempfile.TemporaryDirectory()
-        self.port = free_port()
-        self.options = options
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(
-            [PROGRAM, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.folder.name, "--save", "",
-             *self.options],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            try:
-                with socket.create_connection(("127.0.0.1", self.port), 1) as client:
-                    client.sendall(b"PING\r\n")
-                    if client.recv(16).startswith(b"+PONG"):
-                        return
-            except OSError:
-                pass
-            time.sleep(0.005)
-        raise RuntimeError("redis-server does not answer")
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def stop(self):
-        self.process.send_signal(signal.SIGCONT)
-        self.kill()
-        self.folder.cleanup()
 
 
 class Fleet:
@@ -260,9 +221,9 @@ def kills(binary, _):
 
 def hangs(binary, _):
     def disturb(server):
-        server.process.send_signal(signal.SIGSTOP)
+        server.hang()
         time.sleep(1.5)
-        server.process.send_signal(signal.SIGCONT)
+        server.go_on()
 
     disturbed(binary, "Redis hung for 1.5 s", [], disturb)
 
@@ -309,7 +270,7 @@ def main():
     arguments = parser.parse_args()
     binary = str(pathlib.Path(arguments.binary or live.build()).resolve())
     for name in arguments.names or tests:
-        if name in ("redis", "kills", "hangs") and not shutil.which(PROGRAM):
+        if name in ("redis", "kills", "hangs") and not shutil.which(live.REDIS_PROGRAM):
             print(f"SKIPPED: {name}: redis-server is not installed")
             continue
         tests[name](binary, arguments.rounds)

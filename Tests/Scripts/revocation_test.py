@@ -18,7 +18,6 @@ import http.client
 import json
 import pathlib
 import shutil
-import signal
 import socket
 import sys
 import tempfile
@@ -27,7 +26,8 @@ import time
 
 import live
 import replay_test
-from replay_test import Fleet, Redis, check, request
+from live import Redis
+from replay_test import Fleet, check, request
 
 KEY = "a-key-for-these-tests"
 FIELDS = {"X-Api-Key": KEY}
@@ -89,7 +89,7 @@ def agree(binary, rounds):
         server.stop()
     times = [took for is_right, took in results if is_right]
     right = sum(took < 2 for took in times)
-    check(right == rounds, f"{replay_test.PROGRAM}: enforced on the other replica within 2 s in {right} of {rounds} rounds "
+    check(right == rounds, f"{live.REDIS_PROGRAM}: enforced on the other replica within 2 s in {right} of {rounds} rounds "
           f"(median {percentile(times, 0.5):.0f} ms, slowest {max(times) * 1000:.0f} ms)")
 
 
@@ -170,9 +170,9 @@ def disturbed(binary, _):
         server.start()
 
     def hang():
-        server.process.send_signal(signal.SIGSTOP)
+        server.hang()
         time.sleep(1.5)
-        server.process.send_signal(signal.SIGCONT)
+        server.go_on()
 
     def empty():
         with socket.create_connection(("127.0.0.1", server.port), 5) as client:
@@ -287,8 +287,8 @@ def main():
     arguments = parser.parse_args()
     binary = str(pathlib.Path(arguments.binary or live.build()).resolve())
     for name in arguments.names or tests:
-        if name != "size" and not shutil.which(replay_test.PROGRAM):
-            print(f"SKIPPED: {name}: {replay_test.PROGRAM} is not installed")
+        if name != "size" and not shutil.which(live.REDIS_PROGRAM):
+            print(f"SKIPPED: {name}: {live.REDIS_PROGRAM} is not installed")
             continue
         tests[name](binary, arguments.rounds)
     return 1 if replay_test.failures else 0

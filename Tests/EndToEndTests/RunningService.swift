@@ -4,8 +4,12 @@ import TestSupport
 import Testing
 
 /// `limited-login serve` on free ports, and a client for it.
+///
+/// Whatever a test does with it: neither what it logs at the level trace, nor its metrics, nor an answer that refuses may
+/// hold a token, a secret, a name or an e-mail address.
 final class RunningService {
     let process: ServiceProcess
+    private let secrets: [String]
     /// Where the service listens, whatever it is.
     let listenAddress: ListenAddress
     let adminAddress: SocketAddress
@@ -20,14 +24,38 @@ final class RunningService {
         var variables = [
             "LIMITED_LOGIN_APP_IDS": RunningService.appID, "LIMITED_LOGIN_JWKS_URLS": jwksURL,
             "LIMITED_LOGIN_LISTEN": "127.0.0.1:0", "LIMITED_LOGIN_ADMIN_LISTEN": "127.0.0.1:0",
-            "LIMITED_LOGIN_LOG_FORMAT": "json",
+            "LIMITED_LOGIN_LOG_FORMAT": "json", "LIMITED_LOGIN_LOG_LEVEL": "trace",
         ]
         if !withAppID { variables["LIMITED_LOGIN_APP_IDS"] = nil }
         variables.merge(environment) { _, new in new }
+        secrets = variables.filter { $0.key.contains("_SECRET") }.values
+            .compactMap { try? String(contentsOfFile: $0, encoding: .utf8) }
+            .flatMap { $0.split { " \n".contains($0) }.map(String.init) }
+            .filter { $0.count > 8 && Int($0) == nil }
         process = try ServiceProcess(["serve"] + arguments, environment: variables)
         try #require(process.waitForError("\"message\":\"listening\""), "\(process.errorText)")
         listenAddress = try Self.address(after: "\"address\":\"", in: process.errorText)
         adminAddress = try #require(Self.address(after: "\"admin_address\":\"", in: process.errorText).network)
+    }
+
+    deinit {
+        process.kill()
+        _ = process.waitForExit()
+        expectNothingPrivate(process.errorText + process.outputText)
+    }
+
+    /// The people of the tests, and how a token begins: an id token with its header, an access token by its prefix.
+    private static let neverTold = [
+        "Jane", "Zoe", "Quartz", "@example.com", "@b.example", "eyJhbGciOi", "EAA", "signed_request=",
+    ]
+
+    private func expectNothingPrivate(_ text: String) {
+        for secret in Self.neverTold + secrets {
+            if let place = text.range(of: secret) {
+                let around = text[..<place.lowerBound].suffix(150) + "…" + text[place.upperBound...].prefix(50)
+                Issue.record("\(secret.prefix(3))… is told: \(around)")
+            }
+        }
     }
 
     static let appID = "123456789012345"
@@ -48,7 +76,9 @@ final class RunningService {
     /// Sends one request on a connection of its own.
     func exchange(_ request: String, admin: Bool = false) throws -> TestResponse {
         let client = try BlockingClient(admin ? .network(adminAddress) : listenAddress)
-        return try #require(client.exchange(request))
+        let response = try #require(client.exchange(request))
+        if admin || response.status >= 400 { expectNothingPrivate(response.text) }
+        return response
     }
 
     func get(_ path: String, admin: Bool = false) throws -> TestResponse {

@@ -7,6 +7,8 @@
 
 # The base image's digest, to build from the very same one again: --build-arg SWIFT_DIGEST=@sha256:...
 ARG SWIFT_DIGEST=
+# The version for the labels: the program's own, or the build fails.
+ARG VERSION=0.2.0
 FROM swift:6.3.1-bookworm${SWIFT_DIGEST} AS build
 # A pinned Debian version would be withdrawn with the next security fix, and the fix is what is wanted.
 # hadolint ignore=DL3008
@@ -33,14 +35,16 @@ RUN swift build --configuration release --product limited-login -debug-info-form
 
 # The trust store lies where Debian keeps it, and where the linked OpenSSL looks when told nothing.
 # /etc/nsswitch.conf names the two sources of host names that glibc carries within itself.
+ARG VERSION
 RUN install -D "$(swift build --configuration release --show-bin-path)/limited-login" /image/limited-login \
+    && test "$(/image/limited-login --version)" = "$VERSION" \
     && install -D --mode=644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt \
     && install -d /image/usr/lib/ssl \
     && ln -s /etc/ssl/certs/ca-certificates.crt /image/usr/lib/ssl/cert.pem \
     && echo 'hosts: files dns' > /image/etc/nsswitch.conf
 
 FROM scratch
-ARG VERSION=unreleased
+ARG VERSION
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="limited-login" \
       org.opencontainers.image.description="Verifies Facebook Limited Login id tokens and returns the Profile" \

@@ -82,7 +82,12 @@ def version():
     text = (ROOT / "Sources/limited-login/LimitedLoginCommand.swift").read_text()
     number = re.search(r'version = "([^"]+)"', text).group(1)
     newest = re.search(r"^### (\S+)$", (CATALOG / "Changelog.md").read_text(), re.M).group(1)
-    return [] if newest == number else [f"the changelog's newest version is {newest}, the program's {number}"]
+    faults = [] if newest == number else [f"the changelog's newest version is {newest}, the program's {number}"]
+    for file, line in [
+        ("Dockerfile", f"ARG VERSION={number}\n"), ("config/kubernetes/overlays/example/kustomization.yaml", f"newTag: {number}\n"),
+    ]:
+        faults += [] if line in (ROOT / file).read_text() else [f"{file} does not say {line.strip()}"]
+    return faults
 
 
 def main():

@@ -162,6 +162,9 @@ class Process(Figures):
             arguments, env=variables | (environment or {}), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, errors="replace", cwd=directory or tempfile.gettempdir(),
         )
+        if "SANITIZER" in os.environ:
+            # What a sanitizer reserves beside the program would count too.
+            data_limit = resource.RLIM_INFINITY
         resource.prlimit(self.process.pid, resource.RLIMIT_DATA, (data_limit, data_limit))
         self.lines = []
         self.condition = threading.Condition()

@@ -17,6 +17,27 @@ package enum Base64URL {
         return isStrict
     }
 
+    /// Appends some of the bytes that `range` of `text` stands for, which is known to be strict base64url, with at most two
+    /// of their neighbours on each side: digits come in fours.
+    /// - Parameter bytes: their places among all the bytes.
+    /// - Returns: where they stand in the buffer; nil, and nothing appended, where they are not there.
+    package static func append(
+        _ bytes: Range<Int>,
+        of text: Span<UInt8>,
+        _ range: Range<Int>,
+        to buffer: inout [UInt8]
+    ) -> Range<Int>? {
+        guard bytes.upperBound <= range.count * 3 / 4 else { return nil }
+        let first = range.lowerBound + bytes.lowerBound / 3 * 4
+        let end = min(range.upperBound, range.lowerBound + (bytes.upperBound + 2) / 3 * 4)
+        let start = buffer.count + bytes.lowerBound % 3
+        var isStrict = false
+        buffer.append(addingCapacity: roomNeeded(end - first)) { (output: inout OutputSpan<UInt8>) in
+            isStrict = decode(text, first..<max(first, end), to: &output)
+        }
+        return isStrict ? start..<start + bytes.count : nil
+    }
+
     /// What is written to, at most: twelve bytes for each sixteen digits, then two words of which six bytes and eight
     /// count.
     private static func roomNeeded(_ digitCount: Int) -> Int { digitCount / 16 * 12 + 14 }

@@ -40,13 +40,30 @@ extension Span<UInt8> {
     package func firstOffset(of byte: UInt8, from start: Int) -> Int {
         var offset = start
         let sought = SIMD16<UInt8>(repeating: byte)
-        while count - offset >= 16 {
-            let found = (vector16(at: offset) .== sought).words.unmarkedCount
-            offset += found
-            if found < 16 { return offset }
+        while count &- offset >= 16 {
+            let found = (vector16(at: offset) .== sought).words
+            if found[0] | found[1] != 0 { return offset &+ found.unmarkedCount }
+            offset &+= 16
         }
         while offset < count, self[offset] != byte { offset += 1 }
         return offset
+    }
+
+    /// The last offset that holds `byte`; nil when there is none.
+    @inlinable
+    package func lastOffset(of byte: UInt8) -> Int? {
+        var end = count
+        let sought = SIMD16<UInt8>(repeating: byte)
+        while end >= 16 {
+            let found = (vector16(at: end &- 16) .== sought).words
+            if found[0] | found[1] != 0 { break }
+            end &-= 16
+        }
+        while end > 0 {
+            end -= 1
+            if self[end] == byte { return end }
+        }
+        return nil
     }
 }
 

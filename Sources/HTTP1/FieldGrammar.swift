@@ -16,12 +16,40 @@ package enum FieldGrammar {
         byte >= 0x20 && byte != 0x7F || byte == 0x09
     }
 
+    /// True for what a field value may hold.
+    static func isValue(_ value: Span<UInt8>) -> Bool {
+        var offset = 0
+        while value.count &- offset >= 16 {
+            let marks = value.vector16(at: offset).marksOfControls
+            // Perhaps a tab: looked at byte by byte.
+            if marks[0] | marks[1] != 0 { break }
+            offset &+= 16
+        }
+        while offset < value.count {
+            guard isValueByte(value[offset]) else { return false }
+            offset += 1
+        }
+        return true
+    }
+
     /// `! # $ % & ' * + - . 0-9` of the bytes 0 … 63.
     @usableFromInline
     static let tokenLow: UInt64 = 0x03FF_6CFA_0000_0000
     /// `A-Z ^ _ ` a-z | ~` of the bytes 64 … 127.
     @usableFromInline
     static let tokenHigh: UInt64 = 0x57FF_FFFF_C7FF_FFFE
+}
+
+/// A field name that was found to be one when it was configured.
+package struct FieldName: Sendable, Equatable {
+    /// The name in ASCII.
+    package let bytes: [UInt8]
+
+    /// The name; nil for what is no token.
+    package init?(_ name: String) {
+        bytes = Array(name.utf8)
+        guard !bytes.isEmpty, bytes.allSatisfy(FieldGrammar.isTokenByte) else { return nil }
+    }
 }
 
 /// Walks over a comma-separated list (RFC 9110 §5.6.1); empty elements are passed over, as §5.6.1.2 asks. The value's

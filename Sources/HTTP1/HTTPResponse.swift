@@ -47,9 +47,7 @@ package struct HTTPResponse: ~Copyable {
     ///   split the response (RFC 9112 §11.1).
     @discardableResult
     package mutating func addField(_ name: StaticString, _ value: Span<UInt8>) -> Bool {
-        for index in value.indices where !FieldGrammar.isValueByte(value[index]) {
-            return false
-        }
+        guard FieldGrammar.isValue(value) else { return false }
         // As above: a constant of the program.
         fields.append(addingCapacity: name.utf8CodeUnitCount + value.count + 4) { (output: inout OutputSpan<UInt8>) in
             output.append(name)
@@ -60,16 +58,12 @@ package struct HTTPResponse: ~Copyable {
         return true
     }
 
-    /// As above, with a name that was found to be a field name when it was configured.
-    /// - Returns: False, and nothing added, also where the name is none.
+    /// As above, with a name that was configured.
     @discardableResult
-    package mutating func addField(named name: [UInt8], _ value: Span<UInt8>) -> Bool {
-        guard !name.isEmpty, name.allSatisfy(FieldGrammar.isTokenByte) else { return false }
-        for index in value.indices where !FieldGrammar.isValueByte(value[index]) {
-            return false
-        }
-        fields.append(addingCapacity: name.count + value.count + 4) { (output: inout OutputSpan<UInt8>) in
-            output.append(name.span)
+    package mutating func addField(_ name: FieldName, _ value: Span<UInt8>) -> Bool {
+        guard FieldGrammar.isValue(value) else { return false }
+        fields.append(addingCapacity: name.bytes.count + value.count + 4) { (output: inout OutputSpan<UInt8>) in
+            output.append(name.bytes.span)
             output.append(": ")
             output.append(value)
             output.append("\r\n")

@@ -97,9 +97,17 @@ package enum JSONText {
     /// The value of a string the parser accepted, given what stands between its quotes.
     package static func value(_ bytes: Span<UInt8>, _ range: Range<Int>) -> String {
         var value: [UInt8] = []
-        value.reserveCapacity(range.count)
-        var reader = JSONStringReader(range)
-        while let byte = reader.next(in: bytes) { value.append(byte) }
+        decode(bytes, range, into: &value)
         return String(decoding: value, as: UTF8.self)
+    }
+
+    /// The same as UTF-8, in place of what the buffer holds.
+    package static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>, into buffer: inout [UInt8]) {
+        buffer.removeAll(keepingCapacity: true)
+        // No escape is shorter than what it stands for.
+        buffer.append(addingCapacity: range.count) { (output: inout OutputSpan<UInt8>) in
+            var reader = JSONStringReader(range)
+            while let byte = reader.next(in: bytes) { output.append(byte) }
+        }
     }
 }

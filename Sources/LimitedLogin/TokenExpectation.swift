@@ -103,6 +103,9 @@ package struct AddedExpectation: Sendable {
     /// The access token that came with the token.
     package var accessToken: [UInt8]
 
+    /// Whether nothing else must hold.
+    package var isEmpty: Bool { subject.isEmpty && keyThumbprint.isEmpty && accessToken.isEmpty }
+
     /// An expectation of these.
     package init(subject: [UInt8] = [], keyThumbprint: [UInt8] = [], accessToken: [UInt8] = []) {
         self.subject = subject

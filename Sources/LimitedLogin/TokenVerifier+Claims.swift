@@ -67,25 +67,20 @@ extension TokenVerifier {
         _ now: NumericDate,
         _ buffers: inout TokenBuffers
     ) throws(Refusal) -> (issuedAt: NumericDate, expiresAt: NumericDate) {
-        // All sums below are of doubles up to 2⁵³ + 2³¹: they neither overflow nor saturate.
-        let skew = Double(policy.clockSkewSeconds)
-        let seconds = now.secondsSince1970
         let expiresAt = try requireDate(payload[.expiration], .expiration, &buffers)
-        guard seconds < expiresAt.secondsSince1970 + skew else { throw .expired(at: expiresAt, now: now) }
+        guard !policy.isExpired(expiresAt, now) else { throw .expired(at: expiresAt, now: now) }
         let issuedAt = try requireDate(payload[.issuedAt], .issuedAt, &buffers)
-        guard issuedAt.secondsSince1970 <= seconds + skew else {
+        guard !policy.isAhead(issuedAt, now) else {
             throw .notYetValid(.issuedAt, at: issuedAt, now: now)
         }
         if payload[.notBefore] != nil {
             let notBefore = try requireDate(payload[.notBefore], .notBefore, &buffers)
-            guard notBefore.secondsSince1970 <= seconds + skew else {
+            guard !policy.isAhead(notBefore, now) else {
                 throw .notYetValid(.notBefore, at: notBefore, now: now)
             }
         }
-        if let maximum = policy.maximumTokenAgeSeconds {
-            guard seconds - issuedAt.secondsSince1970 <= Double(maximum) + skew else {
-                throw .tooOld(issuedAt: issuedAt, maximumAgeSeconds: maximum, now: now)
-            }
+        if let maximum = policy.maximumTokenAgeSeconds, policy.isTooOld(issuedAt, now) {
+            throw .tooOld(issuedAt: issuedAt, maximumAgeSeconds: maximum, now: now)
         }
         return (issuedAt, expiresAt)
     }

@@ -32,7 +32,7 @@ extension TokenVerifier {
         keys: VerificationKeys,
         workspace: VerificationWorkspace
     ) throws(Refusal) {
-        _ = try authenticate(token, keys, ByKeyAlone(), &workspace.buffers)
+        _ = try authenticate(token, keys, nil, &workspace.buffers)
     }
 
     func checkSize(_ token: Span<UInt8>) throws(Refusal) {
@@ -146,16 +146,17 @@ extension TokenVerifier {
         _ jws: JWSCompactSerialization,
         of token: Span<UInt8>,
         _ key: RSAPublicKey,
-        _ check: some SignatureCheck,
+        _ known: KnownSignature?,
         _ buffers: inout TokenBuffers
     ) throws(Refusal) {
         // RFC 8017 section 8.2.2 step 1: checked before any arithmetic.
         guard buffers.signature.count == key.modulusByteCount else { throw .invalidSignature(.wrongLength) }
+        if let known, known.isGood { return }
         // The very bytes received, not a re-encoding: RFC 7515 section 5.2 step 8.
-        guard let digest = buffers.sha256?.digest(of: token.extracting(jws.signingInput)) else {
+        guard let digest = known?.digest ?? buffers.sha256?.digest(of: token.extracting(jws.signingInput)) else {
             throw .keysUnavailable
         }
-        guard check.isValid(buffers.signature.span, of: digest, by: key) else { throw .invalidSignature(.mismatch) }
+        guard key.isValidSignature(buffers.signature.span, of: digest) else { throw .invalidSignature(.mismatch) }
     }
 
     /// A header value for an error's detail: only a short name, for it is an attacker's word.

@@ -13,14 +13,31 @@ package final class VerificationKeys {
     }
 
     private let entries: [Entry]
+    /// SHA-256 of all the keys with their IDs, in their order: the same for the same keys under the same names alone. Nil if
+    /// OpenSSL fails.
+    package let fingerprint: SHA256Digest?
 
     /// Makes each usable key of the set ready. A key OpenSSL refuses is left out, as the set's other unusable
     /// keys are.
     package init(_ set: JSONWebKeySet) {
-        entries = set.keys.compactMap { key in
+        let entries: [Entry] = set.keys.compactMap { key in
             guard let ready = try? RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent) else { return nil }
             return Entry(keyID: Array(key.keyID.utf8), key: ready)
         }
+        self.entries = entries
+        fingerprint = try? SHA256.digest(of: Self.description(of: entries).span)
+    }
+
+    /// Each ID stands behind its length, each key has 32 bytes: no two lists have the same description.
+    private static func description(of entries: [Entry]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for entry in entries {
+            let length = UInt64(entry.keyID.count)
+            bytes += (0..<8).map { UInt8(truncatingIfNeeded: length >> (8 * $0)) }
+            bytes += entry.keyID
+            bytes.append(entry.key.fingerprint.bytes.span)
+        }
+        return bytes
     }
 
     /// Whether no key can verify anything.
@@ -38,16 +55,15 @@ package final class VerificationKeys {
     }
 }
 
-/// Tells whether bytes are a key's signature. What the verdict asks is this question and no other, so that whoever has
-/// the answer already may give it without the arithmetic.
-package protocol SignatureCheck {
-    /// Whether `signature` is the key's RSASSA-PKCS1-v1_5 signature of the message with this SHA-256.
-    func isValid(_ signature: Span<UInt8>, of digest: SHA256Digest, by key: RSAPublicKey) -> Bool
-}
+/// What is known of a token's signature before the token is judged.
+package struct KnownSignature {
+    /// SHA-256 of the signing input: of all before the last full stop.
+    package let digest: SHA256Digest
+    /// Whether it was found good before: these very bytes, under these very keys.
+    package let isGood: Bool
 
-/// Asks the key, each time.
-struct ByKeyAlone: SignatureCheck {
-    func isValid(_ signature: Span<UInt8>, of digest: SHA256Digest, by key: RSAPublicKey) -> Bool {
-        key.isValidSignature(signature, of: digest)
+    package init(digest: SHA256Digest, isGood: Bool) {
+        self.digest = digest
+        self.isGood = isGood
     }
 }

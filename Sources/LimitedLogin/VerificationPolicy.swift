@@ -90,6 +90,27 @@ public struct VerificationPolicy: Sendable {
     }
 }
 
+/// The times of a token. All sums are of doubles up to 2⁵³ + 2³¹: they neither overflow nor saturate.
+extension VerificationPolicy {
+    private var skew: Double { Double(clockSkewSeconds) }
+
+    /// Whether a token with this `exp` is over.
+    func isExpired(_ expiresAt: NumericDate, _ now: NumericDate) -> Bool {
+        now.secondsSince1970 >= expiresAt.secondsSince1970 + skew
+    }
+
+    /// Whether an `iat` or `nbf` is still to come.
+    func isAhead(_ moment: NumericDate, _ now: NumericDate) -> Bool {
+        moment.secondsSince1970 > now.secondsSince1970 + skew
+    }
+
+    /// Whether a token with this `iat` is older than the policy lets it become.
+    func isTooOld(_ issuedAt: NumericDate, _ now: NumericDate) -> Bool {
+        guard let maximum = maximumTokenAgeSeconds else { return false }
+        return now.secondsSince1970 - issuedAt.secondsSince1970 > Double(maximum) + skew
+    }
+}
+
 /// Why a policy or a secret cannot be meant.
 public struct InvalidConfiguration: Error, Equatable, Sendable, CustomStringConvertible {
     /// What is wrong and how to do right. It never quotes a secret.

@@ -16,9 +16,10 @@ struct TokensMutationTests {
     /// One verifier with its buffers, for very many judgements.
     private final class Judge {
         let verifier: TokenVerifier
+        let unboundVerifier: TokenVerifier
         let keys = VerificationKeys(StandInKeys.set)
         let workspace = VerificationWorkspace()
-        /// One worker's: each token is judged once as `/verify` does it, and again as `/auth` does.
+        /// One worker's.
         let memory = SignatureMemory(capacity: 100)
         let value = Array(nonce.utf8)
         let now: NumericDate
@@ -30,56 +31,54 @@ struct TokensMutationTests {
         init(_ added: AddedExpectation = AddedExpectation()) throws {
             self.added = added
             verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [appID]))
+            unboundVerifier = verifier.acceptingUnbound()
             now = try #require(NumericDate(secondsSince1970: TokensMutationTests.now))
         }
 
-        /// The one refusal that all three judgements give.
+        /// The one refusal that all judgements give: as `/verify` does it, as `/introspect` with a nonce and as `/auth` do it.
         func rejection(of token: [UInt8]) -> Refusal? {
-            let rejection = rejectionByKey(of: token)
-            // Only what is accepted is remembered.
-            for _ in 0..<(rejection == nil ? 2 : 1) {
-                let again = rejectionByMemory(of: token)
-                if again != rejection { Issue.record("with signatures remembered \(String(describing: again))") }
+            let rejection = rejection(of: token, .nonce)
+            let unbound = self.rejection(of: token, .unbound)
+            for _ in 0..<(rejection == nil || unbound == nil ? 2 : 1) {
+                let bound = self.rejection(of: token, .nonce, memory)
+                if bound != rejection { Issue.record("with tokens remembered \(String(describing: bound))") }
+                let again = self.rejection(of: token, .unbound, memory)
+                if again != unbound { Issue.record("unbound, with tokens remembered \(String(describing: again))") }
             }
             return rejection
         }
 
-        private func rejectionByMemory(of token: [UInt8]) -> Refusal? {
+        private func rejection(of token: [UInt8], _ binding: BindingKind, _ memory: SignatureMemory? = nil) -> Refusal?
+        {
             let none: [UInt8] = []
-            let value = value
+            let value = binding == .nonce ? self.value : none
+            let verifier = binding == .nonce ? self.verifier : unboundVerifier
             do throws(Refusal) {
-                _ = try verifier.judge(
-                    token.span,
-                    binding: .nonce,
-                    value: value.span,
-                    appID: none.span,
-                    added: added,
-                    keys: keys,
-                    check: memory,
-                    now: now,
-                    workspace: workspace
-                )
-                memory.keepLatest()
-                return nil
-            } catch {
-                return error
-            }
-        }
-
-        private func rejectionByKey(of token: [UInt8]) -> Refusal? {
-            let none: [UInt8] = []
-            let value = value
-            do throws(Refusal) {
-                _ = try verifier.judge(
-                    token.span,
-                    binding: .nonce,
-                    value: value.span,
-                    appID: none.span,
-                    added: added,
-                    keys: keys,
-                    now: now,
-                    workspace: workspace
-                )
+                if let memory {
+                    _ = try memory.judge(
+                        token.span,
+                        binding: binding,
+                        value: value.span,
+                        appID: none.span,
+                        added: added,
+                        telling: .all,
+                        verifier: verifier,
+                        keys: keys,
+                        now: now,
+                        workspace: workspace
+                    )
+                } else {
+                    _ = try verifier.judge(
+                        token.span,
+                        binding: binding,
+                        value: value.span,
+                        appID: none.span,
+                        added: added,
+                        keys: keys,
+                        now: now,
+                        workspace: workspace
+                    )
+                }
                 return nil
             } catch {
                 return error

@@ -1,3 +1,4 @@
+import LimitedLogin
 import OpenSSL
 import Testing
 
@@ -28,9 +29,9 @@ struct RecentDigestsTests {
     }
 
     /// What a caller does with each digest.
-    private static func use(_ digest: SHA256Digest, _ table: inout RecentDigests) -> Bool {
+    private static func use(_ digest: SHA256Digest, _ table: inout RecentDigests<TokenReading?>) -> Bool {
         guard let place = table.place(of: digest) else {
-            table.add(digest)
+            table.add(digest, nil)
             return false
         }
         table.use(place)
@@ -39,7 +40,7 @@ struct RecentDigestsTests {
 
     @Test("It knows exactly the digests used last, whatever the order", arguments: [0, 1, 2, 3, 63, 64, 65, 200])
     func model(capacity: Int) throws {
-        var table = RecentDigests(capacity: capacity)
+        var table = RecentDigests<TokenReading?>(capacity: capacity)
         var model = Model(capacity: capacity)
         var random = SystemRandomNumberGenerator()
         let digests = try (0..<300).map(Self.digest)
@@ -56,7 +57,7 @@ struct RecentDigestsTests {
 
     @Test("Digests in one bucket, or alike in all words but one, are told apart")
     func collisions() throws {
-        var table = RecentDigests(capacity: 100)
+        var table = RecentDigests<TokenReading?>(capacity: 100)
         var all: [SHA256Digest] = []
         for word in 0..<4 {
             for value in 0..<10 as Range<UInt8> {
@@ -68,11 +69,11 @@ struct RecentDigestsTests {
         }
         for (number, digest) in all.enumerated() {
             #expect(table.place(of: digest) == nil)
-            table.add(digest)
+            table.add(digest, nil)
             #expect(table.count == number + 1)
         }
         for digest in all { #expect(table.place(of: digest) != nil) }
-        var small = RecentDigests(capacity: 3)
+        var small = RecentDigests<TokenReading?>(capacity: 3)
         for digest in all + all { _ = Self.use(digest, &small) }
         #expect(all.filter { small.place(of: $0) != nil } == Array(all.suffix(3)))
     }
@@ -80,9 +81,9 @@ struct RecentDigestsTests {
     @Test("A flood of others never pushes out what is used once in every capacity - 1 of them")
     func flood() throws {
         let capacity = 500
-        var table = RecentDigests(capacity: capacity)
+        var table = RecentDigests<TokenReading?>(capacity: capacity)
         let regulars = try (0..<10).map(Self.digest)
-        for regular in regulars { table.add(regular) }
+        for regular in regulars { table.add(regular, nil) }
         for number in 0..<20_000 {
             // Ten regulars, each back after 49 strangers of each: 490 strangers and nine others in between.
             if number % 49 == 0 {
@@ -95,13 +96,13 @@ struct RecentDigestsTests {
 
     @Test("10,000 entries take at most a megabyte, none take nothing, and memory comes as they do")
     func memory() throws {
-        var table = RecentDigests(capacity: SignatureMemory.defaultCapacity)
+        var table = RecentDigests<TokenReading?>(capacity: SignatureMemory.defaultCapacity)
         #expect(table.allocatedBytes == 0)
-        table.add(try Self.digest(0))
+        table.add(try Self.digest(0), nil)
         #expect(table.allocatedBytes < 10_000)
-        for number in 1..<1_000 { table.add(try Self.digest(number)) }
+        for number in 1..<1_000 { table.add(try Self.digest(number), nil) }
         #expect(table.allocatedBytes < 150_000)
-        for number in 1_000..<25_000 { table.add(try Self.digest(number)) }
+        for number in 1_000..<25_000 { table.add(try Self.digest(number), nil) }
         #expect(table.count == SignatureMemory.defaultCapacity)
         print("signatures: \(table.allocatedBytes) bytes for \(table.count) entries")
         #expect(table.allocatedBytes <= 1_000_000)

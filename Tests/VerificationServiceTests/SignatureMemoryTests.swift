@@ -30,31 +30,86 @@ struct SignatureMemoryTests {
             policy = try VerificationPolicy(appIDs: [InProcessService.appID], binding: .optional)
         }
 
-        /// The refusal's code; nil where the token is accepted, which is what the judge of a worker then tells its memory.
+        /// Who is told what.
+        struct Facts: Equatable {
+            var texts: [TokenReading.Text: String] = [:]
+            var rest: [String] = []
+        }
+
+        /// What an accepted token tells.
+        func facts(_ token: String, _ texts: TokenReading.Texts = .all) throws -> Facts {
+            let claims = try verdict(token, texts: texts)
+            var facts = Facts()
+            for text in TokenReading.Text.allCases {
+                facts.texts[text] = claims[text].map { String(decoding: workspace.payload[$0], as: UTF8.self) }
+            }
+            facts.rest = [
+                "\(claims.issuedAt) \(claims.expiresAt) \(claims.tracking) \(claims.isBoundToKey)",
+                "\(claims.permissions) \(claims.satisfiedPermissions)",
+            ]
+            return facts
+        }
+
+        /// The refusal's code; nil where the token is accepted.
         func refusal(_ token: String, app: String = "", at now: Int64 = SignatureMemoryTests.now) throws -> Refusal? {
-            let (bytes, appID, none) = (Array(token.utf8), Array(app.utf8), [UInt8]())
-            let now = try #require(NumericDate(secondsSince1970: now))
             do throws(Refusal) {
-                _ = try TokenVerifier(policy: policy).judge(
-                    bytes.span,
-                    binding: .unbound,
-                    value: none.span,
-                    appID: appID.span,
-                    keys: keys,
-                    check: memory,
-                    now: now,
-                    workspace: workspace
-                )
+                _ = try verdict(token, app: app, at: now)
+                return nil
             } catch {
                 return error
             }
-            memory.keepLatest()
-            return nil
+        }
+
+        private func verdict(
+            _ token: String,
+            app: String = "",
+            at now: Int64 = SignatureMemoryTests.now,
+            texts: TokenReading.Texts = .all
+        ) throws(Refusal) -> VerifiedClaims {
+            let (bytes, appID, none) = (Array(token.utf8), Array(app.utf8), [UInt8]())
+            return try memory.judge(
+                bytes.span,
+                binding: .unbound,
+                value: none.span,
+                appID: appID.span,
+                telling: texts,
+                verifier: TokenVerifier(policy: policy),
+                keys: keys,
+                now: NumericDate(secondsSince1970: now) ?? .beginning,
+                workspace: workspace
+            )
         }
     }
 
     private static func token(_ minter: TokenMinter = StandInKeys.current) throws -> String {
         try minter.mint(Tokens.claims(issuedAt: now - 5))
+    }
+
+    /// Tokens with few claims and with all, plain and spelt with escapes, at each end of a base64url word, and some that are
+    /// read each time.
+    private static func kinds() throws -> [String] {
+        var claims = Tokens.claims(issuedAt: now - 5)
+        var tokens = [try StandInKeys.current.mint(claims)]
+        claims.name = "Анна \"Zoë\" 😀"
+        claims.givenName = String(repeating: "ж", count: 150)
+        (claims.middleName, claims.familyName, claims.nonce) = ("M", "%\\", "")
+        claims.picture = "https://example.com/?" + String(repeating: "p", count: 600)
+        claims.confirmationThumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
+        claims.accessTokenHash = "77QmUPtjPfzWtF2AnpK9RQ"
+        (claims.gender, claims.birthday, claims.friendIDs) = ("female", "01/02/1990", ["1"])
+        for length in 0..<4 {
+            claims.email = String(repeating: "e", count: 10 + length) + "@example.com"
+            tokens.append(try StandInKeys.current.mint(claims))
+        }
+        claims.issuer = "https://a.example/x"
+        tokens.append(try StandInKeys.current.mint(claims))
+        claims.picture = String(repeating: "p", count: 2_047)
+        tokens.append(try StandInKeys.current.mint(claims))
+        let members = Tokens.claims(issuedAt: now - 5).members
+        for added in [("nbf", "\(now)"), ("cnf", "null")] {
+            tokens.append(try StandInKeys.current.mint(members: members + [added]))
+        }
+        return tokens
     }
 
     @Test("A good token is remembered once, and stays good")
@@ -91,6 +146,63 @@ struct SignatureMemoryTests {
         #expect(try worker.refusal(token, at: Self.now + 300)?.code == .tooOld)
         worker.policy = try VerificationPolicy(appIDs: [InProcessService.appID])
         #expect(try worker.refusal(token) == .bindingRequired)
+    }
+
+    @Test("Nor does it save a token from its nbf, or one of tracked login from a policy that wants Limited Login alone")
+    func judgedAnewForMore() throws {
+        let worker = try Worker()
+        let members = Tokens.claims(issuedAt: Self.now - 5).members
+        let later = try StandInKeys.current.mint(members: members + [("nbf", "\(Self.now + 50)")])
+        var tracked = Tokens.claims(issuedAt: Self.now - 5)
+        tracked.accessTokenHash = "77QmUPtjPfzWtF2AnpK9RQ"
+        let classic = try StandInKeys.current.mint(tracked)
+        for token in [later, classic] { for _ in 0..<2 { #expect(try worker.refusal(token) == nil) } }
+        for _ in 0..<2 { #expect(try worker.refusal(later, at: Self.now - 20)?.code == .notYetValid) }
+        worker.policy = try VerificationPolicy(appIDs: [InProcessService.appID], binding: .optional, tracking: .limited)
+        for _ in 0..<2 { #expect(try worker.refusal(classic)?.code == .trackingNotAllowed) }
+        #expect(try worker.refusal(try Self.token()) == nil)
+    }
+
+    @Test("Each moment has the same verdict for a remembered token as for a new one")
+    func everyMoment() throws {
+        let (worker, fresh) = (try Worker(), try Worker(capacity: 0))
+        let token = try Self.token()
+        for age in [nil, 1, 300] as [Int?] {
+            for judge in [worker, fresh] {
+                judge.policy = try VerificationPolicy(
+                    appIDs: [InProcessService.appID],
+                    maximumTokenAgeSeconds: age,
+                    binding: .optional
+                )
+            }
+            #expect(try worker.refusal(token) == nil)
+            for moment in [-66, -65, -64, 0, 55, 56, 57, 354, 355, 356, 357, 3_654, 3_655, 3_656] as [Int64] {
+                let now = Self.now + moment
+                #expect(try worker.refusal(token, at: now) == (try fresh.refusal(token, at: now)), "\(moment)")
+            }
+        }
+    }
+
+    @Test("What was read off a token tells what the token does, whichever of its claims are asked for")
+    func told() throws {
+        let worker = try Worker()
+        worker.policy = try VerificationPolicy(
+            appIDs: [InProcessService.appID],
+            issuers: ["https://a.example/x", "https://www.facebook.com"],
+            binding: .optional
+        )
+        for token in try Self.kinds() {
+            let first = try worker.facts(token)
+            for _ in 0..<2 { #expect(try worker.facts(token) == first) }
+            for text in TokenReading.Text.allCases {
+                var asked = TokenReading.Texts()
+                asked.insert(text)
+                let some = try worker.facts(token, asked)
+                #expect(some.texts[text] == first.texts[text])
+                #expect(some.texts[.subject] == first.texts[.subject])
+            }
+        }
+        #expect(worker.memory.count == (try Self.kinds().count))
     }
 
     @Test("A key that left the set, or was replaced under the same ID, verifies nothing any more")
@@ -133,7 +245,6 @@ struct SignatureMemoryTests {
         // A refused one before or after a good one does not take its place.
         #expect(try worker.refusal(good) == nil)
         #expect(try worker.refusal(mixed)?.code == .invalidSignature)
-        worker.memory.keepLatest()
         #expect(worker.memory.count == 1)
     }
 
@@ -165,9 +276,12 @@ struct SignatureMemoryRouteTests {
     private static let key = "X-Api-Key: secret"
     private static let form = "Content-Type: application/x-www-form-urlencoded"
 
-    private static func service(minters: [TokenMinter] = [StandInKeys.current]) async throws -> InProcessService {
+    private static func service(
+        minters: [TokenMinter] = [StandInKeys.current],
+        gateway: GatewaySettings = GatewaySettings()
+    ) async throws -> InProcessService {
         let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
-        return try await InProcessService(minters: minters, clients: keys, gatewayIsEnabled: true)
+        return try await InProcessService(minters: minters, clients: keys, gateway: gateway)
     }
 
     private static func lookups(_ service: InProcessService) -> [Int] {
@@ -229,6 +343,41 @@ struct SignatureMemoryRouteTests {
         #expect(try Self.auth(service, token).code == "invalid_audience")
         let hits = Self.lookups(service)[0]
         #expect(hits == 4)
+    }
+
+    @Test("The answers about a remembered token are those about a new one, with every claim and with few")
+    func sameAnswers() async throws {
+        let all = AuthField.Claim.allCases.enumerated().map { "X-\($0)=\($1.rawValue)" }
+        var claims = Tokens.claims()
+        claims.name = "Анна Zoë"
+        (claims.email, claims.picture, claims.givenName) = ("anna@example.com", "https://example.com/%20?a=1", "Анна")
+        claims.confirmationThumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
+        for token in [try Tokens.mint(Tokens.claims()), try Tokens.mint(claims)] {
+            for list in [all, ["X-Name=name"], ["X-Exp=exp"]] {
+                let fields = try list.map { try AuthField($0) }
+                let service = try await Self.service(gateway: GatewaySettings(fields: fields))
+                let answers = try (0..<3).map { _ in try Self.auth(service, token) }
+                for answer in answers {
+                    #expect(answer.status == 200)
+                    for field in fields {
+                        #expect(answer[field.name.lowercased()] == answers[0][field.name.lowercased()])
+                    }
+                }
+                let texts = try (0..<3).map { _ in
+                    try service.answer("POST", "/introspect", fields: [Self.form, Self.key], body: "token=\(token)")
+                        .text
+                }
+                #expect(texts[0].hasPrefix("{\"active\":true") && Set(texts).count == 1)
+                let unseen = try await Self.service()
+                let first = try unseen.answer(
+                    "POST",
+                    "/introspect",
+                    fields: [Self.form, Self.key],
+                    body: "token=\(token)"
+                )
+                #expect(texts[0] == first.text)
+            }
+        }
     }
 
     @Test("A remembered token of a login that was revoked since is refused")

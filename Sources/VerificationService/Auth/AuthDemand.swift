@@ -17,7 +17,7 @@ struct AuthDemand {
     init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Problem) {
         guard let query = head.query else {
             appID = []
-            permissions = []
+            permissions = PermissionSet(rawValue: 0)
             return
         }
         guard let parameters = FormParameters(bytes, query, endingAt: "original") else {

@@ -46,7 +46,11 @@ final class AuthEndpoint: Endpoint {
             scheme = credentials.scheme
             let token = bytes.extracting(credentials.token)
             let demand = try AuthDemand(head, bytes)
-            switch try verdict(token, demand, settings, visit, context, TraceParent.passedOn(head, bytes)) {
+            var question = TokenJudge.Question(appID: demand.appID)
+            for field in gateway.fields { if let text = field.claim.text { question.texts.insert(text) } }
+            // What a proof is compared with.
+            if scheme == .dpop { question.texts.insert(.keyThumbprint) }
+            switch try verdict(token, question, settings, visit, context, TraceParent.passedOn(head, bytes)) {
             case .wait(let moment): return .wait(until: moment)
             case .verified(let claims):
                 let proof = try credentials.judgeProof(
@@ -91,7 +95,7 @@ final class AuthEndpoint: Endpoint {
 
     private func verdict(
         _ token: Span<UInt8>,
-        _ demand: AuthDemand,
+        _ question: TokenJudge.Question,
         _ settings: RuntimeSettings,
         _ visit: RequestVisit,
         _ context: RequestContext,
@@ -100,7 +104,7 @@ final class AuthEndpoint: Endpoint {
         do throws(Problem) {
             return try judge.judge(
                 token,
-                TokenJudge.Question(appID: demand.appID),
+                question,
                 signatures: signatures,
                 verifier: settings.unboundVerifier,
                 visit: visit,
@@ -132,49 +136,27 @@ final class AuthEndpoint: Endpoint {
         let payload = judge.workspace.payload
         response.addField("Cache-Control: no-store")
         for field in fields {
-            switch field.claim {
-            case .expiration: write(claims.expiresAt)
-            case .issuedAt: write(claims.issuedAt)
-            default:
-                guard AuthFieldValue.write(claims.range(of: field.claim), in: payload.span, to: &value) else {
-                    // Without its subject an answer would be nobody's.
-                    guard field.claim != .subject else {
-                        throw Problem(
-                            .rejectedToken(.malformedClaim),
-                            "The claim sub is longer than \(AuthFieldValue.byteLimit) bytes.",
-                            claim: "sub"
-                        )
-                    }
-                    continue
-                }
+            guard let text = field.claim.text else {
+                let moment = field.claim == .expiration ? claims.expiresAt : claims.issuedAt
+                value.removeAll(keepingCapacity: true)
+                // Whole seconds since 1970.
+                JSONWriter.integer(Int(moment.wholeSeconds), to: &value)
+                response.addField(field.fieldName, value.span)
+                continue
             }
-            response.addField(named: field.nameBytes, value.span)
-        }
-    }
-
-    /// Makes a moment the value: whole seconds since 1970.
-    private func write(_ moment: NumericDate) {
-        value.removeAll(keepingCapacity: true)
-        JSONWriter.integer(Int(moment.wholeSeconds), to: &value)
-    }
-}
-
-extension VerifiedClaims {
-    /// The place of a claim that is a string, between its quotes.
-    fileprivate func range(of claim: AuthField.Claim) -> Range<Int>? {
-        switch claim {
-        case .subject: subject
-        case .audience: audience
-        case .issuer: issuer
-        case .tokenID: tokenID
-        case .email: email
-        case .name: name
-        case .givenName: firstName
-        case .middleName: middleName
-        case .familyName: lastName
-        case .picture: imageURL
-        case .keyThumbprint: keyThumbprint
-        case .expiration, .issuedAt: nil
+            let range = claims[text] ?? 0..<0
+            if AuthFieldValue.isPlain(payload.span.extracting(range)) {
+                response.addField(field.fieldName, payload.span.extracting(range))
+            } else if AuthFieldValue.write(range, in: payload.span, to: &value) {
+                response.addField(field.fieldName, value.span)
+            } else if text == .subject {
+                // Without its subject an answer would be nobody's.
+                throw Problem(
+                    .rejectedToken(.malformedClaim),
+                    "The claim sub is longer than \(AuthFieldValue.byteLimit) bytes.",
+                    claim: "sub"
+                )
+            }
         }
     }
 }

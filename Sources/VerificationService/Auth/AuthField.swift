@@ -23,6 +23,24 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
         case familyName = "family_name"
         case picture = "picture"
         case keyThumbprint = "cnf.jkt"
+
+        /// The same of a token; nil for a moment.
+        var text: TokenReading.Text? {
+            switch self {
+            case .subject: .subject
+            case .audience: .audience
+            case .issuer: .issuer
+            case .tokenID: .tokenID
+            case .email: .email
+            case .name: .name
+            case .givenName: .firstName
+            case .middleName: .middleName
+            case .familyName: .lastName
+            case .picture: .imageURL
+            case .keyThumbprint: .keyThumbprint
+            case .expiration, .issuedAt: nil
+            }
+        }
     }
 
     /// Why a field cannot be.
@@ -33,14 +51,8 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
     /// The name as it is sent.
     package let name: String
     package let claim: Claim
-    /// The same in ASCII.
-    let nameBytes: [UInt8]
-
-    private init(_ name: String, _ claim: Claim) {
-        self.name = name
-        self.claim = claim
-        nameBytes = Array(name.utf8)
-    }
+    /// The same for an answer.
+    let fieldName: FieldName
 
     /// Reads `FIELD=CLAIM`.
     package init(_ text: String) throws(Fault) {
@@ -55,7 +67,8 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
         // Letters, digits and hyphens (RFC 9110 section 5.1): WSGI, CGI and Rack read `_` as `-`, PHP also `.`, so that a
         // client's field could stand for this one.
         guard (1...Self.nameByteLimit).contains(name.utf8.count), name.utf8.first.map(ASCII.isAlphanumeric) == true,
-            name.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || $0 == UInt8(ascii: "-") })
+            name.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || $0 == UInt8(ascii: "-") }),
+            let fieldName = FieldName(name)
         else {
             throw Fault(
                 reason:
@@ -65,16 +78,17 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
         guard !ReservedFieldNames.contain(name) else {
             throw Fault(reason: "has the name of a field that means something else to HTTP, a gateway or this service")
         }
-        self.init(name, claim)
+        self.name = name
+        self.claim = claim
+        self.fieldName = fieldName
     }
 
     package var description: String { "\(name)=\(claim.rawValue)" }
 
     /// What is sent where nothing else is configured.
     package static let standard = [
-        AuthField("X-Auth-Subject", .subject), AuthField("X-Auth-Audience", .audience),
-        AuthField("X-Auth-Expires", .expiration), AuthField("X-Auth-Email", .email),
-    ]
+        "X-Auth-Subject=sub", "X-Auth-Audience=aud", "X-Auth-Expires=exp", "X-Auth-Email=email",
+    ].compactMap { try? AuthField($0) }
 }
 
 /// Field names that no claim may take: a gateway sends the fields on to the application with its client's request.
@@ -110,18 +124,12 @@ enum AuthFieldValue {
 
     /// Puts a string's value into `value`, escapes decoded and every byte outside visible ASCII, and `%`, percent-encoded, so
     /// that every claim has one value and every value one claim (RFC 9110 section 5.5 has no other way for UTF-8).
-    /// - Parameter range: what stands between the string's quotes; nil for a claim that is not there.
-    /// - Returns: false where there is no value: the claim is absent, empty or longer than ``byteLimit``.
-    static func write(_ range: Range<Int>?, in payload: Span<UInt8>, to value: inout [UInt8]) -> Bool {
+    /// - Parameter range: what stands between the string's quotes.
+    /// - Returns: false where there is no value: the claim is empty or longer than ``byteLimit``.
+    static func write(_ range: Range<Int>, in payload: Span<UInt8>, to value: inout [UInt8]) -> Bool {
         value.removeAll(keepingCapacity: true)
-        guard let range, !range.isEmpty else { return false }
-        let text = payload.extracting(range)
-        if text.count <= byteLimit, isPlain(text) {
-            value.append(text)
-            return true
-        }
         let decoded = JSONText.value(payload, range)
-        guard decoded.utf8.count <= byteLimit else { return false }
+        guard (1...byteLimit).contains(decoded.utf8.count) else { return false }
         for byte in decoded.utf8 {
             if ASCII.isVisible(byte), byte != UInt8(ascii: "%") {
                 value.append(byte)
@@ -132,11 +140,24 @@ enum AuthFieldValue {
         return true
     }
 
-    /// Whether each byte stands for itself in JSON and in a field.
-    private static func isPlain(_ text: Span<UInt8>) -> Bool {
-        for index in text.indices {
-            let byte = text[index]
+    /// Whether the text is the value as it stands: each byte stands for itself in JSON and in a field, and they are neither
+    /// none nor too many.
+    static func isPlain(_ text: Span<UInt8>) -> Bool {
+        guard !text.isEmpty, text.count <= byteLimit else { return false }
+        var offset = 0
+        while text.count &- offset >= 16 {
+            let bytes = text.vector16(at: offset)
+            let isVisible = bytes &- 0x21 .<= SIMD16<UInt8>(repeating: 0x7E - 0x21)
+            let isPercent = bytes .== SIMD16<UInt8>(repeating: UInt8(ascii: "%"))
+            let isSolidus = bytes .== SIMD16<UInt8>(repeating: UInt8(ascii: "\\"))
+            let marks = ~isVisible.words | isPercent.words | isSolidus.words
+            if marks[0] | marks[1] != 0 { return false }
+            offset &+= 16
+        }
+        while offset < text.count {
+            let byte = text[offset]
             guard ASCII.isVisible(byte), byte != UInt8(ascii: "%"), byte != UInt8(ascii: "\\") else { return false }
+            offset += 1
         }
         return true
     }

@@ -1,21 +1,23 @@
 internal import Bytes
 package import OpenSSL
 
-/// The digests that were used last, at most `capacity` of them: beyond that, the one whose use is longest ago goes.
+/// The digests that were used last, each with a value, at most `capacity` of them: beyond that, the one whose use is
+/// longest ago goes.
 ///
 /// It is an exact LRU, so a digest is lost only after `capacity` others were used since: no flood of others can push it
 /// out earlier. Each operation takes constant time; digests that clients cannot choose (the caller mixes a secret into
-/// them) spread evenly over the buckets. Memory is taken as it fills: 48 bytes for each digest, and 4 to 8 for its bucket.
-package struct RecentDigests: Sendable {
+/// them) spread evenly over the buckets. Memory is taken as it fills: 44 bytes and the value for each digest, and 2 to 4 for its bucket.
+package struct RecentDigests<Value: Sendable>: Sendable {
     /// A digest's place; good until another digest is added.
     package typealias Place = Int
 
     private struct Entry {
         var digest: Words
+        var value: Value
         /// The neighbours in the order of use, and the next entry of the same bucket.
-        var newer = none
-        var older = none
-        var nextInBucket = none
+        var newer = UInt32.max
+        var older = UInt32.max
+        var nextInBucket = UInt32.max
     }
 
     /// The 32 bytes of a digest.
@@ -32,17 +34,17 @@ package struct RecentDigests: Sendable {
     }
 
     /// No entry.
-    private static let none = UInt32.max
+    private static var none: UInt32 { .max }
     /// How much is allocated at first.
-    private static let leastAllocation = 64
+    private static var leastAllocation: Int { 64 }
 
     /// The most digests that are kept.
     package let capacity: Int
     private var entries: [Entry] = []
     /// The first entry of each bucket; their number is a power of two.
     private var buckets: [UInt32] = []
-    private var newest = none
-    private var oldest = none
+    private var newest = UInt32.max
+    private var oldest = UInt32.max
 
     /// - Parameter capacity: below 2³²; with zero or less nothing is kept.
     package init(capacity: Int) { self.capacity = min(max(0, capacity), Int(UInt32.max) - 1) }
@@ -67,6 +69,9 @@ package struct RecentDigests: Sendable {
         return nil
     }
 
+    /// The value that the digest at this place came with.
+    package func value(at place: Place) -> Value { entries[place].value }
+
     /// The digest at this place is the one used last.
     package mutating func use(_ place: Place) {
         guard newest != UInt32(truncatingIfNeeded: place), entries.indices.contains(place) else { return }
@@ -75,19 +80,20 @@ package struct RecentDigests: Sendable {
     }
 
     /// Adds a digest that is not there as the one used last.
-    package mutating func add(_ digest: SHA256Digest) {
+    package mutating func add(_ digest: SHA256Digest, _ value: Value) {
         guard capacity > 0 else { return }
         let words = Words(digest)
         let place: Int
         if entries.count < capacity {
             growIfNeeded()
             place = entries.count
-            entries.append(Entry(digest: words))
+            entries.append(Entry(digest: words, value: value))
         } else {
             place = Int(oldest)
             unlink(place)
             removeFromBucket(place)
             entries[place].digest = words
+            entries[place].value = value
         }
         putIntoBucket(place)
         linkAsNewest(place)
@@ -137,8 +143,9 @@ package struct RecentDigests: Sendable {
         guard entries.count == entries.capacity || buckets.isEmpty else { return }
         let wanted = min(capacity, max(Self.leastAllocation, 2 * entries.count))
         entries.reserveCapacity(wanted)
+        // One to two digests for each bucket.
         var bucketCount = 1
-        while bucketCount < wanted { bucketCount *= 2 }
+        while 2 * bucketCount <= wanted { bucketCount *= 2 }
         guard bucketCount > buckets.count else { return }
         buckets = Array(repeating: Self.none, count: bucketCount)
         for place in entries.indices { putIntoBucket(place) }

@@ -1,84 +1,126 @@
 internal import Bytes
-internal import LimitedLogin
-package import OpenSSL
+package import LimitedLogin
+internal import OpenSSL
 
-/// Signatures that were found good before, so that the same token again costs no RSA operation. One for each worker.
+/// The tokens whose signatures were found good before, so that the same token again costs no RSA operation and is not
+/// decoded again. One for each worker.
 ///
-/// What is remembered is a fact that does not age: these bytes are signed by this key. All three are part of what is
-/// compared: the key itself (its numbers, never its ID), SHA-256 of the signing input, and the signature. Everything
-/// else about a token, whether the key is still in force included, is judged anew each time, and no failure is kept.
+/// What is remembered are facts that do not age: these bytes are signed by a key of this set, and say this. All of it is
+/// part of what is compared: the keys themselves with their IDs, SHA-256 of the signing input, and the signature. A set of
+/// keys that differs in anything finds nothing. Everything else about a token is judged anew each time, and no failure is
+/// kept.
 ///
-/// A signature enters only once its token was accepted, so that neither forged nor expired tokens take anybody's place.
-package final class SignatureMemory: SignatureCheck {
-    /// What the last check left for ``keepLatest()``.
-    private enum Latest {
-        case nothing
-        case known(RecentDigests.Place)
-        case new(SHA256Digest)
-    }
-
-    private var digests: RecentDigests
-    private var latest = Latest.nothing
+/// A token enters only once it was accepted, so that neither forged nor expired ones take anybody's place.
+package final class SignatureMemory {
+    /// Nil for a token that ``TokenReading`` has no room for.
+    private var tokens: RecentDigests<TokenReading?>
     /// 32 random bytes, then what is compared: one digest of all stands for it.
     private var message: [UInt8]
     private let sha256: SHA256?
     private let metrics: ServiceMetrics?
 
-    /// 10,000: as many people as use one worker within minutes, in about half a megabyte.
+    /// 10,000: as many people as use one worker within minutes, in a megabyte.
     package static let defaultCapacity = 10_000
-    /// The most that can be configured. 1,000,000 entries take some 52 MB for each worker.
+    /// The most that can be configured. 1,000,000 entries take some 100 MB for each worker.
     package static let greatestCapacity = 1_000_000
     private static let secretByteCount = 32
 
-    /// - Parameter capacity: the most signatures remembered; zero for none.
+    /// - Parameter capacity: the most tokens remembered; zero for none.
     package init(capacity: Int, metrics: ServiceMetrics? = nil) {
         self.metrics = metrics
         // The secret keeps clients from choosing tokens that share a bucket. Without it nothing is remembered.
         let secret = capacity > 0 ? try? RandomBytes.make(count: Self.secretByteCount) : nil
         message = secret ?? []
         sha256 = secret == nil ? nil : try? SHA256()
-        digests = RecentDigests(capacity: sha256 == nil ? 0 : capacity)
+        tokens = RecentDigests(capacity: sha256 == nil ? 0 : capacity)
     }
 
-    /// How many signatures are remembered.
-    package var count: Int { digests.count }
+    /// How many tokens are remembered.
+    package var count: Int { tokens.count }
 
     /// The bytes allocated for them.
-    package var allocatedBytes: Int { digests.allocatedBytes }
+    package var allocatedBytes: Int { tokens.allocatedBytes }
 
-    /// Whether `signature` is the key's signature of the message with this digest: found so before, or verified now.
-    package func isValid(_ signature: Span<UInt8>, of digest: SHA256Digest, by key: RSAPublicKey) -> Bool {
-        latest = .nothing
-        guard let name = name(of: signature, digest, key) else {
-            return key.isValidSignature(signature, of: digest)
+    /// Judges a token as the verifier does, but for what is remembered of it; remembers it where it is accepted.
+    /// - Parameters:
+    ///   - binding: how the token is tied to a login.
+    ///   - value: what the binding compares with.
+    ///   - appID: the one app the token must be for; empty for any configured one.
+    ///   - added: what else must hold.
+    ///   - texts: what the caller tells of the token; others may be missing in the claims.
+    ///   - workspace: what the ranges of the claims point into.
+    package func judge(
+        _ token: Span<UInt8>,
+        binding: BindingKind,
+        value: Span<UInt8>,
+        appID: Span<UInt8>,
+        added: AddedExpectation = AddedExpectation(),
+        telling texts: TokenReading.Texts,
+        verifier: TokenVerifier,
+        keys: VerificationKeys,
+        now: NumericDate,
+        workspace: VerificationWorkspace
+    ) throws(Refusal) -> VerifiedClaims {
+        let stop = token.count <= VerificationLimits.tokenByteCount ? token.lastOffset(of: UInt8(ascii: ".")) : nil
+        guard let sha256, let stop, let digest = sha256.digest(of: token.extracting(0..<stop)),
+            let name = name(digest, token.extracting(stop..<token.count), keys, sha256)
+        else {
+            return try verifier.judge(
+                token,
+                binding: binding,
+                value: value,
+                appID: appID,
+                added: added,
+                keys: keys,
+                now: now,
+                workspace: workspace
+            )
         }
-        if let place = digests.place(of: name) {
-            latest = .known(place)
-            metrics?.countSignature(isRemembered: true)
-            return true
+        let place = tokens.place(of: name)
+        metrics?.countSignature(isRemembered: place != nil)
+        if let place, binding == .unbound, added.isEmpty, let reading = tokens.value(at: place),
+            let claims = verifier.accept(
+                reading,
+                of: token,
+                telling: texts,
+                appID: appID,
+                now: now,
+                workspace: workspace
+            )
+        {
+            tokens.use(place)
+            return claims
         }
-        metrics?.countSignature(isRemembered: false)
-        guard key.isValidSignature(signature, of: digest) else { return false }
-        latest = .new(name)
-        return true
+        let claims = try verifier.judge(
+            token,
+            binding: binding,
+            value: value,
+            appID: appID,
+            added: added,
+            keys: keys,
+            known: KnownSignature(digest: digest, isGood: place != nil),
+            now: now,
+            workspace: workspace
+        )
+        if let place {
+            tokens.use(place)
+        } else {
+            tokens.add(name, TokenReading(claims, of: token, workspace))
+        }
+        return claims
     }
 
-    /// The token whose signature was checked last is accepted: remember that signature, as the one used last.
-    package func keepLatest() {
-        switch latest {
-        case .nothing: break
-        case .known(let place): digests.use(place)
-        case .new(let name): digests.add(name)
-        }
-        latest = .nothing
-    }
-
-    /// One digest of the key, the signing input's digest and the signature. All but the last have a fixed length, so no
-    /// two triples make the same message. Nil where nothing is remembered, or OpenSSL fails.
-    private func name(of signature: Span<UInt8>, _ digest: SHA256Digest, _ key: RSAPublicKey) -> SHA256Digest? {
-        guard let sha256 else { return nil }
-        message.removeLast(message.count - Self.secretByteCount)
-        message.append(key.fingerprint.bytes.span)
+    /// One digest of the keys, the signing input's digest and the signature. All but the last have a fixed length, so no
+    /// two triples make the same message. Nil where OpenSSL fails.
+    private func name(
+        _ digest: SHA256Digest,
+        _ signature: Span<UInt8>,
+        _ keys: VerificationKeys,
+        _ sha256: SHA256
+    ) -> SHA256Digest? {
+        guard let fingerprint = keys.fingerprint else { return nil }
+        message.replaceSubrange(Self.secretByteCount..., with: EmptyCollection())
+        message.append(fingerprint.bytes.span)
         message.append(digest.bytes.span)
         message.append(signature)
         let all = message

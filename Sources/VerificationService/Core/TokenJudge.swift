@@ -17,6 +17,8 @@ final class TokenJudge {
         var bindingValue: [UInt8] = []
         /// The one app the token must be for; empty for any configured one.
         var appID: [UInt8] = []
+        /// What is told of the token.
+        var texts = TokenReading.Texts()
     }
 
     /// The verdict, or the wait for it.
@@ -52,6 +54,7 @@ final class TokenJudge {
             binding: question.binding,
             value: question.bindingValue.span,
             appID: question.appID.span,
+            telling: question.texts,
             signatures: signatures,
             verifier: verifier,
             visit: visit,
@@ -65,6 +68,7 @@ final class TokenJudge {
     ///   - value: what the binding compares with.
     ///   - appID: the one app the token must be for; empty for any configured one.
     ///   - added: what else must hold.
+    ///   - texts: what is told of the token; others may be missing where `signatures` are given.
     ///   - signatures: those found good before, where the same token is expected again; nil verifies each.
     ///   - trace: the request's `traceparent`, for a fetch of keys that is made for it.
     @inline(__always)
@@ -74,6 +78,7 @@ final class TokenJudge {
         value: Span<UInt8>,
         appID: Span<UInt8>,
         added: AddedExpectation = AddedExpectation(),
+        telling texts: TokenReading.Texts = TokenReading.Texts(),
         signatures: SignatureMemory? = nil,
         verifier: TokenVerifier,
         visit: RequestVisit,
@@ -90,18 +95,18 @@ final class TokenJudge {
                 do throws(Refusal) {
                     let claims: VerifiedClaims
                     if let signatures {
-                        claims = try verifier.judge(
+                        claims = try signatures.judge(
                             token,
                             binding: binding,
                             value: value,
                             appID: appID,
                             added: added,
+                            telling: texts,
+                            verifier: verifier,
                             keys: workerKeys.keys,
-                            check: signatures,
                             now: now,
                             workspace: workspace
                         )
-                        signatures.keepLatest()
                     } else {
                         claims = try verifier.judge(
                             token,

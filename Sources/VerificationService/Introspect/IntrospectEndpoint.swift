@@ -88,7 +88,7 @@ struct IntrospectRequest {
             throw Problem(.invalidRequest, "The form has no parameter token.")
         }
         self.token = token
-        var question = TokenJudge.Question()
+        var question = TokenJudge.Question(texts: .all)
         let bindings: [(StaticString, BindingKind)] = [
             ("nonce", .nonce), ("raw_nonce", .rawNonce), ("subject", .subject),
         ]

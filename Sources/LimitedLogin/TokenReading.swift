@@ -1,0 +1,188 @@
+internal import Bytes
+internal import JOSE
+
+/// Where the claims of an accepted token stand in its payload, and what needs no place: 50 bytes, whatever the token says.
+///
+/// It is what the bytes of one token say once they are decoded, and no verdict on them:
+/// ``TokenVerifier/accept(_:of:telling:appID:now:workspace:)`` judges it anew each time. What it leaves out is the same for
+/// the same bytes: header and payload are strict, every claim has its type, `sub` is short and `jti` there.
+package struct TokenReading: Sendable {
+    /// A claim that is text.
+    package enum Text: Int, CaseIterable, Sendable {
+        case issuer, audience, subject, tokenID, nonce, keyThumbprint
+        case name, firstName, middleName, lastName, email, imageURL
+    }
+
+    /// Some of them.
+    package struct Texts: Sendable {
+        fileprivate var bits: UInt16 = 0
+
+        package init() {}
+
+        package static var all: Texts {
+            var all = Texts()
+            for text in Text.allCases { all.insert(text) }
+            return all
+        }
+
+        package mutating func insert(_ text: Text) { bits |= 1 << UInt16(text.rawValue) }
+    }
+
+    /// Seconds since 1970.
+    private let issuedAt: UInt32
+    private let expiresAt: UInt32
+    private let satisfiedPermissions: UInt16
+    /// The length of the header in base64url.
+    private let headerDigitCount: UInt16
+    /// Each text's first byte in the payload (13 bits: a payload has at most 6,144) and length (11 bits), the low half and
+    /// the high one.
+    private var low = InlineArray<12, UInt16>(repeating: .max)
+    private var high = InlineArray<12, UInt8>(repeating: .max)
+    private let isLimited: Bool
+    private let isBoundToKey: Bool
+
+    /// A start that no payload has: the claim is not there.
+    private static let absent = 0x1FFF
+    private static let greatestLength = 0x7FE
+
+    /// Reads off a token that was accepted; nil for one that this form has no room for: with `nbf`, fractions of a second, a
+    /// moment after 2106, or a text of 2 KiB. Such a token is read each time.
+    /// - Parameter workspace: the one the token was judged with, and none since.
+    package init?(_ claims: VerifiedClaims, of token: Span<UInt8>, _ workspace: VerificationWorkspace) {
+        guard let issuedAt = UInt32(exactly: claims.issuedAt.secondsSince1970),
+            let expiresAt = UInt32(exactly: claims.expiresAt.secondsSince1970),
+            let headerDigitCount = UInt16(exactly: token.firstOffset(of: UInt8(ascii: "."), from: 0)),
+            !workspace.hasNotBefore
+        else { return nil }
+        self.issuedAt = issuedAt
+        self.expiresAt = expiresAt
+        self.headerDigitCount = headerDigitCount
+        satisfiedPermissions = claims.satisfiedPermissions.rawValue
+        isLimited = claims.tracking == .limited
+        isBoundToKey = claims.isBoundToKey
+        for text in Text.allCases {
+            guard let range = claims[text] else { continue }
+            guard range.lowerBound < Self.absent, range.count <= Self.greatestLength else { return nil }
+            let place = range.lowerBound | range.count << 13
+            low[text.rawValue] = UInt16(truncatingIfNeeded: place)
+            high[text.rawValue] = UInt8(truncatingIfNeeded: place >> 16)
+        }
+    }
+
+    /// Whether the token is good for `policy` at this moment, so far as that needs no text.
+    fileprivate func isTimely(_ policy: VerificationPolicy, _ now: NumericDate) -> Bool {
+        !policy.isExpired(moment(expiresAt), now) && !policy.isAhead(moment(issuedAt), now)
+            && !policy.isTooOld(moment(issuedAt), now) && (policy.tracking == .any || isLimited)
+    }
+
+    private func moment(_ seconds: UInt32) -> NumericDate { NumericDate(milliseconds: UInt64(seconds) * 1_000) }
+
+    /// Decodes some of the texts, and who the token is from, for and about, into `payload`, which their ranges then point
+    /// into; nil where the token is none that this was read from.
+    fileprivate func claims(_ wanted: Texts, of token: Span<UInt8>, into payload: inout [UInt8]) -> VerifiedClaims? {
+        let start = Int(headerDigitCount) + 1
+        guard let end = token.lastOffset(of: UInt8(ascii: ".")), start <= end else { return nil }
+        var wanted = wanted
+        wanted.insert(.issuer)
+        wanted.insert(.audience)
+        wanted.insert(.subject)
+        payload.removeAll(keepingCapacity: true)
+        var claims = VerifiedClaims(issuedAt: moment(issuedAt), expiresAt: moment(expiresAt))
+        var rest = wanted.bits
+        while rest != 0 {
+            let index = rest.trailingZeroBitCount
+            rest &= rest - 1
+            let place = Int(low[index]) | Int(high[index]) << 16
+            guard place & Self.absent != Self.absent, let text = Text(rawValue: index) else { continue }
+            let first = place & Self.absent
+            guard
+                let range = Base64URL.append(first..<first + place >> 13, of: token, start..<end, to: &payload)
+            else { return nil }
+            claims[text] = range
+        }
+        claims.tracking = isLimited ? .limited : .enabled
+        claims.isBoundToKey = isBoundToKey
+        claims.satisfiedPermissions = PermissionSet(rawValue: satisfiedPermissions)
+        claims.permissions = claims.satisfiedPermissions.subtracting(.gaming)
+        return claims
+    }
+}
+
+extension TokenVerifier {
+    /// Judges a token that was accepted before, by what was read off it then: everything but the bytes themselves, anew.
+    /// - Parameters:
+    ///   - reading: read off exactly this token, whose signature is good under a key in force.
+    ///   - texts: what the caller tells of it; the others are not in the claims.
+    ///   - appID: the one app the token must be for; empty for any configured one.
+    ///   - workspace: afterwards its payload is what the ranges of the claims point into, and no JSON.
+    /// - Returns: nil where the token is not to be accepted, or only perhaps: it must then be judged in whole, which tells
+    ///   what is wrong with it.
+    package func accept(
+        _ reading: TokenReading,
+        of token: Span<UInt8>,
+        telling texts: TokenReading.Texts,
+        appID: Span<UInt8>,
+        now: NumericDate,
+        workspace: VerificationWorkspace
+    ) -> VerifiedClaims? {
+        guard policy.binding == .optional, reading.isTimely(policy, now) else { return nil }
+        return accept(reading, token, texts, appID, &workspace.buffers)
+    }
+
+    private func accept(
+        _ reading: TokenReading,
+        _ token: Span<UInt8>,
+        _ texts: TokenReading.Texts,
+        _ appID: Span<UInt8>,
+        _ buffers: inout TokenBuffers
+    ) -> VerifiedClaims? {
+        buffers.recognizedNonce = nil
+        guard let claims = reading.claims(texts, of: token, into: &buffers.payload) else { return nil }
+        // A configured app is plain ASCII, so that an audience spelt with escapes is judged in whole.
+        guard apps.contains(buffers.payload.span, claims.audience),
+            appID.isEmpty || buffers.payload.span.equal(claims.audience, appID)
+        else { return nil }
+        let payload = buffers.payload
+        JSONText.decode(payload.span, claims.issuer, into: &buffers.scratch)
+        guard issuers.contains(buffers.scratch.span, 0..<buffers.scratch.count) else { return nil }
+        return claims
+    }
+}
+
+extension VerifiedClaims {
+    /// The place of a claim that is text, between its quotes.
+    package subscript(text: TokenReading.Text) -> Range<Int>? {
+        get {
+            switch text {
+            case .issuer: issuer
+            case .audience: audience
+            case .subject: subject
+            case .tokenID: tokenID
+            case .nonce: nonce
+            case .keyThumbprint: keyThumbprint
+            case .name: name
+            case .firstName: firstName
+            case .middleName: middleName
+            case .lastName: lastName
+            case .email: email
+            case .imageURL: imageURL
+            }
+        }
+        set {
+            switch text {
+            case .issuer: issuer = newValue ?? 0..<0
+            case .audience: audience = newValue ?? 0..<0
+            case .subject: subject = newValue ?? 0..<0
+            case .tokenID: tokenID = newValue ?? 0..<0
+            case .nonce: nonce = newValue
+            case .keyThumbprint: keyThumbprint = newValue
+            case .name: name = newValue
+            case .firstName: firstName = newValue
+            case .middleName: middleName = newValue
+            case .lastName: lastName = newValue
+            case .email: email = newValue
+            case .imageURL: imageURL = newValue
+            }
+        }
+    }
+}

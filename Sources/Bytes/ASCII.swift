@@ -128,9 +128,17 @@ package enum PercentEncoding {
 
     /// Appends `%` and the byte's two digits, in upper case (RFC 3986 section 2.1).
     package static func append(_ byte: UInt8, to bytes: inout [UInt8]) {
-        bytes.append(UInt8(ascii: "%"))
-        for half in [byte >> 4, byte & 0x0F] {
-            bytes.append(half < 10 ? UInt8(ascii: "0") + half : UInt8(ascii: "A") - 10 + half)
-        }
+        bytes.append(addingCapacity: 3) { (output: inout OutputSpan<UInt8>) in append(byte, to: &output) }
+    }
+
+    /// The same to memory with room for three bytes.
+    package static func append(_ byte: UInt8, to output: inout OutputSpan<UInt8>) {
+        output.append(UInt8(ascii: "%"))
+        output.append(digit(byte >> 4))
+        output.append(digit(byte & 0x0F))
+    }
+
+    private static func digit(_ half: UInt8) -> UInt8 {
+        half < 10 ? UInt8(ascii: "0") + half : UInt8(ascii: "A") - 10 + half
     }
 }

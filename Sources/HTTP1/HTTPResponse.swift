@@ -58,16 +58,28 @@ package struct HTTPResponse: ~Copyable {
         return true
     }
 
-    /// As above, with a name that was configured.
+    /// As above, with a name that was configured, and a value that is written in its place.
+    /// - Parameters:
+    ///   - byteCount: the greatest length of the value.
+    ///   - write: appends the value; says false, and nothing is added, where there is none.
     @discardableResult
-    package mutating func addField(_ name: FieldName, _ value: Span<UInt8>) -> Bool {
-        guard FieldGrammar.isValue(value) else { return false }
-        fields.append(addingCapacity: name.bytes.count + value.count + 4) { (output: inout OutputSpan<UInt8>) in
+    package mutating func addField(
+        _ name: FieldName,
+        atMost byteCount: Int,
+        _ write: (inout OutputSpan<UInt8>) -> Bool
+    ) -> Bool {
+        let start = fields.count
+        var isThere = false
+        fields.append(addingCapacity: name.bytes.count + byteCount + 4) { (output: inout OutputSpan<UInt8>) in
             output.append(name.bytes.span)
             output.append(": ")
-            output.append(value)
-            output.append("\r\n")
+            isThere = write(&output)
         }
+        guard isThere, FieldGrammar.isValue(fields.span.extracting(start...)) else {
+            fields.removeLast(fields.count - start)
+            return false
+        }
+        fields.append("\r\n")
         return true
     }
 

@@ -276,11 +276,16 @@ extension RequestParser {
     /// RFC 9110 §5.5: CR, LF, NUL and other control bytes in a value are refused.
     mutating func parseFieldValue(_ bytes: Span<UInt8>) throws(RequestRefusal) {
         let end = sectionEnd(bytes)
-        while end - position >= 16 {
-            let count = bytes.vector16(at: position).marksOfControls.unmarkedCount
-            position += count
-            if count < 16 { break }
+        var offset = position
+        while end &- offset >= 16 {
+            let marks = bytes.vector16(at: offset).marksOfControls
+            if marks[0] | marks[1] != 0 {
+                offset &+= marks.unmarkedCount
+                break
+            }
+            offset &+= 16
         }
+        position = offset
         while position < end {
             let byte = bytes[position]
             if !FieldGrammar.isValueByte(byte) {

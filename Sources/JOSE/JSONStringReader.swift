@@ -3,20 +3,21 @@ internal import Bytes
 /// Reads the value of a JSON string, UTF-8 byte by byte, with its escapes decoded (RFC 8259 section 7).
 ///
 /// Meant for text the parser accepted; on any other it still ends and reads nothing outside its range.
-struct JSONStringReader {
+package struct JSONStringReader {
     private var offset: Int
     private let end: Int
     /// Bytes of a decoded `\u` escape that still have to be handed out, the next one lowest.
     private var pending: UInt32 = 0
     private var pendingCount = 0
 
-    init(_ range: Range<Int>) {
+    /// - Parameter range: what stands between the string's quotes.
+    package init(_ range: Range<Int>) {
         offset = range.lowerBound
         end = range.upperBound
     }
 
     /// The next byte of the value; nil at its end.
-    mutating func next(in bytes: Span<UInt8>) -> UInt8? {
+    package mutating func next(in bytes: Span<UInt8>) -> UInt8? {
         if pendingCount > 0 {
             pendingCount -= 1
             defer { pending >>= 8 }
@@ -104,6 +105,7 @@ package enum JSONText {
     /// The same as UTF-8, in place of what the buffer holds.
     package static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>, into buffer: inout [UInt8]) {
         buffer.removeAll(keepingCapacity: true)
+        guard !range.isEmpty else { return }
         // No escape is shorter than what it stands for.
         buffer.append(addingCapacity: range.count) { (output: inout OutputSpan<UInt8>) in
             var reader = JSONStringReader(range)

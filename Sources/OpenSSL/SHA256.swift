@@ -25,15 +25,21 @@ internal import COpenSSL
     }
 
     /// The digest of `message`; nil when OpenSSL fails (its error queue is then cleared).
-    package func digest(of message: Span<UInt8>) -> SHA256Digest? {
+    package func digest(of message: Span<UInt8>) -> SHA256Digest? { digest(of: message, then: Span()) }
+
+    /// The digest of both, one behind the other.
+    package func digest(of message: Span<UInt8>, then rest: Span<UInt8>) -> SHA256Digest? {
         var digest = SHA256Digest(bytes: InlineArray(repeating: 0))
         var output = digest.bytes.mutableSpan
         let done = unsafe message.withUnsafeBufferPointer { input in
-            unsafe output.withUnsafeMutableBufferPointer { result in
-                // The result buffer is 32 bytes: exactly what SHA-256 writes.
-                unsafe EVP_DigestInit_ex(context, algorithm, nil) == 1
-                    && EVP_DigestUpdate(context, input.baseAddress, input.count) == 1
-                    && EVP_DigestFinal_ex(context, result.baseAddress, nil) == 1
+            unsafe rest.withUnsafeBufferPointer { more in
+                unsafe output.withUnsafeMutableBufferPointer { result in
+                    // The result buffer is 32 bytes: exactly what SHA-256 writes.
+                    unsafe EVP_DigestInit_ex(context, algorithm, nil) == 1
+                        && EVP_DigestUpdate(context, input.baseAddress, input.count) == 1
+                        && (more.isEmpty || EVP_DigestUpdate(context, more.baseAddress, more.count) == 1)
+                        && EVP_DigestFinal_ex(context, result.baseAddress, nil) == 1
+                }
             }
         }
         guard done else {

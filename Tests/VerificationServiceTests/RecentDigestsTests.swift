@@ -30,7 +30,7 @@ struct RecentDigestsTests {
 
     /// What a caller does with each digest.
     private static func use(_ digest: SHA256Digest, _ table: inout RecentDigests<TokenReading?>) -> Bool {
-        guard let place = table.place(of: digest) else {
+        guard let place = table.find(digest)?.place else {
             table.add(digest, nil)
             return false
         }
@@ -51,7 +51,7 @@ struct RecentDigestsTests {
             #expect(table.count == model.digests.count)
         }
         for number in digests.indices {
-            #expect((table.place(of: digests[number]) != nil) == model.digests.contains(number))
+            #expect((table.find(digests[number]) != nil) == model.digests.contains(number))
         }
     }
 
@@ -68,14 +68,14 @@ struct RecentDigestsTests {
             }
         }
         for (number, digest) in all.enumerated() {
-            #expect(table.place(of: digest) == nil)
+            #expect(table.find(digest) == nil)
             table.add(digest, nil)
             #expect(table.count == number + 1)
         }
-        for digest in all { #expect(table.place(of: digest) != nil) }
+        for digest in all { #expect(table.find(digest) != nil) }
         var small = RecentDigests<TokenReading?>(capacity: 3)
         for digest in all + all { _ = Self.use(digest, &small) }
-        #expect(all.filter { small.place(of: $0) != nil } == Array(all.suffix(3)))
+        #expect(all.filter { small.find($0) != nil } == Array(all.suffix(3)))
     }
 
     @Test("A flood of others never pushes out what is used once in every capacity - 1 of them")

@@ -17,8 +17,6 @@ final class AuthEndpoint: Endpoint {
     private let workerSettings: WorkerSettings
     /// Uses up the names of DPoP proofs.
     private let firstUse: FirstUse
-    /// Room for one field's value.
-    private var value: [UInt8] = []
 
     init(_ parts: WorkerParts) {
         judge = parts.judge
@@ -53,16 +51,17 @@ final class AuthEndpoint: Endpoint {
             switch try verdict(token, question, settings, visit, context, TraceParent.passedOn(head, bytes)) {
             case .wait(let moment): return .wait(until: moment)
             case .verified(let claims):
+                let payload = judge.workspace.payload
                 let proof = try credentials.judgeProof(
                     head,
                     bytes,
                     claims,
-                    payload: judge.workspace.payload.span,
+                    payload: payload.span,
                     gateway: gateway,
                     clockSkewSeconds: settings.verifier.policy.clockSkewSeconds
                 )
                 try demand.require(claims)
-                try export(claims, gateway.fields, &response)
+                try export(claims, payload.span, gateway.fields, &response)
                 // The very last step: a proof is used up by a request that is good otherwise.
                 return try proof.map { proof throws(Problem) in try useUp(proof, context, response.fields) }
                     ?? .accepted
@@ -130,26 +129,26 @@ final class AuthEndpoint: Endpoint {
 
     private func export(
         _ claims: VerifiedClaims,
+        _ payload: Span<UInt8>,
         _ fields: [AuthField],
         _ response: inout HTTPResponse
     ) throws(Problem) {
-        let payload = judge.workspace.payload
         response.addField("Cache-Control: no-store")
         for field in fields {
             guard let text = field.claim.text else {
                 let moment = field.claim == .expiration ? claims.expiresAt : claims.issuedAt
-                value.removeAll(keepingCapacity: true)
-                // Whole seconds since 1970.
-                JSONWriter.integer(Int(moment.wholeSeconds), to: &value)
-                response.addField(field.fieldName, value.span)
+                // Whole seconds since 1970: a sign and the digits of 64 bits.
+                response.addField(field.fieldName, atMost: 21) { output in
+                    output.append(decimal: Int(moment.wholeSeconds))
+                    return true
+                }
                 continue
             }
             let range = claims[text] ?? 0..<0
-            if AuthFieldValue.isPlain(payload.span.extracting(range)) {
-                response.addField(field.fieldName, payload.span.extracting(range))
-            } else if AuthFieldValue.write(range, in: payload.span, to: &value) {
-                response.addField(field.fieldName, value.span)
-            } else if text == .subject {
+            let isTold = response.addField(field.fieldName, atMost: AuthFieldValue.room(for: range)) { output in
+                AuthFieldValue.append(range, in: payload, to: &output)
+            }
+            if !isTold, text == .subject {
                 // Without its subject an answer would be nobody's.
                 throw Problem(
                     .rejectedToken(.malformedClaim),

@@ -122,23 +122,34 @@ enum AuthFieldValue {
     /// answer of more than 4 to 8 KiB.
     static let byteLimit = 1_024
 
-    /// Puts a string's value into `value`, escapes decoded and every byte outside visible ASCII, and `%`, percent-encoded, so
+    /// Appends a string's value, escapes decoded and every byte outside visible ASCII, and `%`, percent-encoded, so
     /// that every claim has one value and every value one claim (RFC 9110 section 5.5 has no other way for UTF-8).
-    /// - Parameter range: what stands between the string's quotes.
+    /// - Parameters:
+    ///   - range: what stands between the string's quotes.
+    ///   - output: has room for ``room(for:)``.
     /// - Returns: false where there is no value: the claim is empty or longer than ``byteLimit``.
-    static func write(_ range: Range<Int>, in payload: Span<UInt8>, to value: inout [UInt8]) -> Bool {
-        value.removeAll(keepingCapacity: true)
-        let decoded = JSONText.value(payload, range)
-        guard (1...byteLimit).contains(decoded.utf8.count) else { return false }
-        for byte in decoded.utf8 {
+    static func append(_ range: Range<Int>, in payload: Span<UInt8>, to output: inout OutputSpan<UInt8>) -> Bool {
+        let text = payload.extracting(range)
+        if isPlain(text) {
+            output.append(text)
+            return true
+        }
+        var reader = JSONStringReader(range)
+        var count = 0
+        while let byte = reader.next(in: payload) {
+            count += 1
+            guard count <= byteLimit else { return false }
             if ASCII.isVisible(byte), byte != UInt8(ascii: "%") {
-                value.append(byte)
+                output.append(byte)
             } else {
-                PercentEncoding.append(byte, to: &value)
+                PercentEncoding.append(byte, to: &output)
             }
         }
-        return true
+        return count > 0
     }
+
+    /// Greatest length of the value of a string: no escape is shorter than what it stands for.
+    static func room(for range: Range<Int>) -> Int { 3 * min(range.count, byteLimit) }
 
     /// Whether the text is the value as it stands: each byte stands for itself in JSON and in a field, and they are neither
     /// none nor too many.

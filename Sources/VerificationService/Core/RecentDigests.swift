@@ -57,20 +57,17 @@ package struct RecentDigests<Value: Sendable>: Sendable {
         entries.capacity * MemoryLayout<Entry>.stride + buckets.capacity * MemoryLayout<UInt32>.stride
     }
 
-    /// Where a digest is; nil where it is not among those kept. All its 32 bytes are compared.
-    package func place(of digest: SHA256Digest) -> Place? {
+    /// Where a digest is, and the value it came with; nil where it is not among those kept. All its 32 bytes are compared.
+    package func find(_ digest: SHA256Digest) -> (place: Place, value: Value)? {
         guard !buckets.isEmpty else { return nil }
         let words = Words(digest)
         var index = buckets[bucket(of: words)]
         while index != Self.none {
-            if entries[Int(index)].digest == words { return Int(index) }
+            if entries[Int(index)].digest == words { return (Int(index), entries[Int(index)].value) }
             index = entries[Int(index)].nextInBucket
         }
         return nil
     }
-
-    /// The value that the digest at this place came with.
-    package func value(at place: Place) -> Value { entries[place].value }
 
     /// The digest at this place is the one used last.
     package mutating func use(_ place: Place) {

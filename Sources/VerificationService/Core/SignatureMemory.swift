@@ -14,8 +14,8 @@ internal import OpenSSL
 package final class SignatureMemory {
     /// Nil for a token that ``TokenReading`` has no room for.
     private var tokens: RecentDigests<TokenReading?>
-    /// 32 random bytes, then what is compared: one digest of all stands for it.
-    private var message: [UInt8]
+    /// 32 random bytes.
+    private let secret: [UInt8]
     private let sha256: SHA256?
     private let metrics: ServiceMetrics?
 
@@ -29,9 +29,8 @@ package final class SignatureMemory {
     package init(capacity: Int, metrics: ServiceMetrics? = nil) {
         self.metrics = metrics
         // The secret keeps clients from choosing tokens that share a bucket. Without it nothing is remembered.
-        let secret = capacity > 0 ? try? RandomBytes.make(count: Self.secretByteCount) : nil
-        message = secret ?? []
-        sha256 = secret == nil ? nil : try? SHA256()
+        secret = capacity > 0 ? (try? RandomBytes.make(count: Self.secretByteCount)) ?? [] : []
+        sha256 = secret.isEmpty ? nil : try? SHA256()
         tokens = RecentDigests(capacity: sha256 == nil ? 0 : capacity)
     }
 
@@ -76,9 +75,9 @@ package final class SignatureMemory {
                 workspace: workspace
             )
         }
-        let place = tokens.place(of: name)
-        metrics?.countSignature(isRemembered: place != nil)
-        if let place, binding == .unbound, added.isEmpty, let reading = tokens.value(at: place),
+        let found = tokens.find(name)
+        metrics?.countSignature(isRemembered: found != nil)
+        if let found, binding == .unbound, added.isEmpty, let reading = found.value,
             let claims = verifier.accept(
                 reading,
                 of: token,
@@ -88,7 +87,7 @@ package final class SignatureMemory {
                 workspace: workspace
             )
         {
-            tokens.use(place)
+            tokens.use(found.place)
             return claims
         }
         let claims = try verifier.judge(
@@ -98,20 +97,20 @@ package final class SignatureMemory {
             appID: appID,
             added: added,
             keys: keys,
-            known: KnownSignature(digest: digest, isGood: place != nil),
+            known: KnownSignature(digest: digest, isGood: found != nil),
             now: now,
             workspace: workspace
         )
-        if let place {
-            tokens.use(place)
+        if let found {
+            tokens.use(found.place)
         } else {
             tokens.add(name, TokenReading(claims, of: token, workspace))
         }
         return claims
     }
 
-    /// One digest of the keys, the signing input's digest and the signature. All but the last have a fixed length, so no
-    /// two triples make the same message. Nil where OpenSSL fails.
+    /// One digest of the secret, the keys, the signing input's digest and the signature. All but the last have a fixed length, so no
+    /// two of them make the same message. Nil where OpenSSL fails.
     private func name(
         _ digest: SHA256Digest,
         _ signature: Span<UInt8>,
@@ -119,11 +118,12 @@ package final class SignatureMemory {
         _ sha256: SHA256
     ) -> SHA256Digest? {
         guard let fingerprint = keys.fingerprint else { return nil }
-        message.replaceSubrange(Self.secretByteCount..., with: EmptyCollection())
-        message.append(fingerprint.bytes.span)
-        message.append(digest.bytes.span)
-        message.append(signature)
-        let all = message
-        return sha256.digest(of: all.span)
+        var prefix = InlineArray<96, UInt8>(repeating: 0)
+        for index in 0..<32 {
+            prefix[index] = secret[index]
+            prefix[32 + index] = fingerprint.bytes[index]
+            prefix[64 + index] = digest.bytes[index]
+        }
+        return sha256.digest(of: prefix.span, then: signature)
     }
 }

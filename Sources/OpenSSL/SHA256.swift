@@ -25,28 +25,44 @@ internal import COpenSSL
     }
 
     /// The digest of `message`; nil when OpenSSL fails (its error queue is then cleared).
-    package func digest(of message: Span<UInt8>) -> SHA256Digest? { digest(of: message, then: Span()) }
+    package func digest(of message: Span<UInt8>) -> SHA256Digest? {
+        begin() && add(message) ? finish() : failed()
+    }
 
-    /// The digest of both, one behind the other.
-    package func digest(of message: Span<UInt8>, then rest: Span<UInt8>) -> SHA256Digest? {
+    /// The digest of four messages, one behind the other.
+    package func digest(
+        of first: Span<UInt8>,
+        _ second: Span<UInt8>,
+        _ third: Span<UInt8>,
+        _ fourth: Span<UInt8>
+    ) -> SHA256Digest? {
+        begin() && add(first) && add(second) && add(third) && add(fourth) ? finish() : failed()
+    }
+
+    @inline(__always)
+    private func begin() -> Bool { unsafe EVP_DigestInit_ex(context, algorithm, nil) == 1 }
+
+    @inline(__always)
+    private func add(_ message: Span<UInt8>) -> Bool {
+        unsafe message.withUnsafeBufferPointer { input in
+            unsafe EVP_DigestUpdate(context, input.baseAddress, input.count) == 1
+        }
+    }
+
+    @inline(__always)
+    private func finish() -> SHA256Digest? {
         var digest = SHA256Digest(bytes: InlineArray(repeating: 0))
         var output = digest.bytes.mutableSpan
-        let done = unsafe message.withUnsafeBufferPointer { input in
-            unsafe rest.withUnsafeBufferPointer { more in
-                unsafe output.withUnsafeMutableBufferPointer { result in
-                    // The result buffer is 32 bytes: exactly what SHA-256 writes.
-                    unsafe EVP_DigestInit_ex(context, algorithm, nil) == 1
-                        && EVP_DigestUpdate(context, input.baseAddress, input.count) == 1
-                        && (more.isEmpty || EVP_DigestUpdate(context, more.baseAddress, more.count) == 1)
-                        && EVP_DigestFinal_ex(context, result.baseAddress, nil) == 1
-                }
-            }
+        let done = unsafe output.withUnsafeMutableBufferPointer { result in
+            // The result buffer is 32 bytes: exactly what SHA-256 writes.
+            unsafe EVP_DigestFinal_ex(context, result.baseAddress, nil) == 1
         }
-        guard done else {
-            OpenSSLError.clearQueue()
-            return nil
-        }
-        return digest
+        return done ? digest : failed()
+    }
+
+    private func failed() -> SHA256Digest? {
+        OpenSSLError.clearQueue()
+        return nil
     }
 
     /// The digest of `message` through a context of its own.

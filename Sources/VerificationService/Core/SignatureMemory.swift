@@ -109,8 +109,8 @@ package final class SignatureMemory {
         return claims
     }
 
-    /// One digest of the secret, the keys, the signing input's digest and the signature. All but the last have a fixed length, so no
-    /// two of them make the same message. Nil where OpenSSL fails.
+    /// One digest of the secret, the keys, the signing input's digest and the signature. All but the last have a fixed
+    /// length, so no two of them make the same message. Nil where OpenSSL fails.
     private func name(
         _ digest: SHA256Digest,
         _ signature: Span<UInt8>,
@@ -118,12 +118,7 @@ package final class SignatureMemory {
         _ sha256: SHA256
     ) -> SHA256Digest? {
         guard let fingerprint = keys.fingerprint else { return nil }
-        var prefix = InlineArray<96, UInt8>(repeating: 0)
-        for index in 0..<32 {
-            prefix[index] = secret[index]
-            prefix[32 + index] = fingerprint.bytes[index]
-            prefix[64 + index] = digest.bytes[index]
-        }
-        return sha256.digest(of: prefix.span, then: signature)
+        let secret = secret
+        return sha256.digest(of: secret.span, fingerprint.bytes.span, digest.bytes.span, signature)
     }
 }

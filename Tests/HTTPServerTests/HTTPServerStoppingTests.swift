@@ -18,7 +18,7 @@ struct HTTPServerStoppingTests {
         let server = try TestServer(kind, workerCount: 2)
         let load = Load(server.address)
         load.start(persistent: 6, single: 4)
-        #expect(server.waitUntil { $0.requests > 2_000 })
+        #expect(server.waitUntil(.seconds(120)) { $0.requests > 2_000 })
         let cutOff = await server.server.stop(drainDelay: .zero, grace: .seconds(600))
         load.waitForEnd()
         #expect(cutOff == 0)

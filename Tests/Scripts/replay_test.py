@@ -202,7 +202,7 @@ def disturbed(binary, what, options, disturb):
         fleet.stop()
         server.stop()
     check(max(accepted.values()) == 1, f"{what}: {len(accepted)} nonces accepted, none of them twice ({codes})")
-    check(slowest[0] < 1.0, f"{what}: the slowest of {sum(codes.values())} answers took {slowest[0] * 1000:.0f} ms")
+    check(slowest[0] < 2.0, f"{what}: the slowest of {sum(codes.values())} answers took {slowest[0] * 1000:.0f} ms")
     check(len(accepted) > before, f"{what}: {len(accepted) - before} nonces accepted in 2 s after the last of it")
     surprises = codes.keys() - {"accepted", "nonce_used", "nonce_expired", "replay_store_unavailable"}
     check(not surprises, f"{what}: no other answers {sorted(surprises)}")
@@ -222,10 +222,10 @@ def kills(binary, _):
 def hangs(binary, _):
     def disturb(server):
         server.hang()
-        time.sleep(1.5)
+        time.sleep(3)
         server.go_on()
 
-    disturbed(binary, "Redis hung for 1.5 s", [], disturb)
+    disturbed(binary, "Redis hung for 3 s", [], disturb)
 
 
 def rotation(binary, rounds):

@@ -6,7 +6,7 @@ package import Sockets
 /// Keeps an issuer's JWK Set at hand: fetched ahead of its expiry in the background, asked for again when a token names
 /// an unknown key, kept through outages, dropped when too old.
 ///
-/// Give the cache its sources in order of preference, ``start()`` it, and take the keys from ``snapshot`` (or
+/// Give the cache its sources in order of preference, ``start()`` or ``run()`` it, and take the keys from ``snapshot`` (or
 /// ``keySet(containing:)``, which waits for a key that was only just published). Nothing here blocks a caller: fetches
 /// run on a queue of the cache's own, one at a time.
 public final class JWKSetCache: Sendable {
@@ -92,6 +92,18 @@ public final class JWKSetCache: Sendable {
         notifyWaiters(through: .max)
     }
 
+    /// Starts, and stops when the caller's task is cancelled: the form in which a task group or ServiceLifecycle runs it.
+    public func run() async {
+        let (cancelled, cancellation) = AsyncStream.makeStream(of: Void.self)
+        start()
+        await withTaskCancellationHandler {
+            for await _ in cancelled {}
+        } onCancel: {
+            cancellation.finish()
+        }
+        stop()
+    }
+
     /// Fetches now, whatever the times and budgets say, unless a fetch is under way. Does not wait.
     public func refreshNow() {
         fetchNow(.request)
@@ -147,6 +159,7 @@ extension JWKSetCache {
 }
 
 /// Why a cache cannot be made or has no keys to give.
+@nonexhaustive  // SE-0487
 public enum JWKSetCacheError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The limits contradict each other; the sentence says which.
     case invalidLimits(String)

@@ -1,4 +1,5 @@
 /// The state of a key cache, by its most serious property.
+@nonexhaustive  // SE-0487
 public enum JWKSetCachePhase: String, Sendable, CaseIterable {
     /// No keys have been had yet.
     case empty

@@ -1,8 +1,10 @@
 /// Something a key cache did, for logs and metrics.
 ///
 /// Key IDs are the source's words: escape them before they are shown.
+@nonexhaustive  // SE-0487
 public enum JWKSetEvent: Sendable, Equatable {
     /// Why a fetch was begun.
+    @nonexhaustive  // SE-0487
     public enum Reason: String, Sendable, CaseIterable {
         /// The cache was started.
         case start

@@ -32,6 +32,23 @@ struct JWKSetCacheTests {
         fixture.cache.stop()
     }
 
+    @Test("Run in a task it fetches, and stops when the task is cancelled")
+    func runsUntilCancelled() async throws {
+        let source = StubSource(keySet: TestKeySet.json(["a"]))
+        let fixture = try CacheFixture([source])
+        let (updates, update) = AsyncStream.makeStream(of: Void.self)
+        fixture.cache.onUpdate { update.yield() }
+        let running = Task { await fixture.cache.run() }
+        for await _ in updates { break }
+        #expect(fixture.keyIDs == ["a"])
+        running.cancel()
+        await running.value
+        source.setKeySet(TestKeySet.json(["b"]))
+        fixture.cache.refreshNow()
+        await fixture.settle()
+        #expect(fixture.keyIDs == ["a"])
+    }
+
     struct BadAnswer: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let answer: StubSource.Answer

@@ -7,6 +7,7 @@ let package = Package(
     dependencies: [
         .package(name: "limited-login", path: "../../.."),
         .package(url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
         .executableTarget(
@@ -15,6 +16,7 @@ let package = Package(
                 .product(name: "LimitedLogin", package: "limited-login"),
                 .product(name: "KeySets", package: "limited-login"),
                 .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]
         ),
         .executableTarget(

@@ -2,6 +2,7 @@ import Foundation
 import Hummingbird
 import KeySets
 import LimitedLogin
+import ServiceLifecycle
 
 /// A login server on Hummingbird, built on the two library products alone.
 ///
@@ -20,7 +21,6 @@ struct Server {
 
     static func application(appID: String, jwksURL: String, port: Int) throws -> some ApplicationProtocol {
         let keys = try JWKSetCache(sources: [try HTTPSJWKSetSource(url: jwksURL)])
-        keys.start()
         let verifier = LoginVerifier(policy: try VerificationPolicy(appIDs: [appID]), keys: keys)
         let login = LoginController(verifier: verifier, nonces: NonceStore())
         let router = Router()
@@ -28,7 +28,17 @@ struct Server {
         router.post("login", use: login.finish)
         return Application(
             router: router,
-            configuration: .init(address: .hostname("127.0.0.1", port: port), serverName: "example")
+            configuration: .init(address: .hostname("127.0.0.1", port: port), serverName: "example"),
+            services: [KeyService(keys: keys)]
         )
+    }
+}
+
+/// Fetches Facebook's keys as long as the application runs.
+struct KeyService: Service {
+    let keys: JWKSetCache
+
+    func run() async throws {
+        try await cancelWhenGracefulShutdown { await keys.run() }
     }
 }

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import HTTP1
 internal import Sockets
 
@@ -77,5 +78,15 @@ package struct HTTPSRequest: Sendable {
             lines.append("\(field.name): \(field.value)")
         }
         return Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8) + (body?.bytes ?? [])
+    }
+}
+
+/// Writes `application/x-www-form-urlencoded` text: a form's content, or a query.
+package enum FormEncoding {
+    /// `name=value` pairs joined with `&`.
+    package static func encode(_ parameters: [(name: String, value: String)]) -> String {
+        parameters.map { "\(PercentEncoding.encode($0.name))=\(PercentEncoding.encode($0.value))" }.joined(
+            separator: "&"
+        )
     }
 }

@@ -124,3 +124,54 @@ extension SystemCalls {
     /// Gives memory that is free in this process back to the system.
     package func releaseMemory() { platform_release_memory() }
 }
+
+/// What an epoll set reported last, in memory that is used again and again.
+package struct ReadyEvents {
+    /// What to be told about a descriptor, and what was told: the bits of epoll_ctl(2).
+    package enum Bits {
+        package static let readable = UInt32(PLATFORM_READABLE)
+        package static let writable = UInt32(PLATFORM_WRITABLE)
+        package static let error = UInt32(PLATFORM_ERROR)
+        package static let hangUp = UInt32(PLATFORM_HANG_UP)
+        package static let readHangUp = UInt32(PLATFORM_READ_HANG_UP)
+        /// Of several sets that wait for the same descriptor, one is woken.
+        package static let exclusive = UInt32(PLATFORM_EXCLUSIVE)
+    }
+
+    var events: [platform_event]
+
+    /// Has room for so many reports at a time.
+    package init(capacity: Int) {
+        events = Array(repeating: platform_event(), count: capacity)
+    }
+
+    /// How many reports there is room for.
+    package var capacity: Int { events.count }
+
+    /// The report at `position`, which must be below ``capacity``.
+    package subscript(position: Int) -> (tag: UInt64, bits: UInt32) {
+        (events[position].tag, events[position].events)
+    }
+}
+
+/// The system error numbers this target tells apart.
+package enum ErrorNumber {
+    package static let noSuchFile = Int32(PLATFORM_ENOENT)
+    package static let interrupted = Int32(PLATFORM_EINTR)
+    package static let again = Int32(PLATFORM_EAGAIN)
+    package static let outOfMemory = Int32(PLATFORM_ENOMEM)
+    package static let exists = Int32(PLATFORM_EEXIST)
+    package static let invalid = Int32(PLATFORM_EINVAL)
+    package static let systemFileLimit = Int32(PLATFORM_ENFILE)
+    package static let processFileLimit = Int32(PLATFORM_EMFILE)
+    package static let brokenPipe = Int32(PLATFORM_EPIPE)
+    package static let protocolError = Int32(PLATFORM_EPROTO)
+    package static let notSocket = Int32(PLATFORM_ENOTSOCK)
+    package static let addressInUse = Int32(PLATFORM_EADDRINUSE)
+    package static let connectionAborted = Int32(PLATFORM_ECONNABORTED)
+    package static let connectionReset = Int32(PLATFORM_ECONNRESET)
+    package static let noBufferSpace = Int32(PLATFORM_ENOBUFS)
+    package static let timedOut = Int32(PLATFORM_ETIMEDOUT)
+    package static let connectionRefused = Int32(PLATFORM_ECONNREFUSED)
+    package static let inProgress = Int32(PLATFORM_EINPROGRESS)
+}

@@ -41,7 +41,7 @@ final class StandInAccessTokens: Sendable {
     /// What a request may say of the token itself.
     private static let ownMembers: Set<String> = ["user", "app", "scopes", "type", "expiry", "issued_at"]
 
-    private let tokens = Locked<[String: Token]>([:])
+    private let tokens = Locked(NewestEntries<String, Token>())
 
     /// Mints a token.
     /// - Parameters:
@@ -116,7 +116,7 @@ final class StandInAccessTokens: Sendable {
     /// The person has removed the app, or has logged out of it.
     func revokeAll(of userID: String, appID: String) {
         tokens.withLock { tokens in
-            for (text, token) in tokens where token.userID == userID && token.appID == appID {
+            for (text, token) in tokens.values where token.userID == userID && token.appID == appID {
                 tokens[text]?.isRevoked = true
             }
         }
@@ -125,7 +125,7 @@ final class StandInAccessTokens: Sendable {
     /// The person has taken one permission back.
     func drop(_ permission: String, of userID: String, appID: String) {
         tokens.withLock { tokens in
-            for (text, token) in tokens where token.userID == userID && token.appID == appID {
+            for (text, token) in tokens.values where token.userID == userID && token.appID == appID {
                 tokens[text]?.scopes.removeAll { $0 == permission }
             }
         }

@@ -33,7 +33,7 @@ package final class StandInGraph: Sendable {
     /// The secret of every app here.
     package let appSecret: String
     let accessTokens = StandInAccessTokens()
-    private let people = Locked<[Person: [String: String]]>([:])
+    private let people = Locked(NewestEntries<Person, [String: String]>())
 
     package init(appSecret: String) { self.appSecret = appSecret }
 
@@ -49,7 +49,7 @@ package final class StandInGraph: Sendable {
         }
         let made = try accessTokens.mint(request, fate: known, appID: appID, now: now)
         let granted = Dictionary(uniqueKeysWithValues: Set(made.scopes).map { ($0, "granted") })
-        people.withLock { $0[Person(appID: made.appID, userID: made.userID), default: [:]].merge(granted) { $1 } }
+        grant(granted, to: Person(appID: made.appID, userID: made.userID))
         return made.token
     }
 
@@ -64,8 +64,11 @@ package final class StandInGraph: Sendable {
             permissions["\(name)"] = "granted"
         }
         for (name, status) in statuses { permissions[name] = status }
-        let granted = permissions
-        people.withLock { $0[person, default: [:]].merge(granted) { _, new in new } }
+        grant(permissions, to: person)
+    }
+
+    private func grant(_ permissions: [String: String], to person: Person) {
+        people.withLock { $0[person] = ($0[person] ?? [:]).merging(permissions) { $1 } }
     }
 
     /// The claims that a refreshed token lacks, since their permission is not granted any more; nil where the person is

@@ -2,6 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import StandInIssuer
+
 @Suite("issuer: the stand-in alone", .live)
 struct IssuerTests {
     @Test("It publishes discovery and two keys with an entity tag, and says 304 to who has them")
@@ -101,6 +103,19 @@ struct IssuerTests {
         ] {
             #expect(try issuer.post(path, body).status == 400, "\(path) \(body.prefix(20))")
         }
+    }
+
+    @Test("Of what it minted the stand-in forgets the oldest beyond its limit, and nothing else")
+    func forgets() {
+        var entries = NewestEntries<Int, Int>()
+        let limit = NewestEntries<Int, Int>.limit
+        for key in 0..<2 * limit + 1 {
+            entries[key] = key
+            entries[key] = -key
+        }
+        #expect(entries.values.count == limit)
+        #expect(entries[limit] == nil)
+        #expect(entries[limit + 1] == -(limit + 1) && entries[2 * limit] == -2 * limit)
     }
 
     private static func decode(_ part: String) throws -> String {

@@ -14,7 +14,7 @@ package struct TokenReading: Sendable {
     }
 
     /// Some of them.
-    package struct Texts: Sendable {
+    package struct Texts: Sendable, Equatable {
         fileprivate var bits: UInt16 = 0
 
         package init() {}
@@ -79,9 +79,13 @@ package struct TokenReading: Sendable {
 
     /// Decodes some of the texts, and who the token is from, for and about, into `payload`, which their ranges then point
     /// into; nil where the token is none that this was read from.
-    fileprivate func claims(_ wanted: Texts, of token: Span<UInt8>, into payload: inout [UInt8]) -> VerifiedClaims? {
-        let start = Int(headerDigitCount) + 1
-        guard let end = token.lastOffset(of: UInt8(ascii: ".")), start <= end else { return nil }
+    fileprivate func claims(
+        _ wanted: Texts,
+        of signingInput: Span<UInt8>,
+        into payload: inout [UInt8]
+    ) -> VerifiedClaims? {
+        let (start, end) = (Int(headerDigitCount) + 1, signingInput.count)
+        guard start <= end else { return nil }
         var wanted = wanted
         wanted.insert(.issuer)
         wanted.insert(.audience)
@@ -96,7 +100,7 @@ package struct TokenReading: Sendable {
             guard place & Self.absent != Self.absent, let text = Text(rawValue: index) else { continue }
             let first = place & Self.absent
             guard
-                let range = Base64URL.append(first..<first + place >> 13, of: token, start..<end, to: &payload)
+                let range = Base64URL.append(first..<first + place >> 13, of: signingInput, start..<end, to: &payload)
             else { return nil }
             claims[text] = range
         }
@@ -111,7 +115,7 @@ package struct TokenReading: Sendable {
 extension TokenVerifier {
     /// Judges a token that was accepted before, by what was read off it then: everything but the bytes themselves, anew.
     /// - Parameters:
-    ///   - reading: read off exactly this token, whose signature is good under a key in force.
+    ///   - reading: read off exactly this signing input, whose signature is good under a key in force.
     ///   - texts: what the caller tells of it; the others are not in the claims.
     ///   - appID: the one app the token must be for; empty for any configured one.
     ///   - workspace: afterwards its payload is what the ranges of the claims point into, and no JSON.
@@ -119,25 +123,25 @@ extension TokenVerifier {
     ///   what is wrong with it.
     package func accept(
         _ reading: TokenReading,
-        of token: Span<UInt8>,
+        of signingInput: Span<UInt8>,
         telling texts: TokenReading.Texts,
         appID: Span<UInt8>,
         now: NumericDate,
         workspace: VerificationWorkspace
     ) -> VerifiedClaims? {
         guard policy.binding == .optional, reading.isTimely(policy, now) else { return nil }
-        return accept(reading, token, texts, appID, &workspace.buffers)
+        return accept(reading, signingInput, texts, appID, &workspace.buffers)
     }
 
     private func accept(
         _ reading: TokenReading,
-        _ token: Span<UInt8>,
+        _ signingInput: Span<UInt8>,
         _ texts: TokenReading.Texts,
         _ appID: Span<UInt8>,
         _ buffers: inout TokenBuffers
     ) -> VerifiedClaims? {
         buffers.recognizedNonce = nil
-        guard let claims = reading.claims(texts, of: token, into: &buffers.payload) else { return nil }
+        guard let claims = reading.claims(texts, of: signingInput, into: &buffers.payload) else { return nil }
         // A configured app is plain ASCII, so that an audience spelt with escapes is judged in whole.
         guard apps.contains(buffers.payload.span, claims.audience),
             appID.isEmpty || buffers.payload.span.equal(claims.audience, appID)

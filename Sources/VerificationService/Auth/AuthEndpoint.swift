@@ -44,8 +44,7 @@ final class AuthEndpoint: Endpoint {
             scheme = credentials.scheme
             let token = bytes.extracting(credentials.token)
             let demand = try AuthDemand(head, bytes)
-            var question = TokenJudge.Question(appID: demand.appID)
-            for field in gateway.fields { if let text = field.claim.text { question.texts.insert(text) } }
+            var question = TokenJudge.Question(appID: demand.appID, texts: gateway.texts)
             // What a proof is compared with.
             if scheme == .dpop { question.texts.insert(.keyThumbprint) }
             switch try verdict(token, question, settings, visit, context, TraceParent.passedOn(head, bytes)) {

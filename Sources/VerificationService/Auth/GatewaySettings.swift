@@ -8,7 +8,9 @@ package struct GatewaySettings: Sendable, Equatable {
     /// Scheme and host of every client's request; nil where the gateway tells them with each.
     package var origin: GatewayOrigin?
     /// The fields of a good answer, in their order.
-    package var fields: [AuthField]
+    package var fields: [AuthField] { didSet { texts = Self.texts(of: fields) } }
+    /// The texts that they tell.
+    private(set) var texts: TokenReading.Texts
 
     package init(
         dpop: DPoPDemand = .ifSent,
@@ -18,6 +20,13 @@ package struct GatewaySettings: Sendable, Equatable {
         self.dpop = dpop
         self.origin = origin
         self.fields = fields
+        texts = Self.texts(of: fields)
+    }
+
+    private static func texts(of fields: [AuthField]) -> TokenReading.Texts {
+        var texts = TokenReading.Texts()
+        for text in fields.compactMap(\.claim.text) { texts.insert(text) }
+        return texts
     }
 }
 

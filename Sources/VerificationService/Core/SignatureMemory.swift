@@ -80,7 +80,7 @@ package final class SignatureMemory {
         if let found, binding == .unbound, added.isEmpty, let reading = found.value,
             let claims = verifier.accept(
                 reading,
-                of: token,
+                of: token.extracting(0..<stop),
                 telling: texts,
                 appID: appID,
                 now: now,

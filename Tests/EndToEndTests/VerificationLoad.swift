@@ -19,7 +19,7 @@ final class VerificationLoad: Sendable {
 
     /// Requests answered.
     var answered: Int { answeredCount.load(ordering: .relaxed) }
-    /// Of these: with another status than 200.
+    /// Of these: with another status than 200, but for those shed because the machine is busy (503 `overloaded`).
     var refused: Int { refusedCount.load(ordering: .relaxed) }
     /// Requests sent on a connection that was made, and not answered.
     var unanswered: Int { unansweredCount.load(ordering: .relaxed) }
@@ -55,7 +55,8 @@ final class VerificationLoad: Sendable {
                     break
                 }
                 answeredCount.wrappingAdd(1, ordering: .relaxed)
-                if response.status != 200 { refusedCount.wrappingAdd(1, ordering: .relaxed) }
+                let isShed = response.status == 503 && response.text.contains("\"code\":\"overloaded\"")
+                if response.status != 200, !isShed { refusedCount.wrappingAdd(1, ordering: .relaxed) }
                 isOpen = keepsConnection && response["connection"] != "close"
             }
         }

@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 internal import Sockets
 package import Testing
 
@@ -5,9 +6,10 @@ package import Testing
 ///
 /// Each worker, store and name lookup has a dispatch queue, whose loop keeps a thread; libdispatch has at most 255 of them
 /// in a process. Swift Testing starts all tests at once, and those that find no thread would wait until their deadlines.
+/// Under a sanitizer (`SANITIZER` is set) fewer run at a time, for their servers would be too slow to keep up.
 package struct LiveTrait: SuiteTrait, TestTrait, TestScoping {
     package let isRecursive = true
-    private static let places = Places(count: 8)
+    private static let places = Places(count: ProcessInfo.processInfo.environment["SANITIZER"] == nil ? 8 : 4)
 
     package func provideScope(
         for test: Test,
@@ -21,7 +23,7 @@ package struct LiveTrait: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == LiveTrait {
-    /// Waits for its turn: at most eight such tests run at a time.
+    /// Waits for its turn.
     package static var live: Self { Self() }
 }
 

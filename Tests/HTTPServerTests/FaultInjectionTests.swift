@@ -34,7 +34,7 @@ struct FaultInjectionTests {
     func everyCall(failing: (FaultPlan.Call, [Int32]), kind: TestServer.Kind) async throws {
         let (call, errorNumbers) = failing
         let clean = FaultPlan(call, 0..<0, errorNumber: 0)
-        #expect(try await runSession(kind, clean) == [200, 200, 200, 200, 405, 400])
+        #expect(try await runSession(kind, clean, isPatient: true) == [200, 200, 200, 200, 405, 400])
         #expect(clean.closesEverything())
         let count = clean.count(call)
         #expect(count > 0)
@@ -74,7 +74,7 @@ struct FaultInjectionTests {
     @Test("Sends of one byte each still make whole answers", arguments: TestServer.Kind.allCases)
     func shortSends(kind: TestServer.Kind) async throws {
         let plan = FaultPlan(.send, 0..<0, errorNumber: 0, greatestTransfer: 1)
-        #expect(try await runSession(kind, plan) == [200, 200, 200, 200, 405, 400])
+        #expect(try await runSession(kind, plan, isPatient: true) == [200, 200, 200, 200, 405, 400])
         #expect(plan.closesEverything())
     }
 
@@ -87,15 +87,30 @@ struct FaultInjectionTests {
         return limits
     }()
 
+    /// For sessions whose answers count, on a machine however busy.
+    private static let patientLimits: HTTPServerLimits = {
+        var limits = HTTPServerLimits()
+        limits.queueDelay = .seconds(3_600)
+        limits.headDeadline = .seconds(60)
+        limits.bodyDeadline = .seconds(60)
+        limits.writeStall = .seconds(60)
+        return limits
+    }()
+
     /// One request whole, two in pieces, one parked and woken, one refused by its handler, one by the grammar.
-    private func runSession(_ kind: TestServer.Kind, _ plan: FaultPlan) async throws -> [Int] {
-        let server = try TestServer(kind, limits: Self.limits, faults: plan)
-        let short = Duration.milliseconds(700)
+    /// - Parameter isPatient: waits for every answer; else a fault costs little time.
+    private func runSession(
+        _ kind: TestServer.Kind,
+        _ plan: FaultPlan,
+        isPatient: Bool = false
+    ) async throws -> [Int] {
+        let server = try TestServer(kind, limits: isPatient ? Self.patientLimits : Self.limits, faults: plan)
+        let short = isPatient ? Duration.seconds(60) : .milliseconds(700)
         let client = try BlockingClient(server.address)
         var statuses: [Int] = []
         func exchange(_ pieces: [String], wake: Bool = false) {
             for piece in pieces { client.send(piece) }
-            if wake { _ = server.waitUntil(.milliseconds(100)) { $0.parked > 0 } }
+            if wake { _ = server.waitUntil(isPatient ? .seconds(60) : .milliseconds(100)) { $0.parked > 0 } }
             server.server.wakeParked()
             statuses += client.readResponses(1, timeout: short).map(\.status)
         }

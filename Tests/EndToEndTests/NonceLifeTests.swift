@@ -183,7 +183,7 @@ struct NonceLifeTests {
     }
 
     @Test(
-        "Redis killed and back, hung and back: never a second yes, every answer comes, one log line each way",
+        "Redis killed and back, hung and back: never a second yes, no answer takes a second, one log line each way",
         .enabled(if: RedisServer.isInstalled, "redis-server is not installed")
     )
     func outages() throws {
@@ -201,7 +201,7 @@ struct NonceLifeTests {
             #expect(answer.status == 503)
             #expect(answer.code == "replay_store_unavailable")
             #expect(answer["retry-after"] == "1")
-            #expect(MonotonicClock.now().duration(since: start) < .seconds(10))
+            #expect(MonotonicClock.now().duration(since: start) < .seconds(1))
         }
         #expect(try service.verify(replicas.issuer.token()).status == 200)
         #expect(try service.get("/readyz").status == 200)

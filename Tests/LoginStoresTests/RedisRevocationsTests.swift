@@ -111,7 +111,7 @@ struct RedisRevocationsTests {
         #expect(Self.isRevoked(late, 2))
     }
 
-    @Test("A server that hangs: every answer comes, none is a yes, and all is told later")
+    @Test("A server that hangs: every answer comes within a second, none is a yes, and all is told later")
     func hung() throws {
         let server = try RedisServer()
         let stores = try (0..<2).map { _ in try Self.store(server) }
@@ -120,7 +120,7 @@ struct RedisRevocationsTests {
         for user in 1...3 {
             let began = MonotonicClock.now()
             #expect(Self.revoke(stores[0], user) == .rememberedHereOnly)
-            #expect(MonotonicClock.now().duration(since: began) < .seconds(10))
+            #expect(MonotonicClock.now().duration(since: began) < .seconds(2))
             #expect(Self.isRevoked(stores[0], user))
         }
         server.resume()

@@ -188,7 +188,8 @@ struct Worker: ~Copyable {
 
 extension Worker {
     /// The connections hold more than the worker's share: those of a crowd from one peer address are closed first, then
-    /// the largest, the oldest of equals first, until a sixteenth of the share is free, so that not every byte that comes next costs a walk through all of them.
+    /// the largest, the oldest of equals first. It ends when a sixteenth of the share is free, so that not every byte that
+    /// comes next costs a walk through all of them.
     mutating func freeMemory() {
         let target = memoryShare - memoryShare / 16
         // One peer's many small connections must not close another's single larger one.

@@ -53,7 +53,7 @@ struct FaultInjectionTests {
         TestServer.Kind.allCases
     )
     func acceptFailsForLong(errorNumber: Int32, kind: TestServer.Kind) async throws {
-        var limits = Self.limits
+        var limits = Self.limits()
         limits.acceptPause = .milliseconds(1)
         let plan = FaultPlan(.accept, 1..<40, errorNumber: errorNumber)
         let server = try TestServer(kind, limits: limits, faults: plan)
@@ -78,24 +78,16 @@ struct FaultInjectionTests {
         #expect(plan.closesEverything())
     }
 
-    static let limits: HTTPServerLimits = {
+    /// - Parameter deadline: short where a fault must cost little time, long where the answers count.
+    private static func limits(deadline: Duration = .milliseconds(300)) -> HTTPServerLimits {
         var limits = HTTPServerLimits()
         limits.acceptPause = .milliseconds(5)
-        limits.headDeadline = .milliseconds(300)
-        limits.bodyDeadline = .milliseconds(300)
-        limits.writeStall = .milliseconds(300)
+        limits.queueDelay = max(limits.queueDelay, deadline)
+        limits.headDeadline = deadline
+        limits.bodyDeadline = deadline
+        limits.writeStall = deadline
         return limits
-    }()
-
-    /// For sessions whose answers count, on a machine however busy.
-    private static let patientLimits: HTTPServerLimits = {
-        var limits = HTTPServerLimits()
-        limits.queueDelay = .seconds(3_600)
-        limits.headDeadline = .seconds(60)
-        limits.bodyDeadline = .seconds(60)
-        limits.writeStall = .seconds(60)
-        return limits
-    }()
+    }
 
     /// One request whole, two in pieces, one parked and woken, one refused by its handler, one by the grammar.
     /// - Parameter isPatient: waits for every answer; else a fault costs little time.
@@ -104,7 +96,8 @@ struct FaultInjectionTests {
         _ plan: FaultPlan,
         isPatient: Bool = false
     ) async throws -> [Int] {
-        let server = try TestServer(kind, limits: isPatient ? Self.patientLimits : Self.limits, faults: plan)
+        let limits = isPatient ? Self.limits(deadline: .seconds(60)) : Self.limits()
+        let server = try TestServer(kind, limits: limits, faults: plan)
         let short = isPatient ? Duration.seconds(60) : .milliseconds(700)
         let client = try BlockingClient(server.address)
         var statuses: [Int] = []

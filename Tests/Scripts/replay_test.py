@@ -24,6 +24,7 @@ import threading
 import time
 
 import live
+from attack_parts import PAUSES
 from live import Redis, check, failures
 
 ATTEMPTS = 200
@@ -125,19 +126,17 @@ def race(fleet, body):
     return counts
 
 
-def is_once(counts):
-    """Whether one of many was accepted. A machine that pauses has others answered 503, and with the store perhaps all."""
-    others = set(counts) - {"accepted"}
-    accepted = counts.get("accepted", 0)
-    return others <= {"nonce_used", "overloaded", "replay_store_unavailable"} and (
-        accepted == 1 or accepted == 0 and "replay_store_unavailable" in others)
-
-
 def rounds_of(fleet, rounds, what):
-    right = 0
-    for number in range(rounds):
+    right = repeated = number = 0
+    while number < rounds:
         counts = race(fleet, fleet.use(fleet.nonce(number)))
-        if is_once(counts):
+        # A machine that pauses has some answered 503, and then the round says too little: it is done once more.
+        is_disturbed = counts.get("accepted", 0) <= 1 and counts.keys() & {"overloaded", "replay_store_unavailable"}
+        if is_disturbed and repeated < rounds // 10:
+            repeated += 1
+            continue
+        number += 1
+        if counts == {"accepted": 1, "nonce_used": ATTEMPTS - 1}:
             right += 1
         else:
             print(f"  round {number}: {counts}")
@@ -195,6 +194,7 @@ def disturbed(binary, what, options, disturb):
 
     threads = [threading.Thread(target=issue)] + [threading.Thread(target=attack, args=(n,)) for n in range(CONNECTIONS)]
     try:
+        PAUSES.take()
         for thread in threads:
             thread.start()
         for _ in range(6):
@@ -211,12 +211,11 @@ def disturbed(binary, what, options, disturb):
         fleet.stop()
         server.stop()
     check(max(accepted.values()) == 1, f"{what}: {len(accepted)} nonces accepted, none of them twice ({codes})")
-    # Were the server waited for, each client would wait six times. A pause of the machine meets each of them once.
-    late = sum(took > HANG_SECONDS - 0.5 for took in times)
-    check(late <= 2 * CONNECTIONS and max(times) < 10,
-          f"{what}: the slowest of {len(times)} answers took {max(times) * 1000:.0f} ms, {late} waited as long as a hang")
+    most = 1_000 + PAUSES.take()
+    check(max(times) * 1_000 < most,
+          f"{what}: the slowest of {len(times)} answers took {max(times) * 1_000:.0f} ms, at most {most:.0f}")
     check(len(accepted) > before, f"{what}: {len(accepted) - before} nonces accepted in 2 s after the last of it")
-    surprises = codes.keys() - {"accepted", "nonce_used", "nonce_expired", "replay_store_unavailable", "overloaded"}
+    surprises = codes.keys() - {"accepted", "nonce_used", "nonce_expired", "replay_store_unavailable"}
     check(not surprises, f"{what}: no other answers {sorted(surprises)}")
 
 

@@ -26,7 +26,6 @@ import time
 
 import live
 import replay_test
-from attack_parts import STARVED_MS
 from live import Redis
 from replay_test import Fleet, check, request
 
@@ -90,9 +89,7 @@ def agree(binary, rounds):
         server.stop()
     times = [took for is_right, took in results if is_right]
     right = sum(took < 2 for took in times)
-    # A machine that pauses makes a round late now and then.
-    check(len(times) == rounds and right >= 0.95 * rounds,
-          f"{live.REDIS_PROGRAM}: enforced on the other replica in {len(times)} of {rounds} rounds, in {right} within 2 s "
+    check(right == rounds, f"{live.REDIS_PROGRAM}: enforced on the other replica within 2 s in {right} of {rounds} rounds "
           f"(median {percentile(times, 0.5):.0f} ms, slowest {max(times) * 1000:.0f} ms)")
 
 
@@ -194,7 +191,7 @@ def disturbed(binary, _):
         check(not load.wrong, f"disturbed: {len(load.revoked)} logins revoked ({load.answers}), {len(busy)} good tokens "
               f"accepted, no known revocation forgotten {load.wrong[:5]}")
         p99, quiet_p99 = percentile(busy, 0.99), percentile(quiet, 0.99)
-        check(p99 < STARVED_MS, f"disturbed: p99 of good tokens {p99:.1f} ms, before {quiet_p99:.1f} ms")
+        check(p99 < max(3 * quiet_p99, quiet_p99 + 30), f"disturbed: p99 of good tokens {p99:.1f} ms, before {quiet_p99:.1f} ms")
         deadline = time.monotonic() + 30
         unknown = {user for user, _ in load.revoked}
         for port in fleet.ports:

@@ -198,7 +198,7 @@ extension JSONDocument {
         // No escape is shorter than what it stands for: `\u0080` is two bytes of UTF-8, a pair of twelve is four.
         buffer.append(addingCapacity: range.count) { (output: inout OutputSpan<UInt8>) in
             var reader = JSONStringReader(range)
-            while let byte = reader.next(in: bytes) { output.append(byte) }
+            reader.readAll(of: bytes, to: &output)
         }
     }
 

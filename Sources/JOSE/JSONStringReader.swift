@@ -16,6 +16,23 @@ package struct JSONStringReader {
         end = range.upperBound
     }
 
+    /// Where the bytes up to the next escape stand, or to the end: each of them stands for itself.
+    package mutating func nextRun(in bytes: Span<UInt8>) -> Range<Int> {
+        guard pendingCount == 0 else { return offset..<offset }
+        let start = offset
+        offset = bytes.extracting(0..<end).firstOffset(of: UInt8(ascii: "\\"), from: start)
+        return start..<offset
+    }
+
+    /// Appends the rest of the value, for which there is room.
+    package mutating func readAll(of bytes: Span<UInt8>, to output: inout OutputSpan<UInt8>) {
+        while true {
+            output.append(bytes.extracting(nextRun(in: bytes)))
+            guard let byte = next(in: bytes) else { return }
+            output.append(byte)
+        }
+    }
+
     /// The next byte of the value; nil at its end.
     package mutating func next(in bytes: Span<UInt8>) -> UInt8? {
         if pendingCount > 0 {
@@ -109,7 +126,7 @@ package enum JSONText {
         // No escape is shorter than what it stands for.
         buffer.append(addingCapacity: range.count) { (output: inout OutputSpan<UInt8>) in
             var reader = JSONStringReader(range)
-            while let byte = reader.next(in: bytes) { output.append(byte) }
+            reader.readAll(of: bytes, to: &output)
         }
     }
 }

@@ -48,11 +48,10 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
         package let reason: String
     }
 
-    /// The name as it is sent.
-    package let name: String
     package let claim: Claim
-    /// The same for an answer.
     let fieldName: FieldName
+    /// The name as it is sent.
+    package var name: String { String(decoding: fieldName.bytes, as: UTF8.self) }
 
     /// Reads `FIELD=CLAIM`.
     package init(_ text: String) throws(Fault) {
@@ -78,7 +77,6 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
         guard !ReservedFieldNames.contain(name) else {
             throw Fault(reason: "has the name of a field that means something else to HTTP, a gateway or this service")
         }
-        self.name = name
         self.claim = claim
         self.fieldName = fieldName
     }
@@ -136,16 +134,28 @@ enum AuthFieldValue {
         }
         var reader = JSONStringReader(range)
         var count = 0
-        while let byte = reader.next(in: payload) {
+        while true {
+            let run = payload.extracting(reader.nextRun(in: payload))
+            count += run.count
+            guard count <= byteLimit else { return false }
+            if isPlain(run) {
+                output.append(run)
+            } else {
+                for index in run.indices { append(run[index], to: &output) }
+            }
+            guard let byte = reader.next(in: payload) else { return count > 0 }
             count += 1
             guard count <= byteLimit else { return false }
-            if ASCII.isVisible(byte), byte != UInt8(ascii: "%") {
-                output.append(byte)
-            } else {
-                PercentEncoding.append(byte, to: &output)
-            }
+            append(byte, to: &output)
         }
-        return count > 0
+    }
+
+    private static func append(_ byte: UInt8, to output: inout OutputSpan<UInt8>) {
+        if ASCII.isVisible(byte), byte != UInt8(ascii: "%") {
+            output.append(byte)
+        } else {
+            PercentEncoding.append(byte, to: &output)
+        }
     }
 
     /// Greatest length of the value of a string: no escape is shorter than what it stands for.

@@ -10,7 +10,7 @@ extension ConnectionEngine {
             switch connection.phase {
             case .idle:
                 if buffer.count == 0 {
-                    becomeIdle(connection, buffer, now)
+                    becomeIdle(connection, now)
                     return
                 }
                 if budget == 0 || output.count >= limits.outputBytes || sharedOutput != nil {
@@ -58,8 +58,7 @@ extension ConnectionEngine {
         }
     }
 
-    private mutating func becomeIdle(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) {
-        buffer.clear()
+    private mutating func becomeIdle(_ connection: Connection, _ now: MonotonicInstant) {
         releaseBuffer(of: connection)
         connection.phaseDeadline = now.adding(nanoseconds: idleNanoseconds)
         if isDraining { beginDrain(connection, now: now) }
@@ -80,9 +79,10 @@ extension ConnectionEngine {
             }
         }
         response.reset()
+        let bytes = buffer.bytes
         let decision = handler.receiveHead(
             buffer.parser.head,
-            bytes: buffer.bytes.span.extracting(buffer.start..<buffer.end),
+            bytes: bytes.span.extracting(buffer.start..<buffer.end),
             context: context(connection, now),
             response: &response
         )
@@ -145,12 +145,13 @@ extension ConnectionEngine {
         _ now: MonotonicInstant
     ) {
         response.reset()
-        let start = buffer.start
-        let body = buffer.bodyRange
+        // A second reference for the time of the call, as in `RequestBuffer.parseHead`.
+        let bytes = buffer.bytes
+        let request = bytes.span.extracting(buffer.start..<buffer.start + buffer.requestEnd)
         let decision = handler.receiveRequest(
             buffer.parser.head,
-            bytes: buffer.bytes.span.extracting(start..<start + buffer.requestEnd),
-            body: buffer.bytes.span.extracting(start + body.lowerBound..<start + body.upperBound),
+            bytes: request,
+            body: request.extracting(buffer.bodyRange),
             visit: visit,
             context: context(connection, now),
             response: &response

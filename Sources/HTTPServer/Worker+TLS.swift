@@ -22,7 +22,7 @@ extension Worker {
     }
 
     private mutating func beginHandshake(_ connection: Connection) {
-        _ = tls?.refresh()
+        if let held = tls, held.isOld { tls = held.renewed }
         guard let context = tls?.value,
             let made = try? TLSConnection(server: context, descriptor: connection.descriptor)
         else {

@@ -23,8 +23,8 @@ package final class Published<Value: Sendable>: Sendable {
     /// What one thread holds of it.
     package struct Copy {
         @usableFromInline let published: Published
-        @usableFromInline var epoch: UInt64
-        package private(set) var value: Value
+        @usableFromInline let epoch: UInt64
+        package let value: Value
 
         package init(_ published: Published) {
             self.published = published
@@ -33,20 +33,10 @@ package final class Published<Value: Sendable>: Sendable {
             value = published.value
         }
 
-        /// Takes the value in force.
-        /// - Returns: False where that is the one held.
-        @inlinable
-        package mutating func refresh() -> Bool {
-            let newest = published.epoch
-            if newest == epoch { return false }
-            take(newest)
-            return true
-        }
+        /// Whether another value has come into force since.
+        @inlinable package var isOld: Bool { published.epoch != epoch }
 
-        @usableFromInline
-        mutating func take(_ newest: UInt64) {
-            epoch = newest
-            value = published.value
-        }
+        /// A copy of the value in force.
+        package var renewed: Copy { Copy(published) }
     }
 }

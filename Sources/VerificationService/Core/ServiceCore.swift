@@ -181,5 +181,7 @@ final class WorkerSettings {
     var settings: RuntimeSettings { copy.value }
 
     /// Takes the newest settings if there are any.
-    func refresh() { _ = copy.refresh() }
+    func refresh() {
+        if copy.isOld { copy = copy.renewed }
+    }
 }

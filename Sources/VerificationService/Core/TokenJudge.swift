@@ -234,23 +234,33 @@ struct KeyWait {
 final class WorkerKeys {
     private var copy: Published<JWKSetSnapshot>.Copy
     private(set) var keys: VerificationKeys
+    /// The snapshot's own moment; one that is past where there are no keys.
+    private var usableUntil: MonotonicInstant
 
     init(cache: JWKSetCache) {
         copy = Published.Copy(cache.published)
         keys = VerificationKeys(copy.value.keySet)
+        usableUntil = Self.end(of: copy.value, keys)
+    }
+
+    private static func end(of snapshot: JWKSetSnapshot, _ keys: VerificationKeys) -> MonotonicInstant {
+        keys.isEmpty ? MonotonicInstant(nanoseconds: 0) : snapshot.usableUntil
     }
 
     var snapshot: JWKSetSnapshot { copy.value }
 
     /// Takes the cache's newest snapshot if there is one.
     func refresh() {
-        let version = snapshot.keySetVersion
+        guard copy.isOld else { return }
+        let newer = copy.renewed
         // An extension of the keys' time leaves the keys themselves, and so the contexts, as they are.
-        if copy.refresh(), snapshot.keySetVersion != version { keys = VerificationKeys(snapshot.keySet) }
+        if newer.value.keySetVersion != snapshot.keySetVersion { keys = VerificationKeys(newer.value.keySet) }
+        copy = newer
+        usableUntil = Self.end(of: snapshot, keys)
     }
 
     /// Whether the keys may verify at this moment (past max-stale they verify nothing).
-    func isUsable(at now: MonotonicInstant) -> Bool { snapshot.isUsable(at: now) && !keys.isEmpty }
+    func isUsable(at now: MonotonicInstant) -> Bool { now < usableUntil }
 }
 
 /// The wall clock, as far as verdicts need it.

@@ -56,6 +56,7 @@ package final class ServiceMetrics: Sendable {
     }
 
     private let verdicts: [Verdict: Counter]
+    private let acceptedIDTokens: Counter?
     private let signatureHits: Counter
     private let signatureMisses: Counter
     private let issuedNonces: Counter
@@ -77,6 +78,7 @@ package final class ServiceMetrics: Sendable {
             )
         }
         self.verdicts = verdicts
+        acceptedIDTokens = verdicts[Verdict(credential: .idToken, refusal: nil)]
         let lookups = "limited_login_signature_cache_lookups_total"
         signatureHits = Counter(label: lookups, dimensions: [("result", "hit")], factory: factory)
         signatureMisses = Counter(label: lookups, dimensions: [("result", "miss")], factory: factory)
@@ -114,7 +116,9 @@ package final class ServiceMetrics: Sendable {
     /// Counts a verdict.
     /// - Parameter refusal: nil for a token that was accepted.
     func count(_ credential: Credential, _ refusal: ProblemCode?) {
-        verdicts[Verdict(credential: credential, refusal: refusal)]?.increment()
+        let isAcceptedIDToken = refusal == nil && credential == .idToken
+        let counter = isAcceptedIDToken ? acceptedIDTokens : verdicts[Verdict(credential: credential, refusal: refusal)]
+        counter?.increment()
     }
 
     /// Counts a look into a worker's memory of good signatures.

@@ -68,19 +68,17 @@ package struct HTTPResponse: ~Copyable {
         atMost byteCount: Int,
         _ write: (inout OutputSpan<UInt8>) -> Bool
     ) -> Bool {
-        let start = fields.count
+        let (name, start) = (name.bytes.span, fields.count)
         var isThere = false
-        fields.append(addingCapacity: name.bytes.count + byteCount + 4) { (output: inout OutputSpan<UInt8>) in
-            output.append(name.bytes.span)
+        fields.append(addingCapacity: name.count + byteCount + 4) { (output: inout OutputSpan<UInt8>) in
+            output.append(name)
             output.append(": ")
             isThere = write(&output)
+            output.append("\r\n")
         }
-        guard isThere, FieldGrammar.isValue(fields.span.extracting(start...)) else {
-            fields.removeLast(fields.count - start)
-            return false
-        }
-        fields.append("\r\n")
-        return true
+        if isThere, FieldGrammar.isValue(fields.span.extracting(start..<fields.count - 2)) { return true }
+        fields.removeLast(fields.count - start)
+        return false
     }
 
     /// Adds whole field lines that another response had.

@@ -18,7 +18,7 @@ package struct VerifiedClaims {
     /// `jti`.
     package var tokenID: Range<Int> = 0..<0
     /// `nonce`; empty when the login was started without one, nil when there is no such claim.
-    package var nonce: Range<Int>?
+    @PayloadRange package var nonce: Range<Int>?
     /// `kid`: the one range into `VerificationWorkspace.header`.
     package var keyID: Range<Int> = 0..<0
     /// `iat`.
@@ -28,16 +28,16 @@ package struct VerifiedClaims {
     /// Whether an access token came with the token.
     package var tracking = LoginTracking.limited
 
-    package var name: Range<Int>?
-    package var firstName: Range<Int>?
-    package var middleName: Range<Int>?
-    package var lastName: Range<Int>?
-    package var email: Range<Int>?
-    package var imageURL: Range<Int>?
-    package var linkURL: Range<Int>?
-    package var gender: Range<Int>?
+    @PayloadRange package var name: Range<Int>?
+    @PayloadRange package var firstName: Range<Int>?
+    @PayloadRange package var middleName: Range<Int>?
+    @PayloadRange package var lastName: Range<Int>?
+    @PayloadRange package var email: Range<Int>?
+    @PayloadRange package var imageURL: Range<Int>?
+    @PayloadRange package var linkURL: Range<Int>?
+    @PayloadRange package var gender: Range<Int>?
     /// The JSON array of the friends' IDs, brackets and all, each element a string: may be copied as it stands.
-    package var friendIDs: Range<Int>?
+    @PayloadRange package var friendIDs: Range<Int>?
     package var birthday: Birthday?
     package var ageRange: AgeRange?
     package var hometown: Place?
@@ -57,7 +57,25 @@ package struct VerifiedClaims {
     }
 
     /// `cnf.jkt`: the RFC 7638 thumbprint of the key the token is bound to.
-    package var keyThumbprint: Range<Int>?
+    @PayloadRange package var keyThumbprint: Range<Int>?
     /// Whether the token has `cnf`, readable or not: its holder must prove to have a key (RFC 7800 section 3).
     package var isBoundToKey = false
+}
+
+/// A range of a token's payload in four bytes, since claims are handed on by value: a token has at most 8 KiB.
+@propertyWrapper
+package struct PayloadRange {
+    @usableFromInline var start = UInt16.max
+    @usableFromInline var count: UInt16 = 0
+
+    package init() {}
+
+    @inlinable
+    package var wrappedValue: Range<Int>? {
+        get { start == .max ? nil : Int(start)..<Int(start) + Int(count) }
+        set {
+            start = newValue.map { UInt16(truncatingIfNeeded: $0.lowerBound) } ?? .max
+            count = newValue.map { UInt16(truncatingIfNeeded: $0.count) } ?? 0
+        }
+    }
 }

@@ -50,7 +50,7 @@ struct AuthCredentials {
         _ claims: VerifiedClaims,
         payload: Span<UInt8>,
         gateway: GatewaySettings,
-        clockSkewSeconds: Int
+        policy: @autoclosure () -> VerificationPolicy
     ) throws(Problem) -> DPoPProof? {
         guard scheme == .dpop else {
             // RFC 9449 section 7.2: a bound token taken as a Bearer is what makes a stolen one worth having.
@@ -71,7 +71,7 @@ struct AuthCredentials {
                 target: request.target,
                 token: bytes.extracting(token),
                 keyThumbprint: JSONText.value(payload, thumbprint).utf8.span,
-                clockSkewSeconds: clockSkewSeconds,
+                clockSkewSeconds: policy().clockSkewSeconds,
                 now: now
             )
         } catch {

@@ -57,7 +57,7 @@ final class AuthEndpoint: Endpoint {
                     claims,
                     payload: payload.span,
                     gateway: gateway,
-                    clockSkewSeconds: settings.verifier.policy.clockSkewSeconds
+                    policy: settings.verifier.policy
                 )
                 try demand.require(claims)
                 try export(claims, payload.span, gateway.fields, &response)
@@ -129,22 +129,24 @@ final class AuthEndpoint: Endpoint {
     private func export(
         _ claims: VerifiedClaims,
         _ payload: Span<UInt8>,
-        _ fields: [AuthField],
+        _ list: [AuthField],
         _ response: inout HTTPResponse
     ) throws(Problem) {
         response.addField("Cache-Control: no-store")
-        for field in fields {
-            guard let text = field.claim.text else {
-                let moment = field.claim == .expiration ? claims.expiresAt : claims.issuedAt
+        let fields = list.span
+        for index in fields.indices {
+            let claim = fields[index].claim
+            guard let text = claim.text else {
+                let moment = claim == .expiration ? claims.expiresAt : claims.issuedAt
                 // Whole seconds since 1970: a sign and the digits of 64 bits.
-                response.addField(field.fieldName, atMost: 21) { output in
+                response.addField(fields[index].fieldName, atMost: 21) { output in
                     output.append(decimal: Int(moment.wholeSeconds))
                     return true
                 }
                 continue
             }
             let range = claims[text] ?? 0..<0
-            let isTold = response.addField(field.fieldName, atMost: AuthFieldValue.room(for: range)) { output in
+            let isTold = response.addField(fields[index].fieldName, atMost: AuthFieldValue.room(for: range)) { output in
                 AuthFieldValue.append(range, in: payload, to: &output)
             }
             if !isTold, text == .subject {

@@ -1,16 +1,16 @@
 internal import Bytes
 internal import LimitedLogin
 
-/// How `/auth` answers.
-package struct GatewaySettings: Sendable, Equatable {
+/// How `/auth` answers. A class, so that a request takes one reference to all of it.
+package final class GatewaySettings: Sendable, Equatable {
     /// What is demanded of the DPoP scheme, and of tokens bound to a key.
-    package var dpop: DPoPDemand
+    package let dpop: DPoPDemand
     /// Scheme and host of every client's request; nil where the gateway tells them with each.
-    package var origin: GatewayOrigin?
+    package let origin: GatewayOrigin?
     /// The fields of a good answer, in their order.
-    package var fields: [AuthField] { didSet { texts = Self.texts(of: fields) } }
+    package let fields: [AuthField]
     /// The texts that they tell.
-    private(set) var texts: TokenReading.Texts
+    let texts: TokenReading.Texts
 
     package init(
         dpop: DPoPDemand = .ifSent,
@@ -20,13 +20,13 @@ package struct GatewaySettings: Sendable, Equatable {
         self.dpop = dpop
         self.origin = origin
         self.fields = fields
-        texts = Self.texts(of: fields)
-    }
-
-    private static func texts(of fields: [AuthField]) -> TokenReading.Texts {
         var texts = TokenReading.Texts()
         for text in fields.compactMap(\.claim.text) { texts.insert(text) }
-        return texts
+        self.texts = texts
+    }
+
+    package static func == (left: GatewaySettings, right: GatewaySettings) -> Bool {
+        left.dpop == right.dpop && left.origin == right.origin && left.fields == right.fields
     }
 }
 

@@ -258,18 +258,21 @@ extension SettingReader {
 
     /// How gateways are answered; nil where their routes are closed. What is said of them is judged all the same.
     func gateway() throws(ConfigurationError) -> GatewaySettings? {
-        var settings = GatewaySettings()
-        settings.dpop = DPoPDemand(rawValue: try text(.dpop)) ?? .requiredIfBound
+        var origin: GatewayOrigin?
         if let text = try optionalText(.gatewayOrigin) {
-            settings.origin = GatewayOrigin(text)
-            guard settings.origin != nil else {
+            origin = GatewayOrigin(text)
+            guard origin != nil else {
                 throw failure(
                     .gatewayOrigin,
                     "'\(text.withoutUserInformation)' is no scheme and host alone, such as https://api.example.com"
                 )
             }
         }
-        settings.fields = try authFields()
+        let settings = GatewaySettings(
+            dpop: DPoPDemand(rawValue: try text(.dpop)) ?? .requiredIfBound,
+            origin: origin,
+            fields: try authFields()
+        )
         return try text(.gateway) == "enabled" ? settings : nil
     }
 

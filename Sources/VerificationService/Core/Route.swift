@@ -115,28 +115,34 @@ enum Caller: Sendable {
 }
 
 /// What must be configured for a route to be there.
-struct Requirement: Sendable {
-    /// What the 404 says otherwise.
-    let sentence: String
-    let isMet: @Sendable (RuntimeSettings) -> Bool
-
+enum Requirement: Sendable {
     /// A bearer token is tied to no login, so the gateways' routes are there only where they are asked for.
-    static let gateway = Requirement(sentence: "The routes for gateways are disabled; see LIMITED_LOGIN_GATEWAY.") {
-        $0.gateway != nil
-    }
-    static let nonceIssuer = Requirement(sentence: "No nonces are issued here; see LIMITED_LOGIN_NONCE_SECRET_FILE.") {
-        $0.verifier.nonces != nil
-    }
-    static let appSecrets = Requirement(
-        sentence: "The routes for permissions are disabled; see LIMITED_LOGIN_APP_SECRETS_FILE."
-    ) { $0.appSecrets != nil }
-    static let callbacks = Requirement(
-        sentence: "Facebook's callbacks are disabled; see LIMITED_LOGIN_APP_SECRETS_FILE."
-    ) { $0.appSecrets != nil }
+    case gateway
+    case nonceIssuer
+    case permissions
+    case callbacks
     /// Nobody would delete anything where no backend is told.
-    static let dataDeletion = Requirement(
-        sentence: "Data deletion needs LIMITED_LOGIN_APP_SECRETS_FILE and LIMITED_LOGIN_CALLBACKS_URL."
-    ) { $0.appSecrets != nil && $0.webhook != nil }
+    case dataDeletion
+
+    func isMet(_ settings: RuntimeSettings) -> Bool {
+        switch self {
+        case .gateway: settings.gateway != nil
+        case .nonceIssuer: settings.verifier.nonces != nil
+        case .permissions, .callbacks: settings.appSecrets != nil
+        case .dataDeletion: settings.appSecrets != nil && settings.webhook != nil
+        }
+    }
+
+    /// What the 404 says otherwise.
+    var sentence: String {
+        switch self {
+        case .gateway: "The routes for gateways are disabled; see LIMITED_LOGIN_GATEWAY."
+        case .nonceIssuer: "No nonces are issued here; see LIMITED_LOGIN_NONCE_SECRET_FILE."
+        case .permissions: "The routes for permissions are disabled; see LIMITED_LOGIN_APP_SECRETS_FILE."
+        case .callbacks: "Facebook's callbacks are disabled; see LIMITED_LOGIN_APP_SECRETS_FILE."
+        case .dataDeletion: "Data deletion needs LIMITED_LOGIN_APP_SECRETS_FILE and LIMITED_LOGIN_CALLBACKS_URL."
+        }
+    }
 }
 
 /// Which of the two listeners a request came in by.
@@ -208,7 +214,7 @@ extension Route {
     static let permissions = Route(
         "/users/{user_id}/permissions",
         methods: [.get, .delete],
-        requirement: .appSecrets,
+        requirement: .permissions,
         caller: .known,
         body: .empty,
         problems: [.unknownApp, .unauthorizedClient, .replayStoreUnavailable] + ProblemCode.ofGraph,
@@ -219,7 +225,7 @@ extension Route {
     static let permission = Route(
         "/users/{user_id}/permissions/{permission}",
         methods: [.delete],
-        requirement: .appSecrets,
+        requirement: .permissions,
         caller: .known,
         body: .empty,
         problems: [.unknownApp, .unauthorizedClient] + ProblemCode.ofGraph,

@@ -77,7 +77,7 @@ package final class SignatureMemory {
         }
         let found = tokens.find(name)
         metrics?.countSignature(isRemembered: found != nil)
-        if let found, binding == .unbound, added.isEmpty, let reading = found.value,
+        if let found, case .unbound = binding, added.isEmpty, let reading = found.value,
             let claims = verifier.accept(
                 reading,
                 of: token.extracting(0..<stop),

@@ -37,7 +37,7 @@ final class PermissionsEndpoint: Endpoint {
         _ settings: RuntimeSettings
     ) throws(Problem) -> GraphCall {
         // They were there when the head came; a reload in between may have taken them away.
-        guard let secrets = settings.appSecrets else { throw Problem(.notFound, Requirement.appSecrets.sentence) }
+        guard let secrets = settings.appSecrets else { throw Problem(.notFound, Requirement.permissions.sentence) }
         let request = try PermissionsRequest(head, bytes)
         let app: AppSecret
         do throws(AppSecrets.Missing) {

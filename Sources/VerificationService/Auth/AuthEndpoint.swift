@@ -129,24 +129,22 @@ final class AuthEndpoint: Endpoint {
     private func export(
         _ claims: VerifiedClaims,
         _ payload: Span<UInt8>,
-        _ list: [AuthField],
+        _ fields: [AuthField],
         _ response: inout HTTPResponse
     ) throws(Problem) {
         response.addField("Cache-Control: no-store")
-        let fields = list.span
-        for index in fields.indices {
-            let claim = fields[index].claim
-            guard let text = claim.text else {
-                let moment = claim == .expiration ? claims.expiresAt : claims.issuedAt
+        for field in fields {
+            guard let text = field.claim.text else {
+                let moment = field.claim == .expiration ? claims.expiresAt : claims.issuedAt
                 // Whole seconds since 1970: a sign and the digits of 64 bits.
-                response.addField(fields[index].fieldName, atMost: 21) { output in
+                response.addField(field.fieldName, atMost: 21) { output in
                     output.append(decimal: Int(moment.wholeSeconds))
                     return true
                 }
                 continue
             }
             let range = claims[text] ?? 0..<0
-            let isTold = response.addField(fields[index].fieldName, atMost: AuthFieldValue.room(for: range)) { output in
+            let isTold = response.addField(field.fieldName, atMost: AuthFieldValue.room(for: range)) { output in
                 AuthFieldValue.append(range, in: payload, to: &output)
             }
             if !isTold, text == .subject {

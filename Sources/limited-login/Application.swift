@@ -7,7 +7,6 @@ internal import Logging
 internal import LoginStores
 internal import Metrics
 internal import OpenSSL
-internal import ServiceLifecycle
 internal import Sockets
 internal import VerificationService
 
@@ -143,37 +142,23 @@ extension Application {
     }
 }
 
-/// The running service as ServiceLifecycle sees it: it serves until it is told to stop, then drains.
-struct ServerService: Service {
+extension Application {
     /// How long requests under way may take to end after the listeners have closed.
-    static let grace = Duration.seconds(10)
+    private static let grace = Duration.seconds(10)
 
-    let application: Application
-    /// Called once it serves.
-    var whenServing: @Sendable () -> Void = {}
-
-    /// Binding happens here, within the lifecycle, so that a SIGTERM at any moment since is an orderly stop.
-    func run() async throws {
-        try application.start()
-        whenServing()
-        // The workers have threads of their own. No endless sleep here: it would be a timer, and wake the process.
-        try? await gracefulShutdown()
-        await stop()
-    }
-
-    private func stop() async {
-        let logger = application.core.logger
-        application.core.beginDraining()
-        application.notify(.stopping, "Stopping")
-        let delay = application.configuration.drainDelaySeconds
-        logger.notice("stopping", metadata: ["drain_delay_seconds": "\(delay)"])
-        let cut = await application.server.stop(drainDelay: .seconds(delay), grace: Self.grace)
-        await application.administration.stop(drainDelay: .zero, grace: .seconds(1))
-        application.cache.stop()
+    /// Drains, and stops everything in the reverse order.
+    func stop() async {
+        core.beginDraining()
+        notify(.stopping, "Stopping")
+        let delay = configuration.drainDelaySeconds
+        core.logger.notice("stopping", metadata: ["drain_delay_seconds": "\(delay)"])
+        let cut = await server.stop(drainDelay: .seconds(delay), grace: Self.grace)
+        await administration.stop(drainDelay: .zero, grace: .seconds(1))
+        cache.stop()
         // Graph first: what its last calls revoked is still to be remembered.
-        application.core.graph?.stop()
-        application.core.webhooks?.stop()
-        if case .redis(let store) = application.replayStore { store.stop() }
-        logger.notice("stopped", metadata: ["requests_cut_off": "\(cut)"])
+        core.graph?.stop()
+        core.webhooks?.stop()
+        if case .redis(let store) = replayStore { store.stop() }
+        core.logger.notice("stopped", metadata: ["requests_cut_off": "\(cut)"])
     }
 }

@@ -68,13 +68,16 @@ struct Demo: AsyncParsableCommand {
                 demonstratingWith: NonceIssuer(secret: secret)
             )
             files.remove()
-            let service = ServerService(application: application) {
+            try await Lifecycle.run { () throws(StartError) in
+                try application.start()
                 issuer.callbacks.service = application.server.localAddresses.first.map { "http://\($0)" }
                 desk.open(application)
                 Self.print(application, issuer)
+            } stop: {
+                await application.stop()
+                await issuer.stop()
+                await backend.stop()
             }
-            let backendService = DemonstrationBackendService(backend: backend)
-            try await Lifecycle.run([backendService, IssuerService(issuer: issuer), service])
         } catch let error as any CustomStringConvertible & Error {
             throw Exit.refusing(error.description)
         }

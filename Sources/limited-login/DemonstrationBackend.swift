@@ -3,19 +3,8 @@ internal import HTTP1
 internal import HTTPServer
 internal import JOSE
 internal import OpenSSL
-internal import ServiceLifecycle
 internal import Sockets
 internal import VerificationService
-
-/// The demonstration's backend as a service of the program's lifecycle.
-struct DemonstrationBackendService: Service {
-    let backend: DemonstrationBackend
-
-    func run() async throws {
-        try? await gracefulShutdown()
-        await backend.stop()
-    }
-}
 
 /// The app's backend as `demo` plays it: it takes the webhooks of Facebook's callbacks, verifies them as any backend must,
 /// prints them, and has the page that tells people what became of their data.

@@ -3,7 +3,6 @@ internal import Dispatch
 internal import HTTPServer
 internal import KeySets
 internal import LimitedLogin
-internal import ServiceLifecycle
 internal import Sockets
 internal import VerificationService
 
@@ -36,23 +35,15 @@ struct Inspect: AsyncParsableCommand {
             try server.start()
             let own = server.localAddresses.first?.description ?? place
             StandardOutput.write("Open the page: http://\(own)/\nControl-C stops it.")
-            try await Lifecycle.run([PageService(server: server, desk: desk)])
+            await Lifecycle.run {
+                desk.cache.start()
+            } stop: {
+                desk.cache.stop()
+                await server.stop(drainDelay: .zero, grace: .seconds(1))
+            }
         } catch let error as any CustomStringConvertible & Error {
             throw Exit.refusing(error.description)
         }
-    }
-}
-
-/// The page of `inspect` as a service of the program's lifecycle.
-private struct PageService: Service {
-    let server: HTTPServer
-    let desk: InspectDesk
-
-    func run() async throws {
-        desk.cache.start()
-        try? await gracefulShutdown()
-        desk.cache.stop()
-        await server.stop(drainDelay: .zero, grace: .seconds(1))
     }
 }
 

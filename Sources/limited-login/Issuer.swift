@@ -1,6 +1,5 @@
 internal import ArgumentParser
 internal import HTTPClient
-internal import ServiceLifecycle
 internal import Sockets
 internal import StandInIssuer
 
@@ -61,29 +60,24 @@ struct Issuer: AsyncParsableCommand {
         configuration.issuer = issuer
         configuration.maxAgeSeconds = maxAge
         configuration.appSecret = appSecret
-        let standIn: StandInIssuer
         do {
-            standIn = try StandInIssuer(configuration: configuration)
+            let standIn = try StandInIssuer(configuration: configuration)
             standIn.callbacks.service = serviceURL
-            try standIn.start()
+            try await Lifecycle.run {
+                try standIn.start()
+                Self.print(base: "http://\(standIn.address ?? address)")
+            } stop: {
+                await standIn.stop()
+            }
         } catch {
             throw Exit.refusing("\(error)")
         }
-        let base = "http://\(standIn.address ?? address)"
+    }
+
+    private static func print(base: String) {
         StandardOutput.write("stand-in issuer on \(base)")
         StandardOutput.write("JWK Set: \(base)/.well-known/oauth/openid/jwks/")
         StandardOutput.write("curl -sS -X POST \(base)/tokens -d '{\"nonce\":\"abc\"}'")
         StandardOutput.write("curl -sS -X POST \(base)/rotate")
-        try await Lifecycle.run([IssuerService(issuer: standIn)])
-    }
-}
-
-/// The stand-in issuer as a service of the program's lifecycle.
-struct IssuerService: Service {
-    let issuer: StandInIssuer
-
-    func run() async throws {
-        try? await gracefulShutdown()
-        await issuer.stop()
     }
 }

@@ -1,21 +1,15 @@
 internal import Dispatch
-internal import Logging
-internal import ServiceLifecycle
 
-/// Runs services until SIGTERM or SIGINT, then stops them in the reverse order.
+/// Runs servers until the program is told to stop.
 enum Lifecycle {
-    static func run(_ services: [any Service]) async throws {
-        let group = ServiceGroup(
-            configuration: ServiceGroupConfiguration(
-                services: services,
-                // The services log what matters to an operator; the group's own lines are about its inner life.
-                logger: Logger(label: "limited-login") { _ in SwiftLogNoOpLogHandler() }
-            )
-        )
-        ProcessSignals.shared.onStop {
-            Task(executorPreference: LifecycleExecutor.shared) { await group.triggerGracefulShutdown() }
-        }
-        try await group.run()
+    /// Calls `start`, waits for SIGTERM or SIGINT, and calls `stop`. A signal that comes during `start` is an orderly stop
+    /// too.
+    static func run<Failure>(start: () throws(Failure) -> Void, stop: () async -> Void) async throws(Failure) {
+        let (untilSignal, signal) = AsyncStream.makeStream(of: Never.self)
+        ProcessSignals.shared.onStop { signal.finish() }
+        try start()
+        for await _ in untilSignal {}
+        await stop()
     }
 }
 

@@ -23,7 +23,7 @@ struct Serve: AsyncParsableCommand {
         } catch {
             throw Exit.refusing("\(error)")
         }
-        do {
+        do throws(StartError) {
             let (logger, level) = LoggingSetup.bootstrap(loaded.configuration)
             let application = try Application(loaded.configuration, logger: logger)
             let options = options
@@ -31,8 +31,8 @@ struct Serve: AsyncParsableCommand {
                 () throws(ConfigurationError) in try options.load()
             }
             reload.begin()
-            try await Lifecycle.run([ServerService(application: application)])
-        } catch let error as StartError {
+            try await Lifecycle.run(start: application.start, stop: application.stop)
+        } catch {
             throw Exit.refusing(error.description)
         }
     }

@@ -36,7 +36,7 @@ ALLOWED = {
     | {"Dispatch", "FoundationEssentials"},
     "VerificationService": PLATFORM | LOGGING | OWN | {"COpenAPI", "Dispatch", "FoundationEssentials"},
     "limited-login": PLATFORM | LOGGING | OWN
-    | {"VerificationService", "StandInIssuer", "ArgumentParser", "ServiceLifecycle", "UnixSignals", "Dispatch"}
+    | {"VerificationService", "StandInIssuer", "ArgumentParser", "Dispatch"}
     | {"FoundationEssentials", "CPage"},
 }
 

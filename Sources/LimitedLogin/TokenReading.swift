@@ -47,12 +47,11 @@ package struct TokenReading: Sendable {
 
     /// Reads off a token that was accepted; nil for one that this form has no room for: with `nbf`, fractions of a second, a
     /// moment after 2106, or a text of 2 KiB. Such a token is read each time.
-    /// - Parameter workspace: the one the token was judged with, and none since.
-    package init?(_ claims: VerifiedClaims, of token: Span<UInt8>, _ workspace: VerificationWorkspace) {
+    package init?(_ claims: VerifiedClaims, of token: Span<UInt8>) {
         guard let issuedAt = UInt32(exactly: claims.issuedAt.secondsSince1970),
             let expiresAt = UInt32(exactly: claims.expiresAt.secondsSince1970),
             let headerDigitCount = UInt16(exactly: token.firstOffset(of: UInt8(ascii: "."), from: 0)),
-            !workspace.hasNotBefore
+            !claims.hasNotBefore
         else { return nil }
         self.issuedAt = issuedAt
         self.expiresAt = expiresAt

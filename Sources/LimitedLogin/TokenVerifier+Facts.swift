@@ -11,6 +11,7 @@ extension TokenVerifier {
         _ buffers: inout TokenBuffers
     ) -> VerifiedClaims {
         var claims = VerifiedClaims(issuedAt: times.issuedAt, expiresAt: times.expiresAt)
+        claims.hasNotBefore = payload[.notBefore] != nil
         claims.tracking = tracking
         // All of these were found to be strings above.
         claims.issuer = buffers.text(payload[.issuer]) ?? 0..<0

@@ -23,9 +23,6 @@ package final class VerificationWorkspace {
     /// and the token begins a login; else nil.
     package var recognizedNonce: RecognizedNonce? { buffers.recognizedNonce }
 
-    /// Whether the payload of the token judged last has `nbf`.
-    var hasNotBefore: Bool { buffers.member("nbf", of: buffers.payloadDocument.root) != nil }
-
     /// The key ID of the token judged last, escapes decoded. Empty when its header was not read that far, and
     /// when the ID is so long that no published key could have it, so that a refetch would be in vain.
     package var keyID: [UInt8] { buffers.keyID }

@@ -25,6 +25,8 @@ package struct VerifiedClaims {
     package var issuedAt: NumericDate
     /// `exp`.
     package var expiresAt: NumericDate
+    /// Whether there is `nbf`.
+    package var hasNotBefore = false
     /// Whether an access token came with the token.
     package var tracking = LoginTracking.limited
 

@@ -29,14 +29,9 @@ internal import COpenSSL
         begin() && add(message) ? finish() : failed()
     }
 
-    /// The digest of four messages, one behind the other.
-    package func digest(
-        of first: Span<UInt8>,
-        _ second: Span<UInt8>,
-        _ third: Span<UInt8>,
-        _ fourth: Span<UInt8>
-    ) -> SHA256Digest? {
-        begin() && add(first) && add(second) && add(third) && add(fourth) ? finish() : failed()
+    /// The digest of two messages, one behind the other.
+    package func digest(of first: Span<UInt8>, _ second: Span<UInt8>) -> SHA256Digest? {
+        begin() && add(first) && add(second) ? finish() : failed()
     }
 
     @inline(__always)

@@ -62,7 +62,7 @@ struct RecentDigestsTests {
         for word in 0..<4 {
             for value in 0..<10 as Range<UInt8> {
                 var digest = SHA256Digest(bytes: InlineArray(repeating: 7))
-                // The highest byte of the word: the bucket is the same.
+                // Those alike in the first word share a bucket.
                 digest.bytes[8 * word + 7] = 100 + value
                 all.append(digest)
             }

@@ -215,7 +215,8 @@ struct SignatureMemoryTests {
         worker.keys = VerificationKeys(StandInKeys.makeSet([Self.impostor]))
         for _ in 0..<2 { #expect(try worker.refusal(token)?.code == .invalidSignature) }
         #expect(try worker.refusal(try Self.token(Self.impostor)) == nil)
-        // The key is back: the fact about its signature never stopped being one. The impostor's token is no good.
+        #expect(worker.memory.count == 1, "what the keys before had signed is forgotten")
+        // The key is back, and its token good again. The impostor's is not.
         worker.keys = VerificationKeys(StandInKeys.set)
         #expect(try worker.refusal(token) == nil)
         for _ in 0..<2 { #expect(try worker.refusal(try Self.token(Self.impostor))?.code == .invalidSignature) }

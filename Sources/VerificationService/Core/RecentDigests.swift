@@ -5,8 +5,8 @@ package import OpenSSL
 /// longest ago goes.
 ///
 /// It is an exact LRU, so a digest is lost only after `capacity` others were used since: no flood of others can push it
-/// out earlier. Each operation takes constant time; digests that clients cannot choose (the caller mixes a secret into
-/// them) spread evenly over the buckets. Memory is taken as it fills: 44 bytes and the value for each digest, and 2 to 4 for its bucket.
+/// out earlier. Each operation takes constant time: which digests share a bucket depends on a secret, so that nobody can
+/// choose those that do. Memory is taken as it fills: 44 bytes and the value for each digest, and 2 to 4 for its bucket.
 package struct RecentDigests<Value: Sendable>: Sendable {
     /// A digest's place; good until another digest is added.
     package typealias Place = Int
@@ -43,6 +43,9 @@ package struct RecentDigests<Value: Sendable>: Sendable {
     private var entries: [Entry] = []
     /// The first entry of each bucket; their number is a power of two.
     private var buckets: [UInt32] = []
+    /// An odd number, with which a digest is multiplied: the highest bits of the product are its bucket. Any two digests
+    /// share one with little more than the likelihood of chance (Dietzfelbinger's multiply-shift hashing).
+    private let secret = UInt64.random(in: .min ... .max) | 1
     private var newest = UInt32.max
     private var oldest = UInt32.max
 
@@ -117,7 +120,7 @@ package struct RecentDigests<Value: Sendable>: Sendable {
 
     private func bucket(of words: Words) -> Int {
         // There is at least one bucket wherever this is asked.
-        Int(truncatingIfNeeded: words.first & UInt64(buckets.count - 1))
+        Int(truncatingIfNeeded: (words.first &* secret) >> (64 - buckets.count.trailingZeroBitCount))
     }
 
     private mutating func putIntoBucket(_ place: Int) {

@@ -5,17 +5,16 @@ internal import OpenSSL
 /// The tokens whose signatures were found good before, so that the same token again costs no RSA operation and is not
 /// decoded again. One for each worker.
 ///
-/// What is remembered are facts that do not age: these bytes are signed by a key of this set, and say this. All of it is
-/// part of what is compared: the keys themselves with their IDs, SHA-256 of the signing input, and the signature. A set of
-/// keys that differs in anything finds nothing. Everything else about a token is judged anew each time, and no failure is
-/// kept.
+/// What is remembered are facts that do not age: these bytes are signed by a key of this set, and say this. SHA-256 of the
+/// signing input and the signature are compared, and with a set of keys that differs in anything all is forgotten.
+/// Everything else about a token is judged anew each time, and no failure is kept.
 ///
 /// A token enters only once it was accepted, so that neither forged nor expired ones take anybody's place.
 package final class SignatureMemory {
     /// Nil for a token that ``TokenReading`` has no room for.
     private var tokens: RecentDigests<TokenReading?>
-    /// 32 random bytes.
-    private let secret: [UInt8]
+    /// That of the keys under which the signatures of `tokens` are good.
+    private var fingerprint: SHA256Digest?
     private let sha256: SHA256?
     private let metrics: ServiceMetrics?
 
@@ -23,15 +22,12 @@ package final class SignatureMemory {
     package static let defaultCapacity = 10_000
     /// The most that can be configured. 1,000,000 entries take some 100 MB for each worker.
     package static let greatestCapacity = 1_000_000
-    private static let secretByteCount = 32
 
     /// - Parameter capacity: the most tokens remembered; zero for none.
     package init(capacity: Int, metrics: ServiceMetrics? = nil) {
         self.metrics = metrics
-        // The secret keeps clients from choosing tokens that share a bucket. Without it nothing is remembered.
-        secret = capacity > 0 ? (try? RandomBytes.make(count: Self.secretByteCount)) ?? [] : []
-        sha256 = secret.isEmpty ? nil : try? SHA256()
-        tokens = RecentDigests(capacity: sha256 == nil ? 0 : capacity)
+        sha256 = capacity > 0 ? try? SHA256() : nil
+        tokens = RecentDigests(capacity: capacity)
     }
 
     /// How many tokens are remembered.
@@ -61,8 +57,9 @@ package final class SignatureMemory {
         workspace: VerificationWorkspace
     ) throws(Refusal) -> VerifiedClaims {
         let stop = token.count <= VerificationLimits.tokenByteCount ? token.lastOffset(of: UInt8(ascii: ".")) : nil
-        guard let sha256, let stop, let digest = sha256.digest(of: token.extracting(0..<stop)),
-            let name = name(digest, token.extracting(stop..<token.count), keys, sha256)
+        guard let sha256, let stop, isAbout(keys), let digest = sha256.digest(of: token.extracting(0..<stop)),
+            // The first has a fixed length, so no two of them make the same message.
+            let name = sha256.digest(of: digest.bytes.span, token.extracting(stop..<token.count))
         else {
             return try verifier.judge(
                 token,
@@ -104,21 +101,17 @@ package final class SignatureMemory {
         if let found {
             tokens.use(found.place)
         } else {
-            tokens.add(name, TokenReading(claims, of: token, workspace))
+            tokens.add(name, TokenReading(claims, of: token))
         }
         return claims
     }
 
-    /// One digest of the secret, the keys, the signing input's digest and the signature. All but the last have a fixed
-    /// length, so no two of them make the same message. Nil where OpenSSL fails.
-    private func name(
-        _ digest: SHA256Digest,
-        _ signature: Span<UInt8>,
-        _ keys: VerificationKeys,
-        _ sha256: SHA256
-    ) -> SHA256Digest? {
-        guard let fingerprint = keys.fingerprint else { return nil }
-        let secret = secret
-        return sha256.digest(of: secret.span, fingerprint.bytes.span, digest.bytes.span, signature)
+    /// Forgets all that is remembered under other keys; false where nothing can be remembered under these.
+    private func isAbout(_ keys: VerificationKeys) -> Bool {
+        if fingerprint != keys.fingerprint {
+            tokens = RecentDigests(capacity: tokens.capacity)
+            fingerprint = keys.fingerprint
+        }
+        return fingerprint != nil
     }
 }

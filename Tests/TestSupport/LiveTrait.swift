@@ -1,4 +1,5 @@
-internal import FoundationEssentials
+internal import Dispatch
+internal import Foundation
 internal import Sockets
 package import Testing
 
@@ -10,6 +11,7 @@ package import Testing
 package struct LiveTrait: SuiteTrait, TestTrait, TestScoping {
     package let isRecursive = true
     private static let places = Places(count: ProcessInfo.processInfo.environment["SANITIZER"] == nil ? 8 : 4)
+    private static let threads = WaitingThreads(count: 4)
 
     package func provideScope(
         for test: Test,
@@ -18,7 +20,32 @@ package struct LiveTrait: SuiteTrait, TestTrait, TestScoping {
     ) async throws {
         await Self.places.take()
         defer { Self.places.giveBack() }
-        try await function()
+        try await withTaskExecutorPreference(Self.threads) { try await function() }
+    }
+}
+
+/// Threads for tests that wait in system calls. Swift's own pool has one for each processor: where two tests waited in
+/// theirs, no other would go on.
+private final class WaitingThreads: TaskExecutor {
+    private let jobs = Locked<[UnownedJob]>([])
+    private let added = DispatchSemaphore(value: 0)
+
+    init(count: Int) {
+        for _ in 0..<count { Thread.detachNewThread { self.runJobs() } }
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        jobs.withLock { $0.append(job) }
+        added.signal()
+    }
+
+    private func runJobs() -> Never {
+        while true {
+            added.wait()
+            let job = jobs.withLock { $0.removeFirst() }
+            unsafe job.runSynchronously(on: asUnownedTaskExecutor())
+        }
     }
 }
 

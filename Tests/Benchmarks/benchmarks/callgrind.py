@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 
 from .processes import WORK, output
 
@@ -22,15 +23,15 @@ def without_debug_information(binary):
 
 def instructions(*command):
     """Instructions of a run, those inside libcrypto apart: how many it takes depends on the processor."""
-    file = WORK / "callgrind.out"
-    file.unlink(missing_ok=True)
-    # With a hash seed of its own, each run of the program would take another number.
-    done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={file}", *map(str, command)],
-                          env=dict(os.environ, SWIFT_DETERMINISTIC_HASHING="1"),
-                          capture_output=True, text=True, timeout=600)
-    if done.returncode != 0:
-        raise SystemExit(done.stderr[-2000:])
-    return parsed(file)
+    with tempfile.TemporaryDirectory(dir=WORK) as folder:
+        file = pathlib.Path(folder) / "callgrind.out"
+        # With a hash seed of its own, each run of the program would take another number.
+        done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={file}", *map(str, command)],
+                              env=dict(os.environ, SWIFT_DETERMINISTIC_HASHING="1"),
+                              capture_output=True, text=True, timeout=600)
+        if done.returncode != 0:
+            raise SystemExit(done.stderr[-2000:])
+        return parsed(file)
 
 
 def parsed(file):

@@ -13,8 +13,8 @@ internal import OpenSSL
 package final class SignatureMemory {
     /// Nil for a token that ``TokenReading`` has no room for.
     private var tokens: RecentDigests<TokenReading?>
-    /// That of the keys under which the signatures of `tokens` are good.
-    private var fingerprint: SHA256Digest?
+    /// The keys under which the signatures of `tokens` are good.
+    private var keys: VerificationKeys?
     private let sha256: SHA256?
     private let metrics: ServiceMetrics?
 
@@ -108,10 +108,10 @@ package final class SignatureMemory {
 
     /// Forgets all that is remembered under other keys; false where nothing can be remembered under these.
     private func isAbout(_ keys: VerificationKeys) -> Bool {
-        if fingerprint != keys.fingerprint {
-            tokens = RecentDigests(capacity: tokens.capacity)
-            fingerprint = keys.fingerprint
+        if keys !== self.keys {
+            if keys.fingerprint != self.keys?.fingerprint { tokens = RecentDigests(capacity: tokens.capacity) }
+            self.keys = keys
         }
-        return fingerprint != nil
+        return keys.fingerprint != nil
     }
 }

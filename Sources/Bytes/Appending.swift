@@ -40,12 +40,14 @@ extension OutputSpan where Element == UInt8 {
         var remaining = value.magnitude
         var first = 20
         repeat {
-            // A magnitude of 64 bits has at most 20 digits.
-            first -= 1
-            digits[first] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: remaining % 10)
-            remaining /= 10
+            // Two digits each time. A magnitude of 64 bits has at most 20.
+            let pair = UInt8(truncatingIfNeeded: remaining % 100)
+            first -= 2
+            digits[first] = UInt8(ascii: "0") &+ pair / 10
+            digits[first + 1] = UInt8(ascii: "0") &+ pair % 10
+            remaining /= 100
         } while remaining > 0
-        append(digits.span, first..<20)
+        append(digits.span, (digits[first] == UInt8(ascii: "0") ? first + 1 : first)..<20)
     }
 
     /// Appends a number in lower-case hexadecimal without leading zeros: at most 16 bytes.

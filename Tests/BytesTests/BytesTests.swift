@@ -117,7 +117,7 @@ struct BytesTests {
 
     @Test("Numbers are appended as the library writes them")
     func numbers() {
-        for value in [0, 1, -1, 9, 10, 1_234_567, Int.max, Int.min] {
+        for value in [0, 1, -1, 9, 10, 99, 100, -101, 1_234_567, Int.max, Int.min] {
             var bytes: [UInt8] = []
             bytes.append(addingCapacity: 21) { (output: inout OutputSpan<UInt8>) in output.append(decimal: value) }
             #expect(String(decoding: bytes, as: UTF8.self) == String(value))

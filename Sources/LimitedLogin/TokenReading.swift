@@ -7,11 +7,7 @@ internal import JOSE
 /// ``TokenVerifier/accept(_:of:telling:appID:now:workspace:)`` judges it anew each time. What it leaves out is the same for
 /// the same bytes: header and payload are strict, every claim has its type, `sub` is short and `jti` there.
 package struct TokenReading: Sendable {
-    /// A claim that is text.
-    package enum Text: Int, CaseIterable, Sendable {
-        case issuer, audience, subject, tokenID, nonce, keyThumbprint
-        case name, firstName, middleName, lastName, email, imageURL
-    }
+    package typealias Text = VerifiedClaims.Text
 
     /// Some of them.
     package struct Texts: Sendable, Equatable {
@@ -59,12 +55,13 @@ package struct TokenReading: Sendable {
         satisfiedPermissions = claims.satisfiedPermissions.rawValue
         isLimited = claims.tracking == .limited
         isBoundToKey = claims.isBoundToKey
-        for text in Text.allCases {
-            guard let range = claims[text] else { continue }
-            guard range.lowerBound < Self.absent, range.count <= Self.greatestLength else { return nil }
-            let place = range.lowerBound | range.count << 13
-            low[text.rawValue] = UInt16(truncatingIfNeeded: place)
-            high[text.rawValue] = UInt8(truncatingIfNeeded: place >> 16)
+        for index in claims.texts.indices {
+            let range = claims.texts[index]
+            guard range.start != .max else { continue }
+            guard range.start < Self.absent, range.count <= Self.greatestLength else { return nil }
+            let place = Int(range.start) | Int(range.count) << 13
+            low[index] = UInt16(truncatingIfNeeded: place)
+            high[index] = UInt8(truncatingIfNeeded: place >> 16)
         }
     }
 
@@ -149,43 +146,5 @@ extension TokenVerifier {
         JSONText.decode(payload.span, claims.issuer, into: &buffers.scratch)
         guard issuers.contains(buffers.scratch.span, 0..<buffers.scratch.count) else { return nil }
         return claims
-    }
-}
-
-extension VerifiedClaims {
-    /// The place of a claim that is text, between its quotes.
-    package subscript(text: TokenReading.Text) -> Range<Int>? {
-        get {
-            switch text {
-            case .issuer: issuer
-            case .audience: audience
-            case .subject: subject
-            case .tokenID: tokenID
-            case .nonce: nonce
-            case .keyThumbprint: keyThumbprint
-            case .name: name
-            case .firstName: firstName
-            case .middleName: middleName
-            case .lastName: lastName
-            case .email: email
-            case .imageURL: imageURL
-            }
-        }
-        set {
-            switch text {
-            case .issuer: issuer = newValue ?? 0..<0
-            case .audience: audience = newValue ?? 0..<0
-            case .subject: subject = newValue ?? 0..<0
-            case .tokenID: tokenID = newValue ?? 0..<0
-            case .nonce: nonce = newValue
-            case .keyThumbprint: keyThumbprint = newValue
-            case .name: name = newValue
-            case .firstName: firstName = newValue
-            case .middleName: middleName = newValue
-            case .lastName: lastName = newValue
-            case .email: email = newValue
-            case .imageURL: imageURL = newValue
-            }
-        }
     }
 }

@@ -32,7 +32,7 @@ extension TokenVerifier {
         keys: VerificationKeys,
         workspace: VerificationWorkspace
     ) throws(Refusal) {
-        _ = try authenticate(token, keys, nil, &workspace.buffers)
+        _ = try authenticate(token, keys, false, nil, &workspace.buffers)
     }
 
     func checkSize(_ token: Span<UInt8>) throws(Refusal) {
@@ -146,14 +146,15 @@ extension TokenVerifier {
         _ jws: JWSCompactSerialization,
         of token: Span<UInt8>,
         _ key: RSAPublicKey,
-        _ known: KnownSignature?,
+        _ isSigned: Bool,
+        _ digest: SHA256Digest?,
         _ buffers: inout TokenBuffers
     ) throws(Refusal) {
         // RFC 8017 section 8.2.2 step 1: checked before any arithmetic.
         guard buffers.signature.count == key.modulusByteCount else { throw .invalidSignature(.wrongLength) }
-        if let known, known.isGood { return }
+        if isSigned { return }
         // The very bytes received, not a re-encoding: RFC 7515 section 5.2 step 8.
-        guard let digest = known?.digest ?? buffers.sha256?.digest(of: token.extracting(jws.signingInput)) else {
+        guard let digest = digest ?? buffers.sha256?.digest(of: token.extracting(jws.signingInput)) else {
             throw .keysUnavailable
         }
         guard key.isValidSignature(buffers.signature.span, of: digest) else { throw .invalidSignature(.mismatch) }

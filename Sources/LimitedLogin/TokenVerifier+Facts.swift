@@ -14,21 +14,21 @@ extension TokenVerifier {
         claims.hasNotBefore = payload[.notBefore] != nil
         claims.tracking = tracking
         // All of these were found to be strings above.
-        claims.issuer = buffers.text(payload[.issuer]) ?? 0..<0
-        claims.audience = buffers.text(try? audienceNode(payload, &buffers)) ?? 0..<0
-        claims.subject = buffers.text(payload[.subject]) ?? 0..<0
-        claims.tokenID = buffers.text(payload[.tokenID]) ?? 0..<0
-        claims.nonce = buffers.text(payload[.nonce])
+        claims[.issuer] = buffers.text(payload[.issuer])
+        claims[.audience] = buffers.text(try? audienceNode(payload, &buffers))
+        claims[.subject] = buffers.text(payload[.subject])
+        claims[.tokenID] = buffers.text(payload[.tokenID])
+        claims[.nonce] = buffers.text(payload[.nonce])
         if let keyID = header.keyID { claims.keyID = buffers.headerDocument.range(keyID) }
-        claims.keyThumbprint = buffers.text(buffers.keyThumbprint(payload))
+        claims[.keyThumbprint] = buffers.text(buffers.keyThumbprint(payload))
         claims.isBoundToKey = payload[.confirmation] != nil
 
-        claims.name = buffers.fact(payload[.name])
-        claims.firstName = buffers.fact(payload[.givenName])
-        claims.middleName = buffers.fact(payload[.middleName])
-        claims.lastName = buffers.fact(payload[.familyName])
-        claims.imageURL = buffers.fact(payload[.picture])
-        claims.email = buffers.fact(payload[.email])
+        claims[.name] = buffers.fact(payload[.name])
+        claims[.firstName] = buffers.fact(payload[.givenName])
+        claims[.middleName] = buffers.fact(payload[.middleName])
+        claims[.lastName] = buffers.fact(payload[.familyName])
+        claims[.imageURL] = buffers.fact(payload[.picture])
+        claims[.email] = buffers.fact(payload[.email])
         claims.linkURL = buffers.fact(payload[.userLink])
         claims.gender = buffers.fact(payload[.userGender])
         claims.birthday = buffers.birthday(payload[.userBirthday])
@@ -46,12 +46,12 @@ extension TokenVerifier {
     /// Infers from each fact the permission that yields it.
     private func note(_ claims: inout VerifiedClaims) {
         var granted: PermissionSet = []
-        if claims.name != nil || claims.firstName != nil || claims.middleName != nil || claims.lastName != nil
-            || claims.imageURL != nil
+        if claims[.name] != nil || claims[.firstName] != nil || claims[.middleName] != nil || claims[.lastName] != nil
+            || claims[.imageURL] != nil
         {
             granted.insert(Permission.publicProfile.bit)
         }
-        if claims.email != nil { granted.insert(Permission.email.bit) }
+        if claims[.email] != nil { granted.insert(Permission.email.bit) }
         if claims.ageRange != nil { granted.insert(Permission.userAgeRange.bit) }
         if claims.birthday != nil { granted.insert(Permission.userBirthday.bit) }
         if claims.friendIDs != nil { granted.insert(Permission.userFriends.bit) }
@@ -60,8 +60,8 @@ extension TokenVerifier {
         if claims.linkURL != nil { granted.insert(Permission.userLink.bit) }
         if claims.location != nil { granted.insert(Permission.userLocation.bit) }
         claims.permissions = granted
-        if claims.name != nil { granted.insert(Permission.gamingProfile.bit) }
-        if claims.imageURL != nil { granted.insert(Permission.gamingUserPicture.bit) }
+        if claims[.name] != nil { granted.insert(Permission.gamingProfile.bit) }
+        if claims[.imageURL] != nil { granted.insert(Permission.gamingUserPicture.bit) }
         claims.satisfiedPermissions = granted
     }
 }

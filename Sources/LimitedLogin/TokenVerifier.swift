@@ -1,4 +1,5 @@
 public import JOSE
+package import OpenSSL
 
 /// Decides whether an id token is genuine, meant for this app, fresh, and tied to this login.
 ///
@@ -56,7 +57,8 @@ public struct TokenVerifier: Sendable {
     ///   - appID: the one app the token must be for; empty for any configured app.
     ///   - added: what else must hold.
     ///   - keys: the keys of the policy's issuers.
-    ///   - known: what is known of the signature already; nil where it is to be hashed and verified.
+    ///   - isSigned: whether the signature was found good before: for these very bytes, under these very keys.
+    ///   - digest: SHA-256 of the signing input, where it is known already.
     ///   - now: the time to judge as of.
     ///   - workspace: this worker's buffers; afterwards they hold the token's header, key ID and payload. The verdict does
     ///     not depend on what they held before.
@@ -67,12 +69,13 @@ public struct TokenVerifier: Sendable {
         appID: Span<UInt8>,
         added: AddedExpectation = AddedExpectation(),
         keys: VerificationKeys,
-        known: KnownSignature? = nil,
+        isSigned: Bool = false,
+        digest: SHA256Digest? = nil,
         now: NumericDate,
         workspace: VerificationWorkspace
     ) throws(Refusal) -> VerifiedClaims {
         // One access for the whole verdict: no other code touches the buffers meanwhile.
-        try judge(token, binding, value, appID, added, keys, known, now, &workspace.buffers)
+        try judge(token, binding, value, appID, added, keys, isSigned, digest, now, &workspace.buffers)
     }
 
     private func judge(
@@ -82,7 +85,8 @@ public struct TokenVerifier: Sendable {
         _ appID: Span<UInt8>,
         _ added: AddedExpectation,
         _ keys: VerificationKeys,
-        _ known: KnownSignature?,
+        _ isSigned: Bool,
+        _ digest: SHA256Digest?,
         _ now: NumericDate,
         _ buffers: inout TokenBuffers
     ) throws(Refusal) -> VerifiedClaims {
@@ -91,7 +95,7 @@ public struct TokenVerifier: Sendable {
         // What the caller expects can be meant; then the signature, which costs most; then the claims, of which
         // nothing is read before the signature is good.
         try checkExpectation(binding, value, appID, added)
-        let header = try authenticate(token, keys, known, &buffers)
+        let header = try authenticate(token, keys, isSigned, digest, &buffers)
         return try judgeClaims(header, binding, value, appID, added, now, &buffers)
     }
 
@@ -100,7 +104,8 @@ public struct TokenVerifier: Sendable {
     func authenticate(
         _ token: Span<UInt8>,
         _ keys: VerificationKeys,
-        _ known: KnownSignature?,
+        _ isSigned: Bool,
+        _ digest: SHA256Digest?,
         _ buffers: inout TokenBuffers
     ) throws(Refusal) -> JOSEHeader {
         // At most 8 KiB, before any work is done.
@@ -121,7 +126,7 @@ public struct TokenVerifier: Sendable {
         // The key comes from the issuer's set by that name; jku, jwk, x5u and x5c are never read.
         let key = try findKey(in: keys, &buffers)
         // RSASSA-PKCS1-v1_5 with SHA-256 over the very bytes received (RFC 7518 section 3.3, RFC 8017 section 8.2.2).
-        try checkSignature(jws, of: token, key, known, &buffers)
+        try checkSignature(jws, of: token, key, isSigned, digest, &buffers)
         return header
     }
 

@@ -54,16 +54,3 @@ package final class VerificationKeys {
         return nil
     }
 }
-
-/// What is known of a token's signature before the token is judged.
-package struct KnownSignature {
-    /// SHA-256 of the signing input: of all before the last full stop.
-    package let digest: SHA256Digest
-    /// Whether it was found good before: these very bytes, under these very keys.
-    package let isGood: Bool
-
-    package init(digest: SHA256Digest, isGood: Bool) {
-        self.digest = digest
-        self.isGood = isGood
-    }
-}

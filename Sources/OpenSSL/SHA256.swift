@@ -7,31 +7,50 @@ internal import COpenSSL
 @safe package final class SHA256 {
     private let algorithm: OpaquePointer
     private let context: OpaquePointer
+    /// What ``digest(of:markingStart:)`` has read of its message up to the mark.
+    private let start: OpaquePointer
+    private var hasStart = false
 
     /// Fetches the algorithm once, so that no digest pays for the look-up.
     package init() throws(OpenSSLError) {
         guard let algorithm = unsafe EVP_MD_fetch(nil, "SHA256", nil) else { throw OpenSSLError("EVP_MD_fetch") }
-        guard let context = unsafe EVP_MD_CTX_new() else {
+        let (context, start) = unsafe (EVP_MD_CTX_new(), EVP_MD_CTX_new())
+        guard let context = unsafe context, let start = unsafe start else {
+            unsafe EVP_MD_CTX_free(context)
+            unsafe EVP_MD_CTX_free(start)
             unsafe EVP_MD_free(algorithm)
             throw OpenSSLError("EVP_MD_CTX_new")
         }
         unsafe self.algorithm = algorithm
         unsafe self.context = context
+        unsafe self.start = start
     }
 
     deinit {
         unsafe EVP_MD_CTX_free(context)
+        unsafe EVP_MD_CTX_free(start)
         unsafe EVP_MD_free(algorithm)
     }
 
     /// The digest of `message`; nil when OpenSSL fails (its error queue is then cleared).
     package func digest(of message: Span<UInt8>) -> SHA256Digest? {
-        begin() && add(message) ? finish() : failed()
+        begin() && add(message) ? unsafe finish(context) : failed()
     }
 
-    /// The digest of two messages, one behind the other.
-    package func digest(of first: Span<UInt8>, _ second: Span<UInt8>) -> SHA256Digest? {
-        begin() && add(first) && add(second) ? finish() : failed()
+    /// The digest of `message`, whose first `count` bytes are read once for both this digest and ``digestOfStart()``.
+    package func digest(of message: Span<UInt8>, markingStart count: Int) -> SHA256Digest? {
+        guard begin(), add(message.extracting(first: count)), unsafe EVP_MD_CTX_copy_ex(start, context) == 1,
+            add(message.extracting(droppingFirst: count))
+        else { return failed() }
+        hasStart = true
+        return unsafe finish(context)
+    }
+
+    /// The digest of the start that ``digest(of:markingStart:)`` marked last; nil when it was asked for already.
+    package func digestOfStart() -> SHA256Digest? {
+        guard hasStart else { return nil }
+        hasStart = false
+        return unsafe finish(start)
     }
 
     @inline(__always)
@@ -45,7 +64,7 @@ internal import COpenSSL
     }
 
     @inline(__always)
-    private func finish() -> SHA256Digest? {
+    private func finish(_ context: OpaquePointer) -> SHA256Digest? {
         var digest = SHA256Digest(bytes: InlineArray(repeating: 0))
         var output = digest.bytes.mutableSpan
         let done = unsafe output.withUnsafeMutableBufferPointer { result in

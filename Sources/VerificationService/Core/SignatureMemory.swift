@@ -6,8 +6,8 @@ internal import OpenSSL
 /// decoded again. One for each worker.
 ///
 /// What is remembered are facts that do not age: these bytes are signed by a key of this set, and say this. SHA-256 of the
-/// signing input and the signature are compared, and with a set of keys that differs in anything all is forgotten.
-/// Everything else about a token is judged anew each time, and no failure is kept.
+/// whole token is compared, and with a set of keys that differs in anything all is forgotten. Everything else about a token
+/// is judged anew each time, and no failure is kept.
 ///
 /// A token enters only once it was accepted, so that neither forged nor expired ones take anybody's place.
 package final class SignatureMemory {
@@ -57,10 +57,7 @@ package final class SignatureMemory {
         workspace: VerificationWorkspace
     ) throws(Refusal) -> VerifiedClaims {
         let stop = token.count <= VerificationLimits.tokenByteCount ? token.lastOffset(of: UInt8(ascii: ".")) : nil
-        guard let sha256, let stop, isAbout(keys), let digest = sha256.digest(of: token.extracting(0..<stop)),
-            // The first has a fixed length, so no two of them make the same message.
-            let name = sha256.digest(of: digest.bytes.span, token.extracting(stop..<token.count))
-        else {
+        guard let sha256, let stop, isAbout(keys), let name = sha256.digest(of: token, markingStart: stop) else {
             return try verifier.judge(
                 token,
                 binding: binding,
@@ -94,7 +91,8 @@ package final class SignatureMemory {
             appID: appID,
             added: added,
             keys: keys,
-            known: KnownSignature(digest: digest, isGood: found != nil),
+            isSigned: found != nil,
+            digest: found == nil ? sha256.digestOfStart() : nil,
             now: now,
             workspace: workspace
         )

@@ -127,7 +127,7 @@ enum IntrospectAnswer {
         text(",\"client_id\":\"", claims.audience, payload, &bytes)
         // RFC 9449 section 6.2. A token with an unreadable `cnf` is bound too: a Bearer is what has none.
         JSONWriter.raw(claims.isBoundToKey ? ",\"token_type\":\"DPoP\"" : ",\"token_type\":\"Bearer\"", to: &bytes)
-        if let thumbprint = claims.keyThumbprint {
+        if let thumbprint = claims[.keyThumbprint] {
             text(",\"cnf\":{\"jkt\":\"", thumbprint, payload, &bytes)
             bytes.append(UInt8(ascii: "}"))
         }
@@ -140,14 +140,14 @@ enum IntrospectAnswer {
         let scope = claims.permissions.permissions.map(\.rawValue).joined(separator: " ")
         JSONWriter.raw(",", to: &bytes)
         JSONWriter.member("scope", scope, to: &bytes)
-        text(",\"nonce\":\"", claims.nonce, payload, &bytes)
-        text(",\"name\":\"", claims.name, payload, &bytes)
-        text(",\"given_name\":\"", claims.firstName, payload, &bytes)
-        text(",\"middle_name\":\"", claims.middleName, payload, &bytes)
-        text(",\"family_name\":\"", claims.lastName, payload, &bytes)
-        text(",\"email\":\"", claims.email, payload, &bytes)
-        if claims.email != nil { JSONWriter.raw(",\"email_verified\":false", to: &bytes) }
-        text(",\"picture\":\"", claims.imageURL, payload, &bytes)
+        text(",\"nonce\":\"", claims[.nonce], payload, &bytes)
+        text(",\"name\":\"", claims[.name], payload, &bytes)
+        text(",\"given_name\":\"", claims[.firstName], payload, &bytes)
+        text(",\"middle_name\":\"", claims[.middleName], payload, &bytes)
+        text(",\"family_name\":\"", claims[.lastName], payload, &bytes)
+        text(",\"email\":\"", claims[.email], payload, &bytes)
+        if claims[.email] != nil { JSONWriter.raw(",\"email_verified\":false", to: &bytes) }
+        text(",\"picture\":\"", claims[.imageURL], payload, &bytes)
         JSONWriter.raw("}", to: &bytes)
     }
 

@@ -68,14 +68,14 @@ package enum VerifyAnswer {
         bytes.append("\",\"token_id\":\"")
         bytes.append(payload, claims.tokenID)
         bytes.append(UInt8(ascii: "\""))
-        text(",\"nonce\":\"", claims.nonce, payload, &bytes)
+        text(",\"nonce\":\"", claims[.nonce], payload, &bytes)
         bytes.append(",\"issued_at\":")
         date(claims.issuedAt, &bytes)
         bytes.append(",\"expires_at\":")
         date(claims.expiresAt, &bytes)
         bytes.append(",\"key_id\":")
         bytes.appendString(keyID)
-        text(",\"key_thumbprint\":\"", claims.keyThumbprint, payload, &bytes)
+        text(",\"key_thumbprint\":\"", claims[.keyThumbprint], payload, &bytes)
         bytes.append(claims.tracking == .limited ? ",\"tracking\":\"limited\"}" : ",\"tracking\":\"enabled\"}")
     }
 
@@ -88,14 +88,16 @@ package enum VerifyAnswer {
         bytes.append(",\"profile\":{\"user_id\":\"")
         bytes.append(payload, claims.subject)
         bytes.append(UInt8(ascii: "\""))
-        text(",\"name\":\"", claims.name, payload, &bytes)
-        text(",\"first_name\":\"", claims.firstName, payload, &bytes)
-        text(",\"middle_name\":\"", claims.middleName, payload, &bytes)
-        text(",\"last_name\":\"", claims.lastName, payload, &bytes)
-        text(",\"email\":\"", claims.email, payload, &bytes)
-        // Facebook does not say whether the address is confirmed; a reader must not take silence for yes.
-        if claims.email != nil { bytes.append(",\"email_verified\":false") }
-        text(",\"image_url\":\"", claims.imageURL, payload, &bytes)
+        text(",\"name\":\"", claims[.name], payload, &bytes)
+        text(",\"first_name\":\"", claims[.firstName], payload, &bytes)
+        text(",\"middle_name\":\"", claims[.middleName], payload, &bytes)
+        text(",\"last_name\":\"", claims[.lastName], payload, &bytes)
+        if let email = claims[.email] {
+            text(",\"email\":\"", email, payload, &bytes)
+            // Facebook does not say whether the address is confirmed; a reader must not take silence for yes.
+            bytes.append(",\"email_verified\":false")
+        }
+        text(",\"image_url\":\"", claims[.imageURL], payload, &bytes)
         text(",\"link_url\":\"", claims.linkURL, payload, &bytes)
         if let friends = claims.friendIDs {
             bytes.append(",\"friend_ids\":")

@@ -34,7 +34,7 @@ struct AccessTokenLifeTests {
     @Test("Logins of Android are judged, and nothing of one is logged, counted or shown in the process list")
     func service() throws {
         let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         var environment = try Self.environment(issuer)
         environment["LIMITED_LOGIN_LOG_LEVEL"] = "trace"
         let service = try RunningService(jwksURL: issuer.jwksURL, environment: environment)
@@ -99,7 +99,7 @@ struct AccessTokenLifeTests {
     @Test("verify shows each check of an access token, told from an id token by its shape or by its option")
     func commandLine() throws {
         let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let environment = try Self.environment(issuer)
         let good = try Self.mint(issuer)
         let fromFile = try FinishedRun(
@@ -177,7 +177,7 @@ struct AccessTokenLifeTests {
     @Test("The stand-in forgets what is revoked at Graph, and knows no other proof than the app's")
     func standIn() throws {
         let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         for (body, query) in [("[]", ""), (#"{"nam":"x"}"#, ""), (#"{"scopes":5}"#, ""), ("{}", "?gone")] {
             #expect(try issuer.post("/access-tokens\(query)", body).status == 400)
         }

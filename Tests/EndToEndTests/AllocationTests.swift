@@ -32,7 +32,7 @@ private struct AllocationCounter {
         try? FileManager.default.removeItem(atPath: file)
         let environment = ["LD_PRELOAD": library, "ALLOCATION_COUNT_FILE": file, "LIMITED_LOGIN_WORKERS": "1"]
         let service = try RunningService(jwksURL: jwksURL, environment: environment)
-        defer { service.process.kill() }
+        defer { service.process.end() }
         try #require(try service.waitUntilReady())
         let client = try BlockingClient(service.address)
         for _ in 0..<requests {
@@ -69,7 +69,7 @@ struct AllocationTests {
         let counter = try AllocationCounter()
         defer { counter.remove() }
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let token = try issuer.token(#"{"nonce":"n-1","name":"Jane Doe","email":"jane@example.com"}"#)
         let request = RunningService.request("{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}")
         let few = try counter.count(100, request, jwksURL: issuer.jwksURL)

@@ -47,7 +47,7 @@ struct CallbackLifeTests {
         let issuer = try IssuerProcess(
             arguments: ["--app-secret", Self.appSecret, "--service-url", "http://127.0.0.1:\(port)"]
         )
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let secrets = try File("\(RunningService.appID) \(Self.appSecret)\n")
         let webhookSecret = try File(Self.webhookSecrets[0] + "\n")
         var environment = [
@@ -120,11 +120,11 @@ struct CallbackLifeTests {
     @Test("The stand-in that knows no service says so, and one that cannot reach it too")
     func standIn() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         #expect(try issuer.post("/users/1/deauthorize").text.contains("--service-url"))
         #expect(try issuer.post("/users/x/deauthorize").status == 404)
         let blind = try IssuerProcess(arguments: ["--service-url", "http://127.0.0.1:1"])
-        defer { blind.process.kill() }
+        defer { blind.process.end() }
         #expect(try blind.post("/users/1/data-deletion").status == 502)
     }
 

@@ -137,7 +137,6 @@ struct CommandLineTests {
         #expect(try FinishedRun(["healthcheck"], environment: environment).exitCode == 0)
         #expect(try FinishedRun(["healthcheck", "--ready"], environment: environment).exitCode == 1)
         service.process.kill()
-        _ = service.process.waitForExit()
         let gone = try FinishedRun(["healthcheck"], environment: environment)
         #expect(gone.exitCode == 1)
         #expect(gone.errors.contains("/livez"))

@@ -40,7 +40,7 @@ struct DPoPCommandTests {
     @Test("A proof that was made is accepted for its request, its token and its time alone")
     func roundTrip() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let folder = try Self.folder(token: "x")
         let make = ["dpop", "make", "--key-file", "\(folder.path)/device.pem"]
         let first = try FinishedRun(make + Self.request(folder, ["--json"]))

@@ -231,7 +231,6 @@ struct DangerousSettingTests {
         #expect(service.process.waitForError("not a regular file", seconds: 10), "\(service.process.errorText)")
         service.process.terminate()
         #expect(service.process.waitForError("\"stopped\"", seconds: 20), "\(service.process.errorText)")
-        service.process.kill()
     }
 
     @Test(

@@ -16,7 +16,7 @@ struct DemonstrationTests {
     @Test("What demo prints is short, and every command in it is answered as its title says")
     func commandsToPaste() throws {
         let demo = try Self.demo()
-        defer { demo.kill() }
+        defer { demo.end() }
         let lines = demo.outputText.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         #expect(lines.count <= 25)
         #expect(lines.allSatisfy { $0.count <= 110 }, "\(lines.map(\.count))")
@@ -52,7 +52,7 @@ struct DemonstrationTests {
     )
     func callers(path: String, key: String, status: Int) throws {
         let demo = try Self.demo()
-        defer { demo.kill() }
+        defer { demo.end() }
         let line = try #require(demo.outputText.split(separator: "\n").first)
         let service = try #require(line.split(separator: " ").first { $0.hasPrefix("http://") }).dropLast()
         let command = "curl -sS -o /dev/null -w '%{http_code}' -X POST \(key) \(service)\(path)"

@@ -15,7 +15,7 @@ struct GatewayTests {
     @Test("/auth lets a good token through with its facts, and stops an expired, a foreign and a missing one")
     func verdicts() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let service = try RunningService(jwksURL: issuer.jwksURL, environment: Self.enabled)
         #expect(try service.waitUntilReady())
         let good = try service.exchange(Self.request(try issuer.token(#"{"nonce":"n","email":"a@b.c"}"#)))
@@ -40,7 +40,7 @@ struct GatewayTests {
     @Test("A declared body that never comes delays nothing, and the connection ends")
     func absentBody() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let service = try RunningService(jwksURL: issuer.jwksURL, environment: Self.enabled)
         #expect(try service.waitUntilReady())
         let token = try issuer.token()
@@ -63,7 +63,7 @@ struct GatewayTests {
         try Data("backend 2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\n".utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let token = try issuer.token()
         let settings = ["LIMITED_LOGIN_GATEWAY": "enabled", "LIMITED_LOGIN_CLIENT_KEYS_FILE": file.path]
         let form = "token=\(token)"

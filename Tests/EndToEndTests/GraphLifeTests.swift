@@ -29,7 +29,7 @@ struct GraphLifeTests {
     @Test("A secret that Graph refuses is replaced at SIGHUP, a broken file is refused, and nothing of one is logged")
     func reload() throws {
         let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let wrong = "ffffffffffffffffffffffffffffffff"
         let secrets = try File("\(RunningService.appID) \(wrong)\n")
         let made = try FinishedRun(["client-key", "new", "backend"]).output.split(separator: "\n").map(String.init)
@@ -83,7 +83,7 @@ struct GraphLifeTests {
     @Test("The command line lists and revokes, with the exit codes of its page")
     func commandLine() throws {
         let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let secrets = try File("\(RunningService.appID) \(Self.secret)\n")
         var environment = Self.environment(issuer, secrets)
         environment["LIMITED_LOGIN_APP_IDS"] = RunningService.appID
@@ -152,7 +152,7 @@ struct GraphLifeTests {
     @Test("The stand-in's Graph answers as Facebook's does to who proves nothing, or the wrong thing")
     func standIn() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let token = try issuer.token()
         let form = "id_token=\(token)&app_id="
         func get(_ fields: String = "", _ path: String = "/v26.0/\(Self.user)/permissions") throws -> String {

@@ -37,7 +37,7 @@ struct IdleTests {
     @Test("It does not wake at all: after the start, after work, after an unknown key and a reload")
     func sleeps() async throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let service = try RunningService(jwksURL: issuer.jwksURL)
         #expect(try service.waitUntilReady())
         #expect(try await fallsAsleep(service.process))
@@ -59,7 +59,7 @@ struct IdleTests {
     @Test("It does not wake after Graph was asked either, and keeps no connection to it")
     func sleepsAfterGraph() async throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let files = try ["\(RunningService.appID) stand-in-app-secret", "b \(Self.digest)"].map { text in
             let file = FileManager.default.temporaryDirectory.appending(path: "idle-\(UUID().uuidString)")
             try Data(text.utf8).write(to: file)

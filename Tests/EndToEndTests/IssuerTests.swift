@@ -9,7 +9,7 @@ struct IssuerTests {
     @Test("It publishes discovery and two keys with an entity tag, and says 304 to who has them")
     func documents() throws {
         let issuer = try IssuerProcess(arguments: ["--max-age", "77"])
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let discovery = try issuer.exchange("GET /.well-known/openid-configuration/ HTTP/1.1\r\nHost: i\r\n\r\n")
         #expect(discovery.status == 200)
         #expect(discovery.text.contains(#""issuer":"https://www.facebook.com""#))
@@ -35,7 +35,7 @@ struct IssuerTests {
     @Test("A token is in Facebook's wire style, its claims the ones asked for")
     func wireStyle() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let token = try issuer.token(
             #"{"email":"a@b.example","name":"é/😀","nonce":"N","iat":1700000000,"x":[1,{"y":null}]}"#
         )
@@ -56,7 +56,7 @@ struct IssuerTests {
     @Test("Claims that are no JSON object are 400", arguments: ["[]", "{", "\"a\"", "{\"a\":1,\"a\":2}"])
     func badClaims(body: String) throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         #expect(try issuer.post("/tokens", body).status == 400)
         #expect(try issuer.post("/nothing", body).status == 404)
         #expect(try issuer.exchange("GET /tokens HTTP/1.1\r\nHost: i\r\n\r\n").status == 405)
@@ -71,7 +71,7 @@ struct IssuerTests {
     @Test("A refresh keeps person and device: in the background the nonce too, silently it makes another")
     func refresh() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let login = try issuer.token(
             #"{"nonce":"of-the-login","sub":"7","email":"a@b.example","at_hash":"x","user_gender":"f","#
                 + #""cnf":{"jkt":"0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"},"iat":1700000000,"jti":"first"}"#

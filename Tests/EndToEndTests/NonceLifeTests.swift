@@ -28,8 +28,8 @@ private final class Replicas: @unchecked Sendable {
     }
 
     deinit {
-        for service in services { service.process.kill() }
-        issuer.process.kill()
+        for service in services { service.process.end() }
+        issuer.process.end()
         try? FileManager.default.removeItem(atPath: secretFile)
     }
 

@@ -60,7 +60,7 @@ struct PageTests {
     )
     func foreign(program: String) throws {
         let page = program == "demo" ? try Page.demo() : try Page.inspect()
-        defer { page.process.kill() }
+        defer { page.process.end() }
         // DNS rebinding: a page's own name has come to mean this machine, so its requests are of its own origin.
         let names = [
             "evil.example", "evil.example:\(page.port)", "127.0.0.1.evil.example:\(page.port)",
@@ -102,7 +102,7 @@ struct PageTests {
     @Test("This machine's own names are served, with nothing from elsewhere allowed on the page")
     func own() throws {
         let page = try Page.demo()
-        defer { page.process.kill() }
+        defer { page.process.end() }
         for name in ["127.0.0.1:\(page.port)", "localhost:\(page.port)", "[::1]:\(page.port)", "127.0.0.1"] {
             let answer = try page.curl(["-H", "Host: \(name)", "-H", "Origin: http://\(name)"])
             #expect(answer.status == "200", "\(name): \(answer.text)")
@@ -130,7 +130,7 @@ struct PageTests {
     @Test("Every scenario ends as its button says, and the checks are those of verify --json")
     func scenarios() throws {
         let page = try Page.demo()
-        defer { page.process.kill() }
+        defer { page.process.end() }
         let text = try FinishedRun(["-sS", page.base + "/state"], program: "/usr/bin/curl").output
         let state = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
         let scenarios = try #require(state["scenarios"] as? [[String: String]])
@@ -161,7 +161,7 @@ struct PageTests {
     func inspect() throws {
         let issuer = try IssuerProcess()
         let page = try Page.inspect(["LIMITED_LOGIN_JWKS_URLS": issuer.jwksURL])
-        defer { page.process.kill() }
+        defer { page.process.end() }
         let token = try issuer.token(#"{"nonce":"n-1","email":"jane@example.com"}"#)
         func judge(_ token: String, _ binding: String, _ value: String) throws -> [String: Any] {
             let outcome = try page.run(

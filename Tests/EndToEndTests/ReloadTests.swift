@@ -16,7 +16,7 @@ struct ReloadTests {
     @Test("A good file takes effect, a bad one is refused with its reason, and no connection is dropped")
     func reload() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let clients = File()
         let file = File()
         let own = "\"app_ids\": [\"\(RunningService.appID)\"]"

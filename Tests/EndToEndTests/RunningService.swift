@@ -39,8 +39,7 @@ final class RunningService {
     }
 
     deinit {
-        process.kill()
-        _ = process.waitForExit()
+        process.end()
         expectNothingPrivate(process.errorText + process.outputText)
     }
 

@@ -7,7 +7,7 @@ struct ServiceLifeTests {
     @Test("A rotation is picked up by the first token of the new key; keys that left the set verify nothing")
     func rotation() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let service = try RunningService(jwksURL: issuer.jwksURL)
         #expect(try service.waitUntilReady())
         let first = try issuer.token()
@@ -26,7 +26,7 @@ struct ServiceLifeTests {
     @Test("A connection stays usable after each refusal that HTTP allows to go on")
     func connectionStaysUsable() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let service = try RunningService(jwksURL: issuer.jwksURL)
         #expect(try service.waitUntilReady())
         let client = try BlockingClient(service.address)
@@ -69,7 +69,7 @@ struct ServiceLifeTests {
     @Test("SIGTERM stops it with exit code 0; readiness fails while the drain delay lasts")
     func stopping() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let service = try RunningService(
             jwksURL: issuer.jwksURL,
             environment: ["LIMITED_LOGIN_DRAIN_DELAY_SECONDS": "2"]
@@ -103,7 +103,7 @@ struct ServiceLifeTests {
     @Test("Metrics stand on the administrative listener and count what happened")
     func metrics() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let service = try RunningService(jwksURL: issuer.jwksURL)
         #expect(try service.waitUntilReady())
         #expect(try service.verify(try issuer.token()).status == 200)
@@ -122,7 +122,7 @@ struct ServiceLifeTests {
     @Test("A seed file lets it serve at once while the issuer cannot be reached")
     func seedFile() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let file = FileManager.default.temporaryDirectory.appending(path: "seed-\(UUID().uuidString).json").path
         defer { try? FileManager.default.removeItem(atPath: file) }
         let first = try RunningService(jwksURL: issuer.jwksURL, environment: ["LIMITED_LOGIN_JWKS_FILE": file])

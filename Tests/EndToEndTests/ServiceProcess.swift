@@ -1,6 +1,7 @@
 import Foundation
 import Sockets
 import TestSupport
+import Testing
 
 /// What a process writes, gathered by two threads as it comes.
 private final class ProcessOutput: @unchecked Sendable {
@@ -41,13 +42,21 @@ private final class ProcessOutput: @unchecked Sendable {
         }
     }
 
-    func waitUntilClosed(_ seconds: Double) { let _: Bool? = wait(seconds) { _, _ in nil } }
+    /// Waits until both pipes have ended; false when they do not in time.
+    func waitUntilClosed(_ seconds: Double) -> Bool {
+        let _: Bool? = wait(seconds) { _, _ in nil }
+        condition.lock()
+        defer { condition.unlock() }
+        return openPipes == 0
+    }
 }
 
 /// The built program as a process of its own; it is killed when nobody holds the value any more.
 final class ServiceProcess {
     private let written = ProcessOutput()
     private let process = Process()
+    private var wasTerminated = false
+    private var endIsKnown = false
 
     /// The program that was built with this test.
     static let executable: String = {
@@ -106,8 +115,9 @@ final class ServiceProcess {
 
     /// Waits for the end and says the exit code; a signal's number is negative.
     func waitForExit() -> Int32 {
+        endIsKnown = true
         process.waitUntilExit()
-        written.waitUntilClosed(10)
+        _ = written.waitUntilClosed(10)
         return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
     }
 
@@ -125,12 +135,28 @@ final class ServiceProcess {
     func signal(_ number: Int32) { Foundation.kill(process.processIdentifier, number) }
 
     /// Sends SIGTERM.
-    func terminate() { process.terminate() }
+    func terminate() {
+        wasTerminated = true
+        process.terminate()
+    }
+
+    /// Has it stop, as whoever runs it does, and expects that it does so in order: only then are its leaks reported and
+    /// the lines it ran counted. One whose end the test has seen is left alone; a crash is told.
+    func end(seconds: Double = 30) {
+        guard !endIsKnown else { return }
+        // A second SIGTERM ends it at once.
+        if process.isRunning, !wasTerminated { terminate() }
+        let hasEnded = written.waitUntilClosed(seconds)
+        if !hasEnded { kill() }
+        #expect(waitForExit() == 0, "it does not stop in order: \(errorText)")
+    }
 
     /// Ends it at once.
     func kill() {
         guard process.isRunning else { return }
+        endIsKnown = true
         Foundation.kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
     }
 }
 

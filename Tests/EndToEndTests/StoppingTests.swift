@@ -13,7 +13,7 @@ struct StoppingTests {
     func underLoad(kind: TestServer.Kind) throws {
         let folder = try ShortFolder()
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let environment = kind == .unix ? ["LIMITED_LOGIN_LISTEN": "\(try folder.socketAddress())"] : [:]
         let service = try RunningService(jwksURL: issuer.jwksURL, environment: environment)
         #expect(try service.waitUntilReady())

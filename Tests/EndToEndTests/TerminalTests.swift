@@ -11,7 +11,7 @@ struct TerminalTests {
     @Test("Times are told in local and relative form")
     func times() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let token = try issuer.token(#"{"nonce":"n-1","iat":1700000000}"#)
         let flags = ["verify", token, "--unbound", "--jwks", issuer.jwksURL]
         let run = try FinishedRun(flags + ["--at", "1700000100"], environment: Self.app)
@@ -58,7 +58,7 @@ struct TerminalTests {
     @Test("The token comes from a file; a missing file, or two tokens, are usage mistakes")
     func tokenFile() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let file = FileManager.default.temporaryDirectory.appending(path: "token-\(UUID().uuidString)")
         try Data("  \(try issuer.token())\n".utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }

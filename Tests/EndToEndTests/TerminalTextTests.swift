@@ -61,7 +61,7 @@ struct TerminalTextTests {
     @Test("verify shows a token's own words so, as text and as JSON", arguments: [[], ["--json"]])
     func verify(flags: [String]) throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let name = "x\\u001b[2J\u{9b}2J\\n\u{202e}y"
         for claims in ["{\"nonce\":\"n\",\"name\":\"\(name)\"}", "{\"nonce\":\"n\",\"aud\":\"\(name)\"}"] {
             let token = try issuer.token(claims)

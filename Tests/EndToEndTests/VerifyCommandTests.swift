@@ -9,7 +9,7 @@ struct VerifyCommandTests {
     @Test("A good token shows every check and the Profile, from an argument or standard input")
     func accepted() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let token = try issuer.token(#"{"nonce":"n-1","name":"Jane Doe","user_birthday":"01/02/1990"}"#)
         let run = try FinishedRun(
             ["verify", token, "--nonce", "n-1", "--jwks", issuer.jwksURL],
@@ -39,7 +39,7 @@ struct VerifyCommandTests {
     @Test("A refresh is judged by nonce and person, or the person alone, and by device and access token besides")
     func refresh() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let thumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
         let file = FileManager.default.temporaryDirectory.appending(path: "access-\(UUID().uuidString)")
         try Data("jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y\n".utf8).write(to: file)
@@ -83,7 +83,7 @@ struct VerifyCommandTests {
     @Test("A refused token says at which check and why, with exit code 1")
     func rejected() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let token = try issuer.token(#"{"nonce":"n-1","iat":1700000000}"#)
         let arguments = ["verify", token, "--unbound", "--jwks", issuer.jwksURL]
         let run = try FinishedRun(arguments, environment: Self.app)
@@ -104,7 +104,7 @@ struct VerifyCommandTests {
     @Test("Keys from a file, keys that are not to be had")
     func keySources() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let token = try issuer.token()
         let keys = try issuer.exchange("GET /.well-known/oauth/openid/jwks/ HTTP/1.1\r\nHost: i\r\n\r\n")
         let file = FileManager.default.temporaryDirectory.appending(path: "keys-\(UUID().uuidString).json")
@@ -122,7 +122,7 @@ struct VerifyCommandTests {
     @Test("keys shows each key with id, bits, thumbprint, age and expiry; 3 where there are none")
     func keys() throws {
         let issuer = try IssuerProcess(arguments: ["--max-age", "600"])
-        defer { issuer.process.kill() }
+        defer { issuer.process.end() }
         let run = try FinishedRun(["keys", "--jwks-urls", issuer.jwksURL], environment: Self.app)
         #expect(run.exitCode == 0, "\(run.errors)")
         let lines = run.output.split(separator: "\n").filter { $0.contains("RSA 2048 bits") }

@@ -94,13 +94,16 @@ struct HTTPServerTLSTests {
         limits.http.bodyBytes = 1_000_000
         limits.requestBytes = 2_000_000
         limits.waitingAnswerBytes = 2_000_000
-        limits.writeStall = .milliseconds(200)
-        let server = try server(kind, limits)
-        let late = try client(server)
+        let patient = try server(kind, limits)
+        let late = try client(patient)
         let body = String(repeating: "z", count: 1_000_000)
         let request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n\(body)"
         try late.send(request)
         #expect(late.readResponses(1).first?.body.count == 1_000_000)
+        await patient.stop()
+        // A server of its own: a machine that stalls so long would close the other client too.
+        limits.writeStall = .milliseconds(200)
+        let server = try server(kind, limits)
         let never = try client(server)
         // Answers pile up until neither side's socket takes more.
         for _ in 0..<20 { do { try never.send(request) } catch { break } }

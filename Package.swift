@@ -171,6 +171,64 @@ let package = Package(
     ]
 )
 
+/// The instruments of `Tests/Benchmarks`, in the same build as what they measure: small C programs that cost next to
+/// nothing themselves, and the stages of a request taken apart.
+if Context.environment["BUILD_BENCHMARKS"] != nil {
+    let sources = "Tests/Benchmarks/Sources"
+    package.products.append(.library(name: "AllocationCounter", type: .dynamic, targets: ["AllocationCounter"]))
+    package.targets += [
+        .target(name: "AllocationCounter", path: "\(sources)/AllocationCounter"),
+        .executableTarget(name: "load-generator", path: "\(sources)/load-generator"),
+        .executableTarget(
+            name: "bare-verify",
+            path: "\(sources)/bare-verify",
+            linkerSettings: [.linkedLibrary("crypto")]
+        ),
+        .executableTarget(
+            name: "least-server",
+            path: "\(sources)/least-server",
+            linkerSettings: [.linkedLibrary("crypto")]
+        ),
+        .executableTarget(
+            name: "stages",
+            dependencies: [
+                "VerificationService", "LimitedLogin", "KeySets", "LoginStores", "HTTP1", "Sockets", "HTTPServer",
+                "JOSE", "OpenSSL", "Bytes", .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "\(sources)/stages",
+            swiftSettings: strict
+        ),
+    ]
+}
+
+/// The programs of `Tests/Fuzzing`. The fuzzer has to see every branch of what it drives, so all is compiled for it, in a
+/// folder of its own.
+if Context.environment["BUILD_FUZZERS"] != nil {
+    let sanitized = "-sanitize=fuzzer,address"
+    let programs: [(name: String, dependencies: [Target.Dependency])] = [
+        ("fuzz", ["JOSE", "LimitedLogin", "LoginStores", "OpenSSL", "Bytes"]),
+        ("fuzz-http", ["HTTP1", "HTTPServer", "HTTPClient", "Sockets", "TestSupport", "Bytes"]),
+        (
+            "fuzz-service",
+            [
+                "VerificationService", "StandInIssuer", "KeySets", "LimitedLogin", "JOSE", "Sockets", "HTTPServer",
+                "TestSupport", .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+    ]
+    for target in package.targets { target.swiftSettings?.append(.unsafeFlags([sanitized, "-enable-testing"])) }
+    package.targets.append(.systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzzing/Sources/CLibFuzzer"))
+    package.targets += programs.map { program in
+        .executableTarget(
+            name: program.name,
+            dependencies: ["CLibFuzzer"] + program.dependencies,
+            path: "Tests/Fuzzing/Sources/\(program.name)",
+            swiftSettings: strict + [.unsafeFlags([sanitized, "-enable-testing"])],
+            linkerSettings: [.unsafeFlags([sanitized, "-use-ld=lld"])]
+        )
+    }
+}
+
 // Only who builds the documentation needs the plugin:
 // BUILD_DOCUMENTATION=1 swift package generate-documentation --target LimitedLogin
 if Context.environment["BUILD_DOCUMENTATION"] != nil {

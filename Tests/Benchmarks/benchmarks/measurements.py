@@ -10,10 +10,9 @@ import sys
 import time
 
 from . import peers
-from .processes import HERE, Program, WORK, connect, free_path, free_port, output, request
+from .processes import BUILT, Program, WORK, connect, free_path, free_port, output, request
 from .tokens import APP, BoundTokens, post_verify, write_requests
 
-TOOLS = HERE / ".build" / "release"
 READY = b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 LIVE = READY.replace(b"readyz", b"livez")
 
@@ -43,11 +42,11 @@ class Bench:
         return program
 
     def bare(self, figure="mean_us"):
-        return json.loads(output("taskset", "-c", "0", TOOLS / "bare-verify", WORK / "key.pem", WORK / "digest",
+        return json.loads(output("taskset", "-c", "0", BUILT / "bare-verify", WORK / "key.pem", WORK / "digest",
                                  WORK / "signature", 1))[figure]
 
     def load(self, program, file, connections=64, rate=0, status=200, seconds=None):
-        text = output("taskset", "-c", "1", TOOLS / "load-generator", program.address, file, connections,
+        text = output("taskset", "-c", "1", BUILT / "load-generator", program.address, file, connections,
                       seconds or self.seconds, int(rate), status, program.pid)
         result = json.loads(text[text.index("{"):])
         if result["wrong"] or result["failed"] or not result["requests"]:
@@ -94,7 +93,7 @@ class Bench:
         address = free_path() if unix else free_port()
         signed = self.tokens.tokens[0]["id_token"].rpartition(".")[0]
         program = Program("least-server", [
-            TOOLS / "least-server", address, WORK / "key.pem" if verifying else "-", WORK / "digest", WORK / "signature",
+            BUILT / "least-server", address, WORK / "key.pem" if verifying else "-", WORK / "digest", WORK / "signature",
             len(signed), answer_bytes], address, "0")
         if not program.wait_until_ready():
             raise SystemExit(program.log.read_text())
@@ -220,7 +219,7 @@ class Bench:
     def allocations(self, requests=4000):
         """Heap allocations of one accepted request in steady state, counted by a preloaded interposer."""
         file = WORK / "allocations"
-        environment = dict(os.environ, LD_PRELOAD=str(TOOLS / "libAllocationCounter.so"),
+        environment = dict(os.environ, LD_PRELOAD=str(BUILT / "libAllocationCounter.so"),
                            ALLOCATION_COUNT_FILE=str(file))
         program = self.start(environment=environment)
 

@@ -4,12 +4,14 @@ import os
 import pathlib
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 ROOT = HERE.parent.parent
 WORK = HERE / ".build" / "work"
+BUILT = ROOT / ".build" / "release"
 
 
 def free_port():
@@ -116,6 +118,14 @@ class Program:
                 self.process.wait()
         if isinstance(self.address, str):
             pathlib.Path(self.address).unlink(missing_ok=True)
+
+
+def build():
+    """Builds the service and the instruments, optimised, and ends this program where that fails."""
+    done = subprocess.run(["swift", "build", "-c", "release", "--package-path", str(ROOT)], capture_output=True, text=True,
+                          env={**os.environ, "BUILD_BENCHMARKS": "1"})
+    if done.returncode != 0:
+        sys.exit((done.stdout + done.stderr)[-2000:])
 
 
 def output(*arguments, seconds=600):

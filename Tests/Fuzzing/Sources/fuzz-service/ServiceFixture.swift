@@ -1,11 +1,11 @@
 import HTTP1
-import HTTPFuzzing
 import JOSE
 import KeySets
 import LimitedLogin
 import Logging
 import Sockets
 import StandInIssuer
+import TestSupport
 
 @testable import VerificationService
 

@@ -6,7 +6,7 @@ import OpenSSL
 
 /// Any bytes: no signed request without the secret; and any payload, signed: a person and a moment within the bounds.
 func fuzzSignedRequest(_ input: [UInt8]) {
-    let fixture = CapabilityFixture.shared
+    let fixture = unsafe CapabilityFixture.shared
     func judge(_ bytes: [UInt8]) -> SignedRequest? {
         try? SignedRequest(verifying: bytes.span, secrets: fixture.secrets, clockSkewSeconds: 60, now: fixture.now)
     }
@@ -26,7 +26,7 @@ func fuzzSignedRequest(_ input: [UInt8]) {
 
 /// A header and a payload, separated by a zero byte: judged as they come, and signed by the fixture's device.
 func fuzzDPoP(_ input: [UInt8]) {
-    let fixture = CapabilityFixture.shared
+    let fixture = unsafe CapabilityFixture.shared
     let method = fixture.method
     let thumbprint = fixture.thumbprint
     func judge(_ proof: [UInt8]) -> DPoPProof? {
@@ -60,7 +60,7 @@ func fuzzDPoP(_ input: [UInt8]) {
 
 /// Two answers of Graph, separated by a zero byte.
 func fuzzAccessToken(_ input: [UInt8]) {
-    let fixture = CapabilityFixture.shared
+    let fixture = unsafe CapabilityFixture.shared
     _ = AccessTokenInspection.shape(input.span)
     let parts = input.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false).map { Array($0) }
     let read = try? AccessTokenInspection(debugToken: parts[0], appIDs: ["111"], now: fixture.now)

@@ -78,7 +78,7 @@ func fuzzJWKSet(_ input: [UInt8]) {
 /// under a key whose private half nobody has, so that no input may ever be accepted.
 func fuzzToken(_ input: [UInt8]) {
     let token = makeToken(input)
-    let fixture = TokenFixture.shared
+    let fixture = unsafe TokenFixture.shared
     let value = Array("nonce".utf8)
     let none: [UInt8] = []
     do throws(Refusal) {

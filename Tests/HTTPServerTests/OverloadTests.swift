@@ -62,7 +62,7 @@ struct OverloadTests {
         var patient = HTTPServerLimits()
         patient.queueDelay = .seconds(3_600)
         var strict = HTTPServerLimits()
-        strict.queueDelay = .milliseconds(20)
+        strict.queueDelay = .milliseconds(50)
         let queueing = try TestServer(kind, limits: patient) { _ in BusyHandler() }
         let queued = load(queueing)
         await queueing.stop()

@@ -15,6 +15,8 @@ from .tokens import APP, BoundTokens, post_verify, write_requests
 
 READY = b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 LIVE = READY.replace(b"readyz", b"livez")
+GATEWAY = ("--gateway", "enabled")
+FORGETFUL = (*GATEWAY, "--signature-cache-entries", "0")
 
 
 def medians(results):
@@ -104,8 +106,7 @@ class Bench:
 
         All servers are up at once and take turns in short rounds, so that whatever else the machine does meets them
         alike; the ratio is to the least possible without a verification in the same round."""
-        enabled = ("--gateway", "enabled")
-        service = self.start(more=enabled)
+        service = self.start(more=GATEWAY)
         entry = self.tokens.tokens[0]
         asked = peers.auth(entry["id_token"])
         answer = request(service.address, asked.replace(b"Host:", b"Connection: close\r\nHost:", 1))
@@ -116,7 +117,7 @@ class Bench:
             "least possible: receive, verify, send": (self.start_least(body), peers.auth),
             "**limited-login** `/auth`": (service, peers.auth),
             "the same, `signature_cache_entries: 0`":
-                (self.start(more=(*enabled, "--signature-cache-entries", "0")), peers.auth),
+                (self.start(more=FORGETFUL), peers.auth),
         }
         for start in peers.GATEWAY_PEERS.values() if with_peers else ():
             name, program, style = start(self.tokens) or (None, None, None)
@@ -124,19 +125,14 @@ class Bench:
                 servers[name] = (program, style)
         costs = {name: {"again": [], "distinct": []} for name in servers}
         begin = dict.fromkeys(servers, 0)
-        everything = self.tokens.tokens
         try:
             for _ in range(6 * self.rounds):
                 for name, (program, style) in servers.items():
-                    file = write_requests("again", peers.requests_for(style, everything[:200]))
+                    file = write_requests("again", peers.requests_for(style, self.tokens.tokens[:200]))
                     costs[name]["again"].append(self.load(program, file, seconds=1)["cpu_us"])
                 for name, (program, style) in servers.items():
-                    # Each round goes on where the one before has ended, so that no memory of 10,000 has seen its tokens.
-                    rotated = everything[begin[name]:] + everything[:begin[name]]
-                    file = write_requests("distinct", peers.requests_for(style, rotated))
-                    result = self.load(program, file, seconds=1)
-                    costs[name]["distinct"].append(result["cpu_us"])
-                    begin[name] = (begin[name] + int(result["requests"] * 1.4)) % len(everything)
+                    cost, begin[name] = self.distinct(program, style, begin[name], seconds=1)
+                    costs[name]["distinct"].append(cost)
         finally:
             for program, _ in servers.values():
                 program.stop()
@@ -145,10 +141,41 @@ class Bench:
             cost / floor for cost, floor in zip(rounds, least[kind]))} for kind, rounds in kinds.items()}
             for name, kinds in costs.items()}
 
+    def distinct(self, program, style, begin, seconds):
+        """A turn that goes on where the one before has ended, so that no memory of 10,000 has seen its tokens: what a
+        request costs, and where the next turn begins."""
+        everything = self.tokens.tokens
+        file = write_requests("distinct", peers.requests_for(style, everything[begin:] + everything[:begin]))
+        result = self.load(program, file, seconds=seconds)
+        return result["cpu_us"], (begin + int(result["requests"] * 1.4)) % len(everything)
+
+    def remembering(self):
+        """What a new token costs more where 10,000 others are remembered: in short turns beside a service that remembers
+        none, since a few per cent are less than the difference of one longer turn from the next."""
+        servers = {True: self.start(more=GATEWAY), False: self.start(more=FORGETFUL)}
+        begin = dict.fromkeys(servers, 0)
+        ratios = []
+        try:
+            for number in range(40 * self.rounds + 4):
+                costs = {}
+                for remembers in (True, False) if number % 2 else (False, True):
+                    costs[remembers], begin[remembers] = self.distinct(
+                        servers[remembers], peers.auth, begin[remembers], seconds=0.4)
+                # In the first turns the memory fills.
+                if number >= 4:
+                    ratios.append(costs[True] / costs[False])
+        finally:
+            for program in servers.values():
+                program.stop()
+        middle = statistics.median(ratios)
+        spread = statistics.median(abs(ratio - middle) for ratio in ratios)
+        # The standard error of a median, from the median deviation.
+        return {"more": middle - 1, "error": 1.86 * spread / len(ratios) ** 0.5, "turns": len(ratios)}
+
     def proofs(self):
         """`/auth` with 200 tokens over and over, each request with a DPoP proof of its own."""
         bound = BoundTokens(self.binary)
-        program = self.start(keys_url=bound.keys_url, more=("--gateway", "enabled", "--replay-store-capacity", "1000000"))
+        program = self.start(keys_url=bound.keys_url, more=(*GATEWAY, "--replay-store-capacity", "1000000"))
         least = self.start_least(300, verifying=False)
         again = write_requests("auth-again", peers.requests_for(peers.auth, self.tokens.tokens[:200]))
         costs = []

@@ -53,7 +53,12 @@ def render_gateway(results):
         cost = results["proofs"]
         rows.insert(4, ["**limited-login** `/auth`, a DPoP proof with each request", f"{cost['cpu_us']:.1f} µs",
                         f"{cost['ratio']:.2f} ×", "–", "–"])
-    return table(["server", "200 tokens over and over", "of the least", "distinct tokens", "of the least"], rows)
+    text = table(["server", "200 tokens over and over", "of the least", "distinct tokens", "of the least"], rows)
+    if "remembering" in results:
+        cost = results["remembering"]
+        text += (f"\n\nOver {cost['turns']} pairs of short turns, distinct tokens cost {100 * cost['more']:.1f} % more with the full "
+                 f"memory than without one; the standard error is {100 * cost['error']:.1f} %.")
+    return text
 
 
 def render_curves(results):

@@ -95,12 +95,12 @@ package struct RecentDigests<Value: Sendable>: Sendable {
             entries.append(Entry(rest: rest, value: value))
         } else {
             place = Int(oldest)
+            put(links[place].nextInBucket, inPlaceOf: oldest, bucket: bucket(of: links[place].start))
             unlink(place)
-            removeFromBucket(place)
-            links[place].start = start
+            links[place] = Link(start: start)
             entries[place] = Entry(rest: rest, value: value)
         }
-        putIntoBucket(place)
+        put(UInt32(truncatingIfNeeded: place), inPlaceOf: Self.none, bucket: bucket(of: start))
         linkAsNewest(place)
     }
 
@@ -140,19 +140,13 @@ package struct RecentDigests<Value: Sendable>: Sendable {
         Int(truncatingIfNeeded: (UInt64(start) &* secret) >> (64 - buckets.count.trailingZeroBitCount))
     }
 
-    private mutating func putIntoBucket(_ place: Int) {
-        let bucket = bucket(of: links[place].start)
-        links[place].nextInBucket = buckets[bucket]
-        buckets[bucket] = UInt32(truncatingIfNeeded: place)
-    }
-
-    private mutating func removeFromBucket(_ place: Int) {
-        let bucket = bucket(of: links[place].start)
-        let (index, next) = (UInt32(truncatingIfNeeded: place), links[place].nextInBucket)
-        guard buckets[bucket] != index else { return buckets[bucket] = next }
-        var before = Int(buckets[bucket])
-        while links[before].nextInBucket != index { before = Int(links[before].nextInBucket) }
-        links[before].nextInBucket = next
+    /// Puts an entry in the place of another one of its bucket, or of the bucket's end: a search that found nothing has just
+    /// gone there, and what goes first mostly stands first.
+    private mutating func put(_ index: UInt32, inPlaceOf other: UInt32, bucket: Int) {
+        guard buckets[bucket] != other else { return buckets[bucket] = index }
+        var last = Int(buckets[bucket])
+        while links[last].nextInBucket != other { last = Int(links[last].nextInBucket) }
+        links[last].nextInBucket = index
     }
 
     /// Doubles the memory when it is full, up to what ``capacity`` needs.
@@ -166,6 +160,9 @@ package struct RecentDigests<Value: Sendable>: Sendable {
         while 2 * bucketCount <= wanted { bucketCount *= 2 }
         guard bucketCount > buckets.count else { return }
         buckets = Array(repeating: Self.none, count: bucketCount)
-        for place in entries.indices { putIntoBucket(place) }
+        for place in entries.indices {
+            links[place].nextInBucket = Self.none
+            put(UInt32(truncatingIfNeeded: place), inPlaceOf: Self.none, bucket: bucket(of: links[place].start))
+        }
     }
 }

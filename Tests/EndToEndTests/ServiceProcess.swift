@@ -142,7 +142,7 @@ final class ServiceProcess {
 
     /// Has it stop, as whoever runs it does, and expects that it does so in order: only then are its leaks reported and
     /// the lines it ran counted. One whose end the test has seen is left alone; a crash is told.
-    func end(seconds: Double = 30) {
+    func end(seconds: Double = 60) {
         guard !endIsKnown else { return }
         // A second SIGTERM ends it at once.
         if process.isRunning, !wasTerminated { terminate() }

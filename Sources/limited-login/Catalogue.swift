@@ -25,7 +25,7 @@ struct Catalogue: ParsableCommand {
     @Option(help: "The issuer of the tokens.")
     var issuer = "https://www.facebook.com"
 
-    @Option(help: "The nonce of the login.")
+    @Option(parsing: .unconditional, help: "The nonce of the login.")
     var nonce = "n-0S6_WzA2Mj"
 
     func run() throws {

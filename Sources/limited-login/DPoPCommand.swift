@@ -57,7 +57,11 @@ struct DPoPCommand: ParsableCommand {
 
         @OptionGroup var request: Request
 
-        @Option(help: "The thumbprint of the device's key, instead of the token's own cnf.jkt.")
+        // In base64url, so it may begin with a hyphen, as options do.
+        @Option(
+            parsing: .unconditional,
+            help: "The thumbprint of the device's key, instead of the token's own cnf.jkt."
+        )
         var keyThumbprint: String?
 
         @Option(help: "How many seconds the device's clock may be ahead.")

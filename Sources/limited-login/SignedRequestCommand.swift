@@ -20,7 +20,9 @@ struct SignedRequestCommand: ParsableCommand {
             abstract: "Tells the app, the person and the moment of a signed request, or why it is refused."
         )
 
-        @Argument(help: "The form field signed_request, or - to read it from standard input.")
+        @Argument(
+            help: "The form field signed_request (after -- where it begins with a hyphen), or - to read standard input."
+        )
         var text: String
 
         @Option(help: "Judge as of this moment: seconds since 1970, or 2024-01-31T12:00:00Z.")

@@ -24,10 +24,11 @@ struct Verify: AsyncParsableCommand {
     @Option(help: "A file with the token.", completion: .file())
     var tokenFile: String?
 
-    @Option(help: "The nonce given to the app; the claim must equal it.")
+    // A value in base64url may begin with a hyphen, as options do.
+    @Option(parsing: .unconditional, help: "The nonce given to the app; the claim must equal it.")
     var nonce: String?
 
-    @Option(help: "The nonce whose lower-case hexadecimal SHA-256 was given to the app.")
+    @Option(parsing: .unconditional, help: "The nonce whose lower-case hexadecimal SHA-256 was given to the app.")
     var rawNonce: String?
 
     @Flag(help: "The nonce is one that POST /nonces issued; whether it was used before is not known here.")
@@ -36,7 +37,10 @@ struct Verify: AsyncParsableCommand {
     @Option(help: "The user of an existing session, alone or with the nonce of its login; the claim sub must equal it.")
     var subject: String?
 
-    @Option(help: "The RFC 7638 thumbprint of the device's key; the claim cnf.jkt must equal it.")
+    @Option(
+        parsing: .unconditional,
+        help: "The RFC 7638 thumbprint of the device's key; the claim cnf.jkt must equal it."
+    )
     var keyThumbprint: String?
 
     @Option(

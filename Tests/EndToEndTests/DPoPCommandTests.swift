@@ -61,6 +61,7 @@ struct DPoPCommandTests {
             (["--at", "1700000000"], "htm"), (["--method", "POST"], "iat"),
             (["--method", "POST", "--at", "1700000301"], "iat"),
             (["--method", "POST", "--at", "1700000000", "--key-thumbprint", "x"], "key"),
+            (["--method", "POST", "--at", "1700000000", "--key-thumbprint", "-x"], "key"),
         ] {
             let refused = try FinishedRun(["dpop", "judge", "-"] + Self.request(folder, arguments), input: proof)
             #expect(refused.exitCode == 1 && refused.output.hasPrefix("refused\n  code: invalid_dpop_proof\n"))

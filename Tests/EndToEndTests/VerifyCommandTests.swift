@@ -40,17 +40,18 @@ struct VerifyCommandTests {
     func refresh() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
-        let thumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
+        // Base64url may begin with a hyphen, as options do.
+        let thumbprint = "-ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
         let file = FileManager.default.temporaryDirectory.appending(path: "access-\(UUID().uuidString)")
         try Data("jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y\n".utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
         let token = try issuer.token(
-            #"{"nonce":"n-1","sub":"7","at_hash":"77QmUPtjPfzWtF2AnpK9RQ","cnf":{"jkt":"\#(thumbprint)"}}"#
+            #"{"nonce":"-n-1","sub":"7","at_hash":"77QmUPtjPfzWtF2AnpK9RQ","cnf":{"jkt":"\#(thumbprint)"}}"#
         )
         func verify(_ flags: [String]) throws -> FinishedRun {
             try FinishedRun(["verify", token, "--jwks", issuer.jwksURL] + flags, environment: Self.app)
         }
-        let login = ["--nonce", "n-1", "--subject", "7"]
+        let login = ["--nonce", "-n-1", "--subject", "7"]
         let all = login + ["--key-thumbprint", thumbprint, "--access-token-file", file.path]
         let run = try verify(all)
         #expect(run.exitCode == 0, "\(run.output)\(run.errors)")
@@ -66,17 +67,17 @@ struct VerifyCommandTests {
         #expect(try verify(["--unbound"]).output.contains("-        not asked: The token belongs to this login"))
         for (flags, code) in [
             (["--nonce", "n-2", "--subject", "7"], "nonce_mismatch"),
-            (["--nonce", "n-1", "--subject", "8"], "subject_mismatch"),
-            (["--raw-nonce", "n-1", "--subject", "7"], "nonce_mismatch"),
+            (["--nonce", "-n-1", "--subject", "8"], "subject_mismatch"),
+            (["--raw-nonce", "-n-1", "--subject", "7"], "nonce_mismatch"),
         ] {
             let refused = try verify(flags)
             #expect(refused.exitCode == 1 && refused.output.contains("refused: \(code)"), "\(refused.output)")
         }
         for flags in [
-            ["--nonce", "n-1", "--raw-nonce", "n-1"], ["--nonce", "n-1", "--issued-nonce"], [],
-            ["--unbound", "--subject", "7"], ["--unbound", "--nonce", "n-1"], ["--subject", ""],
-            ["--nonce", "n-1", "--key-thumbprint", ""], ["--nonce", "n-1", "--access-token-file", "/dev/null"],
-            ["--nonce", "n-1", "--access-token-file", "/nonexistent"],
+            ["--nonce", "-n-1", "--raw-nonce", "-n-1"], ["--nonce", "-n-1", "--issued-nonce"], [],
+            ["--unbound", "--subject", "7"], ["--unbound", "--nonce", "-n-1"], ["--subject", ""],
+            ["--nonce", "-n-1", "--key-thumbprint", ""], ["--nonce", "-n-1", "--access-token-file", "/dev/null"],
+            ["--nonce", "-n-1", "--access-token-file", "/nonexistent"],
         ] { #expect(![0, 1, 3].contains(try verify(flags).exitCode), "\(flags)") }
     }
 

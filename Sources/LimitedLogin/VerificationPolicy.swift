@@ -150,18 +150,42 @@ public struct InvalidConfiguration: Error, Equatable, Sendable, CustomStringConv
     private init(_ description: String) { self.description = description }
 }
 
-/// A few configured byte strings that are asked with bytes, without an allocation.
+/// Configured byte strings, however many, that are asked with bytes, without an allocation.
 struct ByteStringSet: Sendable {
+    /// In order of their length, and of their bytes where that is the same.
     private let members: [[UInt8]]
 
     /// The set of these strings; empty ones are left out, for an empty string is never a member.
     init(_ members: [String]) {
-        self.members = members.filter { !$0.isEmpty }.map { Array($0.utf8) }
+        self.members = members.filter { !$0.isEmpty }.map { Array($0.utf8) }.sorted {
+            Self.isBefore($0.span, 0..<$0.count, $1.span)
+        }
     }
 
     /// Whether the bytes in `range` are a member.
     func contains(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        // A few are compared sooner than they are told apart.
+        guard members.count <= 4 else { return isFound(bytes, range) }
         for member in members where bytes.equal(range, member.span) { return true }
+        return false
+    }
+
+    private func isFound(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        var (first, end) = (0, members.count)
+        while end - first > 1 {
+            let middle = (first + end) / 2
+            let member = members[middle]
+            if Self.isBefore(bytes, range, member.span) { end = middle } else { first = middle }
+        }
+        let member = members[first]
+        return bytes.equal(range, member.span)
+    }
+
+    private static func isBefore(_ bytes: Span<UInt8>, _ range: Range<Int>, _ member: Span<UInt8>) -> Bool {
+        guard range.count == member.count else { return range.count < member.count }
+        for offset in member.indices where bytes[range.lowerBound + offset] != member[offset] {
+            return bytes[range.lowerBound + offset] < member[offset]
+        }
         return false
     }
 }

@@ -1,5 +1,6 @@
-import LimitedLogin
 import Testing
+
+@testable import LimitedLogin
 
 @Suite("A policy")
 struct PolicyTests {
@@ -17,6 +18,24 @@ struct PolicyTests {
     )
     func appIDs(appID: String) {
         #expect(throws: InvalidConfiguration.invalidAppID(appID)) { try VerificationPolicy(appIDs: ["1", appID]) }
+    }
+
+    @Test(
+        "However many apps there are, each is known, and nothing that only resembles one",
+        arguments: [0, 1, 4, 5, 6, 1_000]
+    )
+    func apps(count: Int) {
+        // Of several lengths, and some the beginning or the end of others.
+        let apps = (0..<count).map { String(repeating: "1", count: $0 % 4) + String(7 * $0) }
+        let set = ByteStringSet(apps.shuffled() + [""])
+        let known = Set(apps)
+        for app in apps + ["", "0", "1", "9", "99999999", String(repeating: "1", count: 128)] {
+            let bytes = Array("1\(app)1".utf8)
+            for range in [1..<bytes.count - 1, 0..<bytes.count - 1, 1..<bytes.count, 0..<bytes.count, 1..<1] {
+                let text = String(decoding: bytes[range], as: UTF8.self)
+                #expect(set.contains(bytes.span, range) == known.contains(text), "\(text)")
+            }
+        }
     }
 
     @Test(

@@ -2,14 +2,18 @@
 # image_test.sh: builds the Dockerfile as it stands, runs the image the way a cautious cluster
 # would, and takes a login through it: DNS, private CA, HTTPS key fetch, verdict, health, stop.
 #
+# usage: image_test.sh [first]     first: only builds IMAGE_TEST_FIRST
+#
 # CONTAINER_SCRIPTS  folder with common.sh and build_image.sh (default ../shared/container)
 # IMAGE_TEST_TAG     default limited-login:ci
 # IMAGE_TEST_REPEAT  1 (default): build twice from nothing and compare the image ids; 0: once, from the cache
+# IMAGE_TEST_FIRST   the first of the two (default limited-login:first); built where it is not there, removed at the end
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 scripts=${CONTAINER_SCRIPTS:-$root/../shared/container}
 tag=${IMAGE_TEST_TAG:-limited-login:ci}
+first=${IMAGE_TEST_FIRST:-limited-login:first}
 helper=$root/Tests/Scripts/image/stand_in_issuer.py
 
 maximum_image_bytes=25000000
@@ -19,6 +23,7 @@ issuer_name=issuer.example.test
 app_id=1234567890
 nonce=5F0C1A52-7B0E-4D2B-9A47-6F3A2C1B0D9E
 
+from_nothing=(--layers=false --no-cache)
 checks=0
 name=limited-login-test-$$
 work=$(mktemp -d)
@@ -58,16 +63,18 @@ status_of() { curl --silent --max-time 5 --output "$work/answer" --write-out '%{
 answers() { [ "$(status_of "$1")" = "$2" ]; }
 inspect() { podman inspect "$name" --format "$1"; }
 
+# build TAG OPTIONS...
 build() {
-  nice -n 10 "$scripts/build_image.sh" "$root" "$tag" --timestamp 0 "$@" >"$work/build.log" 2>&1 ||
+  nice -n 10 "$scripts/build_image.sh" "$root" "$1" --timestamp 0 "${@:2}" >"$work/build.log" 2>&1 ||
     { tail -n 40 "$work/build.log" >&2; fail "the Dockerfile does not build"; }
 }
 
 # The image id as OCI counts it. The Docker format, needed for the health check, adds the name of the
 # container that built the image, so its id differs every time by nature.
+# oci_id TAG
 oci_id() {
   rm -rf "$work/oci"
-  podman save --quiet --format oci-dir --output "$work/oci" "$tag"
+  podman save --quiet --format oci-dir --output "$work/oci" "$1"
   python3 - "$work/oci" <<'EOF'
 import json, pathlib, sys
 
@@ -80,14 +87,14 @@ EOF
 }
 
 check_image() {
-  local id size
+  local size
   if [ "${IMAGE_TEST_REPEAT:-1}" = 1 ]; then
-    build --layers=false --no-cache
-    id=$(oci_id)
-    build --layers=false --no-cache
-    expect 'id of a second build from nothing' "$(oci_id)" "$id"
+    podman image exists "$first" || build "$first" "${from_nothing[@]}"
+    build "$tag" "${from_nothing[@]}"
+    expect 'id of a second build from nothing' "$(oci_id "$tag")" "$(oci_id "$first")"
+    podman image rm "$first" >/dev/null
   else
-    build
+    build "$tag"
   fi
   size=$(podman image inspect "$tag" --format '{{.Size}}')
   [ "$size" -le "$maximum_image_bytes" ] || fail "the image has $size bytes, more than $maximum_image_bytes"
@@ -224,6 +231,11 @@ check_stop() {
 # shellcheck source=/dev/null
 . "$scripts/common.sh"
 trap finish EXIT
+if [ "${1:-}" = first ]; then
+  podman image rm "$first" >/dev/null 2>&1 || true
+  build "$first" "${from_nothing[@]}"
+  exit
+fi
 check_image
 check_start
 check_confinement

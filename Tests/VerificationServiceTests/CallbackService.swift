@@ -28,11 +28,11 @@ final class CallbackService: Sendable {
     private let cache: JWKSetCache
     private let sender: WebhookSender
 
-    /// Limits under which every fault of a backend shows within a second or two.
+    /// Limits under which every fault of a backend shows within a few seconds.
     static var impatient: WebhookLimits {
         var limits = WebhookLimits()
-        limits.deliveryTime = .seconds(2)
-        limits.attemptTime = .milliseconds(300)
+        limits.deliveryTime = .seconds(20)
+        limits.attemptTime = .seconds(1)
         limits.firstPause = .milliseconds(10)
         return limits
     }

@@ -7,7 +7,7 @@ internal import COpenSSL
     /// The length in bytes of a coordinate, and of each half of a signature.
     package static let coordinateByteCount = 32
 
-    private let key: OpaquePointer
+    private let key: Key
 
     /// Makes a key from the two coordinates of a point, 32 bytes each, big-endian.
     ///
@@ -17,41 +17,14 @@ internal import COpenSSL
             throw OpenSSLError("EC coordinates")
         }
         // An uncompressed point begins with 4 (SEC 1 section 2.3.3).
-        unsafe key = try Self.makeKey([4] + x + y)
-    }
-
-    /// A key from its numbers, a tenth of the time that OpenSSL takes to decode a SubjectPublicKeyInfo. OpenSSL refuses a
-    /// point that is not on the curve. The caller owns the result.
-    private static func makeKey(_ point: [UInt8]) throws(OpenSSLError) -> OpaquePointer {
-        guard let builder = unsafe OSSL_PARAM_BLD_new() else { throw OpenSSLError("OSSL_PARAM_BLD_new") }
-        defer { unsafe OSSL_PARAM_BLD_free(builder) }
-        // The builder keeps every address until the parameters are made, which is inside the closure.
-        let parameters = unsafe point.withUnsafeBufferPointer { buffer in
-            unsafe OSSL_PARAM_BLD_push_utf8_string(builder, text("group"), text("prime256v1"), 0) == 1
-                && OSSL_PARAM_BLD_push_octet_string(builder, text("pub"), buffer.baseAddress, buffer.count) == 1
-                ? OSSL_PARAM_BLD_to_param(builder) : nil
+        let point = [4] + x + y
+        key = unsafe try Key(public: "EC") { builder in
+            unsafe point.withUnsafeBufferPointer { buffer in
+                unsafe OSSL_PARAM_BLD_push_utf8_string(builder, Key.text("group"), Key.text("prime256v1"), 0) == 1
+                    && OSSL_PARAM_BLD_push_octet_string(builder, Key.text("pub"), buffer.baseAddress, buffer.count) == 1
+                    ? OSSL_PARAM_BLD_to_param(builder) : nil
+            }
         }
-        guard let parameters = unsafe parameters else { throw OpenSSLError("OSSL_PARAM_BLD_to_param") }
-        defer { unsafe OSSL_PARAM_free(parameters) }
-        guard let context = unsafe EVP_PKEY_CTX_new_from_name(nil, "EC", nil) else {
-            throw OpenSSLError("EVP_PKEY_CTX_new_from_name")
-        }
-        defer { unsafe EVP_PKEY_CTX_free(context) }
-        var key: OpaquePointer?
-        guard unsafe EVP_PKEY_fromdata_init(context) == 1,
-            unsafe EVP_PKEY_fromdata(context, &key, COpenSSL_EVP_PKEY_PUBLIC_KEY, parameters) == 1,
-            let made = unsafe key
-        else { throw OpenSSLError("EVP_PKEY_fromdata") }
-        return unsafe made
-    }
-
-    deinit {
-        unsafe EVP_PKEY_free(key)
-    }
-
-    /// A literal for C: it lives as long as the program, and the compiler ends it with a zero byte.
-    private static func text(_ literal: StaticString) -> UnsafePointer<CChar> {
-        unsafe UnsafeRawPointer(literal.utf8Start).assumingMemoryBound(to: CChar.self)
     }
 
     /// Whether `signature`, its two numbers as 32 bytes each, is this key's signature of the message with the digest.
@@ -60,7 +33,7 @@ internal import COpenSSL
     /// empty afterwards.
     package func isValidSignature(_ signature: Span<UInt8>, of digest: SHA256Digest) -> Bool {
         guard signature.count == 2 * Self.coordinateByteCount,
-            let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, key, nil)
+            let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, key.handle, nil)
         else {
             OpenSSLError.clearQueue()
             return false

@@ -2,46 +2,23 @@ internal import COpenSSL
 
 /// An RSA private key that signs RSASSA-PKCS1-v1_5 with SHA-256: what an issuer holds.
 ///
-/// Immutable after `init`; OpenSSL allows concurrent use of one key by several contexts, and every
-/// signature makes its own context, so it may cross threads.
-@safe package final class RSAPrivateKey: @unchecked Sendable {
-    private let key: OpaquePointer
+/// Immutable after `init`, so it may cross threads.
+package final class RSAPrivateKey: Sendable {
+    private let key: Key
 
-    private init(takingOwnershipOf key: OpaquePointer) {
-        unsafe self.key = key
-    }
-
-    deinit {
-        unsafe EVP_PKEY_free(key)
-    }
+    private init(_ key: Key) { self.key = key }
 
     /// Makes a new key with the public exponent 65537.
     package static func generate(bits: Int = 2048) throws(OpenSSLError) -> RSAPrivateKey {
-        guard let context = unsafe EVP_PKEY_CTX_new_from_name(nil, "RSA", nil) else {
-            throw OpenSSLError("EVP_PKEY_CTX_new_from_name")
-        }
-        defer { unsafe EVP_PKEY_CTX_free(context) }
-        var key: OpaquePointer?
-        guard unsafe EVP_PKEY_keygen_init(context) == 1,
-            unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(clamping: bits)) == 1,
-            unsafe EVP_PKEY_generate(context, &key) == 1, let made = unsafe key
-        else { throw OpenSSLError("EVP_PKEY_generate") }
-        return unsafe RSAPrivateKey(takingOwnershipOf: made)
+        RSAPrivateKey(
+            unsafe try Key.generate("RSA") { context in
+                unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(clamping: bits)) == 1
+            }
+        )
     }
 
     /// Reads an unencrypted private key in PEM form (PKCS #8 or PKCS #1).
-    package convenience init(pem: [UInt8]) throws(OpenSSLError) {
-        guard
-            let source = unsafe pem.withUnsafeBufferPointer({ buffer in
-                unsafe BIO_new_mem_buf(buffer.baseAddress, Int32(clamping: buffer.count))
-            })
-        else { throw OpenSSLError("BIO_new_mem_buf") }
-        defer { unsafe BIO_free(source) }
-        guard let key = unsafe PEM_read_bio_PrivateKey(source, nil, nil, nil) else {
-            throw OpenSSLError("PEM_read_bio_PrivateKey")
-        }
-        unsafe self.init(takingOwnershipOf: key)
-    }
+    package convenience init(pem: [UInt8]) throws(OpenSSLError) { self.init(try Key(pem: pem)) }
 
     /// The modulus, big-endian, without leading zeros.
     package var modulus: [UInt8] { number(named: "n") }
@@ -50,29 +27,14 @@ internal import COpenSSL
     package var publicExponent: [UInt8] { number(named: "e") }
 
     /// The RSASSA-PKCS1-v1_5 SHA-256 signature of `message`.
-    package func signature(for message: [UInt8]) throws(OpenSSLError) -> [UInt8] {
-        guard let context = unsafe EVP_MD_CTX_new() else { throw OpenSSLError("EVP_MD_CTX_new") }
-        defer { unsafe EVP_MD_CTX_free(context) }
-        var length = Int(unsafe EVP_PKEY_get_size(key))
-        var signature = [UInt8](repeating: 0, count: length)
-        let done = unsafe message.withUnsafeBufferPointer { input in
-            unsafe signature.withUnsafeMutableBufferPointer { output in
-                // `length` enters as the room in `output` and leaves as the bytes written.
-                unsafe EVP_DigestSignInit_ex(context, nil, "SHA256", nil, nil, key, nil) == 1
-                    && EVP_DigestSign(context, output.baseAddress, &length, input.baseAddress, input.count) == 1
-            }
-        }
-        guard done else { throw OpenSSLError("EVP_DigestSign") }
-        signature.removeLast(signature.count - length)
-        return signature
-    }
+    package func signature(for message: [UInt8]) throws(OpenSSLError) -> [UInt8] { try key.signature(for: message) }
 
     /// Whether `signature` is this key's signature of `message`, by OpenSSL's own EVP interface: an independent
     /// witness for `RSAPublicKey`.
     package func isValidSignature(_ signature: [UInt8], for message: [UInt8]) throws(OpenSSLError) -> Bool {
         guard let context = unsafe EVP_MD_CTX_new() else { throw OpenSSLError("EVP_MD_CTX_new") }
         defer { unsafe EVP_MD_CTX_free(context) }
-        guard unsafe EVP_DigestVerifyInit_ex(context, nil, "SHA256", nil, nil, key, nil) == 1 else {
+        guard unsafe EVP_DigestVerifyInit_ex(context, nil, "SHA256", nil, nil, key.handle, nil) == 1 else {
             throw OpenSSLError("EVP_DigestVerifyInit_ex")
         }
         let result = unsafe signature.withUnsafeBufferPointer { signatureBytes in
@@ -93,7 +55,7 @@ internal import COpenSSL
 
     private func number(named name: String) -> [UInt8] {
         var number: OpaquePointer?
-        guard unsafe EVP_PKEY_get_bn_param(key, name, &number) == 1, let value = unsafe number else {
+        guard unsafe EVP_PKEY_get_bn_param(key.handle, name, &number) == 1, let value = unsafe number else {
             OpenSSLError.clearQueue()
             return []
         }

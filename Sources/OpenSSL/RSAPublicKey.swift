@@ -9,7 +9,7 @@ internal import COpenSSL
     package let modulusByteCount: Int
     /// SHA-256 of the key's two numbers: the same for the same key alone, whatever it is called.
     package let fingerprint: SHA256Digest
-    private let key: OpaquePointer
+    private let key: Key
     private let context: OpaquePointer
 
     /// Makes a key from big-endian integers. Policy about sizes belongs to the caller; what could never verify
@@ -19,9 +19,8 @@ internal import COpenSSL
             exponent.contains(where: { $0 != 0 })
         else { throw OpenSSLError("RSA parameters") }
         fingerprint = try Self.fingerprint(modulus, exponent)
-        let key = unsafe try RSAKeyBuilder.makePublicKey(modulus: modulus, exponent: exponent)
-        guard let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, key, nil) else {
-            unsafe EVP_PKEY_free(key)
+        let key = try Self.key(modulus, exponent)
+        guard let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, key.handle, nil) else {
             throw OpenSSLError("EVP_PKEY_CTX_new_from_pkey")
         }
         guard unsafe EVP_PKEY_verify_init(context) == 1,
@@ -29,17 +28,34 @@ internal import COpenSSL
             unsafe EVP_PKEY_CTX_set_signature_md(context, EVP_sha256()) == 1
         else {
             unsafe EVP_PKEY_CTX_free(context)
-            unsafe EVP_PKEY_free(key)
             throw OpenSSLError("EVP_PKEY_verify_init")
         }
-        self.modulusByteCount = Int(unsafe EVP_PKEY_get_size(key))
-        unsafe self.key = key
+        self.modulusByteCount = Int(unsafe EVP_PKEY_get_size(key.handle))
+        self.key = key
         unsafe self.context = context
     }
 
     deinit {
         unsafe EVP_PKEY_CTX_free(context)
-        unsafe EVP_PKEY_free(key)
+    }
+
+    private static func key(_ modulus: [UInt8], _ exponent: [UInt8]) throws(OpenSSLError) -> Key {
+        let (n, e) = unsafe (number(modulus), number(exponent))
+        defer {
+            unsafe BN_free(n)
+            unsafe BN_free(e)
+        }
+        return unsafe try Key(public: "RSA") { builder in
+            guard let n = unsafe n, let e = unsafe e else { return nil }
+            return unsafe OSSL_PARAM_BLD_push_BN(builder, Key.text("n"), n) == 1
+                && OSSL_PARAM_BLD_push_BN(builder, Key.text("e"), e) == 1 ? OSSL_PARAM_BLD_to_param(builder) : nil
+        }
+    }
+
+    private static func number(_ bytes: [UInt8]) -> OpaquePointer? {
+        unsafe bytes.withUnsafeBufferPointer { buffer in
+            unsafe BN_bin2bn(buffer.baseAddress, Int32(clamping: buffer.count), nil)
+        }
     }
 
     /// The modulus' length goes first, so that no byte of one number could be taken for one of the other.
@@ -70,50 +86,5 @@ internal import COpenSSL
         if result == 1 { return true }
         OpenSSLError.clearQueue()
         return false
-    }
-}
-
-/// Builds RSA keys from their integers without a detour through DER.
-enum RSAKeyBuilder {
-    /// A public key from big-endian integers; the caller owns the result.
-    static func makePublicKey(modulus: [UInt8], exponent: [UInt8]) throws(OpenSSLError) -> OpaquePointer {
-        guard let n = unsafe makeNumber(modulus), let e = unsafe makeNumber(exponent) else {
-            throw OpenSSLError("BN_bin2bn")
-        }
-        defer {
-            unsafe BN_free(n)
-            unsafe BN_free(e)
-        }
-        guard let builder = unsafe OSSL_PARAM_BLD_new() else { throw OpenSSLError("OSSL_PARAM_BLD_new") }
-        defer { unsafe OSSL_PARAM_BLD_free(builder) }
-        guard unsafe push(n, named: "n", to: builder), unsafe push(e, named: "e", to: builder),
-            let parameters = unsafe OSSL_PARAM_BLD_to_param(builder)
-        else { throw OpenSSLError("OSSL_PARAM_BLD_to_param") }
-        defer { unsafe OSSL_PARAM_free(parameters) }
-        guard let context = unsafe EVP_PKEY_CTX_new_from_name(nil, "RSA", nil) else {
-            throw OpenSSLError("EVP_PKEY_CTX_new_from_name")
-        }
-        defer { unsafe EVP_PKEY_CTX_free(context) }
-        var key: OpaquePointer?
-        guard unsafe EVP_PKEY_fromdata_init(context) == 1,
-            unsafe EVP_PKEY_fromdata(context, &key, COpenSSL_EVP_PKEY_PUBLIC_KEY, parameters) == 1,
-            let made = unsafe key
-        else { throw OpenSSLError("EVP_PKEY_fromdata") }
-        return unsafe made
-    }
-
-    /// Adds a number. The builder keeps the name's address until its parameters are made, so the name has to be
-    /// a literal, which lives as long as the program; a `String`'s bytes would be gone after the call.
-    private static func push(_ number: OpaquePointer, named name: StaticString, to builder: OpaquePointer) -> Bool {
-        // The compiler ends every literal with a zero byte; the count below includes it.
-        unsafe name.utf8Start.withMemoryRebound(to: CChar.self, capacity: name.utf8CodeUnitCount + 1) { text in
-            unsafe OSSL_PARAM_BLD_push_BN(builder, text, number) == 1
-        }
-    }
-
-    private static func makeNumber(_ bytes: [UInt8]) -> OpaquePointer? {
-        unsafe bytes.withUnsafeBufferPointer { buffer in
-            unsafe BN_bin2bn(buffer.baseAddress, Int32(clamping: buffer.count), nil)
-        }
     }
 }

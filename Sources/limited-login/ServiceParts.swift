@@ -11,9 +11,6 @@ internal import VerificationService
 
 /// Makes the parts of the service that a configuration asks for; every failure is a sentence that names its setting.
 enum ServiceParts {
-    /// Greatest size of a password's file, in bytes.
-    private static let passwordByteLimit = 4_096
-
     /// The key cache; nothing is fetched yet.
     static func keyCache(
         _ configuration: ServiceConfiguration,
@@ -87,7 +84,11 @@ enum ServiceParts {
                 try RedisReplayStore(
                     RedisReplayStore.Configuration(
                         url: url,
-                        password: try configuration.replayStorePasswordFile.map { try password(path: $0) },
+                        password: try read(
+                            .replayStorePasswordFile,
+                            configuration.replayStorePasswordFile,
+                            password(parsing:place:)
+                        ),
                         tls: url.isSecure ? try TLSContext(clientTrusting: trust, speaksHTTP: false) : nil
                     ),
                     observe: onEvent
@@ -101,19 +102,12 @@ enum ServiceParts {
     }
 
     /// The file's one line; its end is no part of the password.
-    private static func password(path: String) throws(StartError) -> [UInt8] {
-        let place = "\(ConfigurationKey.replayStorePasswordFile.rawValue): \(path)"
-        let contents: [UInt8]
-        do throws(FileContents.Failure) {
-            contents = try FileContents.read(path: path, limit: passwordByteLimit)
-        } catch {
-            throw StartError("\(place): the file cannot be read: \(error.reason)")
-        }
-        var line = contents[...]
+    private static func password(parsing text: [UInt8], place: String) throws(ConfigurationError) -> [UInt8] {
+        var line = text[...]
         if line.last == 0x0A { line = line.dropLast() }
         if line.last == 0x0D { line = line.dropLast() }
         guard !line.isEmpty, !line.contains(where: { $0 == 0x0A || $0 == 0 }) else {
-            throw StartError("\(place): the file must hold the password, on one line")
+            throw ConfigurationError(place: place, reason: "the file must hold the password, on one line")
         }
         return Array(line)
     }
@@ -149,7 +143,7 @@ extension ServiceParts {
         do throws(FileContents.Failure) {
             try FileContents.requireRegular(path: path)
         } catch {
-            throw StartError("\(key.rawValue): \(path): the file cannot be read: \(error.reason)")
+            throw StartError("\(key.rawValue): \(ConfigurationError(path, error))")
         }
     }
 
@@ -157,11 +151,11 @@ extension ServiceParts {
     private static func read<Value>(
         _ key: ConfigurationKey,
         _ path: String?,
-        _ body: (String) throws(ConfigurationError) -> Value
+        _ value: (_ text: [UInt8], _ place: String) throws(ConfigurationError) -> Value
     ) throws(StartError) -> Value? {
         guard let path else { return nil }
         do throws(ConfigurationError) {
-            return try body(path)
+            return try value(FileLine.text(ofFile: path), path)
         } catch {
             throw StartError("\(key.rawValue): \(error)")
         }
@@ -172,9 +166,7 @@ extension ServiceParts {
         _ configuration: ServiceConfiguration,
         demonstratingWith nonces: NonceIssuer? = nil
     ) throws(StartError) -> RuntimeSettings {
-        let clients = try read(.clientKeysFile, configuration.clientKeysFile) {
-            path throws(ConfigurationError) in try ClientKeys(path: path)
-        }
+        let clients = try read(.clientKeysFile, configuration.clientKeysFile, ClientKeys.init(parsing:place:))
         // Not by `??`, whose closure throws untyped.
         let issuer = nonces == nil ? try nonceIssuer(configuration) : nonces
         let secrets = try appSecrets(configuration)
@@ -201,24 +193,22 @@ extension ServiceParts {
 
     /// Issues and recognises nonces; nil where no secret is configured.
     static func nonceIssuer(_ configuration: ServiceConfiguration) throws(StartError) -> NonceIssuer? {
-        try read(.nonceSecretFile, configuration.nonceSecretFile) {
-            path throws(ConfigurationError) in try NonceSecretsFile.issuer(path: path)
-        }
+        try read(.nonceSecretFile, configuration.nonceSecretFile, NonceSecretsFile.issuer(parsing:place:))
     }
 
     /// What the service proves itself with to Graph; nil where nothing is configured.
     static func appSecrets(_ configuration: ServiceConfiguration) throws(StartError) -> AppSecrets? {
         try read(.appSecretsFile, configuration.appSecretsFile) {
-            path throws(ConfigurationError) in try AppSecrets(path: path, appIDs: configuration.appIDs)
+            text,
+            place throws(ConfigurationError) in
+            try AppSecrets(parsing: text, place: place, appIDs: configuration.appIDs)
         }
     }
 
     /// Where the backend is told of Facebook's callbacks; nil where it is not.
     static func webhook(_ configuration: ServiceConfiguration) throws(StartError) -> WebhookTarget? {
         guard let webhook = configuration.webhook else { return nil }
-        let secrets = try read(.callbacksSecretFile, webhook.secretFile) {
-            path throws(ConfigurationError) in try WebhookSecrets(path: path)
-        }
+        let secrets = try read(.callbacksSecretFile, webhook.secretFile, WebhookSecrets.init(parsing:place:))
         return secrets.map { WebhookTarget(url: webhook.url, secrets: $0, statusURL: webhook.statusURL) }
     }
 

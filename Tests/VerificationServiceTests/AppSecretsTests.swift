@@ -39,15 +39,6 @@ struct AppSecretsTests {
         #expect(throws: AppSecrets.Missing.unknown) { try two.secret(of: []) }
     }
 
-    @Test("A file that is not there is named")
-    func missing() {
-        #expect {
-            try AppSecrets(path: "/nonexistent/secrets", appIDs: ["1"])
-        } throws: { error in
-            "\(error)".hasPrefix("/nonexistent/secrets: the file cannot be read")
-        }
-    }
-
     @Test("No secret is in any description of the settings")
     func redacted() throws {
         let secrets = try AppSecrets(parsing: Array("1 \(Self.secret)".utf8), place: "secrets", appIDs: ["1"])

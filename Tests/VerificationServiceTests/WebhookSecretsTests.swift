@@ -51,7 +51,7 @@ struct WebhookSecretsTests {
     @Test("A file that is not there is named")
     func missing() {
         #expect {
-            try WebhookSecrets(path: "/nonexistent/webhooks")
+            try FileLine.text(ofFile: "/nonexistent/webhooks")
         } throws: { error in
             "\(error)".hasPrefix("/nonexistent/webhooks: the file cannot be read")
         }

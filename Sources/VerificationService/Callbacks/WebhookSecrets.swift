@@ -6,8 +6,6 @@ internal import OpenSSL
 /// The file has one or two lines: `whsec_` and 24 to 64 bytes in base64. With two, both sign, so that a secret can be
 /// changed while backends know the one or the other. Empty lines and lines that begin with `#` are comments.
 package struct WebhookSecrets: Sendable, Equatable {
-    /// Greatest size of the file, in bytes: two secrets and some comment.
-    static let fileByteLimit = 16_384
     /// Bytes of a secret, as Standard Webhooks has them.
     static let byteRange = 24...64
 
@@ -16,43 +14,23 @@ package struct WebhookSecrets: Sendable, Equatable {
     /// Reads the file's text; `place` is how messages name it. They never quote it.
     package init(parsing text: [UInt8], place: String) throws(ConfigurationError) {
         var keys: [[UInt8]] = []
-        for (index, line) in text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
-            // Editors of other systems end lines with a carriage return.
-            let line = line.last == 0x0D ? line.dropLast() : line
-            if line.isEmpty || line.first == UInt8(ascii: "#") { continue }
-            let linePlace = "\(place): line \(index + 1)"
-            guard keys.count < 2 else {
-                throw ConfigurationError(place: linePlace, reason: "there are more than two secrets")
-            }
+        for line in FileLine.all(of: text, place: place) {
+            guard keys.count < 2 else { throw line.error("there are more than two secrets") }
             let prefix = Array("whsec_".utf8)
-            let digits = Array(line.dropFirst(prefix.count))
-            guard line.starts(with: prefix), let key = Base64.decode(digits.span, digits.indices),
+            let digits = Array(line.text.dropFirst(prefix.count))
+            guard line.text.starts(with: prefix), let key = Base64.decode(digits.span, digits.indices),
                 Self.byteRange.contains(key.count)
             else {
-                throw ConfigurationError(
-                    place: linePlace,
-                    reason: "a secret is whsec_ and \(Self.byteRange.lowerBound) to \(Self.byteRange.upperBound) "
+                throw line.error(
+                    "a secret is whsec_ and \(Self.byteRange.lowerBound) to \(Self.byteRange.upperBound) "
                         + "bytes in base64, as 'echo whsec_$(openssl rand -base64 32)' makes it"
                 )
             }
-            guard !keys.contains(key) else {
-                throw ConfigurationError(place: linePlace, reason: "the same secret stands in the file twice")
-            }
+            guard !keys.contains(key) else { throw line.error("the same secret stands in the file twice") }
             keys.append(key)
         }
         guard !keys.isEmpty else { throw ConfigurationError(place: place, reason: "the file holds no secret") }
         self.keys = keys
-    }
-
-    /// Reads the file at `path`.
-    package init(path: String) throws(ConfigurationError) {
-        let text: [UInt8]
-        do throws(FileContents.Failure) {
-            text = try FileContents.read(path: path, limit: Self.fileByteLimit)
-        } catch {
-            throw ConfigurationError(place: path, reason: "the file cannot be read: \(error.reason)")
-        }
-        try self.init(parsing: text, place: path)
     }
 
     /// The value of `webhook-signature`: `v1,` and the HMAC-SHA256 of identifier, time and body in base64, for each

@@ -8,8 +8,6 @@ internal import OpenSSL
 package struct ClientKeys: Sendable, Equatable {
     /// Greatest number of lines with a key: each costs every request one comparison.
     package static let countLimit = 1_000
-    /// Greatest size of the file, in bytes: enough for that many lines.
-    package static let fileByteLimit = 262_144
     /// Greatest length of a presented key, in bytes; a longer one is nobody's.
     package static let keyByteLimit = 512
     /// Greatest length of a name, in characters of `[A-Za-z0-9._-]`: it is a label of the metrics.
@@ -28,24 +26,19 @@ package struct ClientKeys: Sendable, Equatable {
     package init(parsing text: [UInt8], place: String) throws(ConfigurationError) {
         var names: [String] = []
         var entries: [Entry] = []
-        for (index, line) in text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
-            let words = line.split { $0 == 0x20 || $0 == 0x09 || $0 == 0x0d }
-            guard let first = words.first, first.first != UInt8(ascii: "#") else { continue }
-            let linePlace = "\(place): line \(index + 1)"
-            guard words.count == 2, let name = Self.name(first) else {
-                throw ConfigurationError(
-                    place: linePlace,
-                    reason: "a client's line is its name, of [A-Za-z0-9._-], and the SHA-256 of its key"
-                )
+        for line in FileLine.all(of: text, place: place) {
+            let words = line.words
+            guard words.count == 2, let name = Self.name(words[0]) else {
+                throw line.error("a client's line is its name, of [A-Za-z0-9._-], and the SHA-256 of its key")
             }
             guard words[1].count == 64, let digest = Hexadecimal.decode(words[1]) else {
-                throw ConfigurationError(place: linePlace, reason: "the key's SHA-256 must be 64 hexadecimal digits")
+                throw line.error("the key's SHA-256 must be 64 hexadecimal digits")
             }
             guard !entries.contains(where: { $0.digest == digest }) else {
-                throw ConfigurationError(place: linePlace, reason: "the same key stands in the file twice")
+                throw line.error("the same key stands in the file twice")
             }
             guard entries.count < Self.countLimit else {
-                throw ConfigurationError(place: linePlace, reason: "there are more than \(Self.countLimit) keys")
+                throw line.error("there are more than \(Self.countLimit) keys")
             }
             let client = names.firstIndex(of: name) ?? names.count
             if client == names.count { names.append(name) }
@@ -56,17 +49,6 @@ package struct ClientKeys: Sendable, Equatable {
         }
         self.names = names
         self.entries = entries
-    }
-
-    /// Reads the file at `path`.
-    package init(path: String) throws(ConfigurationError) {
-        let text: [UInt8]
-        do throws(FileContents.Failure) {
-            text = try FileContents.read(path: path, limit: Self.fileByteLimit)
-        } catch {
-            throw ConfigurationError(place: path, reason: "the file cannot be read: \(error.reason)")
-        }
-        try self.init(parsing: text, place: path)
     }
 
     /// The client whose key this is, by its position in `names`; nil for nobody's.

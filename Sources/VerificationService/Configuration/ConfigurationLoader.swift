@@ -58,7 +58,7 @@ package enum ConfigurationLoader {
             return (path, try FileContents.read(path: path, limit: ConfigurationFile.sizeLimit))
         } catch {
             if named == nil, error.isMissing { return nil }
-            throw ConfigurationError(place: path, reason: "the file cannot be read: \(error.reason)")
+            throw ConfigurationError(path, error)
         }
     }
 

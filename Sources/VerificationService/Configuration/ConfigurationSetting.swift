@@ -1,3 +1,5 @@
+package import OpenSSL
+
 /// Where a value came from: the order of precedence is flags, environment, file, default.
 package enum ConfigurationOrigin: Sendable, Equatable {
     case flag(String)
@@ -117,6 +119,11 @@ package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConve
     package init(place: String, reason: String) {
         self.place = place
         self.reason = reason
+    }
+
+    /// A file that cannot be read, and why.
+    package init(_ path: String, _ failure: FileContents.Failure) {
+        self.init(place: path, reason: "the file cannot be read: \(failure.reason)")
     }
 
     package var description: String { "\(place): \(reason)" }

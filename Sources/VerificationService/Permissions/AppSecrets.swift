@@ -6,9 +6,6 @@ internal import OpenSSL
 /// The file has a line for each app: its id, white space, its secret. Empty lines and lines that begin with `#` are
 /// comments.
 package struct AppSecrets: Sendable, Equatable {
-    /// Greatest size of the file, in bytes: enough for a thousand apps.
-    package static let fileByteLimit = 262_144
-
     private let secrets: [String: AppSecret]
     /// The apps the service accepts tokens of, in the order of the configuration.
     private let appIDs: [String]
@@ -16,26 +13,21 @@ package struct AppSecrets: Sendable, Equatable {
     /// Reads the file's text; `place` is how messages name it. Nothing of a secret stands in a message.
     package init(parsing text: [UInt8], place: String, appIDs: [String]) throws(ConfigurationError) {
         var secrets: [String: AppSecret] = [:]
-        for (index, line) in text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
-            let words = line.split { $0 == 0x20 || $0 == 0x09 || $0 == 0x0d }
-            guard let first = words.first, first.first != UInt8(ascii: "#") else { continue }
-            let linePlace = "\(place): line \(index + 1)"
-            guard words.count == 2 else {
-                throw ConfigurationError(place: linePlace, reason: "an app's line is its id and its secret")
-            }
+        for line in FileLine.all(of: text, place: place) {
+            let words = line.words
+            guard words.count == 2 else { throw line.error("an app's line is its id and its secret") }
             // The first word may be a secret that lost its app id, so it is not quoted.
-            guard let appID = appIDs.first(where: { $0.utf8.elementsEqual(first) }) else {
-                throw ConfigurationError(place: linePlace, reason: "the line names an app that app_ids does not")
+            guard let appID = appIDs.first(where: { $0.utf8.elementsEqual(words[0]) }) else {
+                throw line.error("the line names an app that app_ids does not")
             }
             guard let secret = AppSecret(appID: appID, secret: String(decoding: words[1], as: UTF8.self)) else {
-                throw ConfigurationError(
-                    place: linePlace,
-                    reason: "the secret of app \(appID) must be \(AppSecret.byteRange.lowerBound) to "
+                throw line.error(
+                    "the secret of app \(appID) must be \(AppSecret.byteRange.lowerBound) to "
                         + "\(AppSecret.byteRange.upperBound) characters of [A-Za-z0-9_-]"
                 )
             }
             guard secrets.updateValue(secret, forKey: appID) == nil else {
-                throw ConfigurationError(place: linePlace, reason: "the app \(appID) stands in the file twice")
+                throw line.error("the app \(appID) stands in the file twice")
             }
         }
         guard !secrets.isEmpty else {
@@ -43,17 +35,6 @@ package struct AppSecrets: Sendable, Equatable {
         }
         self.secrets = secrets
         self.appIDs = appIDs
-    }
-
-    /// Reads the file at `path`.
-    package init(path: String, appIDs: [String]) throws(ConfigurationError) {
-        let text: [UInt8]
-        do throws(FileContents.Failure) {
-            text = try FileContents.read(path: path, limit: Self.fileByteLimit)
-        } catch {
-            throw ConfigurationError(place: path, reason: "the file cannot be read: \(error.reason)")
-        }
-        try self.init(parsing: text, place: path, appIDs: appIDs)
     }
 
     /// Every secret there is, in the order of the apps' configuration.

@@ -3,8 +3,8 @@ internal import LimitedLogin
 internal import Sockets
 internal import VerificationService
 
-/// What `verify` prints of an access token: every check with its outcome, then the Profile or the reason of the refusal.
-struct AccessTokenReport {
+/// Judges access tokens as the service would.
+enum AccessTokenReport {
     /// The checks in their order; Graph is asked from `known` on.
     enum Check: String, CaseIterable {
         case allowed, shape, known
@@ -35,13 +35,6 @@ struct AccessTokenReport {
         let cure: String
     }
 
-    /// Nil when the token is accepted.
-    let refusal: Refusal?
-    private let asksForSubject: Bool
-    /// The service's answer for an accepted token.
-    private let answer: [UInt8]
-    private let moment: NumericDate
-
     /// Judges a token as the service would; Graph is asked.
     /// - Parameters:
     ///   - now: seconds since 1970; nil for the present.
@@ -53,12 +46,19 @@ struct AccessTokenReport {
         configuration: ServiceConfiguration,
         now: Double?,
         apps: [AppSecret]? = nil
-    ) throws -> AccessTokenReport {
+    ) throws -> CheckReport {
         guard let moment = NumericDate(secondsSince1970: now ?? Double(WallClock.unixSeconds())) else {
             throw StartError("this machine's clock stands before 1970")
         }
-        func report(_ refusal: Refusal?, _ answer: [UInt8] = []) -> AccessTokenReport {
-            AccessTokenReport(refusal: refusal, asksForSubject: subject != nil, answer: answer, moment: moment)
+        func report(_ refusal: Refusal?, _ answer: [UInt8] = []) -> CheckReport {
+            CheckReport(
+                failed: refusal?.check,
+                refusal: refusal.map { CheckReport.Refusal(code: $0.code, detail: $0.detail, cure: $0.cure) },
+                answer: answer,
+                moment: moment
+            ) { (check: Check) in
+                (check.rawValue, check.title, check != .subject || subject != nil)
+            }
         }
         guard configuration.accessTokensAreAccepted else { return report(.notAllowed) }
         guard AccessTokenInspection.shape(token.span) == .accessToken else { return report(.malformed) }
@@ -81,70 +81,6 @@ struct AccessTokenReport {
                 throw Exit.graphUnavailable
             }
         }
-    }
-
-    private enum Outcome: String {
-        case passed, failed, skipped
-        case notAsked = "not_asked"
-    }
-
-    private func outcome(_ check: Check) -> Outcome {
-        if check == .subject, !asksForSubject { return .notAsked }
-        guard let failed = refusal?.check else { return .passed }
-        let place = Check.allCases.firstIndex(of: check) ?? 0
-        let end = Check.allCases.firstIndex(of: failed) ?? 0
-        return place < end ? .passed : place == end ? .failed : .skipped
-    }
-
-    /// The report as one JSON object.
-    var json: [UInt8] {
-        var bytes: [UInt8] = []
-        JSONWriter.raw(refusal == nil ? "{\"accepted\":true" : "{\"accepted\":false", to: &bytes)
-        if let refusal {
-            let members: [(StaticString, String)] = [
-                ("code", refusal.code), ("detail", refusal.detail), ("cure", refusal.cure),
-            ]
-            for (name, value) in members {
-                JSONWriter.raw(",", to: &bytes)
-                JSONWriter.member(name, value, to: &bytes)
-            }
-        }
-        JSONWriter.raw(",\"checks\":[", to: &bytes)
-        for (index, check) in Check.allCases.enumerated() {
-            JSONWriter.raw(index == 0 ? "{" : ",{", to: &bytes)
-            JSONWriter.member("check", check.rawValue, to: &bytes)
-            JSONWriter.raw(",", to: &bytes)
-            JSONWriter.member("outcome", outcome(check).rawValue, to: &bytes)
-            JSONWriter.raw("}", to: &bytes)
-        }
-        JSONWriter.raw("]", to: &bytes)
-        // The answer is an object of its own; its members follow after the ones above.
-        JSONWriter.raw(answer.isEmpty ? "}" : ",", to: &bytes)
-        bytes += answer.dropFirst()
-        return bytes
-    }
-
-    /// The report as lines for a person.
-    func text(isColoured: Bool) -> String {
-        var lines: [String] = []
-        for check in Check.allCases {
-            switch outcome(check) {
-            case .passed: lines.append("\(Colour.green.paint("ok", isColoured))       \(check.title)")
-            case .failed: lines.append("\(Colour.red.paint("REFUSED", isColoured))  \(check.title)")
-            case .skipped: lines.append(Colour.dim.paint("-        \(check.title)", isColoured))
-            case .notAsked: lines.append(Colour.dim.paint("-        not asked: \(check.title)", isColoured))
-            }
-        }
-        lines.append("")
-        if let refusal {
-            let heading = Colour.red.paint("refused: \(refusal.code)", isColoured)
-            lines.append("\(heading): \(TerminalText.safe(refusal.detail))")
-            lines.append("\(Colour.bold.paint("what to do:", isColoured)) \(TerminalText.safe(refusal.cure))")
-        } else {
-            lines.append(Colour.green.paint("accepted", isColoured))
-            lines += AnswerLines.of(answer, now: moment)
-        }
-        return lines.joined(separator: "\n")
     }
 }
 

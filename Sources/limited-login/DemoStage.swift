@@ -250,7 +250,7 @@ struct DemoStage {
             steps: steps
         )
     }
-    private func report(_ verdict: Verdict) throws -> any PageReport {
+    private func report(_ verdict: Verdict) throws -> CheckReport {
         let settings = application.core.settings.value
         guard let login = verdict.login else {
             return try AccessTokenReport.make(

@@ -98,7 +98,8 @@ final class InspectDesk: PageDesk {
         let text = TokenInput.trimmed(Array(token.utf8))
         do {
             var report = try report(text, binding, texts["value"] ?? "")
-            if let code = report.rejection?.code, code == .unknownKey || code == .keysUnavailable, fetchOnce() {
+            let lackingKeys: [ProblemCode] = [.rejectedToken(.unknownKey), .keysUnavailable]
+            if lackingKeys.contains(where: { $0.text == report.refusal?.code }), fetchOnce() {
                 report = try self.report(text, binding, texts["value"] ?? "")
             }
             let option = binding == .unbound || binding == .issuedNonce ? "" : " \(Self.shell(texts["value"] ?? ""))"
@@ -112,7 +113,7 @@ final class InspectDesk: PageDesk {
         }
     }
 
-    private func report(_ token: [UInt8], _ binding: BindingKind, _ value: String) throws -> VerificationReport {
+    private func report(_ token: [UInt8], _ binding: BindingKind, _ value: String) throws -> CheckReport {
         var configuration = configuration
         if binding == .unbound { configuration.bindingIsRequired = false }
         return try VerificationReport.make(

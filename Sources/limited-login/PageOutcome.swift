@@ -3,19 +3,6 @@ internal import JOSE
 internal import LimitedLogin
 internal import VerificationService
 
-/// What the page shows of a verdict: the same as `limited-login verify --json`.
-protocol PageReport {
-    var json: [UInt8] { get }
-    /// What each check asks, in their order.
-    var titles: [(check: String, title: String)] { get }
-}
-
-extension VerificationReport: PageReport {}
-
-extension AccessTokenReport: PageReport {
-    var titles: [(check: String, title: String)] { Check.allCases.map { ($0.rawValue, $0.title) } }
-}
-
 /// What the page shows after something was done, as one JSON object.
 struct PageOutcome {
     /// One thing that happened on the way.
@@ -30,7 +17,7 @@ struct PageOutcome {
 
     /// The credential that was judged.
     let token: String
-    let report: any PageReport
+    let report: CheckReport
     /// The service's answer, where there is one: its status and JSON.
     var answer: (status: Int, json: [UInt8])?
     /// What an accepted credential means, where it means something else than a login.
@@ -48,7 +35,7 @@ struct PageOutcome {
         JSONWriter.raw(",\"report\":", to: &bytes)
         bytes += report.json
         JSONWriter.raw(",\"checks\":", to: &bytes)
-        bytes += PageJSON.checks(report.titles)
+        bytes += PageJSON.checks(report.rows.map { ($0.check, $0.title) })
         if let answer {
             JSONWriter.raw(",", to: &bytes)
             JSONWriter.member("status", "\(answer.status)", to: &bytes)

@@ -115,12 +115,16 @@ struct Verify: AsyncParsableCommand {
             configuration: configuration,
             now: at.flatMap { Moment.secondsSince1970($0) }
         )
+        try tell(report)
+    }
+
+    private func tell(_ report: CheckReport) throws {
         if json {
             StandardOutput.write(json: report.json)
         } else {
             StandardOutput.write(report.text(isColoured: color.isOn))
         }
-        if report.rejection != nil { throw Exit.rejected }
+        if report.refusal != nil { throw Exit.rejected }
     }
 
     private var nonceCount: Int { [nonce, rawNonce].compactMap { $0 }.count + (issuedNonce ? 1 : 0) }
@@ -134,7 +138,7 @@ struct Verify: AsyncParsableCommand {
                 "An access token carries no nonce and no device's key: --subject alone names its person."
             )
         }
-        let report: AccessTokenReport
+        let report: CheckReport
         do {
             report = try AccessTokenReport.make(
                 token: text,
@@ -145,12 +149,7 @@ struct Verify: AsyncParsableCommand {
         } catch let error as StartError {
             throw Exit.refusing(error.description)
         }
-        if json {
-            StandardOutput.write(json: report.json)
-        } else {
-            StandardOutput.write(report.text(isColoured: color.isOn))
-        }
-        if report.refusal != nil { throw Exit.rejected }
+        try tell(report)
     }
 
     private func expectation() throws -> ExpectedLogin {

@@ -97,8 +97,8 @@ struct LiveKeyTests {
         let gated = try GatedIssuer(["known"])
         for _ in 0..<200 { gated.gate.signal() }
         var limits = LiveService.patient
-        // A second instead of five, and the burst is the flood's.
-        limits.unknownKeyIDInterval = .seconds(1)
+        // Two seconds instead of five, and the burst is the flood's.
+        limits.unknownKeyIDInterval = .seconds(2)
         let service = try LiveService(issuer: gated.issuer, limits: limits)
         #expect(await service.cache.refresh().isUsable)
         let flooder = try service.connect()
@@ -114,16 +114,18 @@ struct LiveKeyTests {
         }
         let client = try service.connect()
         var waits = 0
-        for rotation in 1...3 {
+        // On a machine that stands still for an interval the new key may be fetched at once: it is tried again then.
+        for rotation in 1...10 where rotation <= 3 || waits == 0 {
+            let new = LiveService.request(try LiveService.token(keyID: "key-\(rotation)"))
             while service.cache.status.counters.fetchesForUnknownKeyIDs < 2 * rotation { try flood() }
             gated.publish(["key-\(rotation)", "known"])
-            let new = LiveService.request(try LiveService.token(keyID: "key-\(rotation)"))
             var answer = client.exchange(new)
             if answer?.status == 503 {
                 waits += 1
                 #expect(answer?.code == "keys_unavailable")
-                #expect(answer?["retry-after"] == "1")
-                let over = MonotonicClock.now() + .seconds(1)
+                let seconds = try #require(Int(answer?["retry-after"] ?? ""))
+                #expect((1...2).contains(seconds))
+                let over = MonotonicClock.now() + .seconds(seconds)
                 while MonotonicClock.now() < over { try flood() }
                 answer = client.exchange(new)
             }

@@ -119,11 +119,19 @@ struct RefreshTests {
 
     private static let thumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
 
-    private static func rejection(_ token: String, thumbprint: String) throws -> Refusal? {
+    private static func rejection(
+        _ token: String,
+        thumbprint: String? = nil,
+        accessToken: String? = nil
+    ) throws -> Refusal? {
         do {
             _ = try Login.sharedVerifier.verify(
                 token,
-                expecting: TokenExpectation(binding: .nonce(Login.nonce()), keyThumbprint: thumbprint),
+                expecting: TokenExpectation(
+                    binding: .nonce(Login.nonce()),
+                    keyThumbprint: thumbprint,
+                    accessToken: accessToken
+                ),
                 keys: VerificationKeys(StandInKeys.set),
                 now: Login.sharedNow,
                 workspace: VerificationWorkspace()
@@ -167,21 +175,6 @@ struct RefreshTests {
         let bound = try Login.token("cnf", #"{"jkt":"\#(Self.thumbprint)"}"#)
         let rejection = try Self.rejection(bound, thumbprint: text)
         #expect(rejection == .invalidKeyThumbprint && rejection?.code == .invalidRequest)
-    }
-
-    private static func rejection(_ token: String, accessToken: String) throws -> Refusal? {
-        do {
-            _ = try Login.sharedVerifier.verify(
-                token,
-                expecting: TokenExpectation(binding: .nonce(Login.nonce()), accessToken: accessToken),
-                keys: VerificationKeys(StandInKeys.set),
-                now: Login.sharedNow,
-                workspace: VerificationWorkspace()
-            )
-            return nil
-        } catch let refusal as Refusal {
-            return refusal
-        }
     }
 
     @Test("An access token is compared with at_hash (the example of OpenID Connect Core appendix A.4)")

@@ -58,8 +58,7 @@ struct RedisReplayStoreTests {
     @Test("What was born before the memory began is refused, and the first five seconds count as before")
     func births() throws {
         let server = try RedisServer()
-        let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)")
-        #expect(store.waitUntilUp())
+        let store = try StoreUnderTest.up(at: server.port)
         let since = try #require(store.store.vouchesSince)
         #expect(store.use(1, bornAt: since - 1) == .nonceBeyondMemory)
         #expect(store.use(1, bornAt: since) == .accepted)
@@ -70,8 +69,7 @@ struct RedisReplayStoreTests {
     @Test("A server that is killed and comes back empty: nothing is accepted twice, and all is well again by itself")
     func killed() throws {
         let server = try RedisServer()
-        let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)")
-        #expect(store.waitUntilUp())
+        let store = try StoreUnderTest.up(at: server.port)
         let born = try #require(store.store.vouchesSince)
         #expect(store.use(1, bornAt: born) == .accepted)
         server.kill()
@@ -88,8 +86,7 @@ struct RedisReplayStoreTests {
     @Test("Tokens from before a first start are accepted once, those from before a loss not at all")
     func tokens() throws {
         let server = try RedisServer()
-        let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)")
-        #expect(store.waitUntilUp())
+        let store = try StoreUnderTest.up(at: server.port)
         let born = WallClock.unixMilliseconds() - 60_000
         #expect(store.useToken(1, bornAt: born) == .accepted)
         #expect(store.useToken(1, bornAt: born) == .tokenReplayed)
@@ -111,8 +108,7 @@ struct RedisReplayStoreTests {
     @Test("A server that has every write on disk before it answers lost nothing: what was unused stays good")
     func durable() throws {
         let server = try RedisServer(["--appendonly", "yes", "--appendfsync", "always"])
-        let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)")
-        #expect(store.waitUntilUp())
+        let store = try StoreUnderTest.up(at: server.port)
         let born = try #require(store.store.vouchesSince)
         #expect(store.use(1, bornAt: born) == .accepted)
         server.kill()
@@ -127,8 +123,7 @@ struct RedisReplayStoreTests {
     @Test("A file that is written once a second may lack the last: its server's memory begins anew")
     func everySecond() throws {
         let server = try RedisServer(["--appendonly", "yes", "--appendfsync", "everysec"])
-        let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)")
-        #expect(store.waitUntilUp())
+        let store = try StoreUnderTest.up(at: server.port)
         let born = try #require(store.store.vouchesSince)
         #expect(store.use(1, bornAt: born) == .accepted)
         server.kill()
@@ -141,8 +136,7 @@ struct RedisReplayStoreTests {
     @Test("Data that are emptied while connected are noticed with the very next question")
     func emptied() throws {
         let server = try RedisServer()
-        let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)")
-        #expect(store.waitUntilUp())
+        let store = try StoreUnderTest.up(at: server.port)
         let born = try #require(store.store.vouchesSince)
         #expect(store.use(1, bornAt: born) == .accepted)
         #expect(try server.send("FLUSHALL").hasPrefix("+OK"))
@@ -154,8 +148,7 @@ struct RedisReplayStoreTests {
     @Test("A server that hangs: every answer within a second and none of them yes, then all is well again")
     func hung() throws {
         let server = try RedisServer()
-        let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)")
-        #expect(store.waitUntilUp())
+        let store = try StoreUnderTest.up(at: server.port)
         #expect(store.use(1) == .accepted)
         server.suspend()
         let end = MonotonicClock.now() + .seconds(3)
@@ -178,8 +171,7 @@ struct RedisReplayStoreTests {
         let server = try RedisServer()
         let relay = try SlowRelay(to: server.port, pause: .zero)
         defer { relay.stop() }
-        let store = try StoreUnderTest("redis://127.0.0.1:\(relay.port)")
-        #expect(store.waitUntilUp())
+        let store = try StoreUnderTest.up(at: relay.port)
         #expect(store.use(1) == .accepted)
         relay.setPause(.milliseconds(40))
         for number: UInt64 in 2..<6 {
@@ -195,8 +187,7 @@ struct RedisReplayStoreTests {
     @Test("A server without memory left accepts nothing and forgets nothing, and recovers when it has some")
     func fullMemory() throws {
         let server = try RedisServer(["--maxmemory-policy", "noeviction"])
-        let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)")
-        #expect(store.waitUntilUp())
+        let store = try StoreUnderTest.up(at: server.port)
         #expect(store.use(1) == .accepted)
         #expect(try server.send("CONFIG SET maxmemory 1").hasPrefix("+OK"))
         #expect(store.use(2) == .unavailable)
@@ -224,8 +215,7 @@ struct RedisReplayStoreTests {
     func replica() throws {
         let primary = try RedisServer()
         let server = try RedisServer()
-        let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)")
-        #expect(store.waitUntilUp())
+        let store = try StoreUnderTest.up(at: server.port)
         #expect(store.use(1) == .accepted)
         #expect(try server.send("REPLICAOF 127.0.0.1 \(primary.port)").hasPrefix("+OK"))
         #expect(store.use(2) == .unavailable)
@@ -244,22 +234,19 @@ struct RedisReplayStoreTests {
     func failover() throws {
         let first = try RedisServer()
         let second = try RedisServer()
-        let before = try StoreUnderTest("redis://127.0.0.1:\(first.port)")
-        #expect(before.waitUntilUp())
+        let before = try StoreUnderTest.up(at: first.port)
         let born = try #require(before.store.vouchesSince)
         #expect(before.use(1, bornAt: born) == .accepted)
         try Self.replicate(from: first, to: second)
         #expect(try second.send("REPLICAOF NO ONE").hasPrefix("+OK"))
-        let between = try StoreUnderTest("redis://127.0.0.1:\(second.port)")
-        #expect(between.waitUntilUp())
+        let between = try StoreUnderTest.up(at: second.port)
         // Used already, and yet not known to all: what was written last may be missing.
         #expect(between.use(2, bornAt: born) == .nonceBeyondMemory)
         let bornBetween = try #require(between.store.vouchesSince)
         #expect(between.use(3, bornAt: bornBetween) == .accepted)
         try Self.replicate(from: second, to: first)
         #expect(try first.send("REPLICAOF NO ONE").hasPrefix("+OK"))
-        let after = try StoreUnderTest("redis://127.0.0.1:\(first.port)")
-        #expect(after.waitUntilUp())
+        let after = try StoreUnderTest.up(at: first.port)
         #expect(after.use(4, bornAt: bornBetween) == .nonceBeyondMemory)
         #expect(after.use(4, bornAt: born) == .nonceBeyondMemory)
     }

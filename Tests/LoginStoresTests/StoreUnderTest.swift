@@ -4,6 +4,7 @@ import LoginStores
 import OpenSSL
 import Sockets
 import TestSupport
+import Testing
 
 /// A store on its way to a server, with what it told.
 final class StoreUnderTest: Sendable {
@@ -29,6 +30,13 @@ final class StoreUnderTest: Sendable {
     }
 
     deinit { store.stop() }
+
+    /// One that has reached its server on loopback.
+    static func up(at port: UInt16) throws -> StoreUnderTest {
+        let store = try StoreUnderTest("redis://127.0.0.1:\(port)")
+        #expect(store.waitUntilUp())
+        return store
+    }
 
     /// What was told of ups and downs.
     var changes: [ReplayStoreEvent] {

@@ -121,7 +121,9 @@ private final class Load: Sendable {
         while let client = try? BlockingClient(address) {
             var isOpen = true
             while isOpen {
-                guard let response = client.exchange(HTTPServerStoppingTests.get), response.status == 200 else {
+                // A machine that stands still has requests wait too long, which are then answered 503.
+                guard let response = client.exchange(HTTPServerStoppingTests.get), [200, 503].contains(response.status)
+                else {
                     unansweredCount.wrappingAdd(1, ordering: .relaxed)
                     break
                 }

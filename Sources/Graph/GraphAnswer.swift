@@ -18,11 +18,9 @@ enum GraphAnswer {
             throw GraphFailure(.unreadableAnswer)
         }
         var statuses: [GraphPermission: UserPermissions.Status] = [:]
-        var element = document.firstChild(list)
-        while element < document.next(list) {
+        for element in document.children(of: list) {
             try read(element, document, body, into: &statuses)
             guard statuses.count <= limits.permissionCount else { throw GraphFailure(.unreadableAnswer) }
-            element = document.next(element)
         }
         func all(_ status: UserPermissions.Status) -> [GraphPermission] {
             statuses.filter { $0.value == status }.keys.sorted()

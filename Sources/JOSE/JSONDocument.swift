@@ -118,16 +118,16 @@ package struct JSONDocument: ~Copyable {
         return nil
     }
 
-    /// The number of elements in an array or members in an object.
-    package func childCount(_ container: Int) -> Int {
+    /// The names of an object, whose value at `n` is the node `n + 1`, or the elements of an array.
+    package func children(of container: Int) -> [Int] {
         let step = kind(container) == .object ? 1 : 0
-        var count = 0
+        var children: [Int] = []
         var node = firstChild(container)
         while node < next(container) {
-            count += 1
+            children.append(node)
             node = next(node + step)
         }
-        return count
+        return children
     }
 }
 

@@ -107,8 +107,7 @@ extension JSONWebKey {
         guard document.kind(operations) == .array else { throw .notForVerifying }
         var verifyCount = 0
         var signCount = 0
-        var element = document.firstChild(operations)
-        while element < document.next(operations) {
+        for element in document.children(of: operations) {
             if document.string(element, equals: "verify", in: bytes) {
                 verifyCount += 1
             } else if document.string(element, equals: "sign", in: bytes) {
@@ -116,7 +115,6 @@ extension JSONWebKey {
             } else {
                 throw .notForVerifying
             }
-            element = document.next(element)
         }
         guard verifyCount == 1, signCount <= 1 else { throw .notForVerifying }
     }

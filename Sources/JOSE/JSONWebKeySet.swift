@@ -80,19 +80,16 @@ extension JSONWebKeySet {
         guard document.kind(document.root) == .object, !document.isRepeating(document.root),
             let list = document.member("keys", of: document.root, in: text), document.kind(list) == .array
         else { throw .notAKeySet }
-        guard document.childCount(list) <= Limits.keyCount else { throw .tooManyKeys }
+        let nodes = document.children(of: list)
+        guard nodes.count <= Limits.keyCount else { throw .tooManyKeys }
         var candidates: [(index: Int, key: JSONWebKey)] = []
         var ignored: [IgnoredKey] = []
-        var node = document.firstChild(list)
-        var index = 0
-        while node < document.next(list) {
+        for (index, node) in nodes.enumerated() {
             do throws(JSONWebKeyError) {
                 candidates.append((index, try JSONWebKey(document, node, in: text)))
             } catch {
                 ignored.append(IgnoredKey(index: index, keyID: Self.keyID(document, node, in: text), reason: error))
             }
-            node = document.next(node)
-            index += 1
         }
         self.init(candidates, ignored: ignored)
     }

@@ -288,10 +288,8 @@ private struct GraphObject: ~Copyable {
     func strings(_ name: StaticString, of node: Int) -> [String] {
         guard let list = member(name, of: node), document.kind(list) == .array else { return [] }
         var strings: [String] = []
-        var element = document.firstChild(list)
-        while element < document.next(list) {
+        for element in document.children(of: list) {
             if document.isString(element) { strings.append(document.string(element, in: bytes.span)) }
-            element = document.next(element)
         }
         return strings
     }
@@ -305,12 +303,10 @@ private struct GraphObject: ~Copyable {
     func friendIDs(_ node: Int) -> [String]? {
         guard let list = member("data", of: node), document.kind(list) == .array else { return nil }
         var friends: [String] = []
-        var element = document.firstChild(list)
-        while element < document.next(list) {
+        for element in document.children(of: list) {
             guard document.isObject(element), let id = identifier("id", of: element), friends.count < Self.friendLimit
             else { return nil }
             friends.append(id)
-            element = document.next(element)
         }
         return friends
     }

@@ -108,12 +108,10 @@ package struct ClaimsTemplate: Sendable {
             throw ClaimsTemplateError(description: "the claims must be a JSON object")
         }
         var members: [Member] = []
-        var name = document.firstChild(document.root)
-        while name < document.next(document.root) {
+        for name in document.children(of: document.root) {
             var json: [UInt8] = []
             Self.append(name + 1, of: document, text, to: &json)
             members.append(Member(name: document.string(name, in: text.span), json: json))
-            name = document.next(name + 1)
         }
         return members
     }
@@ -130,17 +128,12 @@ package struct ClaimsTemplate: Sendable {
         case .object, .array:
             let isObject = document.kind(node) == .object
             bytes.append(UInt8(ascii: isObject ? "{" : "["))
-            var child = document.firstChild(node)
-            while child < document.next(node) {
-                if child > document.firstChild(node) { bytes.append(UInt8(ascii: ",")) }
+            for (index, child) in document.children(of: node).enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
                 append(child, of: document, text, to: &bytes)
-                if isObject {
-                    bytes.append(UInt8(ascii: ":"))
-                    append(child + 1, of: document, text, to: &bytes)
-                    child = document.next(child + 1)
-                } else {
-                    child = document.next(child)
-                }
+                guard isObject else { continue }
+                bytes.append(UInt8(ascii: ":"))
+                append(child + 1, of: document, text, to: &bytes)
             }
             bytes.append(UInt8(ascii: isObject ? "}" : "]"))
         default: bytes += text[document.range(node)]

@@ -61,8 +61,7 @@ final class StandInAccessTokens: Sendable {
             throw ClaimsTemplateError(description: "the access token must be described by a JSON object")
         }
         var fields: [String: String] = [:]
-        var name = document.firstChild(document.root)
-        while name < document.next(document.root) {
+        for name in document.children(of: document.root) {
             let member = document.string(name, in: text.span)
             guard Self.ownMembers.contains(member) || Self.permissions[member] != nil else {
                 throw ClaimsTemplateError(description: "'\(member)' is neither a member of a token nor a field of /me")
@@ -72,7 +71,6 @@ final class StandInAccessTokens: Sendable {
                 document.isString(value)
                 ? FacebookJSON.string(document.string(value, in: text.span))
                 : String(decoding: text[document.range(value)], as: UTF8.self)
-            name = document.next(name + 1)
         }
         func string(_ name: StaticString) -> String? {
             document.member(name, of: document.root, in: text.span).map { document.string($0, in: text.span) }
@@ -86,10 +84,8 @@ final class StandInAccessTokens: Sendable {
             guard document.kind(list) == .array else {
                 throw ClaimsTemplateError(description: "'scopes' must be an array")
             }
-            var element = document.firstChild(list)
-            while element < document.next(list) {
+            for element in document.children(of: list) {
                 scopes.append(document.string(element, in: text.span))
-                element = document.next(element)
             }
         }
         guard let secret = try? RandomBytes.make(count: 48) else {

@@ -115,14 +115,12 @@ enum AnswerLines {
         guard (try? document.parse(answer.span)) != nil else { return [] }
         var lines: [String] = []
         for section in ["authentication_token", "access_token", "profile"] {
-            var name = document.firstChild(document.root)
-            while name < document.next(document.root) {
+            for name in document.children(of: document.root) {
                 if document.string(name, in: answer.span) == section {
                     lines.append("")
                     lines.append("\(section):")
                     lines += members(of: name + 1, in: document, answer, now)
                 }
-                name = document.next(name + 1)
             }
         }
         return lines
@@ -135,8 +133,7 @@ enum AnswerLines {
         _ now: NumericDate
     ) -> [String] {
         var lines: [String] = []
-        var name = document.firstChild(object)
-        while name < document.next(object) {
+        for name in document.children(of: object) {
             let value = name + 1
             let text =
                 document.kind(value) == .string
@@ -150,7 +147,6 @@ enum AnswerLines {
             lines.append(
                 "  \(member): \(TerminalText.safe(text))\(time.map { ", \(LocalTime.describe($0, now: now))" } ?? "")"
             )
-            name = document.next(value)
         }
         return lines
     }

@@ -105,12 +105,10 @@ enum PageJSON {
     static func text(_ name: String, in object: [UInt8]) -> String? {
         var document = JSONDocument()
         guard (try? document.parse(object.span)) != nil else { return nil }
-        var member = document.firstChild(document.root)
-        while member < document.next(document.root) {
+        for member in document.children(of: document.root) {
             if document.string(member, in: object.span) == name {
                 return document.kind(member + 1) == .string ? document.string(member + 1, in: object.span) : nil
             }
-            member = document.next(member + 1)
         }
         return nil
     }
@@ -121,23 +119,19 @@ enum PageJSON {
         guard (try? document.parse(body.span)) != nil, document.kind(document.root) == .object else { return nil }
         var texts: [String: String] = [:]
         var lists: [String: [String]] = [:]
-        var name = document.firstChild(document.root)
-        while name < document.next(document.root) {
+        for name in document.children(of: document.root) {
             let value = name + 1
             let member = document.string(name, in: body.span)
             if document.kind(value) == .string {
                 texts[member] = document.string(value, in: body.span)
             } else if document.kind(value) == .array {
-                var element = document.firstChild(value)
-                while element < document.next(value) {
+                for element in document.children(of: value) {
                     guard document.kind(element) == .string else { return nil }
                     lists[member, default: []].append(document.string(element, in: body.span))
-                    element = document.next(element)
                 }
             } else {
                 return nil
             }
-            name = document.next(value)
         }
         return (texts, lists)
     }

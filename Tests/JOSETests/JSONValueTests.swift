@@ -100,7 +100,7 @@ struct JSONValueTests {
             audience.flatMap { document.member("iss", of: $0, in: span) },
         ]
         #expect(missing == [nil, nil, nil, nil, nil])
-        let counts = [document.childCount(0), audience.map { document.childCount($0) }]
+        let counts = [document.children(of: 0).count, audience.map { document.children(of: $0).count }]
         #expect(counts == [4, 2])
     }
 

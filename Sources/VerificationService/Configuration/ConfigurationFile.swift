@@ -29,15 +29,13 @@ enum ConfigurationFile {
             throw ConfigurationError(place: path, reason: "the file must hold one JSON object")
         }
         var settings: [ConfigurationKey: ConfigurationSetting] = [:]
-        var name = document.firstChild(document.root)
-        while name < document.next(document.root) {
+        for name in document.children(of: document.root) {
             let member = document.string(name, in: bytes.span)
             guard let key = ConfigurationKey(rawValue: member) else {
                 let hint = nearest(member).map { "; did you mean '\($0)'?" } ?? ""
                 throw ConfigurationError(place: path, reason: "unknown key '\(member)'\(hint)")
             }
             let origin = ConfigurationOrigin.file(path: path, member: member)
-            defer { name = document.next(name + 1) }
             // null stands for "not set", so that a file can show a key that has no default.
             if document.kind(name + 1) == .null { continue }
             settings[key] = ConfigurationSetting(
@@ -69,13 +67,11 @@ enum ConfigurationFile {
             return .text(document.string(node, in: bytes.span))
         case (.list, .array):
             var values: [String] = []
-            var element = document.firstChild(node)
-            while element < document.next(node) {
+            for element in document.children(of: node) {
                 guard document.kind(element) == .string else {
                     throw ConfigurationError(place: origin.description, reason: "the list may hold strings alone")
                 }
                 values.append(document.string(element, in: bytes.span))
-                element = document.next(element)
             }
             return .list(values)
         case (.integer, _): throw ConfigurationError(place: origin.description, reason: "a whole number is needed")

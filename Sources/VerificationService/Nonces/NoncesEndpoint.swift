@@ -81,8 +81,7 @@ struct NonceRequest {
         var document = JSONDocument(limits: limits)
         try document.parseObject(body)
         var permissionName: [UInt8] = []
-        var name = document.firstChild(document.root)
-        while name < document.next(document.root) {
+        for name in document.children(of: document.root) {
             let value = name + 1
             if document.string(name, equals: "app_id", in: body) {
                 guard document.isString(value) else {
@@ -102,7 +101,6 @@ struct NonceRequest {
                     "The body has an unknown member; known are app_id, expires_in and permissions."
                 )
             }
-            name = document.next(value)
         }
     }
 }

@@ -85,8 +85,7 @@ struct UninstallRequest {
         try document.parseObject(body)
         var token: [UInt8] = []
         var appID: [UInt8] = []
-        var name = document.firstChild(document.root)
-        while name < document.next(document.root) {
+        for name in document.children(of: document.root) {
             guard document.isString(name + 1) else {
                 throw Problem(.invalidRequest, "Every member of the body must be a string.")
             }
@@ -98,7 +97,6 @@ struct UninstallRequest {
             } else {
                 throw Problem(.invalidRequest, "The body has an unknown member; known are id_token and app_id.")
             }
-            name = document.next(name + 1)
         }
         guard !token.isEmpty else { throw Problem(.invalidRequest, "The member id_token is missing or empty.") }
         self.token = token

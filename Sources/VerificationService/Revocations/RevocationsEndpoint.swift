@@ -110,8 +110,7 @@ struct RevocationRequest {
         try document.parseObject(body)
         var user: GraphUserID?
         var appID: String?
-        var name = document.firstChild(document.root)
-        while name < document.next(document.root) {
+        for name in document.children(of: document.root) {
             let value = name + 1
             guard document.isString(value) else {
                 throw Problem(.invalidRequest, "Every member of the body must be a string.")
@@ -126,7 +125,6 @@ struct RevocationRequest {
             } else {
                 throw Problem(.invalidRequest, "The body has an unknown member; known are user_id and app_id.")
             }
-            name = document.next(value)
         }
         guard let user else { throw Problem(.invalidRequest, "The member user_id is missing.") }
         self.user = user

@@ -18,8 +18,7 @@ struct AccessTokenRequest {
     /// - Parameter document: the parsed body, an object.
     init(_ document: borrowing JSONDocument, _ body: Span<UInt8>) throws(Problem) {
         var token: [UInt8] = []
-        var name = document.firstChild(document.root)
-        while name < document.next(document.root) {
+        for name in document.children(of: document.root) {
             let value = name + 1
             switch document.string(name, in: body) {
             case "access_token":
@@ -42,7 +41,6 @@ struct AccessTokenRequest {
                     "The body has an unknown member; beside access_token, known are app_id, subject and permissions."
                 )
             }
-            name = document.next(value)
         }
         self.token = token
     }
@@ -71,8 +69,7 @@ struct AccessTokenRequest {
         }
         var names: [String] = []
         var count = 0
-        var element = document.firstChild(list)
-        while element < document.next(list) {
+        for element in document.children(of: list) {
             guard document.isString(element), count < VerifyRequestReader.permissionCountLimit else {
                 throw Problem(.invalidRequest, "The member permissions must be an array of strings, 64 at most.")
             }
@@ -82,7 +79,6 @@ struct AccessTokenRequest {
             }
             if !names.contains(name) { names.append(name) }
             count += 1
-            element = document.next(element)
         }
         return names
     }

@@ -118,7 +118,7 @@ package struct JSONDocument: ~Copyable {
         return nil
     }
 
-    /// The names of an object, whose value at `n` is the node `n + 1`, or the elements of an array.
+    /// All names of an object or elements of an array, in their order: what ``firstChild(_:)`` begins.
     package func children(of container: Int) -> [Int] {
         let step = kind(container) == .object ? 1 : 0
         var children: [Int] = []

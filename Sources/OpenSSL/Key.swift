@@ -44,10 +44,11 @@ internal import COpenSSL
         unsafe self.init(takingOwnershipOf: key)
     }
 
-    /// A public key from its numbers, without a detour through DER, which would take ten times as long.
+    /// A public key from its numbers, without a detour through DER.
     /// - Parameters:
     ///   - kind: OpenSSL's name of the algorithm.
-    ///   - parameters: has the builder make the parameters of its numbers, all of which must live until then.
+    ///   - parameters: gives the builder the key's numbers and has it make the parameters. The builder keeps the addresses
+    ///     of names and numbers until then.
     convenience init(
         public kind: String,
         _ parameters: (_ builder: OpaquePointer) -> UnsafeMutablePointer<OSSL_PARAM>?

@@ -11,6 +11,9 @@ internal import VerificationService
 
 /// Makes the parts of the service that a configuration asks for; every failure is a sentence that names its setting.
 enum ServiceParts {
+    /// Greatest size of a password's file, in bytes.
+    private static let passwordByteLimit = 4_096
+
     /// The key cache; nothing is fetched yet.
     static func keyCache(
         _ configuration: ServiceConfiguration,
@@ -87,6 +90,7 @@ enum ServiceParts {
                         password: try read(
                             .replayStorePasswordFile,
                             configuration.replayStorePasswordFile,
+                            limit: passwordByteLimit,
                             password(parsing:place:)
                         ),
                         tls: url.isSecure ? try TLSContext(clientTrusting: trust, speaksHTTP: false) : nil
@@ -151,11 +155,12 @@ extension ServiceParts {
     private static func read<Value>(
         _ key: ConfigurationKey,
         _ path: String?,
+        limit: Int,
         _ value: (_ text: [UInt8], _ place: String) throws(ConfigurationError) -> Value
     ) throws(StartError) -> Value? {
         guard let path else { return nil }
         do throws(ConfigurationError) {
-            return try value(FileLine.text(ofFile: path), path)
+            return try value(FileLine.text(ofFile: path, limit: limit), path)
         } catch {
             throw StartError("\(key.rawValue): \(error)")
         }
@@ -166,7 +171,12 @@ extension ServiceParts {
         _ configuration: ServiceConfiguration,
         demonstratingWith nonces: NonceIssuer? = nil
     ) throws(StartError) -> RuntimeSettings {
-        let clients = try read(.clientKeysFile, configuration.clientKeysFile, ClientKeys.init(parsing:place:))
+        let clients = try read(
+            .clientKeysFile,
+            configuration.clientKeysFile,
+            limit: ClientKeys.fileByteLimit,
+            ClientKeys.init(parsing:place:)
+        )
         // Not by `??`, whose closure throws untyped.
         let issuer = nonces == nil ? try nonceIssuer(configuration) : nonces
         let secrets = try appSecrets(configuration)
@@ -193,12 +203,17 @@ extension ServiceParts {
 
     /// Issues and recognises nonces; nil where no secret is configured.
     static func nonceIssuer(_ configuration: ServiceConfiguration) throws(StartError) -> NonceIssuer? {
-        try read(.nonceSecretFile, configuration.nonceSecretFile, NonceSecretsFile.issuer(parsing:place:))
+        try read(
+            .nonceSecretFile,
+            configuration.nonceSecretFile,
+            limit: NonceSecretsFile.byteLimit,
+            NonceSecretsFile.issuer(parsing:place:)
+        )
     }
 
     /// What the service proves itself with to Graph; nil where nothing is configured.
     static func appSecrets(_ configuration: ServiceConfiguration) throws(StartError) -> AppSecrets? {
-        try read(.appSecretsFile, configuration.appSecretsFile) {
+        try read(.appSecretsFile, configuration.appSecretsFile, limit: AppSecrets.fileByteLimit) {
             text,
             place throws(ConfigurationError) in
             try AppSecrets(parsing: text, place: place, appIDs: configuration.appIDs)
@@ -208,7 +223,12 @@ extension ServiceParts {
     /// Where the backend is told of Facebook's callbacks; nil where it is not.
     static func webhook(_ configuration: ServiceConfiguration) throws(StartError) -> WebhookTarget? {
         guard let webhook = configuration.webhook else { return nil }
-        let secrets = try read(.callbacksSecretFile, webhook.secretFile, WebhookSecrets.init(parsing:place:))
+        let secrets = try read(
+            .callbacksSecretFile,
+            webhook.secretFile,
+            limit: WebhookSecrets.fileByteLimit,
+            WebhookSecrets.init(parsing:place:)
+        )
         return secrets.map { WebhookTarget(url: webhook.url, secrets: $0, statusURL: webhook.statusURL) }
     }
 

@@ -311,7 +311,8 @@ struct NonceRouteTests {
             ("\(Self.secretA)\n\(Self.secretA.uppercased())\n", 2), ("\(Self.secretA) \n", nil),
             ("4qLJ9+/nVtS0yo1bQmF3ZcXhRk7eW2uGd8Ps5NvTaIw=\n", 1), ("correct-horse-battery-staple-4711\n", 1),
             (" \(Self.secretA)\n", nil), ("\(Self.secretA)\n\(Self.secretB)\n\(Self.secretC)\n", nil),
-            ("\(Self.secretA.dropLast(33))\n", nil), ("   \n", nil), ("hunter2\n", nil), ("\(Self.secretA)\n0\n", nil),
+            ("\(Self.secretA.dropLast(33))\n", nil), ("   \n", nil), ("   \n\(Self.secretA)\n", nil),
+            ("\(Self.secretA)\n # old\n", nil), ("hunter2\n", nil), ("\(Self.secretA)\n0\n", nil),
         ] as [(String, Int?)]
     )
     func secretsFile(text: String, count: Int?) throws {

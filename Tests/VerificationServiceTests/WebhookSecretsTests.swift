@@ -25,7 +25,8 @@ struct WebhookSecretsTests {
             ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS", "line 1"), ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLa==", "line 1"),
             ("whsec_MfKQ9r8GKYqrTwjU", "line 1"), (" \(secret)", "line 1"), ("\(secret) ", "line 1"),
             ("WHSEC_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "line 1"), ("\(secret)\n\(secret)", "line 2"),
-            ("\(secret)\nx", "line 2"), ("whsec_-_KQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "line 1"),
+            ("\(secret)\nx", "line 2"), ("  \n\(secret)", "line 1"), ("\(secret)\n # old", "line 2"),
+            ("whsec_-_KQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "line 1"),
             ("whsec_\(String(repeating: "AAAA", count: 22))", "line 1"),
             ("\(secret)\nwhsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSx\nwhsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSy", "line 3"),
         ]
@@ -48,10 +49,15 @@ struct WebhookSecretsTests {
         #expect(dumped.utf8.count < 100)
     }
 
-    @Test("A file that is not there is named")
-    func missing() {
+    @Test("A file that is not there, or too large, is named")
+    func unreadable() {
         #expect {
-            try FileLine.text(ofFile: "/nonexistent/webhooks")
+            try FileLine.text(ofFile: #filePath, limit: 100)
+        } throws: { error in
+            "\(error)" == "\(#filePath): the file cannot be read: the file is larger than 100 bytes"
+        }
+        #expect {
+            try FileLine.text(ofFile: "/nonexistent/webhooks", limit: WebhookSecrets.fileByteLimit)
         } throws: { error in
             "\(error)".hasPrefix("/nonexistent/webhooks: the file cannot be read")
         }

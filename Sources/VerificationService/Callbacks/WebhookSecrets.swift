@@ -6,6 +6,8 @@ internal import OpenSSL
 /// The file has one or two lines: `whsec_` and 24 to 64 bytes in base64. With two, both sign, so that a secret can be
 /// changed while backends know the one or the other. Empty lines and lines that begin with `#` are comments.
 package struct WebhookSecrets: Sendable, Equatable {
+    /// Greatest size of the file, in bytes: two secrets and some comment.
+    package static let fileByteLimit = 16_384
     /// Bytes of a secret, as Standard Webhooks has them.
     static let byteRange = 24...64
 

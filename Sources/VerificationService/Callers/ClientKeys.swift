@@ -8,6 +8,8 @@ internal import OpenSSL
 package struct ClientKeys: Sendable, Equatable {
     /// Greatest number of lines with a key: each costs every request one comparison.
     package static let countLimit = 1_000
+    /// Greatest size of the file, in bytes: enough for that many lines.
+    package static let fileByteLimit = 262_144
     /// Greatest length of a presented key, in bytes; a longer one is nobody's.
     package static let keyByteLimit = 512
     /// Greatest length of a name, in characters of `[A-Za-z0-9._-]`: it is a label of the metrics.
@@ -28,6 +30,7 @@ package struct ClientKeys: Sendable, Equatable {
         var entries: [Entry] = []
         for line in FileLine.all(of: text, place: place) {
             let words = line.words
+            if words.isEmpty { continue }
             guard words.count == 2, let name = Self.name(words[0]) else {
                 throw line.error("a client's line is its name, of [A-Za-z0-9._-], and the SHA-256 of its key")
             }

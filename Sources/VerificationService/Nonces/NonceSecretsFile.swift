@@ -3,6 +3,9 @@ package import LimitedLogin
 /// The file with the secrets of issued nonces: one or two lines of 32 to 128 visible ASCII characters, the first of which
 /// issues; both recognise. Empty lines and lines that begin with `#` are comments.
 package enum NonceSecretsFile {
+    /// Greatest size of the file, in bytes: two secrets and some comment.
+    package static let byteLimit = 16_384
+
     /// The issuer that the text makes; `place` is how messages name it. They never quote it.
     package static func issuer(parsing text: [UInt8], place: String) throws(ConfigurationError) -> NonceIssuer {
         var secrets: [NonceSecret] = []

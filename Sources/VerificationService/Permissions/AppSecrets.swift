@@ -6,6 +6,9 @@ internal import OpenSSL
 /// The file has a line for each app: its id, white space, its secret. Empty lines and lines that begin with `#` are
 /// comments.
 package struct AppSecrets: Sendable, Equatable {
+    /// Greatest size of the file, in bytes: enough for a thousand apps.
+    package static let fileByteLimit = 262_144
+
     private let secrets: [String: AppSecret]
     /// The apps the service accepts tokens of, in the order of the configuration.
     private let appIDs: [String]
@@ -15,6 +18,7 @@ package struct AppSecrets: Sendable, Equatable {
         var secrets: [String: AppSecret] = [:]
         for line in FileLine.all(of: text, place: place) {
             let words = line.words
+            if words.isEmpty { continue }
             guard words.count == 2 else { throw line.error("an app's line is its id and its secret") }
             // The first word may be a secret that lost its app id, so it is not quoted.
             guard let appID = appIDs.first(where: { $0.utf8.elementsEqual(words[0]) }) else {

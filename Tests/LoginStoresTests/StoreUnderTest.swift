@@ -32,9 +32,9 @@ final class StoreUnderTest: Sendable {
     deinit { store.stop() }
 
     /// One that has reached its server on loopback.
-    static func up(at port: UInt16) throws -> StoreUnderTest {
+    static func up(at port: UInt16, sourceLocation: SourceLocation = #_sourceLocation) throws -> StoreUnderTest {
         let store = try StoreUnderTest("redis://127.0.0.1:\(port)")
-        #expect(store.waitUntilUp())
+        #expect(store.waitUntilUp(), sourceLocation: sourceLocation)
         return store
     }
 

@@ -83,7 +83,7 @@ extension ConnectionEngine {
         let decision = handler.receiveHead(
             buffer.parser.head,
             bytes: bytes.span.extracting(buffer.start..<buffer.end),
-            context: context(connection, now),
+            context: context(connection, .first, now),
             response: &response
         )
         switch decision {
@@ -152,8 +152,7 @@ extension ConnectionEngine {
             buffer.parser.head,
             bytes: request,
             body: request.extracting(buffer.bodyRange),
-            visit: visit,
-            context: context(connection, now),
+            context: context(connection, visit, now),
             response: &response
         )
         switch decision {

@@ -72,10 +72,11 @@ package struct ConnectionEngine: ~Copyable {
         )
     }
 
-    func context(_ connection: Connection, _ now: MonotonicInstant) -> RequestContext {
+    func context(_ connection: Connection, _ visit: RequestVisit, _ now: MonotonicInstant) -> RequestContext {
         RequestContext(
             firstByteAt: connection.requestStart,
             now: now,
+            visit: visit,
             worker: worker,
             connectionID: connection.id,
             requestsBefore: connection.requestsServed,
@@ -219,7 +220,7 @@ extension ConnectionEngine {
             sharedOutput = response.body
         }
         requestCount += 1
-        handler.didRespond(status: response.status, context: context(connection, now))
+        handler.didRespond(status: response.status, context: context(connection, .first, now))
         return keepAlive
     }
 

@@ -22,16 +22,15 @@ package protocol HTTPRequestHandler: AnyObject {
         response: inout HTTPResponse
     ) -> HeadDecision
 
-    /// The whole request is there. Called again on the same bytes after parking.
+    /// The whole request is there. Called again on the same bytes after parking, with another
+    /// ``RequestContext/visit``.
     /// - Parameters:
     ///   - body: The content, chunked coding removed; empty where there is none.
-    ///   - visit: Whether this is the first call for this request.
     ///   - response: Empty; to be filled in for ``RequestDecision/respond``.
     func receiveRequest(
         _ head: borrowing RequestHead,
         bytes: Span<UInt8>,
         body: Span<UInt8>,
-        visit: RequestVisit,
         context: RequestContext,
         response: inout HTTPResponse
     ) -> RequestDecision
@@ -46,7 +45,7 @@ package protocol HTTPRequestHandler: AnyObject {
     /// The response to a request of this handler has been encoded, to be sent next; for durations and metrics.
     /// - Parameters:
     ///   - status: The status sent.
-    ///   - context: That of the request's last call, `now` the present moment.
+    ///   - context: That of the request's first call, `now` the present moment.
     func didRespond(status: UInt16, context: RequestContext)
 
     /// The connection of a parked request is gone: nobody waits for its answer any more.
@@ -95,6 +94,8 @@ package struct RequestContext: Sendable {
     package let firstByteAt: MonotonicInstant
     /// The present moment, as of the last event of this worker.
     package var now: MonotonicInstant
+    /// Why the handler sees the request.
+    package var visit: RequestVisit
     /// The worker that serves the connection, from 0.
     package let worker: WorkerIndex
     /// A number no other connection of this server has had.
@@ -110,6 +111,7 @@ package struct RequestContext: Sendable {
     package init(
         firstByteAt: MonotonicInstant,
         now: MonotonicInstant,
+        visit: RequestVisit = .first,
         worker: WorkerIndex,
         connectionID: UInt64,
         requestsBefore: Int,
@@ -119,6 +121,7 @@ package struct RequestContext: Sendable {
     ) {
         self.firstByteAt = firstByteAt
         self.now = now
+        self.visit = visit
         self.worker = worker
         self.connectionID = connectionID
         self.requestsBefore = requestsBefore
@@ -130,6 +133,13 @@ package struct RequestContext: Sendable {
     /// The name of this request: what wakes it once it is parked.
     package var request: ParkedRequest {
         ParkedRequest(connectionID: connectionID, requestsBefore: requestsBefore, slot: slot)
+    }
+
+    /// The facts for another look within the same call, once what the request waits for has begun.
+    package var again: RequestContext {
+        var context = self
+        context.visit = .woken
+        return context
     }
 
     /// The client's address; asks the system, so it costs a call. Nil where the client is gone, or there is no

@@ -148,12 +148,11 @@ extension StandInIssuerHandler {
     func callBack(
         _ path: CallbackPath,
         _ query: [String: String],
-        _ visit: RequestVisit,
         _ context: RequestContext,
         _ response: inout HTTPResponse
     ) -> RequestDecision {
-        if visit != .first {
-            guard let answer = callbacks.answer(context.request, isExpired: visit == .expired) else {
+        if context.visit != .first {
+            guard let answer = callbacks.answer(context.request, isExpired: context.visit == .expired) else {
                 return .park(until: context.now + .seconds(1))
             }
             response.status = answer.status

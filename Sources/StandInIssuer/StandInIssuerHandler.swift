@@ -99,7 +99,6 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
         _ head: borrowing RequestHead,
         bytes: Span<UInt8>,
         body: Span<UInt8>,
-        visit: RequestVisit,
         context: RequestContext,
         response: inout HTTPResponse
     ) -> RequestDecision {
@@ -107,7 +106,7 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
             let route = Route(head, bytes)
             if let path = CallbackPath(Self.text(head.path, bytes)) {
                 let query = FormText.parameters(of: head.query.map { Self.text($0, bytes) } ?? "")
-                return callBack(path, query, visit, context, &response)
+                return callBack(path, query, context, &response)
             } else if route == .uninstall {
                 let form = Self.text(0..<body.count, body)
                 write(graph.uninstall(form: form, keys: keys, now: WallClock.unixSeconds()), &response)

@@ -71,7 +71,6 @@ final class DemonstrationBackend: Sendable {
             _ head: borrowing RequestHead,
             bytes: Span<UInt8>,
             body: Span<UInt8>,
-            visit: RequestVisit,
             context: RequestContext,
             response: inout HTTPResponse
         ) -> RequestDecision {

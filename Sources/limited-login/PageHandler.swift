@@ -91,7 +91,6 @@ final class PageHandler: HTTPRequestHandler {
         _ head: borrowing RequestHead,
         bytes: Span<UInt8>,
         body: Span<UInt8>,
-        visit: RequestVisit,
         context: RequestContext,
         response: inout HTTPResponse
     ) -> RequestDecision {
@@ -100,23 +99,24 @@ final class PageHandler: HTTPRequestHandler {
                 head,
                 bytes: bytes,
                 body: body,
-                visit: visit,
                 context: context,
                 response: &response
             ) ?? .respond
         }
-        let request = context.request
-        switch jobs.visit(request, visit) {
+        switch jobs.visit(context) {
         case .none:
             let deadline = context.now + Self.patience
-            guard jobs.begin(request, keeping: (), until: deadline) else {
+            let text = body.indices.map { body[$0] }
+            let isBegun = jobs.begin(context, keeping: (), until: deadline) { request in
+                queue.async { [jobs, desk] in
+                    let outcome = Result { () throws(PageRefusal) in try desk.run(text) }
+                    jobs.finish(request, outcome, now: MonotonicClock.now())
+                }
+                return true
+            }
+            guard isBegun else {
                 _ = refuse(503, "Too much is asked at once; try again.", &response)
                 return .respond
-            }
-            let text = body.indices.map { body[$0] }
-            queue.async { [jobs, desk] in
-                let outcome = Result { () throws(PageRefusal) in try desk.run(text) }
-                jobs.finish(request, outcome, now: MonotonicClock.now())
             }
             return .park(until: deadline)
         case .waiting(let deadline): return .park(until: deadline)

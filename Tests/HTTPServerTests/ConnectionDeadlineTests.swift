@@ -223,25 +223,13 @@ struct ConnectionDeadlineTests {
 
 /// A handler that never answers.
 private final class ForeverParkingHandler: HTTPRequestHandler {
-    func receiveHead(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> HeadDecision {
-        .readBody(atMost: 0)
-    }
-
     func receiveRequest(
         _ head: borrowing RequestHead,
         bytes: Span<UInt8>,
         body: Span<UInt8>,
-        visit: RequestVisit,
         context: RequestContext,
         response: inout HTTPResponse
     ) -> RequestDecision {
         .park(until: context.now + .seconds(1))
     }
-
-    func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse) {}
 }

@@ -82,14 +82,11 @@ private final class HeadHandler: HTTPRequestHandler {
         _ head: borrowing RequestHead,
         bytes: Span<UInt8>,
         body: Span<UInt8>,
-        visit: RequestVisit,
         context: RequestContext,
         response: inout HTTPResponse
     ) -> RequestDecision {
-        if parks, visit == .first { return .park(until: context.now + .seconds(1)) }
+        if parks, context.visit == .first { return .park(until: context.now + .seconds(1)) }
         response.body = Array("\(body.count) bytes".utf8)
         return .respond
     }
-
-    func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse) {}
 }

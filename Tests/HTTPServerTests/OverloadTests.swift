@@ -100,17 +100,6 @@ private final class BusyHandler: HTTPRequestHandler {
         return .respond
     }
 
-    func receiveRequest(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        body: Span<UInt8>,
-        visit: RequestVisit,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> RequestDecision { .respond }
-
-    func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse) {}
-
     func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool {
         bytes.equal(head.path, "/livez")
     }

@@ -145,15 +145,4 @@ private final class NamedHandler: HTTPRequestHandler {
         response.body = Array(name.utf8)
         return .respond
     }
-
-    func receiveRequest(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        body: Span<UInt8>,
-        visit: RequestVisit,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> RequestDecision { .respond }
-
-    func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse) {}
 }

@@ -1,10 +1,8 @@
 package import HTTP1
 package import HTTPServer
 
-/// Answers 200 without a body to everything, so that any other status is the server's own.
-package final class AgreeableHandler: HTTPRequestHandler {
-    package init() {}
-
+/// What the handler of a test does where it says nothing else: it takes any body, and answers 200 without one.
+extension HTTPRequestHandler {
     package func receiveHead(
         _ head: borrowing RequestHead,
         bytes: Span<UInt8>,
@@ -18,7 +16,6 @@ package final class AgreeableHandler: HTTPRequestHandler {
         _ head: borrowing RequestHead,
         bytes: Span<UInt8>,
         body: Span<UInt8>,
-        visit: RequestVisit,
         context: RequestContext,
         response: inout HTTPResponse
     ) -> RequestDecision {
@@ -26,4 +23,9 @@ package final class AgreeableHandler: HTTPRequestHandler {
     }
 
     package func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse) {}
+}
+
+/// Answers 200 without a body to everything, so that any other status is the server's own.
+package final class AgreeableHandler: HTTPRequestHandler {
+    package init() {}
 }

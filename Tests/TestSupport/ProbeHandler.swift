@@ -37,13 +37,12 @@ package final class ProbeHandler: HTTPRequestHandler {
         _ head: borrowing RequestHead,
         bytes: Span<UInt8>,
         body: Span<UInt8>,
-        visit: RequestVisit,
         context: RequestContext,
         response: inout HTTPResponse
     ) -> RequestDecision {
         response.addField("Content-Type: text/plain")
         if bytes.equal(head.path, "/park") {
-            switch visit {
+            switch context.visit {
             case .first: return .park(until: context.now + .seconds(600))
             case .woken: response.body += Array("woken".utf8)
             case .expired:

@@ -82,7 +82,7 @@ struct BackgroundJobsTests {
     @Test("An outcome after the deadline is dropped, though its request has not been visited yet")
     func afterTheDeadline() {
         let jobs = JobHandler.Jobs(capacity: 1)
-        let request = RequestContext(
+        var context = RequestContext(
             firstByteAt: MonotonicInstant(nanoseconds: 1),
             now: MonotonicInstant(nanoseconds: 1),
             worker: 0,
@@ -90,10 +90,16 @@ struct BackgroundJobsTests {
             requestsBefore: 0,
             isDraining: false,
             descriptor: -1
-        ).request
-        #expect(jobs.begin(request, keeping: "kept", until: MonotonicInstant(nanoseconds: 100)))
-        #expect(!jobs.finish(request, "late", now: MonotonicInstant(nanoseconds: 100)))
-        guard case .expired("kept") = jobs.visit(request, .expired) else {
+        )
+        let request = context.request
+        let deadline = MonotonicInstant(nanoseconds: 100)
+        #expect(!jobs.begin(context, keeping: "kept", until: deadline) { _ in false })
+        #expect(jobs.count == 0)
+        #expect(jobs.begin(context, keeping: "kept", until: deadline) { _ in true })
+        context.visit = .expired
+        #expect(!jobs.begin(context, keeping: "anew", until: deadline) { _ in true })
+        #expect(!jobs.finish(request, "late", now: deadline))
+        guard case .expired("kept") = jobs.visit(context) else {
             Issue.record("the request's time is over")
             return
         }
@@ -121,34 +127,27 @@ private final class JobHandler: HTTPRequestHandler {
 
     func didAbandon(_ request: ParkedRequest) { jobs.abandon(request) }
 
-    func receiveHead(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> HeadDecision {
-        .readBody(atMost: 0)
-    }
-
     func receiveRequest(
         _ head: borrowing RequestHead,
         bytes: Span<UInt8>,
         body: Span<UInt8>,
-        visit: RequestVisit,
         context: RequestContext,
         response: inout HTTPResponse
     ) -> RequestDecision {
         log.withLock { $0.visits += 1 }
-        switch jobs.visit(context.request, visit) {
+        switch jobs.visit(context) {
         case .none:
             let isBrief = bytes.equal(head.path, "/wait-briefly")
             let deadline = context.now + (isBrief ? .milliseconds(300) : .seconds(30))
-            guard jobs.begin(context.request, keeping: "kept", until: deadline) else {
+            let isBegun = jobs.begin(context, keeping: "kept", until: deadline) { request in
+                log.withLock { $0.began.append(request) }
+                if bytes.equal(head.path, "/at-once") { jobs.finish(request, "at once", now: context.now) }
+                return true
+            }
+            guard isBegun else {
                 response.body += Array("full".utf8)
                 return .respond
             }
-            log.withLock { $0.began.append(context.request) }
-            if bytes.equal(head.path, "/at-once") { jobs.finish(context.request, "at once", now: context.now) }
             return .park(until: deadline)
         case .waiting(let deadline): return .park(until: deadline)
         case .done(let kept, let outcome): response.body += Array("\(kept) \(outcome)".utf8)
@@ -156,6 +155,4 @@ private final class JobHandler: HTTPRequestHandler {
         }
         return .respond
     }
-
-    func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse) {}
 }

@@ -109,7 +109,7 @@ final class InProcessService {
         let bytes = Array("\(head)\r\nContent-Length: \(body.utf8.count)\r\n\r\n".utf8)
         var parser = RequestParser(limits: HTTPLimits())
         try #require(parser.parse(bytes.span) == .complete)
-        let context = RequestContext(
+        var context = RequestContext(
             firstByteAt: MonotonicClock.now(),
             now: MonotonicClock.now(),
             worker: 0,
@@ -122,11 +122,11 @@ final class InProcessService {
         let content = Array(body.utf8)
         if handler.receiveHead(parser.head, bytes: bytes.span, context: context, response: &response) != .respond {
             response.reset()
+            context.visit = visit
             let decision = handler.receiveRequest(
                 parser.head,
                 bytes: bytes.span,
                 body: content.span,
-                visit: visit,
                 context: context,
                 response: &response
             )

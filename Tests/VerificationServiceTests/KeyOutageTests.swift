@@ -6,6 +6,7 @@ import StandInIssuer
 import TestSupport
 import Testing
 
+@testable import LoginStores
 @testable import VerificationService
 
 @Suite("POST /verify: keys that come, go and stay away", .live)
@@ -64,6 +65,34 @@ struct KeyOutageTests {
         }
         #expect(answer.status == 503)
         #expect(answer.code == "keys_unavailable")
+    }
+
+    @Test("A request whose key comes as its wait runs out does not wait anew for the store: 503, and it may come again")
+    func expiredVisitBeforeTheStore() async throws {
+        // Nobody answers there, so every question waits.
+        let silent = try Socket.listener(on: .loopback(port: 0), backlog: 8, sharesPort: false)
+        let url = try ReplayStoreURL(parsing: "redis://\(silent.localAddress())")
+        var configuration = RedisReplayStore.Configuration(url: url)
+        configuration.limits.connectTimeout = .seconds(60)
+        let store = try RedisReplayStore(configuration)
+        store.start()
+        defer {
+            store.stop()
+            withExtendedLifetime(silent) {}
+        }
+        store.revocations.didRead(at: MonotonicClock.now())
+        let service = try await InProcessService(rejectsReplays: true, replayStore: .redis(store))
+        let body = "{\"id_token\":\"\(try Tokens.mint(Tokens.claims()))\",\"nonce\":\"n-1\"}"
+        guard case .parked = try service.send(body: body) else {
+            Issue.record("the store has not been asked")
+            return
+        }
+        guard case .answered(let answer) = try service.send(body: body, visit: .expired) else {
+            Issue.record("parked for ever")
+            return
+        }
+        #expect(answer.status == 503)
+        #expect(answer.code == "replay_store_unavailable")
     }
 
     @Test("A key that left the set verifies nothing from that moment")

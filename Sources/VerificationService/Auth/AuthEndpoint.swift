@@ -30,11 +30,10 @@ final class AuthEndpoint: Endpoint {
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
         body: Span<UInt8>,
-        visit: RequestVisit,
         context: RequestContext,
         response: inout HTTPResponse
     ) -> Outcome {
-        if visit != .first, let outcome = revisit(visit, context, &response) { return outcome }
+        if context.visit != .first, let outcome = revisit(context, &response) { return outcome }
         let settings = workerSettings.settings
         // A reload may have closed the routes while the request waited for keys.
         guard let gateway = settings.gateway else { return .refused(Problem(.notFound, Requirement.gateway.sentence)) }
@@ -47,7 +46,7 @@ final class AuthEndpoint: Endpoint {
             var question = TokenJudge.Question(appID: demand.appID, texts: gateway.texts)
             // What a proof is compared with.
             if scheme == .dpop { question.texts.insert(.keyThumbprint) }
-            switch try verdict(token, question, settings, visit, context, TraceParent.passedOn(head, bytes)) {
+            switch try verdict(token, question, settings, context, TraceParent.passedOn(head, bytes)) {
             case .wait(let moment): return .wait(until: moment)
             case .verified(let claims):
                 let payload = judge.workspace.payload
@@ -73,13 +72,9 @@ final class AuthEndpoint: Endpoint {
     }
 
     /// Goes on with a request that waited for the store; nil for one that waited for keys.
-    private func revisit(
-        _ visit: RequestVisit,
-        _ context: RequestContext,
-        _ response: inout HTTPResponse
-    ) -> Outcome? {
+    private func revisit(_ context: RequestContext, _ response: inout HTTPResponse) -> Outcome? {
         do throws(Problem) {
-            switch try firstUse.revisit(context, visit) {
+            switch try firstUse.revisit(context) {
             case .none: return nil
             case .wait(let moment): return .wait(until: moment)
             case .accepted(let fields):
@@ -95,7 +90,6 @@ final class AuthEndpoint: Endpoint {
         _ token: Span<UInt8>,
         _ question: TokenJudge.Question,
         _ settings: RuntimeSettings,
-        _ visit: RequestVisit,
         _ context: RequestContext,
         _ trace: @autoclosure () -> String?
     ) throws(Problem) -> TokenJudge.Outcome {
@@ -105,7 +99,6 @@ final class AuthEndpoint: Endpoint {
                 question,
                 signatures: signatures,
                 verifier: settings.unboundVerifier,
-                visit: visit,
                 context: context,
                 trace: trace()
             )

@@ -24,19 +24,18 @@ final class CallbackEndpoint: Endpoint {
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
         body: Span<UInt8>,
-        visit: RequestVisit,
         context: RequestContext,
         response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
         do throws(Problem) {
             let outcome: Outcome
-            if let known = try requests.revisit(context, visit, &response) {
+            if let known = try requests.revisit(context, &response) {
                 outcome = known
             } else {
                 let settings = workerSettings.settings
                 let event = try read(body, settings)
                 let trace = TraceParent.passedOn(head, bytes)
-                outcome = try requests.begin(event, settings.webhook, trace: trace, visit, context, &response)
+                outcome = try requests.begin(event, settings.webhook, trace: trace, context, &response)
             }
             if case .done = outcome { metrics.count(kind, nil) }
             return outcome

@@ -37,12 +37,8 @@ final class CallbackRequests {
 
     /// Goes on with a request that was parked here.
     /// - Returns: nil where it was not.
-    func revisit(
-        _ context: RequestContext,
-        _ visit: RequestVisit,
-        _ response: inout HTTPResponse
-    ) throws(Problem) -> Outcome? {
-        switch jobs.visit(context.request, visit) {
+    func revisit(_ context: RequestContext, _ response: inout HTTPResponse) throws(Problem) -> Outcome? {
+        switch jobs.visit(context) {
         case .none: return nil
         case .waiting(let moment): return .wait(until: moment)
         case .expired(let kept): throw kept.webhook == nil ? RevocationRequests.unavailable : Self.notDelivered
@@ -59,29 +55,28 @@ final class CallbackRequests {
         _ event: CallbackEvent,
         _ webhook: WebhookTarget?,
         trace: String?,
-        _ visit: RequestVisit,
         _ context: RequestContext,
         _ response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
-        let request = context.request
         let deadline = context.now + (sender?.limits.deliveryTime ?? FirstUse.patience)
         let patience = deadline + Self.grace
-        // A request whose time is over may not wait anew.
-        guard visit != .expired, jobs.begin(request, keeping: Kept(event: event, webhook: webhook), until: patience)
-        else { throw Problem(.overloaded, "Too many callbacks are waiting; send it again.") }
-        // At most the present, for the store takes no later moment.
-        revocations.revoke(app: event.appID.utf8.span, user: event.userID.utf8.span, at: event.issuedAt) {
-            [sender, jobs] answer in
-            // The backend is told whether or not the other replicas are: the person has left all the same.
-            let finish = { @Sendable (delivery: WebhookSender.Outcome?) in
-                let result = Result(isRemembered: answer == .remembered, delivery: delivery)
-                _ = jobs.finish(request, result, now: MonotonicClock.now())
+        let isBegun = jobs.begin(context, keeping: Kept(event: event, webhook: webhook), until: patience) { request in
+            // At most the present, for the store takes no later moment.
+            revocations.revoke(app: event.appID.utf8.span, user: event.userID.utf8.span, at: event.issuedAt) {
+                [sender, jobs] answer in
+                // The backend is told whether or not the other replicas are: the person has left all the same.
+                let finish = { @Sendable (delivery: WebhookSender.Outcome?) in
+                    let result = Result(isRemembered: answer == .remembered, delivery: delivery)
+                    _ = jobs.finish(request, result, now: MonotonicClock.now())
+                }
+                guard let webhook, let sender else { return finish(nil) }
+                sender.submit(event, to: webhook, until: deadline, trace: trace, finish)
             }
-            guard let webhook, let sender else { return finish(nil) }
-            sender.submit(event, to: webhook, until: deadline, trace: trace, finish)
+            return true
         }
+        guard isBegun else { throw Problem(.overloaded, "Too many callbacks are waiting; send it again.") }
         // Where there is no backend and no Redis the answer is there already.
-        return try revisit(context, .woken, &response) ?? .wait(until: patience)
+        return try revisit(context.again, &response) ?? .wait(until: patience)
     }
 
     private static func write(

@@ -42,14 +42,27 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable 
     /// How many requests wait.
     package var count: Int { state.withLock { $0.entries.count } }
 
-    /// Enters a request before its job is handed to another thread.
-    /// - Returns: False where too many wait already; then no job may be begun.
-    package func begin(_ request: ParkedRequest, keeping kept: Kept, until deadline: MonotonicInstant) -> Bool {
-        state.withLock { state in
+    /// Begins the job of a request, which is to be parked until this moment.
+    /// - Parameter start: Hands the job to another thread; false where that takes no more.
+    /// - Returns: False where too many wait already, and where the request's time is over: it may not wait anew.
+    package func begin(
+        _ context: RequestContext,
+        keeping kept: Kept,
+        until deadline: MonotonicInstant,
+        start: (ParkedRequest) -> Bool
+    ) -> Bool {
+        let request = context.request
+        guard context.visit != .expired else { return false }
+        // Entered first: the job may be over before this returns.
+        let isEntered = state.withLock { state in
             guard state.entries.count < capacity else { return false }
             state.entries[request] = Entry(kept: kept, deadline: deadline)
             return true
         }
+        guard isEntered else { return false }
+        if start(request) { return true }
+        abandon(request)
+        return false
     }
 
     /// Whether anybody still waits for the job of a request.
@@ -70,12 +83,13 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable 
     }
 
     /// What there is for a request that is visited; it is forgotten here unless it must wait on.
-    package func visit(_ request: ParkedRequest, _ visit: RequestVisit) -> Visit {
+    package func visit(_ context: RequestContext) -> Visit {
         // The first visit of a request costs no lock: it cannot have begun anything.
-        guard visit != .first else { return .none }
+        guard context.visit != .first else { return .none }
+        let request = context.request
         return state.withLock { state in
             guard let entry = state.entries[request] else { return .none }
-            if entry.outcome == nil, visit != .expired { return .waiting(until: entry.deadline) }
+            if entry.outcome == nil, context.visit != .expired { return .waiting(until: entry.deadline) }
             state.entries[request] = nil
             guard let outcome = entry.outcome else { return .expired(entry.kept) }
             return .done(entry.kept, outcome)

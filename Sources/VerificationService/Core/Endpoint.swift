@@ -14,7 +14,6 @@ protocol Endpoint: AnyObject {
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
         body: Span<UInt8>,
-        visit: RequestVisit,
         context: RequestContext,
         response: inout HTTPResponse
     ) throws(Problem) -> Outcome
@@ -52,7 +51,6 @@ final class PageEndpoint: Endpoint {
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
         body: Span<UInt8>,
-        visit: RequestVisit,
         context: RequestContext,
         response: inout HTTPResponse
     ) -> Outcome {

@@ -68,7 +68,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         }
         if let decision = body.decision { return decision }
         // A request without a body is answered by its head; none of them waits.
-        _ = receiveRequest(head, bytes: bytes, body: Span(), visit: .first, context: context, response: &response)
+        _ = receiveRequest(head, bytes: bytes, body: Span(), context: context, response: &response)
         return .respond
     }
 
@@ -76,7 +76,6 @@ package final class ServiceHandler: HTTPRequestHandler {
         _ head: borrowing RequestHead,
         bytes: Span<UInt8>,
         body: Span<UInt8>,
-        visit: RequestVisit,
         context: RequestContext,
         response: inout HTTPResponse
     ) -> RequestDecision {
@@ -84,14 +83,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         // The head was let through, so there is a route.
         guard let place else { return .respond }
         do throws(Problem) {
-            let outcome = try endpoints[place].answer(
-                head,
-                bytes,
-                body: body,
-                visit: visit,
-                context: context,
-                response: &response
-            )
+            let outcome = try endpoints[place].answer(head, bytes, body: body, context: context, response: &response)
             switch outcome {
             case .wait(let moment): return .park(until: moment)
             case .accepted: accept(.idToken, head, bytes, response)

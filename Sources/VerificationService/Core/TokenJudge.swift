@@ -45,7 +45,6 @@ final class TokenJudge {
         _ question: Question,
         signatures: SignatureMemory? = nil,
         verifier: TokenVerifier,
-        visit: RequestVisit,
         context: RequestContext,
         trace: @autoclosure () -> String?
     ) throws(Problem) -> Outcome {
@@ -57,7 +56,6 @@ final class TokenJudge {
             telling: question.texts,
             signatures: signatures,
             verifier: verifier,
-            visit: visit,
             context: context,
             trace: trace()
         )
@@ -81,7 +79,6 @@ final class TokenJudge {
         telling texts: TokenReading.Texts = TokenReading.Texts(),
         signatures: SignatureMemory? = nil,
         verifier: TokenVerifier,
-        visit: RequestVisit,
         context: RequestContext,
         trace: @autoclosure () -> String?
     ) throws(Problem) -> Outcome {
@@ -123,10 +120,10 @@ final class TokenJudge {
                     return .verified(claims)
                 } catch {
                     guard error.code == .unknownKey else { throw Problem(error) }
-                    wait = try keyWait.forKey(workspace.keyID.span, Problem(error), visit, context, trace())
+                    wait = try keyWait.forKey(workspace.keyID.span, Problem(error), context, trace())
                 }
             } else {
-                wait = try keyWait.forAnyKey(visit, context)
+                wait = try keyWait.forAnyKey(context)
             }
             if case .until(let moment) = wait { return .wait(moment) }
         }
@@ -167,9 +164,9 @@ struct KeyWait {
     let workerKeys: WorkerKeys
 
     /// No keys at all: wait for the fetch under way, or say that there are none.
-    func forAnyKey(_ visit: RequestVisit, _ context: RequestContext) throws(Problem) -> Outcome {
+    func forAnyKey(_ context: RequestContext) throws(Problem) -> Outcome {
         var retryAfter: Int?
-        if visit != .expired {
+        if context.visit != .expired {
             switch cache.keysUnavailable(
                 seenEpoch: workerKeys.snapshot.epoch,
                 waitingSince: context.firstByteAt,
@@ -192,12 +189,11 @@ struct KeyWait {
     func forKey(
         _ keyID: Span<UInt8>,
         _ problem: Problem,
-        _ visit: RequestVisit,
         _ context: RequestContext,
         _ trace: @autoclosure () -> String?
     ) throws(Problem) -> Outcome {
         var retryAfter: Int?
-        if visit != .expired {
+        if context.visit != .expired {
             let answer = CallTrace.$parent.withValue(trace()) {
                 cache.unknownKeyID(
                     keyID,

@@ -23,7 +23,6 @@ final class IntrospectEndpoint: Endpoint {
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
         body: Span<UInt8>,
-        visit: RequestVisit,
         context: RequestContext,
         response: inout HTTPResponse
     ) -> Outcome {
@@ -36,7 +35,6 @@ final class IntrospectEndpoint: Endpoint {
                 request.question,
                 signatures: signatures,
                 verifier: workerSettings.settings.unboundVerifier,
-                visit: visit,
                 context: context,
                 trace: TraceParent.passedOn(head, bytes)
             )

@@ -20,7 +20,6 @@ final class NoncesEndpoint: Endpoint {
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
         body: Span<UInt8>,
-        visit: RequestVisit,
         context: RequestContext,
         response: inout HTTPResponse
     ) throws(Problem) -> Outcome {

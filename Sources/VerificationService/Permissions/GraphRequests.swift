@@ -20,12 +20,8 @@ final class GraphRequests {
 
     /// Goes on with a request that asked Graph before.
     /// - Returns: nil where it has not.
-    func revisit(
-        _ context: RequestContext,
-        _ visit: RequestVisit,
-        _ response: inout HTTPResponse
-    ) throws(Problem) -> Outcome? {
-        switch jobs.visit(context.request, visit) {
+    func revisit(_ context: RequestContext, _ response: inout HTTPResponse) throws(Problem) -> Outcome? {
+        switch jobs.visit(context) {
         case .none: return nil
         case .waiting(let moment): return .wait(until: moment)
         case .expired: throw Problem(GraphFailure(.timedOut))
@@ -39,27 +35,17 @@ final class GraphRequests {
 
     /// Has Graph asked for a request.
     /// - Parameter trace: the request's `traceparent`.
-    func begin(
-        _ call: GraphCall,
-        _ visit: RequestVisit,
-        _ context: RequestContext,
-        trace: String?
-    ) throws(Problem) -> Outcome {
+    func begin(_ call: GraphCall, _ context: RequestContext, trace: String?) throws(Problem) -> Outcome {
         let busy = Problem(.overloaded, "Too many requests are waiting for Graph; try again shortly.")
-        // A request whose time is over may not wait anew.
-        guard visit != .expired, let workers else { throw busy }
-        let request = context.request
+        guard let workers else { throw busy }
         let deadline = context.now + workers.callTimeout
         let patience = deadline + Self.grace
-        guard jobs.begin(request, keeping: call, until: patience) else { throw busy }
-        let jobs = jobs
-        let isQueued = workers.submit(call, until: deadline, trace: trace) { outcome in
-            jobs.finish(request, outcome, now: MonotonicClock.now())
+        let isBegun = jobs.begin(context, keeping: call, until: patience) { request in
+            workers.submit(call, until: deadline, trace: trace) { [jobs] outcome in
+                jobs.finish(request, outcome, now: MonotonicClock.now())
+            }
         }
-        guard isQueued else {
-            jobs.abandon(request)
-            throw busy
-        }
+        guard isBegun else { throw busy }
         return .wait(until: patience)
     }
 

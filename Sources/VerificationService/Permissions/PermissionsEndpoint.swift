@@ -18,14 +18,12 @@ final class PermissionsEndpoint: Endpoint {
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
         body: Span<UInt8>,
-        visit: RequestVisit,
         context: RequestContext,
         response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
-        if let outcome = try graph.revisit(context, visit, &response) { return outcome }
+        if let outcome = try graph.revisit(context, &response) { return outcome }
         return try graph.begin(
             Self.read(head, bytes, workerSettings.settings),
-            visit,
             context,
             trace: TraceParent.passedOn(head, bytes)
         )

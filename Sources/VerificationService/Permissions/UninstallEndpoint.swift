@@ -23,11 +23,10 @@ final class UninstallEndpoint: Endpoint {
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
         body: Span<UInt8>,
-        visit: RequestVisit,
         context: RequestContext,
         response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
-        if let outcome = try graph.revisit(context, visit, &response) { return outcome }
+        if let outcome = try graph.revisit(context, &response) { return outcome }
         let request = try UninstallRequest(body)
         let verdict: TokenJudge.Outcome
         do throws(Problem) {
@@ -35,7 +34,6 @@ final class UninstallEndpoint: Endpoint {
                 request.token.span,
                 TokenJudge.Question(appID: request.appID),
                 verifier: workerSettings.settings.unboundVerifier,
-                visit: visit,
                 context: context,
                 trace: TraceParent.passedOn(head, bytes)
             )
@@ -50,7 +48,6 @@ final class UninstallEndpoint: Endpoint {
             let token = String(decoding: request.token, as: UTF8.self)
             return try graph.begin(
                 .uninstall(idToken: token, appID: audience, userID: person),
-                visit,
                 context,
                 trace: TraceParent.passedOn(head, bytes)
             )

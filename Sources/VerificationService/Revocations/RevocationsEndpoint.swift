@@ -19,11 +19,10 @@ final class RevocationsEndpoint: Endpoint {
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
         body: Span<UInt8>,
-        visit: RequestVisit,
         context: RequestContext,
         response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
-        switch try requests.revisit(context, visit) {
+        switch try requests.revisit(context) {
         case .wait(let moment): return .wait(until: moment)
         case .done: break
         case nil:
@@ -57,8 +56,8 @@ final class RevocationRequests {
 
     /// Goes on with a request that was parked here.
     /// - Returns: nil where it was not.
-    func revisit(_ context: RequestContext, _ visit: RequestVisit) throws(Problem) -> Outcome? {
-        switch jobs.visit(context.request, visit) {
+    func revisit(_ context: RequestContext) throws(Problem) -> Outcome? {
+        switch jobs.visit(context) {
         case .none: return nil
         case .waiting(let moment): return .wait(until: moment)
         case .expired: throw Self.unavailable
@@ -71,15 +70,16 @@ final class RevocationRequests {
     /// Revokes a login. It holds when this returns or the request is answered, whatever the answer is.
     /// - Parameter moment: whole seconds since 1970, at most the present.
     func begin(app: String, user: String, at moment: Int64, _ context: RequestContext) throws(Problem) -> Outcome {
-        let request = context.request
         let deadline = MonotonicClock.now() + FirstUse.patience
-        guard jobs.begin(request, keeping: (), until: deadline) else { throw Self.unavailable }
-        let jobs = jobs
-        revocations.revoke(app: app.utf8.span, user: user.utf8.span, at: moment) { answer in
-            jobs.finish(request, answer, now: MonotonicClock.now())
+        let isBegun = jobs.begin(context, keeping: (), until: deadline) { request in
+            revocations.revoke(app: app.utf8.span, user: user.utf8.span, at: moment) { [jobs] answer in
+                jobs.finish(request, answer, now: MonotonicClock.now())
+            }
+            return true
         }
+        guard isBegun else { throw Self.unavailable }
         // In memory the answer is there already.
-        return try revisit(context, .woken) ?? .wait(until: deadline)
+        return try revisit(context.again) ?? .wait(until: deadline)
     }
 
     /// It may hold on this replica, but not on all of them.

@@ -30,8 +30,8 @@ final class AccessTokenRequests {
     }
 
     /// Goes on with a request that asked Graph before.
-    func revisit(_ context: RequestContext, _ visit: RequestVisit) throws(Problem) -> Visit {
-        switch jobs.visit(context.request, visit) {
+    func revisit(_ context: RequestContext) throws(Problem) -> Visit {
+        switch jobs.visit(context) {
         case .none: return .none
         case .waiting(let moment): return .wait(until: moment)
         case .expired: throw Problem(GraphFailure(.timedOut))
@@ -46,34 +46,29 @@ final class AccessTokenRequests {
     /// - Returns: until when it waits.
     func begin(
         _ question: AccessTokenQuestion,
-        _ visit: RequestVisit,
         _ context: RequestContext,
         trace: String?
     ) throws(Problem) -> MonotonicInstant {
         let busy = Problem(.overloaded, "Too many access tokens are waiting for Graph; try again shortly.")
-        // A request whose time is over may not wait anew.
-        guard visit != .expired, let workers else { throw busy }
-        let request = context.request
+        guard let workers else { throw busy }
         let deadline = context.now + workers.callTimeout
-        guard jobs.begin(request, keeping: (), until: deadline + Self.grace) else { throw busy }
-        let isQueued = workers.submit(trace: trace) { [jobs, metrics = workers.metrics] client in
-            // Nobody is asked on behalf of a client that has left.
-            guard jobs.isAwaited(request) else { return }
-            let outcome: AccessTokenOutcome
-            do throws(AccessTokenQuestion.Failure) {
-                guard MonotonicClock.now() < deadline else { throw .graph(GraphFailure(.timedOut)) }
-                outcome = .success(
-                    try question.ask(client, metrics: metrics, until: deadline) { try? ServiceClock.now() }
-                )
-            } catch {
-                outcome = .failure(error)
+        let isBegun = jobs.begin(context, keeping: (), until: deadline + Self.grace) { request in
+            workers.submit(trace: trace) { [jobs, metrics = workers.metrics] client in
+                // Nobody is asked on behalf of a client that has left.
+                guard jobs.isAwaited(request) else { return }
+                let outcome: AccessTokenOutcome
+                do throws(AccessTokenQuestion.Failure) {
+                    guard MonotonicClock.now() < deadline else { throw .graph(GraphFailure(.timedOut)) }
+                    outcome = .success(
+                        try question.ask(client, metrics: metrics, until: deadline) { try? ServiceClock.now() }
+                    )
+                } catch {
+                    outcome = .failure(error)
+                }
+                jobs.finish(request, outcome, now: MonotonicClock.now())
             }
-            jobs.finish(request, outcome, now: MonotonicClock.now())
         }
-        guard isQueued else {
-            jobs.abandon(request)
-            throw busy
-        }
+        guard isBegun else { throw busy }
         return deadline + Self.grace
     }
 }

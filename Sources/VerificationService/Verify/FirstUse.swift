@@ -39,8 +39,8 @@ final class FirstUse {
     }
 
     /// Goes on with a request that was parked here.
-    func revisit(_ context: RequestContext, _ visit: RequestVisit) throws(Problem) -> Visit {
-        switch jobs.visit(context.request, visit) {
+    func revisit(_ context: RequestContext) throws(Problem) -> Visit {
+        switch jobs.visit(context) {
         case .none: return .none
         case .waiting(let moment): return .wait(until: moment)
         case .expired: throw Self.unavailable
@@ -64,18 +64,16 @@ final class FirstUse {
             try Self.require(verdict)
             return .accepted
         case .redis(let store):
-            let request = context.request
             let deadline = MonotonicClock.now() + Self.patience
-            guard jobs.begin(request, keeping: answer, until: deadline) else { throw Self.unavailable }
-            let isAsked = store.remember(question, now: MonotonicClock.now()) { [jobs, metrics] verdict in
-                metrics.countReplayAnswer(verdict)
-                jobs.finish(request, verdict, now: MonotonicClock.now())
+            let isBegun = jobs.begin(context, keeping: answer, until: deadline) { request in
+                let isAsked = store.remember(question, now: MonotonicClock.now()) { [jobs, metrics] verdict in
+                    metrics.countReplayAnswer(verdict)
+                    jobs.finish(request, verdict, now: MonotonicClock.now())
+                }
+                if !isAsked { metrics.countReplayAnswer(.unavailable) }
+                return isAsked
             }
-            guard isAsked else {
-                jobs.abandon(request)
-                metrics.countReplayAnswer(.unavailable)
-                throw Self.unavailable
-            }
+            guard isBegun else { throw Self.unavailable }
             return .wait(until: deadline)
         }
     }

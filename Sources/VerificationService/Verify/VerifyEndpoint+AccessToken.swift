@@ -8,13 +8,12 @@ extension VerifyEndpoint {
     /// Answers one request, which waits for Graph, and perhaps for the store of what was used.
     func answer(
         _ request: AccessTokenRequest,
-        _ visit: RequestVisit,
         _ context: RequestContext,
         trace: @autoclosure () -> String?,
         _ response: inout HTTPResponse
     ) -> Outcome {
         do throws(Problem) {
-            switch try firstUse.revisit(context, visit) {
+            switch try firstUse.revisit(context) {
             case .none: break
             case .wait(let moment): return .wait(until: moment)
             case .accepted(let answer):
@@ -22,13 +21,13 @@ extension VerifyEndpoint {
                 response.body += answer
                 return .accessToken(nil)
             }
-            switch try accessTokens.revisit(context, visit) {
+            switch try accessTokens.revisit(context) {
             case .none: break
             case .wait(let moment): return .wait(until: moment)
             case .verified(let verified): return try accept(verified, request, context, &response)
             }
             let question = try request.question(workerSettings.settings.accessTokenApps)
-            return .wait(until: try accessTokens.begin(question, visit, context, trace: trace()))
+            return .wait(until: try accessTokens.begin(question, context, trace: trace()))
         } catch {
             return .accessToken(error)
         }

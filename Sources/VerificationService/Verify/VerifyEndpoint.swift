@@ -31,17 +31,16 @@ final class VerifyEndpoint: Endpoint {
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
         body: Span<UInt8>,
-        visit: RequestVisit,
         context: RequestContext,
         response: inout HTTPResponse
     ) -> Outcome {
         do throws(Problem) {
             try request.read(body)
             if let asked = request.accessToken {
-                return answer(asked, visit, context, trace: TraceParent.passedOn(head, bytes), &response)
+                return answer(asked, context, trace: TraceParent.passedOn(head, bytes), &response)
             }
-            if visit != .first {
-                switch try firstUse.revisit(context, visit) {
+            if context.visit != .first {
+                switch try firstUse.revisit(context) {
                 case .none: break
                 case .wait(let moment): return .wait(until: moment)
                 case .accepted(let answer):
@@ -50,7 +49,7 @@ final class VerifyEndpoint: Endpoint {
                     return .accepted
                 }
             }
-            return try judge(request, head, bytes, visit, context, &response)
+            return try judge(request, head, bytes, context, &response)
         } catch {
             return .refused(error)
         }
@@ -60,7 +59,6 @@ final class VerifyEndpoint: Endpoint {
         _ request: borrowing VerifyRequestReader,
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
-        _ visit: RequestVisit,
         _ context: RequestContext,
         _ response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
@@ -73,7 +71,6 @@ final class VerifyEndpoint: Endpoint {
             appID: request.appID.span,
             added: request.added,
             verifier: settings.verifier,
-            visit: visit,
             context: context,
             trace: TraceParent.passedOn(head, bytes)
         )

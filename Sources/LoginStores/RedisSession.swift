@@ -6,8 +6,22 @@ internal import Sockets
 /// session knows; only with its answer are the others believed. So data that were emptied or replaced meanwhile never
 /// make a used nonce look new.
 final class RedisSession {
+    /// A question and the answers about its first entries. The next entry is asked about once these are good, so that a
+    /// refused nonce does not use up the token beside it.
+    private struct Asked {
+        let waiting: WaitingQuestion
+        /// Milliseconds since 1970.
+        let sentAt: UInt64
+        var answers: [ReplayAnswer] = []
+
+        var next: ReplayEntry? {
+            let entries = waiting.question.entries
+            return answers.count < entries.count && answers.allSatisfy { $0 == .first } ? entries[answers.count] : nil
+        }
+    }
+
     private enum Work {
-        case questions([WaitingQuestion])
+        case questions([Asked])
         case revocations(RedisRevocations.Exchange)
     }
 
@@ -57,23 +71,28 @@ final class RedisSession {
 
     /// Sends questions; those that need no answer of the server are answered at once.
     func send(_ questions: [WaitingQuestion], unixMilliseconds: UInt64, now: MonotonicInstant) throws(RedisFailure) {
-        var asked: [WaitingQuestion] = []
+        var asked: [Asked] = []
         for question in questions {
             if question.deadline <= now {
                 question.answer([], now: now)
                 continue
             }
-            let entries = question.question.entries
             let areKnown = question.question.areBorn(nonceSince: vouchesSince, tokenSince: vouchesForTokensSince)
             guard !areKnown.contains(false) else {
                 question.answer(areKnown.map { $0 ? .first : .beyondMemory }, now: now)
                 continue
             }
-            for entry in entries { channel.command(Self.words(entry, unixMilliseconds)) }
-            asked.append(question)
+            asked.append(Asked(waiting: question, sentAt: unixMilliseconds))
         }
-        guard !asked.isEmpty else { return }
-        try close(.questions(asked), answerCount: asked.reduce(0) { $0 + $1.question.entries.count }, now)
+        try ask(asked, now)
+    }
+
+    /// Asks about the next entry of each question.
+    private func ask(_ asked: [Asked], _ now: MonotonicInstant) throws(RedisFailure) {
+        let entries = asked.compactMap { asked in asked.next.map { Self.words($0, asked.sentAt) } }
+        guard !entries.isEmpty else { return }
+        for words in entries { channel.command(words) }
+        try close(.questions(asked), answerCount: entries.count, now)
     }
 
     /// Sends commands about revocations; ``takeFinished()`` hands out their answers.
@@ -122,18 +141,16 @@ final class RedisSession {
         guard RedisLife.Beginning(reply) == life.written else { throw .memoryLost }
         let batch = batches[0]
         switch batch.work {
-        case .revocations(let exchange): finished = (exchange, batch.answers)
-        case .questions(let questions):
-            var answers: [ReplayAnswer] = []
-            for reply in batch.answers { answers.append(try Self.answer(reply)) }
-            var rest = answers[...]
-            for question in questions {
-                let count = question.question.entries.count
-                question.answer(Array(rest.prefix(count)), now: now)
-                rest = rest.dropFirst(count)
-            }
+        case .revocations(let exchange):
+            finished = (exchange, batch.answers)
+            batches.removeFirst()
+        case .questions(var asked):
+            for (index, reply) in batch.answers.enumerated() { asked[index].answers.append(try Self.answer(reply)) }
+            // From here on these are nobody's but ours: each is answered once, or asked about again.
+            batches.removeFirst()
+            for question in asked where question.next == nil { question.waiting.answer(question.answers, now: now) }
+            try ask(asked.filter { $0.next != nil }, now)
         }
-        batches.removeFirst()
         hasAnswered = true
     }
 
@@ -163,7 +180,7 @@ final class RedisSession {
         var exchange = finished?.0
         for batch in batches {
             switch batch.work {
-            case .questions(let questions): for question in questions { question.answer([], now: now) }
+            case .questions(let asked): for question in asked { question.waiting.answer([], now: now) }
             case .revocations(let abandoned): exchange = abandoned
             }
         }

@@ -95,9 +95,9 @@ package struct ReplayQuestion: Equatable, Sendable {
         zip(entries, kinds).map { entry, kind in entry.bornAt >= (kind == .nonce ? nonceSince : tokenSince) }
     }
 
-    /// The answer for the whole, from those about each entry, in their order.
+    /// The answer for the whole, from those about each entry, in their order; none need follow a refusal.
     func verdict(of answers: [ReplayAnswer]) -> ReplayVerdict {
-        guard answers.count == entries.count else { return .unavailable }
+        guard answers.count == entries.count || answers.contains(where: { $0 != .first }) else { return .unavailable }
         // What cannot be known comes first: a store that failed for one half has not judged the whole.
         if answers.contains(.unavailable) { return .unavailable }
         for (answer, kind) in zip(answers, kinds) {
@@ -148,10 +148,9 @@ struct WaitingQuestion: Sendable {
     let completion: @Sendable (ReplayVerdict) -> Void
 
     /// Gives the answer, once.
-    /// - Parameter answers: one for each entry; none where the store could not be asked.
+    /// - Parameter answers: one for each entry, up to a refusal; none where the store could not be asked.
     func answer(_ answers: [ReplayAnswer], now: MonotonicInstant) {
-        let entries = question.entries
-        let all = answers.count == entries.count ? answers : entries.map { _ in .unavailable }
+        let all = answers.isEmpty ? question.entries.map { _ in .unavailable } : answers
         for answer in all { observe(.answered(answer, nanoseconds: now.nanoseconds(since: askedAt))) }
         completion(question.verdict(of: all))
     }

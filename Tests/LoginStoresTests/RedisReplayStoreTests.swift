@@ -25,6 +25,13 @@ struct RedisReplayStoreTests {
             token: StoreUnderTest.question(2).nonce
         )
         #expect(stores[0].ask(both).verdict == .tokenReplayed)
+        // A refused nonce leaves the token beside it unused.
+        let refreshed = ReplayQuestion(
+            nonce: StoreUnderTest.question(1).nonce,
+            token: StoreUnderTest.question(4).nonce
+        )
+        #expect(stores[0].ask(refreshed).verdict == .nonceUsed)
+        #expect(stores[1].use(4) == .accepted)
         #expect(stores[0].store.vouchesSince == stores[1].store.vouchesSince ?? 0)
         #expect(stores.allSatisfy { $0.changes.count == 1 })
     }

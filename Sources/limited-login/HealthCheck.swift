@@ -12,7 +12,7 @@ struct HealthCheck: ParsableCommand {
             + "Exit code 0 when it is well, 1 when it is not, 78 when the configuration cannot be used."
     )
 
-    @Flag(help: "Ask for readiness: usable keys, and not stopping.")
+    @Flag(help: "Ask for readiness: usable keys, known revocations, and not stopping.")
     var ready = false
 
     @OptionGroup var options: ConfigurationOptions

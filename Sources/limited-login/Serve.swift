@@ -9,7 +9,7 @@ internal import VerificationService
 /// `serve`: runs the service until SIGTERM or SIGINT.
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Runs the service: POST /verify, /livez, /readyz, /healthz.",
+        abstract: "Runs the service: the HTTP API, health and metrics.",
         discussion:
             "SIGTERM drains and stops with exit code 0; a second one ends at once. SIGHUP re-reads the configuration."
     )

@@ -72,6 +72,7 @@ struct CommandLineTests {
         arguments: [
             (["brew"], 64), (["serve", "--unknown"], 64), (["issuer", "--listen", "0.0.0.0:0"], 64),
             (["issuer", "--listen", "unix:/tmp/a.sock"], 64), (["demo", "--listen", "unix:/tmp/a.sock"], 64),
+            (["demo", "--listen", "0.0.0.0:0"], 64), (["demo", "--admin-listen", "0.0.0.0:0"], 64),
             (["verify"], 2), (["verify", "t"], 2), (["verify", "t", "--nonce", "n", "--unbound"], 2),
             (["verify", "t", "--unbound", "--at", "noon"], 2), (["verify", "t", "--unknown"], 2),
         ] as [([String], Int32)]

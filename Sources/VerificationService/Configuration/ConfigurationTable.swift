@@ -44,7 +44,7 @@ extension ConfigurationKey {
             .init(
                 .file,
                 default: .nothing("the system's trust store"),
-                "Certificates (PEM) to trust instead of the system's, for the fetch and a rediss:// store."
+                "Certificates (PEM) to trust instead of the system's, for every connection that the service makes."
             )
         case .jwksTTLSeconds:
             .init(
@@ -86,7 +86,7 @@ extension ConfigurationKey {
             .init(
                 .text,
                 default: .text("127.0.0.1:8081"),
-                "Address and port of the administrative listener (health), HOST:PORT."
+                "Address and port of the administrative listener (health and metrics), HOST:PORT."
             )
         case .workers:
             .init(
@@ -164,7 +164,7 @@ extension ConfigurationKey {
                 .list,
                 default: .nothing("none"),
                 "Addresses or CIDR prefixes of gateways and other peers that many clients share: "
-                    + "their connections do not make room for being many."
+                    + "their connections are not closed because they are many."
             )
         case .gateway:
             .init(
@@ -225,7 +225,7 @@ extension ConfigurationKey {
             .init(
                 .text,
                 default: .text("memory"),
-                "Where used nonces and tokens are remembered: memory, or redis:// or rediss:// for replicas."
+                "Where used nonces, tokens and proofs, and revocations, are remembered: memory, or redis:// or rediss:// for replicas."
             )
         case .replayStorePasswordFile:
             .init(
@@ -237,14 +237,14 @@ extension ConfigurationKey {
             .init(
                 .integer(1_000...10_000_000),
                 default: .number(ReplayLimits.defaultCapacity),
-                "How many used nonces and tokens are remembered in memory; beyond that, 503."
+                "How many used nonces, tokens and proofs are remembered in memory; beyond that, 503."
             )
         case .appSecretsFile:
             .init(
                 .secretFile,
-                default: .nothing("none: the routes for permissions are 404"),
+                default: .nothing("none: the routes for permissions and callbacks are 404"),
                 reload: .rereads,
-                "A file of the apps' ids and secrets, with which Graph is asked for permissions."
+                "A file of the apps' ids and secrets, for Graph and for Facebook's callbacks."
             )
         case .graphURL:
             .init(

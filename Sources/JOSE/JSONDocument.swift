@@ -224,6 +224,12 @@ extension JSONDocument {
         guard kind(node) == .number else { return nil }
         return JSONScanner.integer(bytes, range(node))
     }
+
+    /// The value of a whole number; JSON spells the same one `21` and `21.0` (RFC 8259 section 6). Else nil.
+    package func wholeNumber(_ node: Int, in bytes: Span<UInt8>) -> Int? {
+        if let integer = integer(node, in: bytes) { return Int(integer) }
+        return double(node, in: bytes).flatMap { Int(exactly: $0) }
+    }
 }
 
 /// The same questions asked with an array, for callers whose bytes and document are parts of one value: a span

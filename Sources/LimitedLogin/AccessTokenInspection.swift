@@ -43,7 +43,10 @@ public struct AccessTokenInspection: Equatable, Sendable {
 
     /// Tells an access token from an id token that was sent in its place.
     package static func shape(_ token: Span<UInt8>) -> Shape {
-        if (try? JWSCompactSerialization(splitting: token)) != nil, token.count >= 3, token.equal(0..<3, "eyJ") {
+        var header: [UInt8] = []
+        if let jws = try? JWSCompactSerialization(splitting: token), Base64URL.decode(token, jws.header, into: &header),
+            header.first == UInt8(ascii: "{")
+        {
             return .jwt
         }
         guard (leastByteCount...greatestByteCount).contains(token.count) else { return .malformed }
@@ -321,8 +324,8 @@ private struct GraphObject: ~Copyable {
                 values.append(nil)
                 continue
             }
-            guard let value = document.integer(bound, in: bytes.span) else { return nil }
-            values.append(Int(value))
+            guard let value = document.wholeNumber(bound, in: bytes.span) else { return nil }
+            values.append(value)
         }
         return AgeRange(minimum: values[0], maximum: values[1])
     }

@@ -20,7 +20,7 @@ extension TokenVerifier {
         claims[.tokenID] = buffers.text(payload[.tokenID])
         claims[.nonce] = buffers.text(payload[.nonce])
         if let keyID = header.keyID { claims.keyID = buffers.headerDocument.range(keyID) }
-        claims[.keyThumbprint] = buffers.text(buffers.keyThumbprint(payload))
+        claims[.keyThumbprint] = buffers.fact(buffers.keyThumbprint(payload))
         claims.isBoundToKey = payload[.confirmation] != nil
 
         claims[.name] = buffers.fact(payload[.name])
@@ -92,20 +92,14 @@ extension TokenBuffers {
         var minimum: Int?
         var maximum: Int?
         if let bound = bounds.first {
-            guard let value = age(bound) else { return nil }
+            guard let value = payloadDocument.wholeNumber(bound, in: payload.span) else { return nil }
             minimum = value
         }
         if let bound = bounds.second {
-            guard let value = age(bound) else { return nil }
+            guard let value = payloadDocument.wholeNumber(bound, in: payload.span) else { return nil }
             maximum = value
         }
         return AgeRange(minimum: minimum, maximum: maximum)
-    }
-
-    /// Whole years; JSON spells the same number `21` and `21.0` (RFC 8259 section 6).
-    private func age(_ node: Int) -> Int? {
-        if let integer = payloadDocument.integer(node, in: payload.span) { return Int(integer) }
-        return payloadDocument.double(node, in: payload.span).flatMap { Int(exactly: $0) }
     }
 
     /// `{"id": string, "name": string}`; a place without both is none.

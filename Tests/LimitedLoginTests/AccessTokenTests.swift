@@ -187,7 +187,8 @@ struct AccessTokenTests {
             (String(repeating: "E", count: 4_096), .accessToken), (String(repeating: "E", count: 4_097), .malformed),
             (String(repeating: "E", count: 19), .malformed), ("", .malformed), ("EAABwzLixnjYBO 123456789", .malformed),
             ("EAABwzLixnjYBO\n123456789", .malformed), ("EAABwzLixnjYBOé123456789", .malformed),
-            ("eyJhbGciOiJSUzI1NiJ9.e30.AAAA", .jwt), ("EAAB.wzLixnjYBO012345.6789", .accessToken),
+            ("eyJhbGciOiJSUzI1NiJ9.e30.AAAA", .jwt), ("eyAiYWxnIjoiUlMyNTYifQ.e30.AAAA", .jwt),
+            ("EAAB.wzLixnjYBO012345.6789", .accessToken),
         ] as [(String, AccessTokenInspection.Shape)]
     )
     func shapes(text: String, shape: AccessTokenInspection.Shape) {
@@ -231,6 +232,12 @@ struct VerifiedAccessTokenTests {
         #expect(profile.hometown?.name == "Martinez" && profile.location?.id == "2")
         #expect(profile.gender == "female" && profile.linkURL == "https://x.test/l")
         #expect(!profile.isLimited && profile.permissions.count == 9)
+    }
+
+    @Test("21.0 is 21", arguments: ["21.0", "2.1e1", "21"])
+    func wholeNumbers(spelling: String) throws {
+        let ages = try Self.profile(#"{"id":"218471","age_range":{"min":\#(spelling)}}"#).ageRange
+        #expect(ages?.minimum == 21 && ages?.maximum == nil)
     }
 
     @Test("Only what was granted is asked for, and nothing else is told")

@@ -118,6 +118,18 @@ struct AccessTokenFaultTests {
         await service.stop()
     }
 
+    @Test("A person's token that dies between the questions is not told as the app's fault")
+    func refusedPerson() async throws {
+        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
+            if request.path.contains("/debug_token?") { return try peer.answer(GraphStory.data()) }
+            try peer.answer(status: "400 Bad Request", GraphStory.error(190, "x"))
+        }
+        let response = try service.judge()
+        #expect(response.code == "graph_access_token_refused")
+        #expect(response.text.contains("the person's access token") && !response.text.contains("app_secrets_file"))
+        await service.stop()
+    }
+
     @Test("What fails for a moment is asked again, in both questions")
     func transient() async throws {
         let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in

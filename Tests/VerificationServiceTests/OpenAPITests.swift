@@ -144,6 +144,14 @@ struct OpenAPITests {
         try visit(document)
     }
 
+    @Test("The form of /introspect names every parameter that the service reads")
+    func introspection() async throws {
+        let document = try await Self.document()
+        let schemas = try #require((document["components"] as? [String: Object])?["schemas"] as? [String: Object])
+        let properties = try #require(schemas["IntrospectRequest"]?["properties"] as? Object)
+        #expect(Set(properties.keys) == Set(IntrospectRequest.parameters.map(\.description)))
+    }
+
     @Test("The schema of an answer names every member that the service writes")
     func answers() async throws {
         let document = try await Self.document()

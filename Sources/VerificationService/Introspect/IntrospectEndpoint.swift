@@ -68,7 +68,13 @@ extension ProblemCode {
 /// The form of `POST /introspect`: `token`, perhaps `token_type_hint` (RFC 7662 section 2.1), and as further context
 /// what `/verify` takes: one of `nonce`, `raw_nonce` and `subject`, and `app_id`.
 struct IntrospectRequest {
-    /// The token as it came; perhaps empty, which is not active.
+    static let parameters: [StaticString] = ["token", "token_type_hint", "nonce", "raw_nonce", "subject", "app_id"]
+    /// What `/verify` alone judges. Any other unknown parameter is not looked at (RFC 6749 section 3.2), but a caller that
+    /// sends one of these would take `active` for a yes to it.
+    private static let demandsOfVerify: [StaticString] = [
+        "issued_nonce", "key_thumbprint", "access_token", "permissions",
+    ]
+
     let token: [UInt8]
     /// What it is judged by.
     let question: TokenJudge.Question
@@ -78,9 +84,11 @@ struct IntrospectRequest {
             throw Problem(.invalidRequest, "The form has a broken escape or too many parameters.")
         }
         // RFC 6749 section 3.1: no parameter more than once.
-        for name in ["token", "token_type_hint", "nonce", "raw_nonce", "subject", "app_id"] as [StaticString]
-        where form.count(of: name) > 1 {
+        for name in Self.parameters where form.count(of: name) > 1 {
             throw Problem(.invalidRequest, "The form has the parameter \(name) more than once.")
+        }
+        for name in Self.demandsOfVerify where form.count(of: name) > 0 {
+            throw Problem(.invalidRequest, "The parameter \(name) is judged by /verify alone.")
         }
         guard let token = form.first("token"), !token.isEmpty else {
             throw Problem(.invalidRequest, "The form has no parameter token.")

@@ -88,7 +88,12 @@ package struct AccessTokenQuestion: Sendable {
                 try client.me(VerifiedAccessToken.fields(for: inspection), with: token, app: app, until: deadline)
             }
         } catch {
-            throw .graph(error)
+            var failure = error
+            // The app's own token was good in the question before, so this is about the person's.
+            if failure.error == .accessTokenRefused, failure.advice == nil {
+                failure.advice = "Graph refuses the person's access token, which it just called valid; try again."
+            }
+            throw .graph(failure)
         }
     }
 
@@ -113,18 +118,16 @@ extension GraphFailure {
     /// The failure of a question about an access token: what other routes answer as the person's or the app's fault (403,
     /// 404, 409) tells nothing about the token here, and a caller would take it for a refusal.
     var ofAccessToken: GraphFailure {
-        switch error.status {
-        case 429, 500...: return self
-        default:
-            return GraphFailure(
-                .other,
-                retryAfterSeconds: retryAfterSeconds,
-                traceID: traceID,
-                code: code,
-                subcode: subcode,
-                advice: sentence,
-                reason: reason
-            )
-        }
+        let isOurs = error.status == 429 || error.status >= 500
+        return GraphFailure(
+            isOurs ? error : .other,
+            retryAfterSeconds: retryAfterSeconds,
+            traceID: traceID,
+            code: code,
+            subcode: subcode,
+            // Nothing was to be revoked here.
+            advice: error == .timedOut ? "Graph did not answer in time; try again." : sentence,
+            reason: reason
+        )
     }
 }

@@ -105,10 +105,7 @@ extension AccessTokenRequest {
         if let appID {
             asked = apps.filter { $0.appID.utf8.elementsEqual(appID) }
             guard !asked.isEmpty else {
-                throw Problem(
-                    .unknownApp,
-                    "The app_id is not a configured app's, or app_secrets_file has no secret of it."
-                )
+                throw Problem(.unknownApp, "The app_id is not a configured app's.")
             }
         }
         return AccessTokenQuestion(token: GraphAccessToken(token), apps: asked, subject: subject)

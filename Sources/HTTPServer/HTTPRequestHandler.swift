@@ -173,4 +173,15 @@ package enum HTTPFailure: Equatable, Sendable {
         case .handlerFailed: 500
         }
     }
+
+    /// One constant sentence for the client.
+    package var sentence: StaticString {
+        switch self {
+        case .refused(let refusal): refusal.sentence
+        case .bodyTooLarge: "The body is larger than this path takes."
+        case .timedOut: "The request did not arrive whole in time."
+        case .overloaded: "Too many requests are waiting; try again shortly."
+        case .handlerFailed: "The service failed to answer."
+        }
+    }
 }

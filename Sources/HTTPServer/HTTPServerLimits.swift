@@ -82,4 +82,19 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package var drainIdleWait: Duration = .milliseconds(500)
 
     package init() {}
+
+    /// Descriptors that are no connection of the service's: 512, for connections to the administrative listener and those
+    /// held beyond a limit (384), calls to Facebook, the store and the backend (40), files.
+    private static let otherDescriptors = 512
+    /// Descriptors of one worker besides its connections: 8, for its epoll sets, listeners and wake-ups.
+    private static let workerDescriptors = 8
+
+    /// Cuts ``connections``, so that probes, calls and files find descriptors whatever the clients of this server open.
+    /// - Parameters:
+    ///   - descriptors: how many the process may open.
+    ///   - workers: how many this server has.
+    package mutating func leaveDescriptors(of descriptors: Int, workers: Int) {
+        let others = Self.otherDescriptors + Self.workerDescriptors * workers
+        connections = min(connections, max(descriptors - others, descriptors / 4))
+    }
 }

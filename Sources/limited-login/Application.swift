@@ -68,6 +68,10 @@ struct Application {
         // The other half is for the program with its files (20 MB), for what buffers leave unused, and for what is remembered.
         limits.connectionBytes = memory / 2
         limits.trustedPeers = configuration.trustedPeers
+        limits.leaveDescriptors(
+            of: SystemCalls().raiseDescriptorLimit(),
+            workers: configuration.workers ?? ProcessorCount.allowed()
+        )
         server = HTTPServer(
             configuration: HTTPServerConfiguration(
                 addresses: [configuration.listen],
@@ -77,6 +81,8 @@ struct Application {
                 tls: tls
             )
         ) { _ in ServiceHandler(core: core, listener: .service) }
+        // Probes and Prometheus need no more.
+        limits.connections = 256
         // The metrics are longer than any answer of the service; a few slow readers of them are all there may be.
         limits.connectionBytes = memory / 16
         limits.waitingAnswerBytes = limits.connectionBytes / 4
@@ -115,7 +121,7 @@ extension Application {
             metadata: [
                 "address": "\(addresses)",
                 "admin_address": "\(administration.localAddresses.map(\.description).joined(separator: ","))",
-                "app_ids": "\(configuration.appIDs.count)",
+                "apps": "\(configuration.appIDs.count)",
                 "version": "\(BuildInformation.version)",
             ]
         )

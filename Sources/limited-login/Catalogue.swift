@@ -50,6 +50,9 @@ struct Catalogue: ParsableCommand {
                 "\(String(decoding: header, as: UTF8.self)),\"made_at\":\(workshop.now),\"tokens\":[\n  \(entries)\n]}\n"
             try Data(text.utf8).write(to: folder.appending(path: "catalogue.json"))
             StandardOutput.write(line: "\(CatalogueEntry.all.count) tokens, keys.json and catalogue.json are in \(out)")
+        } catch let error as CocoaError {
+            let path = error.filePath ?? out
+            throw Exit.refusing("--out \(out): \(path) cannot be written; name a folder that you may write to")
         } catch {
             throw Exit.refusing("--out \(out): \(error)")
         }

@@ -132,7 +132,7 @@ final class PageHandler: HTTPRequestHandler {
 
     func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse) {
         response.addField("Content-Type: text/plain; charset=utf-8")
-        response.body.append(contentsOf: "The request is refused: \(failure).\n".utf8)
+        response.body.append(contentsOf: "\(failure.sentence)\n".utf8)
     }
 
     private func refuse(_ status: UInt16, _ sentence: String, _ response: inout HTTPResponse) -> HeadDecision {

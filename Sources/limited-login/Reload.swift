@@ -58,7 +58,7 @@ struct Reload: Sendable {
                 inForce.withLock { $0 = configuration }
                 logLevel.set(Logger.Level(rawValue: configuration.logLevel) ?? .info)
                 application.warnOfDoubts(in: configuration)
-                logger.notice("configuration reloaded", metadata: ["app_ids": "\(configuration.appIDs.count)"])
+                logger.notice("configuration reloaded", metadata: ["apps": "\(configuration.appIDs.count)"])
                 return true
             }
         } catch {

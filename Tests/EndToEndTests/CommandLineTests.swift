@@ -67,6 +67,13 @@ struct CommandLineTests {
         #expect(run.errors.contains("in use"), "\(run.errors)")
     }
 
+    @Test("A folder that cannot be written to is named, in a sentence")
+    func unwritableFolder() throws {
+        let run = try FinishedRun(["catalogue", "--out", "/dev/null"])
+        #expect(run.exitCode == 78)
+        #expect(run.errors.contains("cannot be written") && !run.errors.contains("CocoaError"), "\(run.errors)")
+    }
+
     @Test(
         "A usage mistake is 64, and 2 for verify",
         arguments: [

@@ -15,11 +15,13 @@ final class RunningService {
     let adminAddress: SocketAddress
 
     /// Starts the service and waits until it listens.
+    /// - Parameter shell: what a shell does before, such as `ulimit`.
     init(
         jwksURL: String,
         environment: [String: String] = [:],
         arguments: [String] = [],
-        withAppID: Bool = true
+        withAppID: Bool = true,
+        shell: String? = nil
     ) throws {
         var variables = [
             "LIMITED_LOGIN_APP_IDS": RunningService.appID, "LIMITED_LOGIN_JWKS_URLS": jwksURL,
@@ -32,7 +34,13 @@ final class RunningService {
             .compactMap { try? String(contentsOfFile: $0, encoding: .utf8) }
             .flatMap { $0.split { " \n".contains($0) }.map(String.init) }
             .filter { $0.count > 8 && Int($0) == nil }
-        process = try ServiceProcess(["serve"] + arguments, environment: variables)
+        if let shell {
+            let script = "\(shell); exec \"$0\" serve \"$@\""
+            let words = ["-c", script, ServiceProcess.executable] + arguments
+            process = try ServiceProcess(words, environment: variables, program: "/bin/sh")
+        } else {
+            process = try ServiceProcess(["serve"] + arguments, environment: variables)
+        }
         try #require(process.waitForError("\"message\":\"listening\""), "\(process.errorText)")
         listenAddress = try Self.address(after: "\"address\":\"", in: process.errorText)
         adminAddress = try #require(Self.address(after: "\"admin_address\":\"", in: process.errorText).network)

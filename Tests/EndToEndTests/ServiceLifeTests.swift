@@ -42,6 +42,25 @@ struct ServiceLifeTests {
         }
     }
 
+    @Test("Clients that open more connections than there are descriptors keep no probe out")
+    func descriptors() throws {
+        let service = try RunningService(jwksURL: "http://127.0.0.1:1/", shell: "ulimit -n 200")
+        var clients: [BlockingClient] = []
+        for _ in 0..<250 { clients.append(try BlockingClient(service.address)) }
+        for _ in 0..<20 { #expect(try service.get("/livez", admin: true).status == 200) }
+        #expect(try service.get("/livez").status == 200)
+        #expect(clients.count == 250)
+    }
+
+    @Test("The limit of descriptors is raised to what is allowed")
+    func raisedDescriptors() throws {
+        let service = try RunningService(jwksURL: "http://127.0.0.1:1/", shell: "ulimit -Sn 200")
+        let limits = try String(contentsOfFile: "/proc/\(service.process.identifier)/limits", encoding: .utf8)
+        let line = try #require(limits.split(separator: "\n").first { $0.hasPrefix("Max open files") })
+        let numbers = line.split(separator: " ").compactMap { Int($0) }
+        #expect(numbers.count == 2 && numbers[0] == numbers[1])
+    }
+
     @Test(
         "What HTTP forbids is answered with a problem and a close",
         arguments: [

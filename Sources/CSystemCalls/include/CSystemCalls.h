@@ -125,6 +125,8 @@ void platform_name_thread(const char *name);
 /* Gives memory that is free in this process back to the system. */
 void platform_release_memory(void);
 int platform_open_for_reading(const char *path);
+/* Raises how many descriptors this process may open to the most that is allowed to it; returns what it is then. */
+int platform_raise_descriptor_limit(void);
 
 uint64_t platform_monotonic_nanoseconds(void);
 int64_t platform_unix_seconds(void);

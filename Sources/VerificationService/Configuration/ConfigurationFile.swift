@@ -23,7 +23,7 @@ enum ConfigurationFile {
         do throws(JSONError) {
             try document.parse(bytes.span)
         } catch {
-            throw ConfigurationError(place: path, reason: "the file is not valid JSON: \(error)")
+            throw Self.refusal(error, bytes, path)
         }
         guard document.kind(document.root) == .object else {
             throw ConfigurationError(place: path, reason: "the file must hold one JSON object")
@@ -44,6 +44,18 @@ enum ConfigurationFile {
             )
         }
         return settings
+    }
+
+    /// Where the reader stopped, in lines and columns from 1, and why.
+    private static func refusal(_ error: JSONError, _ bytes: [UInt8], _ path: String) -> ConfigurationError {
+        let lines = bytes.prefix(error.offset).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        let place = "\(path), line \(lines.count), column \((lines.last?.count ?? 0) + 1)"
+        guard error.reason == .repeatedMember else {
+            return ConfigurationError(place: place, reason: "the file is not valid JSON: \(error.reason.rawValue)")
+        }
+        let name = bytes.dropFirst(error.offset + 1).prefix { $0 != UInt8(ascii: "\"") }
+        let member = String(decoding: name, as: UTF8.self)
+        return ConfigurationError(place: place, reason: "the member '\(member)' comes twice")
     }
 
     private static func value(

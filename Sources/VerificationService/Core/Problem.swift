@@ -39,15 +39,7 @@ package struct Problem: Error, Sendable, Equatable {
 
     /// The problem of a request that the HTTP server itself refuses.
     init(_ failure: HTTPFailure) {
-        let detail =
-            switch failure {
-            case .refused(let refusal): "\(refusal.sentence)"
-            case .bodyTooLarge: "The body is larger than this path takes."
-            case .timedOut: "The request did not arrive whole in time."
-            case .overloaded: "Too many requests are waiting; try again shortly."
-            case .handlerFailed: "The service failed to answer."
-            }
-        self.init(ProblemCode(serverStatus: Int(failure.status)), detail)
+        self.init(ProblemCode(serverStatus: Int(failure.status)), "\(failure.sentence)")
     }
 
     /// The problem of a refused DPoP proof.

@@ -3,7 +3,7 @@ import Testing
 
 @testable import VerificationService
 
-@Suite("Dashboard and alerts: they name metrics that exist")
+@Suite("Dashboard, alerts and the page on metrics: they name what there is")
 struct ObservabilityFilesTests {
     /// Words of PromQL that look like a metric's name: what has none of these beginnings is no metric of ours.
     private static let beginnings = ["limited_login_", "http_server_", "jwks_", "process_"]
@@ -30,5 +30,13 @@ struct ObservabilityFilesTests {
     func complete() throws {
         let named = Self.metrics(in: try ProjectFiles.text("config/prometheus/dashboard.json"))
         #expect(Set(ServiceMetrics.help.keys).subtracting(named) == [])
+    }
+
+    @Test("The page on operation has a row for each metric, and for no other")
+    func page() throws {
+        let page = try ProjectFiles.text("Sources/VerificationService/VerificationService.docc/Operation.md")
+        let rows = page.split(separator: "\n").filter { row in Self.beginnings.contains { row.hasPrefix("| `\($0)") } }
+        #expect(Set(rows.map(String.init)) == Set(ServiceMetrics.help.map { "| `\($0)` | \($1) |" }))
+        #expect(rows.count == ServiceMetrics.help.count)
     }
 }

@@ -29,7 +29,8 @@ public struct JWKSetCacheLimits: Sendable, Equatable {
     public var negativeEntryCount = 1024
     /// How long a key ID stays unknown after the key set was asked for its sake. 60 s; a changed set forgets it sooner.
     public var negativeLifetime: Duration = .seconds(60)
-    /// The same for a key ID that came while a fetch was already under way, whose answer may be older than the key. 2 s.
+    /// The same for a key ID that came while a fetch was already under way, whose answer may be older than the key, and
+    /// for a key that left the set, because one edge of the issuer's may have answered with the previous set. 2 s.
     public var joinedNegativeLifetime: Duration = .seconds(2)
     /// Wait after a first failed fetch, doubled by each further one. 1 s.
     public var minimumBackOff: Duration = .seconds(1)

@@ -28,10 +28,10 @@ extension JWKSetCacheState {
         }
     }
 
-    /// The good fetch that has just ended no longer has this key: the issuer has said that there is none, so that a token
-    /// of the key is rejected without another fetch.
+    /// The good fetch that has just ended no longer has this key: its tokens are rejected for a moment without another
+    /// fetch. Then the sources are asked again: an edge of the issuer's may have answered with the previous set.
     mutating func keyHasLeft(hash: UInt64, at now: MonotonicInstant) {
-        memory.store(.init(hash: hash, askedAt: now, fetch: fetchNumber, joined: false))
+        memory.store(.init(hash: hash, askedAt: now, fetch: fetchNumber, joined: true))
     }
 
     /// A request found no usable keys; answers whether a fetch is worth waiting for.

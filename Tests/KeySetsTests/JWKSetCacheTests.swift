@@ -147,6 +147,24 @@ struct JWKSetCacheTests {
         fixture.cache.stop()
     }
 
+    @Test("A key that one stale answer took away is back two seconds later, when a token next names it")
+    func staleAnswer() async throws {
+        let source = StubSource(keySet: TestKeySet.json(["a", "b"]))
+        let fixture = try CacheFixture([source])
+        await fixture.start()
+        source.setKeySet(TestKeySet.json(["a"]))
+        _ = fixture.ask("made up")
+        await fixture.settle()
+        #expect(fixture.ask("b") == .unknown)
+        source.setKeySet(TestKeySet.json(["a", "b"]))
+        await fixture.advance(by: .seconds(2))
+        #expect(fixture.ask("b") == .wait(until: fixture.clock.now + .seconds(2)))
+        await fixture.settle()
+        #expect(fixture.keyIDs == ["a", "b"])
+        #expect(source.fetchCount == 3)
+        fixture.cache.stop()
+    }
+
     @Test("A validator goes back only to the source that gave it; 304 extends the time and keeps the keys")
     func notModified() async throws {
         let first = StubSource("first") { _, validator throws(JWKSetSourceError) in

@@ -40,6 +40,40 @@ struct UnknownKeyIDStateTests {
         #expect(driver.ask(4) == .unknown)
     }
 
+    @Test("A key that left the set is asked for again after two seconds, and refused for a minute if it really left")
+    func keyThatLeftIsAskedForAgain() {
+        var driver = settled()
+        driver.source = { _ in .replaced(.init()) }
+        _ = driver.ask(1)
+        driver.advance(by: .milliseconds(100))
+        driver.state.keyHasLeft(hash: 4, at: driver.now)
+        driver.source = { _ in .unchanged(.init()) }
+        driver.advance(by: .milliseconds(1_999))
+        check(driver.ask(4), .unknown)
+        driver.advance(by: .milliseconds(1))
+        check(driver.ask(4), .wait(until: driver.now + .seconds(2)))
+        driver.advance(by: .milliseconds(100))
+        driver.advance(by: .seconds(59))
+        check(driver.ask(4), .unknown)
+        #expect(driver.fetches.count == 3)
+    }
+
+    @Test("A key that left the set causes no fetch beyond the budget, however many tokens name it")
+    func keyThatLeftInFlood() {
+        var driver = settled()
+        driver.source = { _ in .replaced(.init()) }
+        let began = driver.now
+        for number in 0..<6_000 {
+            // Each made-up key ID finds an edge that has one key or the other.
+            _ = driver.ask(UInt64(number) + 10)
+            driver.state.keyHasLeft(hash: UInt64(number % 2), at: driver.now)
+            _ = driver.ask(UInt64(number % 2))
+            driver.advance(by: .milliseconds(100))
+        }
+        let elapsed = driver.now.duration(since: began) / .seconds(5)
+        #expect(Double(driver.fetches.count) <= elapsed + 4)
+    }
+
     @Test("One second after a fetch still causes one, and the request waits for it")
     func rotationAfterFetch() {
         var driver = settled()

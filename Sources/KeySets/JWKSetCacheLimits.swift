@@ -25,12 +25,12 @@ public struct JWKSetCacheLimits: Sendable, Equatable {
     /// rotation, and twelve small conditional requests a minute while it lasts. Separate from ordinary refreshes, which
     /// no flood delays.
     public var unknownKeyIDInterval: Duration = .seconds(5)
-    /// Key IDs remembered as unknown. 1,024, about 32 KiB: the memory of a flood stays flat.
+    /// Key IDs remembered as unknown. 1,024, about 24 KiB: the memory of a flood stays flat.
     public var negativeEntryCount = 1024
     /// How long a key ID stays unknown after the key set was asked for its sake. 60 s; a changed set forgets it sooner.
     public var negativeLifetime: Duration = .seconds(60)
-    /// The same for a key ID that came while a fetch was already under way, whose answer may be older than the key, and
-    /// for a key that left the set, because one edge of the issuer's may have answered with the previous set. 2 s.
+    /// The same for a key that left the set, because one edge of the issuer's may have answered with the previous set; and
+    /// how long a fetch answers the requests that waited for it. 2 s.
     public var joinedNegativeLifetime: Duration = .seconds(2)
     /// Wait after a first failed fetch, doubled by each further one. 1 s.
     public var minimumBackOff: Duration = .seconds(1)

@@ -72,6 +72,7 @@ extension JWKSetCacheState {
         )
         consecutiveFailures = 0
         lastGoodFetch = fetchNumber
+        if case .underWay(let began) = fetch { lastGoodFetchBeganAt = began }
         lastGoodFetchEndedAt = now
         fetch = .idle
     }

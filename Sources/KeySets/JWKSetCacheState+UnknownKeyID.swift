@@ -14,8 +14,8 @@ extension JWKSetCacheState {
         switch fetch {
         case .backingOff(let until):
             return (.unavailable(retryAfterSeconds: Self.seconds(from: now, to: until)), false)
-        case .underWay:
-            join(hash, at: now)
+        case .underWay(let began):
+            join(hash, isOlder: began < since, at: now)
             return (wait(since: since, at: now), false)
         case .idle:
             guard !isStopped else { return (.unavailable(retryAfterSeconds: 1), false) }
@@ -23,7 +23,7 @@ extension JWKSetCacheState {
             guard budget.take(at: now), begin(at: now) else {
                 return (.unavailable(retryAfterSeconds: Self.seconds(from: now, to: budget.nextAt)), false)
             }
-            memory.store(.init(hash: hash, askedAt: now, fetch: fetchNumber, joined: false))
+            memory.store(.init(hash: hash, until: now + limits.negativeLifetime, fetch: fetchNumber))
             return (wait(since: since, at: now), true)
         }
     }
@@ -31,7 +31,7 @@ extension JWKSetCacheState {
     /// The good fetch that has just ended no longer has this key: its tokens are rejected for a moment without another
     /// fetch. Then the sources are asked again: an edge of the issuer's may have answered with the previous set.
     mutating func keyHasLeft(hash: UInt64, at now: MonotonicInstant) {
-        memory.store(.init(hash: hash, askedAt: now, fetch: fetchNumber, joined: true))
+        memory.store(.init(hash: hash, until: now + limits.joinedNegativeLifetime, fetch: fetchNumber))
     }
 
     /// A request found no usable keys; answers whether a fetch is worth waiting for.
@@ -52,29 +52,28 @@ extension JWKSetCacheState {
         return now < deadline && !isStopped ? .wait(until: deadline) : .unavailable(retryAfterSeconds: 1)
     }
 
-    /// Whether a good fetch has just ended that this request has waited for: no request causes or joins a second one, so
-    /// that a burst of any size costs one.
+    /// Whether a good fetch has just ended that was begun while this request waited: no request causes or joins another,
+    /// so that a burst of any size costs one. The answer of an earlier fetch may be older than the key.
     private func isAnswered(since: MonotonicInstant, at now: MonotonicInstant) -> Bool {
-        lastGoodFetch > 0 && since < lastGoodFetchEndedAt
+        lastGoodFetch > 0 && since <= lastGoodFetchBeganAt && since < lastGoodFetchEndedAt
             && now < lastGoodFetchEndedAt + limits.joinedNegativeLifetime
     }
 
     /// Whether a good fetch has answered for this key ID, lately enough to be believed.
     private func isKnownToBeUnknown(_ hash: UInt64, at now: MonotonicInstant) -> Bool {
         guard let entry = memory.entry(for: hash) else { return false }
-        // Its own fetch failed or is still under way; or the set has changed since, so that all is open again.
+        // No fetch has answered for it yet; or the set has changed since, so that all is open again.
         guard lastGoodFetch >= entry.fetch, entry.fetch >= setChangedByFetch else { return false }
-        // Begun before the question came, and none since: the answer may be older than the key.
-        if entry.joined, lastGoodFetch == entry.fetch {
-            return now < lastGoodFetchEndedAt + limits.joinedNegativeLifetime
-        }
-        return now < entry.askedAt + limits.negativeLifetime
+        return now < entry.until
     }
 
-    /// Lets the fetch under way answer for this key ID as well, unless it was begun for its sake.
-    private mutating func join(_ hash: UInt64, at now: MonotonicInstant) {
-        if let entry = memory.entry(for: hash), entry.fetch == fetchNumber { return }
-        memory.store(.init(hash: hash, askedAt: now, fetch: fetchNumber, joined: true))
+    /// Remembers that the key ID was asked about. The fetch under way answers for it unless that is older than the
+    /// request; then the next fetch does.
+    private mutating func join(_ hash: UInt64, isOlder: Bool, at now: MonotonicInstant) {
+        // A question that no fetch has answered yet stands as it was first asked.
+        if let entry = memory.entry(for: hash), entry.fetch > lastGoodFetch { return }
+        let fetch = isOlder ? fetchNumber + 1 : fetchNumber
+        memory.store(.init(hash: hash, until: now + limits.negativeLifetime, fetch: fetch))
     }
 
     /// Whole seconds, at least 1: the value of `Retry-After`.
@@ -87,17 +86,15 @@ extension JWKSetCacheState {
 /// Remembers which key IDs the sources were asked for, in a table of fixed size.
 ///
 /// Whoever sends tokens chooses their key IDs: so an entry holds a keyed 64-bit hash, never the text, and the table
-/// never grows. Four entries share a bucket; the oldest gives way. A forgotten entry costs at most one refetch of the
-/// budget, never a wrong answer about a key.
+/// never grows. Four entries share a bucket; the one that ends first gives way. A forgotten entry costs at most one
+/// refetch of the budget, never a wrong answer about a key.
 struct UnknownKeyIDMemory: Sendable {
     struct Entry: Sendable {
         var hash: UInt64 = 0
-        /// When the key ID was first asked for.
-        var askedAt = MonotonicInstant(nanoseconds: 0)
+        /// When the answer is no longer believed.
+        var until = MonotonicInstant(nanoseconds: 0)
         /// Number of the fetch that answers for it; 0 marks an empty entry, for fetches count from 1.
         var fetch: UInt64 = 0
-        /// Whether that fetch was under way already, so that its answer may be older than the question.
-        var joined = false
     }
 
     private static let bucketSize = 4
@@ -128,7 +125,7 @@ struct UnknownKeyIDMemory: Sendable {
                 slot = index
                 break
             }
-            if entries[index].askedAt < entries[slot].askedAt { slot = index }
+            if entries[index].until < entries[slot].until { slot = index }
         }
         entries[slot] = entry
     }

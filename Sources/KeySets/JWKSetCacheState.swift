@@ -38,6 +38,7 @@ package struct JWKSetCacheState: Sendable {
     // Fetches are numbered from 1 in the order they begin.
     var fetchNumber: UInt64 = 0
     var lastGoodFetch: UInt64 = 0
+    var lastGoodFetchBeganAt = MonotonicInstant(nanoseconds: 0)
     var lastGoodFetchEndedAt = MonotonicInstant(nanoseconds: 0)
     // What was learned about key IDs before this fetch no longer holds: it changed the set.
     var setChangedByFetch: UInt64 = 0

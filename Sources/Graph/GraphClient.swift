@@ -136,10 +136,15 @@ package final class GraphClient: Sendable {
     ) throws(GraphFailure) -> Answer {
         let deadline = min(deadline, MonotonicClock.now() + limits.callTimeout)
         var pause = limits.firstPause.wholeNanoseconds
+        var mayBeDone = false
         for attempt in 1... {
             do throws(GraphFailure) {
-                return try read(try send(request, bodyBytes: bodyBytes ?? limits.bodyBytes, until: deadline))
+                return try attemptOnce(request, bodyBytes: bodyBytes ?? limits.bodyBytes, until: deadline, read)
             } catch {
+                var error = error
+                // What an earlier attempt may have done, the no to a later one does not undo.
+                mayBeDone = mayBeDone || error.mayBeDone
+                error.mayBeDone = mayBeDone
                 guard error.error.isTransient, request.method.isIdempotent, attempt < limits.attemptCount,
                     error.retryAfterSeconds == nil
                 else { throw error }
@@ -152,6 +157,28 @@ package final class GraphClient: Sendable {
         throw GraphFailure(.unavailable)
     }
 
+    /// Sends a request once and reads the answer.
+    private func attemptOnce<Answer>(
+        _ request: HTTPSRequest,
+        bodyBytes: Int,
+        until deadline: MonotonicInstant,
+        _ read: (HTTPSResponse) throws(GraphFailure) -> Answer
+    ) throws(GraphFailure) -> Answer {
+        let response = try send(request, bodyBytes: bodyBytes, until: deadline)
+        do throws(GraphFailure) {
+            return try read(response)
+        } catch {
+            var failure = error
+            failure.mayBeDone =
+                switch error.error {
+                case .appNotInstalled, .unknownFault, .unavailable: true
+                case .unreadableAnswer: (200..<300).contains(response.status)
+                default: false
+                }
+            throw failure
+        }
+    }
+
     private func send(
         _ request: HTTPSRequest,
         bodyBytes: Int,
@@ -160,10 +187,13 @@ package final class GraphClient: Sendable {
         var httpLimits = HTTPSClientLimits()
         httpLimits.fetchTimeout = limits.callTimeout
         httpLimits.bodyBytes = bodyBytes
+        var isSent = false
         do throws(HTTPSClientError) {
-            return try client.send(request, limits: httpLimits, until: deadline)
+            return try client.send(request, limits: httpLimits, until: deadline) { isSent = true }
         } catch {
-            throw GraphFailure(Self.error(of: error), reason: error.description)
+            var failure = GraphFailure(Self.error(of: error), reason: error.description)
+            failure.mayBeDone = isSent
+            throw failure
         }
     }
 

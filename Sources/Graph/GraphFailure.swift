@@ -1,6 +1,9 @@
 /// A failed call, with what its answer told besides the error.
 package struct GraphFailure: Error, Equatable, Sendable {
     package let error: GraphError
+    /// Whether Graph may have done what it was asked, now or before: its answer was lost or is no clear no, or says that
+    /// nothing is left to do.
+    package var mayBeDone = false
     /// When another try makes sense, in seconds; nil where the answer did not say and no default holds.
     package var retryAfterSeconds: Int?
     /// Facebook's own name of the call (`fbtrace_id`), for its support: at most ``GraphLimits/traceIDBytes`` of visible

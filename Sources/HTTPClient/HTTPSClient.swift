@@ -46,14 +46,18 @@ package final class HTTPSClient: Sendable {
     }
 
     /// Sends one request, once, and reads the body of whatever status comes. No redirect is followed.
-    /// - Parameter deadline: When the call ends at the latest; ``HTTPSClientLimits/fetchTimeout`` bounds it too.
+    /// - Parameters:
+    ///   - deadline: When the call ends at the latest; ``HTTPSClientLimits/fetchTimeout`` bounds it too.
+    ///   - sent: Called once the whole request is on its way: after an error beyond that the server may have acted on it.
     package func send(
         _ request: HTTPSRequest,
         limits: HTTPSClientLimits = .init(),
-        until deadline: MonotonicInstant = .never
+        until deadline: MonotonicInstant = .never,
+        sent: () -> Void = {}
     ) throws(HTTPSClientError) -> HTTPSResponse {
         let deadline = min(deadline, MonotonicClock.now() + limits.fetchTimeout)
-        return try HTTPSExchange(client: self, limits: limits, deadline: deadline).perform(request) { _ in true }
+        let exchange = HTTPSExchange(client: self, limits: limits, deadline: deadline)
+        return try exchange.perform(request, bodyOf: { _ in true }, sent: sent)
     }
 
     /// Waits, unless the client is cancelled, which ends it at once.

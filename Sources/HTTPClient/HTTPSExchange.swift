@@ -7,15 +7,19 @@ struct HTTPSExchange {
     let limits: HTTPSClientLimits
     let deadline: MonotonicInstant
 
-    /// - Parameter wanted: Whether to read the body of an answer of this status.
+    /// - Parameters:
+    ///   - wanted: Whether to read the body of an answer of this status.
+    ///   - sent: Called once the whole request is on its way.
     func perform(
         _ request: HTTPSRequest,
-        bodyOf wanted: (_ status: Int) -> Bool
+        bodyOf wanted: (_ status: Int) -> Bool,
+        sent: () -> Void = {}
     ) throws(HTTPSClientError) -> HTTPSResponse {
         let bytes = try request.encoded()
         let stream = try connect(to: request.url)
         if request.url.scheme == .https { try secure(stream, request.url.host) }
         try stream.write(bytes, .sending)
+        sent()
         let response = try HTTPSResponseReader(limits: limits).read(from: stream, bodyOf: wanted)
         stream.close()
         return response

@@ -9,7 +9,7 @@ package typealias GraphOutcome = Result<UserPermissions?, GraphCallFailure>
 /// Why a call did not do all that it should.
 package enum GraphCallFailure: Error {
     case graph(GraphFailure)
-    /// The login is revoked at Facebook and on this replica; the other replicas could not be told.
+    /// The login is revoked on this replica, and at Facebook or perhaps so; the other replicas could not be told.
     case notRemembered
 }
 
@@ -34,7 +34,7 @@ package final class GraphWorkers: Sendable {
     private let accessTokens: BlockingThreads
     private let revocations: Revocations
 
-    /// - Parameter revocations: told of each login that was revoked at Facebook.
+    /// - Parameter revocations: told of each login that was revoked at Facebook, or may have been.
     package init(client: GraphClient, metrics: GraphMetrics, revocations: Revocations) {
         self.client = client
         self.metrics = metrics
@@ -88,7 +88,9 @@ package final class GraphWorkers: Sendable {
             outcome = .failure(.graph(error))
             metrics.count(call.operation, error.error, since: began)
         }
-        guard case .success = outcome, let login = call.revokedLogin else { return done(outcome) }
+        guard let login = call.revokedLogin else { return done(outcome) }
+        // Where Graph may have ended the login, refusing its tokens is the safe side, and what the caller asked for.
+        if case .failure(.graph(let failure)) = outcome, !failure.mayBeDone { return done(outcome) }
         // Here and not by the request: its client may have left, and the login is revoked all the same.
         revocations.revoke(app: login.app.utf8.span, user: login.user.utf8.span, at: WallClock.unixSeconds()) {
             done($0 == .remembered ? outcome : .failure(.notRemembered))
@@ -124,7 +126,7 @@ package enum GraphCall: Sendable {
         }
     }
 
-    /// The login that is over once the call has done its work.
+    /// The login that is over once Graph has done what the call asks.
     var revokedLogin: (app: String, user: String)? {
         switch self {
         case .list, .revoke(.some, _, _): nil

@@ -48,16 +48,18 @@ package final class HTTPSClient: Sendable {
     /// Sends one request, once, and reads the body of whatever status comes. No redirect is followed.
     /// - Parameters:
     ///   - deadline: When the call ends at the latest; ``HTTPSClientLimits/fetchTimeout`` bounds it too.
+    ///   - needsBody: False where the status is enough: a fault of the body is ``HTTPSResponse/bodyFault`` then.
     ///   - sent: Called once the whole request is on its way: after an error beyond that the server may have acted on it.
     package func send(
         _ request: HTTPSRequest,
         limits: HTTPSClientLimits = .init(),
         until deadline: MonotonicInstant = .never,
+        needsBody: Bool = true,
         sent: () -> Void = {}
     ) throws(HTTPSClientError) -> HTTPSResponse {
         let deadline = min(deadline, MonotonicClock.now() + limits.fetchTimeout)
         let exchange = HTTPSExchange(client: self, limits: limits, deadline: deadline)
-        return try exchange.perform(request, bodyOf: { _ in true }, sent: sent)
+        return try exchange.perform(request, bodyOf: { _ in true }, needsBody: needsBody, sent: sent)
     }
 
     /// Waits, unless the client is cancelled, which ends it at once.

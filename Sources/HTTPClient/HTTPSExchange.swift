@@ -9,10 +9,12 @@ struct HTTPSExchange {
 
     /// - Parameters:
     ///   - wanted: Whether to read the body of an answer of this status.
+    ///   - needsBody: False where a fault of the body is told in the response and not thrown.
     ///   - sent: Called once the whole request is on its way.
     func perform(
         _ request: HTTPSRequest,
         bodyOf wanted: (_ status: Int) -> Bool,
+        needsBody: Bool = true,
         sent: () -> Void = {}
     ) throws(HTTPSClientError) -> HTTPSResponse {
         let bytes = try request.encoded()
@@ -20,7 +22,8 @@ struct HTTPSExchange {
         if request.url.scheme == .https { try secure(stream, request.url.host) }
         try stream.write(bytes, .sending)
         sent()
-        let response = try HTTPSResponseReader(limits: limits).read(from: stream, bodyOf: wanted)
+        let reader = HTTPSResponseReader(limits: limits)
+        let response = try reader.read(from: stream, bodyOf: wanted, needsBody: needsBody)
         stream.close()
         return response
     }

@@ -14,6 +14,8 @@ package struct HTTPSResponse: Sendable {
     package let status: Int
     package let fields: [Field]
     package let body: [UInt8]
+    /// Why the body could not be read, for a caller that does not need it; then it is empty.
+    package var bodyFault: HTTPSClientError?
 
     package init(status: Int, fields: [Field], body: [UInt8]) {
         self.status = status

@@ -6,10 +6,11 @@ internal import Sockets
 struct HTTPSResponseReader {
     let limits: HTTPSClientLimits
 
-    /// The whole response; a body that is not wanted is left unread.
+    /// The whole response; a body that is not wanted is left unread, and the fault of one that is not needed is told in it.
     func read(
         from stream: BlockingStream,
-        bodyOf wanted: (_ status: Int) -> Bool
+        bodyOf wanted: (_ status: Int) -> Bool,
+        needsBody: Bool
     ) throws(HTTPSClientError) -> HTTPSResponse {
         var received: [UInt8] = []
         let head = try readHead(from: stream, into: &received, answersConnect: false)
@@ -19,15 +20,20 @@ struct HTTPSResponseReader {
                 value: String(decoding: received[field.value], as: UTF8.self)
             )
         }
-        var body: [UInt8] = []
-        if wanted(head.status) {
-            // RFC 9110, 8.4: none was offered, so none is understood.
-            if let coding = fields.first(where: { $0.name == "content-encoding" }), coding.value != "identity" {
+        guard wanted(head.status) else { return HTTPSResponse(status: head.status, fields: fields, body: []) }
+        do throws(HTTPSClientError) {
+            // RFC 9110, 8.4: none was offered, so none is understood. 8.4.1: its case does not matter.
+            if fields.contains(where: { $0.name == "content-encoding" && $0.value.lowercased() != "identity" }) {
                 throw .malformedResponse(reason: "the body is encoded, although no coding was offered")
             }
-            body = try readBody(from: stream, head.framing, begun: received[head.byteCount...])
+            let body = try readBody(from: stream, head.framing, begun: received[head.byteCount...])
+            return HTTPSResponse(status: head.status, fields: fields, body: body)
+        } catch {
+            guard !needsBody else { throw error }
+            var response = HTTPSResponse(status: head.status, fields: fields, body: [])
+            response.bodyFault = error
+            return response
         }
-        return HTTPSResponse(status: head.status, fields: fields, body: body)
     }
 
     /// The status of a proxy's answer to CONNECT; nothing may follow it, for a TLS server never speaks first.

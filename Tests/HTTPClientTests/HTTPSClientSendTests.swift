@@ -60,6 +60,39 @@ struct HTTPSClientSendTests {
         #expect(issuer.requestCount == 1)
     }
 
+    @Test("A fault of the body is told beside the status where the body is not needed")
+    func bodyNotNeeded() throws {
+        let issuer = try ScriptedIssuer { _, peer in
+            try peer.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal")
+        }
+        defer { issuer.stop() }
+        let request = HTTPSRequest(.post, try HTTPURL(parsing: issuer.url))
+        let response = try client().send(request, needsBody: false)
+        #expect(response.status == 200)
+        #expect(response.bodyFault == .connectionClosed)
+        #expect(response.body.isEmpty)
+        issuer.setScript { _, peer in try peer.answer("whole") }
+        #expect(try client().send(request, needsBody: false).body == Array("whole".utf8))
+        issuer.setScript { _, peer in try peer.send("HTTP/1.1 200 OK\r\n") }
+        #expect(throws: HTTPSClientError.connectionClosed) { try client().send(request, needsBody: false) }
+    }
+
+    @Test(
+        "The coding identity is none, in any case, and every other is refused",
+        arguments: [
+            (["identity"], true), (["Identity"], true), (["IDENTITY", "identity"], true), (["gzip"], false),
+            (["identity", "gzip"], false), (["identity, gzip"], false), ([""], false),
+        ]
+    )
+    func codings(_ codings: [String], _ isTaken: Bool) throws {
+        let issuer = try ScriptedIssuer { _, peer in
+            try peer.answer(fields: codings.map { "Content-Encoding: \($0)" }, "x")
+        }
+        defer { issuer.stop() }
+        let request = HTTPSRequest(.get, try HTTPURL(parsing: issuer.url))
+        #expect((try? client().send(request).body) == (isTaken ? Array("x".utf8) : nil))
+    }
+
     @Test("A connection that breaks is not tried twice")
     func freshFailure() throws {
         let issuer = try ScriptedIssuer { _, _ in }

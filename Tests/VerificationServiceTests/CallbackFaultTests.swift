@@ -66,11 +66,11 @@ struct CallbackFaultTests {
             }
         ),
         Fault(
-            testDescription: "a cut in the answer",
+            testDescription: "a cut in the answer's head",
             status: 503,
             attempts: 3,
             result: "unreachable",
-            script: { _, peer in try peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{") }
+            script: { _, peer in try peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n") }
         ),
         Fault(
             testDescription: "an answer byte by byte",
@@ -89,11 +89,20 @@ struct CallbackFaultTests {
             script: { _, peer in try peer.send("ok\r\n\r\n") }
         ),
         Fault(
-            testDescription: "an answer too long",
+            testDescription: "500 always, with a coded body",
+            status: 503,
+            attempts: 3,
+            result: "refused",
+            script: { _, peer in
+                try peer.answer(status: "500 X", fields: ["Content-Encoding: gzip"], "x")
+            }
+        ),
+        Fault(
+            testDescription: "400, with a body too long",
             status: 503,
             attempts: 1,
-            result: "unreadable",
-            script: { _, peer in try peer.answer(Array(repeating: 0x20, count: 70_000)) }
+            result: "refused",
+            script: { _, peer in try peer.answer(status: "400 X", Array(repeating: 0x20, count: 70_000)) }
         ),
         Fault(
             testDescription: "a certificate of another name",
@@ -111,6 +120,25 @@ struct CallbackFaultTests {
         ),
     ]
 
+    /// Bodies that cannot be read, behind a head that says 2xx.
+    static let unreadableBodies: [Fault] =
+        [
+            ("a coded body", "Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx"),
+            ("a body too long", "Content-Length: 70000\r\n\r\n" + String(repeating: " ", count: 70_000)),
+            ("a body that is cut", "Content-Length: 2\r\n\r\n{"),
+            ("chunks that are none", "Transfer-Encoding: chunked\r\n\r\nzz\r\n"),
+            ("chunks that are cut", "Transfer-Encoding: chunked\r\n\r\n5\r\n{"),
+        ].map { name, rest in
+            Fault(testDescription: name, status: 200, attempts: 1, result: "delivered") { _, peer in
+                try peer.send("HTTP/1.1 202 Accepted\r\n" + rest)
+            }
+        } + [
+            Fault(testDescription: "a body that never ends", status: 200, attempts: 1, result: "delivered") { _, peer in
+                try peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{")
+                peer.waitUntilClosed()
+            }
+        ]
+
     private static func manner(_ manner: Fault.Manner) throws -> ScriptedIssuer.Manner {
         let certificates = try TestCertificates.shared.get()
         return switch manner {
@@ -123,7 +151,7 @@ struct CallbackFaultTests {
         }
     }
 
-    @Test("The outcome is the contract's, whatever the backend does", arguments: faults)
+    @Test("The outcome is the contract's, whatever the backend does", arguments: faults + unreadableBodies)
     func outcome(fault: Fault) async throws {
         let service = try await CallbackService(
             Self.manner(fault.manner),
@@ -156,6 +184,19 @@ struct CallbackFaultTests {
         let hash = "a16eadf35df86bf31b67643469cff09e096fc1823a4d1ad0325462615bfce650"
         #expect(told.allSatisfy { $0.contains(fault.result) && $0.contains(hash) })
         #expect(!lines.contains { $0.contains("218471") })
+        await service.stop()
+    }
+
+    @Test("A backend that took the event has taken it, though its answer cannot be read", arguments: unreadableBodies)
+    func unreadableBody(fault: Fault) async throws {
+        let service = try await CallbackService(limits: CallbackService.impatient, script: fault.script)
+        let answer = try service.call("data-deletion", CallbackService.good())
+        #expect(answer.text.contains(CallbackService.statusURL + "?code="))
+        // Nobody is shown the answer to the other callback.
+        #expect(try service.call("deauthorize", CallbackService.good()).text == "{}")
+        let told = service.log.withLock { $0 }.filter { $0.hasPrefix("answer to a callback not used") }
+        #expect(told.count == 1)
+        #expect(told.allSatisfy { $0.contains("222") && !$0.contains("218471") })
         await service.stop()
     }
 

@@ -33,7 +33,7 @@ package struct WebhookFailure: Error, Sendable, Equatable {
         case unreachable
         /// Its certificate is not to be trusted, or TLS failed.
         case tlsFailed = "tls_failed"
-        /// Its answer was no HTTP, or too long.
+        /// The head of its answer was no HTTP, or too long.
         case unreadable
         /// It was not tried: too many were waiting.
         case unsent
@@ -153,7 +153,8 @@ package final class WebhookSender: Sendable {
         limits.fetchTimeout = self.limits.attemptTime
         let response: HTTPSResponse
         do throws(HTTPSClientError) {
-            response = try client.send(request, limits: limits, until: deadline)
+            // The status says whether the backend took it.
+            response = try client.send(request, limits: limits, until: deadline, needsBody: false)
         } catch {
             throw WebhookFailure(error)
         }
@@ -162,6 +163,20 @@ package final class WebhookSender: Sendable {
             let isTransient = response.status >= 500 || [408, 425, 429].contains(response.status)
             throw WebhookFailure(.refused, "it answered \(response.status)", isTransient: isTransient)
         }
+        // Only the answer about deleted data is for a person.
+        guard event.kind == .dataDeletion else { return nil }
+        if let fault = response.bodyFault { warn(event, fault.description) }
         return DeletionStatus(answer: response.body)
+    }
+
+    /// Logs that the backend took the event, but that its own answer for the person cannot be passed on.
+    private func warn(_ event: CallbackEvent, _ reason: String) {
+        logger.warning(
+            "answer to a callback not used",
+            metadata: [
+                "callback": "\(event.kind.rawValue)", "app_id": "\(event.appID)", "webhook_id": "\(event.id)",
+                "reason": "\(reason)",
+            ]
+        )
     }
 }

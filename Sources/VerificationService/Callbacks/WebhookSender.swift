@@ -166,7 +166,12 @@ package final class WebhookSender: Sendable {
         // Only the answer about deleted data is for a person.
         guard event.kind == .dataDeletion else { return nil }
         if let fault = response.bodyFault { warn(event, fault.description) }
-        return DeletionStatus(answer: response.body)
+        do throws(DeletionStatus.Unusable) {
+            return try DeletionStatus(answer: response.body)
+        } catch {
+            warn(event, error.sentence)
+            return nil
+        }
     }
 
     /// Logs that the backend took the event, but that its own answer for the person cannot be passed on.

@@ -56,22 +56,29 @@ package struct DeletionStatus: Sendable, Equatable {
         self.confirmationCode = confirmationCode
     }
 
-    /// The backend's own answer; nil unless it is a JSON object with a URL that people can open and a code of visible
-    /// characters.
-    init?(answer: [UInt8]) {
+    /// Why an answer with both members cannot be passed on.
+    struct Unusable: Error {
+        let sentence = "its url is none that people can open, or its confirmation_code is not of visible characters"
+    }
+
+    /// The backend's own answer; nil unless it is a JSON object with both members.
+    /// - Throws: unless they are a URL that people can open and a code of visible characters.
+    init?(answer: [UInt8]) throws(Unusable) {
         var limits = JSONLimits()
         limits.byteCount = 65_536
         var document = JSONDocument(limits: limits)
         guard (try? document.parse(answer.span)) != nil, document.isObject(document.root),
-            let url = document.member("url", of: document.root, in: answer.span), document.isString(url),
-            let code = document.member("confirmation_code", of: document.root, in: answer.span),
-            document.isString(code)
+            let url = document.member("url", of: document.root, in: answer.span),
+            let code = document.member("confirmation_code", of: document.root, in: answer.span)
         else { return nil }
+        guard document.isString(url), document.isString(code) else { throw Unusable() }
         let place = document.string(url, in: answer.span)
         let name = document.string(code, in: answer.span)
-        guard place.utf8.count <= Self.byteLimit, (try? HTTPURL(parsing: place)) != nil,
+        // A page may live in a fragment, which holds what a path does (RFC 3986, 3.5): it is judged as one.
+        let judged = place.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).joined(separator: "/")
+        guard place.utf8.count <= Self.byteLimit, (try? HTTPURL(parsing: judged)) != nil,
             (1...Self.byteLimit).contains(name.utf8.count), name.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-        else { return nil }
+        else { throw Unusable() }
         self.init(url: place, confirmationCode: name)
     }
 

@@ -42,16 +42,20 @@ class Issuer:
             ask(port, b"POST /rotate HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
             self.rotated_set, self.rotated_token = ask(port, keys)[1], minting.token(nonce=NONCE)
         self.fetches = 0
+        # Seconds between a question and its answer, which has the set of the question's time.
+        self.delay = 0
         issuer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 issuer.fetches += 1
+                content = issuer.set
+                time.sleep(issuer.delay)
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(issuer.set)))
+                self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
-                self.wfile.write(issuer.set)
+                self.wfile.write(content)
 
             def log_message(self, *_):
                 pass

@@ -207,10 +207,25 @@ def slow(number, handler):
     reply(handler, 200)
 
 
+def cut(_, handler):
+    handler.send_response(200)
+    handler.send_header("content-length", "10")
+    handler.end_headers()
+    handler.wfile.write(b"{")
+
+
+def coded(_, handler):
+    handler.send_response(200)
+    handler.send_header("content-encoding", "gzip")
+    handler.end_headers()
+    handler.wfile.write(b"\x1f\x8b")
+
+
 def faults(program, issuer, folder):
     cases = {
         "hangs": (hang, 503, 2), "answers byte by byte": (drip, 503, 2), "takes 3 s": (slow, 200, 1), "resets": (reset, 503, 3),
         "answers 500 twice": (lambda number, handler: reply(handler, 500 if number < 3 else 200), 200, 3),
+        "cuts its answer": (cut, 200, 1), "codes its answer": (coded, 200, 1),
         "redirects": (lambda number, handler: reply(handler, 302), 503, 1),
     }
     for name, (answer, expected, attempts) in cases.items():

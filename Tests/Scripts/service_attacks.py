@@ -3,6 +3,7 @@
 
 Usage: service_attacks.py [--binary FILE] [--full] [NAME...], by default the debug build, every attack, each in short.
   flood   random unknown key IDs: a fetch in 5 s, known keys unaffected, memory flat, a rotation picked up meanwhile
+  late    a rotation while the issuer is slow to answer a made-up key ID: the new key's token is never refused
   stop    SIGTERM under full load with new connections coming: no accepted request goes unanswered
   slow    slow heads, bodies and readers (slowhttptest) while others are served
   hoard   one connection, 10,000 requests of 31 KB, each with all but the last byte of the next: memory flat
@@ -31,6 +32,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from attack_parts import Issuer, Service, ask, bound, post_verify, run_known, write
@@ -123,6 +125,25 @@ def pick_up(service, issuer):
     picked_up = time.monotonic() - rotated_at
     check(picked_up <= INTERVAL + 1, f"flood: a rotation in its middle was picked up after {picked_up:.1f} s")
     check(set(statuses) <= {200, 503}, f"flood: a new key's token is 503 until then: {sorted(set(statuses))}")
+
+
+def late(binary, full):
+    issuer = Issuer(binary)
+    service = Service(binary, issuer)
+    issuer.delay = 1
+    forger = threading.Thread(target=ask, args=(service.port, post_verify(unknown(issuer.token, random.Random(0)))))
+    forger.start()
+    while issuer.fetches < 2:
+        time.sleep(0.01)
+    issuer.set = issuer.rotated_set
+    statuses, rotated_at = [], time.monotonic()
+    while statuses[-1:] != [200] and time.monotonic() < rotated_at + 20:
+        statuses.append(ask(service.port, post_verify(issuer.rotated_token))[0])
+        time.sleep(0.1)
+    forger.join()
+    check(statuses[-1] == 200 and set(statuses) <= {200, 503}, f"late: a key published during a fetch: {statuses}")
+    check(issuer.fetches == 3, f"late: {issuer.fetches - 1} fetches for two key IDs")
+    check(service.stop() == 0, "late: the service ends with exit code 0")
 
 
 def loader(port, request, keeps, out):
@@ -334,7 +355,7 @@ def hung_graph(binary, full):
         check(service.process.wait(30) == 0, "graph: the service ends with exit code 0")
 
 
-ATTACKS = {"flood": flood, "stop": stop, "slow": slow, "hoard": hoard, "readers": slow_readers, "uploads": uploads,
+ATTACKS = {"flood": flood, "late": late, "stop": stop, "slow": slow, "hoard": hoard, "readers": slow_readers, "uploads": uploads,
            "parked": parked, "churn": churn, "crowd": crowd, "silent": silent, "tickets": tickets,
            "graph": hung_graph}
 

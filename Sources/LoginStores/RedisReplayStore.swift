@@ -119,9 +119,13 @@ extension RedisReplayStore {
     private struct Memory {
         var lastLife: RedisLife?
         var exchanges: RedisRevocations
-        var pause: Duration
-        var lastFailure: RedisFailure?
-        var failureToldAt: MonotonicInstant?
+        var pause: GrowingPause
+        /// Whether the next session that ends may be followed by another at once.
+        var mayHurry = true
+        /// The failure that was told, until it is told that all is well.
+        var toldDown: RedisFailure?
+        /// The failures of the last minute that were told.
+        var told: [(failure: RedisFailure, at: MonotonicInstant)] = []
     }
 
     private enum SessionEnd {
@@ -133,7 +137,7 @@ extension RedisReplayStore {
     func run() {
         var memory = Memory(
             exchanges: RedisRevocations(revocations, limits: configuration.limits),
-            pause: configuration.limits.firstPause
+            pause: GrowingPause(configuration.limits)
         )
         while !isStopped {
             do throws(RedisFailure) {
@@ -168,44 +172,60 @@ extension RedisReplayStore {
     /// Serves questions until the session ends; none of them stays without an answer.
     private func serveAndAbandon(_ session: RedisSession, _ memory: inout Memory) throws(RedisFailure) {
         do throws(RedisFailure) {
-            let end = try serve(session, &memory.exchanges)
+            let end = try serve(session, &memory)
             abandon(session, &memory)
             if end == .renew { state.withLock { $0.phase = .connecting } }
         } catch {
             abandon(session, &memory)
             // Those that waited behind the failure have waited long enough.
             revocations.setLink(.connecting)
-            // One that has worked may work again at once: a restart, a broken connection, data that were emptied.
-            guard session.hasAnswered || MonotonicClock.now() > session.openedAt + .seconds(1) else { throw error }
+            // One that has worked may work again at once: a restart, a broken connection, data that were emptied. A server
+            // that greets well and then fails each time is tried again without a pause once.
+            guard memory.mayHurry else { throw error }
+            memory.mayHurry = false
+            tellDown(error, &memory)
             state.withLock { $0.phase = .connecting }
-            memory.lastFailure = error
         }
     }
 
     private func abandon(_ session: RedisSession, _ memory: inout Memory) {
-        if let exchange = session.abandon(now: MonotonicClock.now()) { memory.exchanges.abandon(exchange) }
+        let now = MonotonicClock.now()
+        if let exchange = session.abandon(now: now) { memory.exchanges.abandon(exchange) }
+        guard now >= session.openedAt + configuration.limits.greatestPause else { return }
+        memory.mayHurry = true
+        memory.pause.reset()
     }
 
     private func serve(
         _ session: RedisSession,
-        _ exchanges: inout RedisRevocations
+        _ memory: inout Memory
     ) throws(RedisFailure) -> SessionEnd {
         while true {
             if isStopped { return .stopped }
             let now = MonotonicClock.now()
             try session.receive(now: now)
-            if let (exchange, replies) = session.takeFinished() { try exchanges.finish(exchange, replies, now) }
+            if let (exchange, replies) = session.takeFinished() {
+                do throws(RedisFailure) {
+                    try memory.exchanges.finish(exchange, replies, now)
+                    tellUp(session.life, &memory)
+                } catch {
+                    memory.exchanges.hold(exchange, now)
+                    tellDown(error, &memory)
+                }
+            }
             let isOld = now > session.openedAt + configuration.limits.connectionAge
-            if isOld, session.isIdle, hasWaiting || exchanges.dueAt(now) <= now { return .renew }
+            if isOld, session.isIdle, hasWaiting || memory.exchanges.dueAt(now) <= now { return .renew }
             let questions = isOld ? [] : takeWaiting(atMost: session.room)
             if !questions.isEmpty {
                 try session.send(questions, unixMilliseconds: WallClock.unixMilliseconds(), now: now)
                 // There may be more than one batch.
                 if session.room > 0, hasWaiting { continue }
             }
-            if !isOld, session.room > 0, let exchange = exchanges.next(now) { try session.send(exchange, now: now) }
+            if !isOld, session.room > 0, let exchange = memory.exchanges.next(now) {
+                try session.send(exchange, now: now)
+            }
             let mayAsk = session.isIdle || !isOld && session.room > 0
-            try session.wait(until: mayAsk ? exchanges.dueAt(now) : .never, now: now)
+            try session.wait(until: mayAsk ? memory.exchanges.dueAt(now) : .never, now: now)
         }
     }
 
@@ -228,32 +248,39 @@ extension RedisReplayStore {
             state.phase = .up
             state.vouchesSince = session.vouchesSince
         }
-        revocations.setLink(.up)
         memory.exchanges.begin(session.life, serverMilliseconds: session.serverTime, at: session.openedAt)
-        // A connection that was made anew for its age alone is no news.
-        if memory.lastLife != session.life || memory.lastFailure != nil { observe(.up(session.life)) }
+        tellUp(session.life, &memory)
         memory.lastLife = session.life
-        memory.lastFailure = nil
-        memory.failureToldAt = nil
-        memory.pause = configuration.limits.firstPause
     }
 
     private func becomeDown(_ failure: RedisFailure, _ memory: inout Memory) {
         state.withLock { $0.phase = .down }
         revocations.setLink(.down)
         refuseWaiting()
-        let now = MonotonicClock.now()
-        // One line when it begins; another reason is told once a minute at most.
-        if memory.failureToldAt.map({ memory.lastFailure != failure && now > $0 + .seconds(60) }) ?? true {
-            observe(.down(failure))
-            memory.failureToldAt = now
-        }
-        memory.lastFailure = failure
-        // Replicas that lost the server together must not all come back at one moment.
-        let pause = memory.pause.wholeNanoseconds
-        let end = now.adding(nanoseconds: UInt64.random(in: pause / 2...pause))
+        tellDown(failure, &memory)
+        let end = memory.pause.end(from: MonotonicClock.now())
         while !isStopped, MonotonicClock.now() < end { signal.wait(until: end) }
-        memory.pause = min(memory.pause * 2, configuration.limits.greatestPause)
+    }
+
+    /// Tells that all is well, where that is news. A connection that was made anew for its age alone is none.
+    private func tellUp(_ life: RedisLife, _ memory: inout Memory) {
+        guard memory.lastLife != life || memory.toldDown != nil && !memory.exchanges.isFailing else { return }
+        memory.toldDown = nil
+        observe(.up(life))
+    }
+
+    /// One line when it begins; another reason meanwhile, and the same one once all was well, once a minute at most.
+    private func tellDown(_ failure: RedisFailure, _ memory: inout Memory) {
+        let now = MonotonicClock.now()
+        memory.told.removeAll { now > $0.at + .seconds(60) }
+        if let told = memory.toldDown {
+            guard told != failure, memory.told.isEmpty else { return }
+        } else {
+            guard !memory.told.contains(where: { $0.failure == failure }) else { return }
+        }
+        memory.toldDown = failure
+        memory.told.append((failure, now))
+        observe(.down(failure))
     }
 
     private func refuseWaiting() {

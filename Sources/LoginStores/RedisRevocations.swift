@@ -73,10 +73,16 @@ struct RedisRevocations {
     /// Up to where everything was read, by the server's clock.
     private var readThrough: UInt64 = 0
     private var superseded: [Revocation] = []
+    private var pause: GrowingPause
+    /// Until when nothing is sent, after a failure.
+    private var heldUntil = MonotonicInstant(nanoseconds: 0)
+    /// Whether an exchange has failed, and all is not yet well for ``ReplayLimits/greatestPause``.
+    private(set) var isFailing = false
 
     init(_ revocations: Revocations, limits: ReplayLimits) {
         self.revocations = revocations
         self.limits = limits
+        pause = GrowingPause(limits)
     }
 
     /// A new connection is there.
@@ -89,6 +95,7 @@ struct RedisRevocations {
         if life != self.life || reading != nil || isLate { nextReading = now }
         reading = nil
         self.life = life
+        revocations.setLink(isFailing ? .down : .up)
     }
 
     /// The server's clock now, in microseconds since 1970.
@@ -100,12 +107,12 @@ struct RedisRevocations {
     func dueAt(_ now: MonotonicInstant) -> MonotonicInstant {
         if isUnderWay { return .never }
         let hasMore = reading != nil || news != nil || walk != nil || !superseded.isEmpty
-        return hasMore || revocations.hasWork ? now : min(nextNews, nextReading)
+        return max(heldUntil, hasMore || revocations.hasWork ? now : min(nextNews, nextReading))
     }
 
     /// What to send now; one exchange is under way at a time.
     mutating func next(_ now: MonotonicInstant) -> Exchange? {
-        guard !isUnderWay, let exchange = nextExchange(now) else { return nil }
+        guard !isUnderWay, now >= heldUntil, let exchange = nextExchange(now) else { return nil }
         isUnderWay = true
         return exchange
     }
@@ -195,8 +202,10 @@ struct RedisRevocations {
     }
 
     /// The answers to an exchange have come, and the server's memory is whole.
+    /// - Throws: why they are none; then ``hold(_:_:)`` is called for.
     mutating func finish(_ exchange: Exchange, _ replies: [RedisReply], _ now: MonotonicInstant) throws(RedisFailure) {
         isUnderWay = false
+        for case .error(let code) in replies { throw RedisFailure(code: code) }
         switch exchange.work {
         case .write(let waiting):
             revocations.confirm(waiting.map(\.revocation))
@@ -223,6 +232,22 @@ struct RedisRevocations {
                 revocations.didRead(at: page.beganAt)
             }
         }
+        if isFailing, now >= heldUntil + limits.greatestPause {
+            isFailing = false
+            pause.reset()
+            revocations.setLink(.up)
+        }
+    }
+
+    /// An exchange has failed, the connection has not: the next waits for a while, and revocations do not wait for it.
+    mutating func hold(_ exchange: Exchange, _ now: MonotonicInstant) {
+        abandon(exchange)
+        news = nil
+        if reading != nil { nextReading = now }
+        reading = nil
+        isFailing = true
+        heldUntil = pause.end(from: now)
+        revocations.setLink(.down)
     }
 
     /// An exchange will not be answered.
@@ -261,128 +286,5 @@ struct RedisRevocations {
 
     private mutating func note(_ old: Revocation) {
         if superseded.count < Self.supersededLimit { superseded.append(old) }
-    }
-}
-
-/// What the store's thread does with the copy.
-extension Revocations {
-    /// Whether something is to be written that nobody asked for yet.
-    var hasWork: Bool { state.withLock { !$0.waiting.isEmpty || $0.hasUnwritten } }
-
-    func takeWaiting(atMost count: Int) -> [WaitingRevocation] {
-        state.withLock { state in
-            let taken = Array(state.waiting.prefix(count))
-            state.waiting.removeFirst(taken.count)
-            return taken
-        }
-    }
-
-    /// Whether entries may lack in Redis that nobody waits for; asked once.
-    func takeUnwritten() -> Bool {
-        state.withLock { state in
-            defer { state.hasUnwritten = false }
-            return state.hasUnwritten
-        }
-    }
-
-    /// From now on revocations wait for Redis, or do not.
-    func setLink(_ link: Link) {
-        let waiting = state.withLock { state in
-            state.link = link
-            guard link != .up else { return [WaitingRevocation]() }
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        if !waiting.isEmpty { fail(waiting) }
-    }
-
-    /// These could not be written, and will be later.
-    func fail(_ waiting: [WaitingRevocation]) {
-        state.withLock { $0.hasUnwritten = true }
-        for one in waiting { one.completion(.rememberedHereOnly) }
-    }
-
-    /// Everything is read anew: of no entry it is known any longer that Redis holds it.
-    func beginReading() {
-        state.withLock { state in
-            state.mark = state.mark == RevocationValue.markLimit ? 1 : state.mark + 1
-            state.hasOverflown = false
-        }
-    }
-
-    /// Takes over what Redis holds.
-    /// - Returns: those for whose logins a newer one is known here.
-    func merge(_ page: [Revocation]) -> [Revocation] {
-        let now = now
-        return state.withLock { state in
-            var superseded: [Revocation] = []
-            for revocation in page where !isOutOfTime(revocation, now) {
-                let value = state.table.value(of: revocation.login).map { RevocationValue(bits: $0) }
-                let known = RevocationValue(moment: revocation.moment, mark: state.mark)
-                switch value {
-                case nil:
-                    // Replicas that fill the last places at once may exceed the bound by a little.
-                    guard state.table.count < 2 * capacity else {
-                        state.hasOverflown = true
-                        continue
-                    }
-                    set(known, of: revocation.login, now: now, &state)
-                case let value? where value.moment < revocation.moment:
-                    set(known, of: revocation.login, now: now, &state)
-                case let value? where value.moment > revocation.moment: superseded.append(revocation)
-                // What was written without an answer is written again, for others may have read past it.
-                case let value?: if value.mark != 0 { state.table.set(known.bits, of: revocation.login) }
-                }
-            }
-            return superseded
-        }
-    }
-
-    private func isOutOfTime(_ revocation: Revocation, _ now: Int64) -> Bool {
-        // A day: no clock that is meant to be right is farther ahead.
-        revocation.moment < now - Self.lifetimeSeconds || revocation.moment > now + 86_400
-    }
-
-    /// Redis holds these.
-    func confirm(_ all: [Revocation]) {
-        state.withLock { state in
-            for revocation in all {
-                guard let bits = state.table.value(of: revocation.login),
-                    RevocationValue(bits: bits).moment == revocation.moment
-                else { continue }
-                state.table.set(RevocationValue(moment: revocation.moment, mark: state.mark).bits, of: revocation.login)
-            }
-        }
-    }
-
-    /// Entries that Redis is not known to hold, from where the walk has come to.
-    func lacking(_ walk: inout RedisRevocations.Walk, atMost count: Int) -> [Revocation] {
-        let oldest = now - Self.lifetimeSeconds
-        return state.withLock { state in
-            // The table was replaced: its entries have other slots.
-            if walk.table !== state.table { walk = RedisRevocations.Walk(table: state.table) }
-            var found: [Revocation] = []
-            while walk.slot < state.table.slotCount, found.count < count {
-                if let (login, bits) = state.table.entry(at: walk.slot) {
-                    let value = RevocationValue(bits: bits)
-                    if value.mark != state.mark, value.moment >= oldest {
-                        found.append(Revocation(login: login, moment: value.moment))
-                    }
-                }
-                walk.slot += 1
-            }
-            return found
-        }
-    }
-
-    /// Those in whose place Redis holds a newer one.
-    func superseded(among all: some Sequence<Revocation>) -> [Revocation] {
-        state.withLock { state in
-            all.filter { old in
-                guard let bits = state.table.value(of: old.login) else { return false }
-                let value = RevocationValue(bits: bits)
-                return value.mark == state.mark && value.moment > old.moment
-            }
-        }
     }
 }

@@ -31,6 +31,11 @@ final class RedisSession {
         let answerCount: Int
         var answers: [RedisReply] = []
         let sentAt: MonotonicInstant
+
+        /// A command about revocations that is refused costs no question its answer.
+        var bearsRefusal: Bool {
+            if case .revocations = work { answers.count < answerCount } else { false }
+        }
     }
 
     let life: RedisLife
@@ -43,7 +48,6 @@ final class RedisSession {
     private let channel: RedisChannel
     private let limits: ReplayLimits
     private var batches: [Batch] = []
-    private(set) var hasAnswered = false
     /// An exchange about revocations whose answers have come.
     private var finished: (RedisRevocations.Exchange, [RedisReply])?
 
@@ -128,7 +132,7 @@ final class RedisSession {
         try channel.receive()
         while let reply = try channel.next() {
             guard !batches.isEmpty else { throw .malformedAnswer }
-            if case .error(let code) = reply { throw RedisFailure(code: code) }
+            if case .error(let code) = reply, !batches[0].bearsRefusal { throw RedisFailure(code: code) }
             if batches[0].answers.count < batches[0].answerCount {
                 batches[0].answers.append(reply)
             } else {
@@ -151,7 +155,6 @@ final class RedisSession {
             for question in asked where question.next == nil { question.waiting.answer(question.answers, now: now) }
             try ask(asked.filter { $0.next != nil }, now)
         }
-        hasAnswered = true
     }
 
     private static func answer(_ reply: RedisReply) throws(RedisFailure) -> ReplayAnswer {

@@ -204,6 +204,34 @@ struct RedisRevocationsTests {
         #expect(!refused.store.revocations.isKnown)
     }
 
+    @Test(
+        "A refused command about revocations costs no login its answer, no connection and one line, until it is granted",
+        arguments: ["zadd", "zrangebyscore", "zrem", "zremrangebyscore"]
+    )
+    func refused(command: String) throws {
+        let user = ["--user", "svc", "on", ">p", "~limited-login:*", "+@all", "-\(command)"]
+        let server = try RedisServer(user)
+        let store = try StoreUnderTest("redis://svc:p@127.0.0.1:\(server.port)") { limits in
+            limits.revocationPause = .milliseconds(20)
+            limits.greatestPause = .milliseconds(200)
+        }
+        #expect(store.waitUntilUp())
+        let connections = try server.connectionCount()
+        // Two of one login, so that there is something to remove.
+        let now = WallClock.unixSeconds()
+        for moment in [now - 5, now] { _ = Self.revoke(store, 1, at: moment) }
+        #expect(store.wait { $0.failures == [.notPermitted] })
+        #expect((1...200).allSatisfy { store.use($0) == .accepted })
+        #expect(store.store.isUp)
+        #expect(store.failures.count == 1)
+        // The one that asks for the count.
+        #expect(try server.connectionCount() == connections + 1)
+        #expect(try server.send("ACL SETUSER svc +\(command)").hasPrefix("+OK"))
+        #expect(store.wait { Self.revoke($0, 2) == .remembered })
+        #expect(store.wait { $0.changes.count == 3 })
+        #expect(Self.wait(store, forCount: 2, in: server))
+    }
+
     @Test("Kills, hangs and losses while revoking: no replica forgets, and in the end all know all")
     func disturbed() throws {
         let server = try RedisServer()

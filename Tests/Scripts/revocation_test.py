@@ -6,6 +6,7 @@ usage: revocation_test.py [--binary FILE] [--rounds N] [NAME...]     (default: e
   agree      a revocation on one replica is enforced on the other within 2 s, N times of N
   disturbed  Redis killed, hung, emptied and restarted: no token is accepted that a replica knew as revoked, no verdict waits
   starts     a replica that starts without Redis judges nothing until it could read, then knows everything
+  refused    a server that refuses ZADD: no login is refused for it, no connection made for it, one line told
   size       100,000 revocations in memory: what they take, and what /verify then costs
 Exit code 1 where a bound is broken. Without redis-server (REDIS_SERVER may name another, such as valkey-server) the tests
 that need it are named and left out.
@@ -17,6 +18,7 @@ import hashlib
 import http.client
 import json
 import pathlib
+import re
 import shutil
 import socket
 import sys
@@ -239,6 +241,30 @@ def starts(binary, _):
         server.stop()
 
 
+def refused(binary, _):
+    server = Redis("--user", "svc", "on", ">pw", "~limited-login:*", "+@all", "-zadd")
+    fleet = KeyedFleet(binary, 1, {"LIMITED_LOGIN_REPLAY_STORE": f"redis://svc:pw@127.0.0.1:{server.port}",
+                                   "LIMITED_LOGIN_REPLAY": "reject"})
+
+    def connections():
+        with socket.create_connection(("127.0.0.1", server.port), 5) as client:
+            client.sendall(b"INFO stats\r\n")
+            return int(re.search(rb"total_connections_received:(\d+)", client.recv(65_536))[1])
+
+    try:
+        bodies = [fleet.token(user) for user in range(300)]
+        before = connections()
+        status = revoke(fleet.ports[0], 1)
+        codes = {outcome(fleet.ports[0], body) for body in bodies[2:]}
+        made = connections() - before - 1
+        lines = fleet.services[0].output().count("replay store down")
+        check((status, codes, made, lines) == (503, {"accepted"}, 0, 1), f"refused: 298 tokens that are good once: {codes}; "
+              f"{made} connections made anew, {lines} line")
+    finally:
+        fleet.stop()
+        server.stop()
+
+
 def resident(fleet):
     pid = fleet.services[0].process.pid
     text = pathlib.Path(f"/proc/{pid}/status").read_text()
@@ -282,7 +308,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", help="the program; else it is built")
     parser.add_argument("--rounds", type=int, default=100)
-    tests = {"agree": agree, "disturbed": disturbed, "starts": starts, "size": size}
+    tests = {"agree": agree, "disturbed": disturbed, "starts": starts, "refused": refused, "size": size}
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(tests))
     arguments = parser.parse_args()
     binary = str(pathlib.Path(arguments.binary or live.build()).resolve())

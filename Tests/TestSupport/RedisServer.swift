@@ -76,6 +76,16 @@ package final class RedisServer: @unchecked Sendable {
         return String(decoding: received.bytes, as: UTF8.self)
     }
 
+    /// Connections since its start, the one that asks included.
+    package func connectionCount() throws -> Int {
+        let name = "total_connections_received:"
+        let line = try send("INFO stats").split(whereSeparator: \.isNewline).first { $0.hasPrefix(name) }
+        guard let count = line.flatMap({ Int($0.dropFirst(name.count)) }) else {
+            throw TestSupportError("redis-server counts no connections")
+        }
+        return count
+    }
+
     /// Ends it at once, as a crash would.
     package func kill() {
         guard process.isRunning else { return }

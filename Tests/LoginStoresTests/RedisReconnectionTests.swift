@@ -1,0 +1,49 @@
+import LoginStores
+import Sockets
+import TestSupport
+import Testing
+
+@Suite(
+    "When a connection to a real server is made anew",
+    .live,
+    .enabled(if: RedisServer.isInstalled, "redis-server is not installed"),
+    .serialized
+)
+struct RedisReconnectionTests {
+    @Test("A server that greets well and refuses questions is tried again after growing pauses, and told once")
+    func refusing() throws {
+        // It may write all keys but those of nonces.
+        let keys = ["~limited-login:life*", "~limited-login:probe", "~limited-login:revocations"]
+        let server = try RedisServer(["--user", "svc", "on", ">p", "+@all"] + keys)
+        let store = try StoreUnderTest("redis://svc:p@127.0.0.1:\(server.port)")
+        #expect(store.waitUntilUp())
+        let connections = try server.connectionCount()
+        let end = MonotonicClock.now() + .seconds(2)
+        while MonotonicClock.now() < end {
+            #expect(store.waitUntilUp())
+            #expect(store.use(1) == .unavailable)
+        }
+        // One at once, then pauses of at least 25, 50, 100, 200, 400, 500, 500 and 500 ms, and the one that asks this.
+        #expect(try server.connectionCount() <= connections + 10)
+        #expect(store.failures == [.notPermitted])
+        #expect(store.changes.count <= 3)
+    }
+
+    @Test("A connection that has lived for a while is followed by another at once, as often as it ends")
+    func again() throws {
+        let server = try RedisServer()
+        let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)") { limits in
+            // A pause would outlast the test.
+            limits.firstPause = .seconds(600)
+            limits.greatestPause = .milliseconds(10)
+        }
+        for number: UInt64 in 1...5 {
+            #expect(store.wait { $0.use(number) == .accepted })
+            let isOldAt = MonotonicClock.now() + .milliseconds(10)
+            #expect(store.wait { _ in MonotonicClock.now() > isOldAt })
+            #expect(try server.send("FLUSHALL").hasPrefix("+OK"))
+            _ = store.use(100)
+        }
+        #expect(store.failures == [.memoryLost])
+    }
+}

@@ -26,6 +26,8 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     case unsupportedMode(String)
     /// Its data were replaced while we were connected.
     case memoryLost
+    /// Its clock jumped, or ours stood still: what was written by it may be out of order.
+    case clockChanged
     /// Another refusal, by its code.
     case refused(code: String)
 
@@ -68,6 +70,7 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
         case .cannotPersist: "the server refuses writes because it cannot save to its disk"
         case .unsupportedMode(let mode): "the server runs in \(mode) mode: name a single primary"
         case .memoryLost: "the server's data were replaced"
+        case .clockChanged: "the server's clock was set, or this machine stood still: run NTP"
         case .refused(let code): "the server refuses with \(code)"
         }
     }

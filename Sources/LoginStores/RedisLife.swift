@@ -92,6 +92,18 @@ package struct RedisLife: Equatable, Sendable {
     }
 }
 
+extension RedisReply {
+    /// The server's clock in microseconds since 1970, where this is the answer to TIME.
+    var serverMicroseconds: UInt64? {
+        guard case .array(let parts) = self, parts.count == 2,
+            let seconds = parts[0].text.flatMap({ RedisLife.moment($0[...]) }),
+            let micros = parts[1].text.flatMap({ RedisLife.moment($0[...]) }),
+            seconds < 1 << 40, micros < 1_000_000
+        else { return nil }
+        return seconds * 1_000_000 + micros
+    }
+}
+
 /// What a Redis or Valkey server says about itself in INFO, as far as it matters here.
 package struct RedisServerFacts: Equatable, Sendable {
     /// Changes with every start of the server, and with every time it takes over from another.
@@ -205,12 +217,8 @@ struct RedisGreeting {
 
         /// The server's clock, in milliseconds since 1970.
         func time() throws(RedisFailure) -> UInt64 {
-            guard case .array(let parts) = try ask(["TIME"]), parts.count == 2,
-                let seconds = parts[0].text.flatMap({ RedisLife.moment($0[...]) }),
-                let micros = parts[1].text.flatMap({ RedisLife.moment($0[...]) }),
-                seconds < 1 << 40, micros < 1_000_000
-            else { throw .malformedAnswer }
-            return seconds * 1_000 + micros / 1_000
+            guard let time = try ask(["TIME"]).serverMicroseconds else { throw .malformedAnswer }
+            return time / 1_000
         }
 
         func life(_ facts: RedisServerFacts, now: UInt64, lastIdentity: String?) throws(RedisFailure) -> RedisLife {

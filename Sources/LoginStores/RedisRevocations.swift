@@ -5,6 +5,8 @@ internal import Sockets
 /// They are members of one sorted set. The score is the moment of the writing by the server's clock, in microseconds, so
 /// that what is new is at the end: read once a second, with an overlap for writers whose clock is late or that were
 /// held up. Everything is read at the start, after a loss and every ten minutes; what Redis then lacks is written again.
+/// The score is reckoned from what the server's clock said when the connection began. Each exchange asks for it again: where
+/// the two differ, nothing is confirmed and everything is read, for others may have read past that score.
 struct RedisRevocations {
     static let key = Array("limited-login:revocations".utf8)
     /// Most revocations in one command or answer: 512, 40 KiB.
@@ -23,7 +25,9 @@ struct RedisRevocations {
         }
 
         let work: Work
-        let commands: [[[UInt8]]]
+        var commands: [[[UInt8]]]
+        /// What the server's clock should say, in microseconds since 1970.
+        var serverTime: UInt64 = 0
     }
 
     /// What is due next, if there is anything of its kind.
@@ -89,10 +93,10 @@ struct RedisRevocations {
     mutating func begin(_ life: RedisLife, serverMilliseconds: UInt64, at now: MonotonicInstant) {
         isUnderWay = false
         news = nil
-        serverClock = (serverMilliseconds * 1_000, now)
+        let time = serverMilliseconds * 1_000
         // A clock that was set back dates what is new before what is known.
-        let isLate = serverTime(at: now) &+ limits.revocationOverlap.wholeNanoseconds / 1_000 < readThrough
-        if life != self.life || reading != nil || isLate { nextReading = now }
+        if life != self.life || reading != nil || !isNear(time, serverTime(at: now)) { nextReading = now }
+        serverClock = (time, now)
         reading = nil
         self.life = life
         revocations.setLink(isFailing ? .down : .up)
@@ -101,6 +105,11 @@ struct RedisRevocations {
     /// The server's clock now, in microseconds since 1970.
     private func serverTime(at now: MonotonicInstant) -> UInt64 {
         serverClock.microseconds &+ now.nanoseconds(since: serverClock.at) / 1_000
+    }
+
+    /// Whether these are one moment of the server's clock.
+    private func isNear(_ time: UInt64, _ other: UInt64) -> Bool {
+        max(time, other) - min(time, other) <= limits.clockTolerance.wholeNanoseconds / 1_000
     }
 
     /// When there is something to send, if nothing happens before.
@@ -112,8 +121,11 @@ struct RedisRevocations {
 
     /// What to send now; one exchange is under way at a time.
     mutating func next(_ now: MonotonicInstant) -> Exchange? {
-        guard !isUnderWay, now >= heldUntil, let exchange = nextExchange(now) else { return nil }
+        guard !isUnderWay, now >= heldUntil, var exchange = nextExchange(now) else { return nil }
         isUnderWay = true
+        exchange.serverTime = serverTime(at: now)
+        // Last, so that a writing that was held up on its way is told by it.
+        exchange.commands.append([Array("TIME".utf8)])
         return exchange
     }
 
@@ -206,6 +218,13 @@ struct RedisRevocations {
     mutating func finish(_ exchange: Exchange, _ replies: [RedisReply], _ now: MonotonicInstant) throws(RedisFailure) {
         isUnderWay = false
         for case .error(let code) in replies { throw RedisFailure(code: code) }
+        guard let time = replies.last?.serverMicroseconds else { throw .malformedAnswer }
+        guard isNear(time, exchange.serverTime) else {
+            serverClock = (time, now)
+            nextReading = now
+            throw .clockChanged
+        }
+        let replies = replies.dropLast()
         switch exchange.work {
         case .write(let waiting):
             revocations.confirm(waiting.map(\.revocation))
@@ -262,7 +281,7 @@ struct RedisRevocations {
 
     /// Takes a page over.
     /// - Returns: the next one; nil after the last.
-    private mutating func take(_ replies: [RedisReply], _ page: Page) throws(RedisFailure) -> Page? {
+    private mutating func take(_ replies: ArraySlice<RedisReply>, _ page: Page) throws(RedisFailure) -> Page? {
         guard case .array(let parts)? = replies.last, parts.count.isMultiple(of: 2) else {
             throw .malformedAnswer
         }

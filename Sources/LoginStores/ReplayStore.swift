@@ -66,6 +66,9 @@ package struct ReplayLimits: Sendable, Equatable {
     /// How far each look goes back behind the one before. 10 s: a writer has given up on an answer long before, and writes
     /// again, and synchronised clocks differ by milliseconds.
     package var revocationOverlap: Duration = .seconds(10)
+    /// How far the server's clock may be from what it was reckoned to be. A quarter of the overlap: a writer's error, a
+    /// reader's and the time of an exchange are together below it.
+    var clockTolerance: Duration { revocationOverlap / 4 }
     /// Pause between two readings of all revocations. 10 minutes: what was lost without a sign is back by then.
     package var revocationReadingPause: Duration = .seconds(600)
 

@@ -103,6 +103,8 @@ extension Revocations {
                     let value = RevocationValue(bits: bits)
                     if value.mark != state.mark, value.moment >= oldest {
                         found.append(Revocation(login: login, moment: value.moment))
+                        // Until Redis confirms this very writing: found by a reading, its score may be a wrong one.
+                        state.table.set(RevocationValue(moment: value.moment, mark: 0).bits, of: login)
                     }
                 }
                 walk.slot += 1

@@ -5,6 +5,92 @@ import Testing
 
 @Suite("What is sent to Redis about revocations, and what its answers mean")
 struct RedisExchangesTests {
+    /// What happens to the clocks between two looks.
+    struct Disturbance: Sendable, CustomTestStringConvertible {
+        var testDescription: String { name }
+        let name: String
+        /// By how many seconds the server's clock is set.
+        var step: Int64 = 0
+        /// For how many seconds the machine of the one that revokes stands still, its connection kept.
+        var writerStands: Int64 = 0
+        var readerStands: Int64 = 0
+        var writerRenews = false
+        var readerRenews = false
+    }
+
+    @Test(
+        "A revocation is known elsewhere within 2 s, whatever happens to the server's clock or to a replica's machine",
+        arguments: [
+            Disturbance(name: "none"),
+            Disturbance(name: "forward, the reader connects anew", step: 60, readerRenews: true),
+            Disturbance(name: "a little too far forward", step: 11, readerRenews: true),
+            Disturbance(name: "forward by less than the overlap", step: 9, readerRenews: true),
+            Disturbance(name: "forward, both connect anew", step: 60, writerRenews: true, readerRenews: true),
+            Disturbance(name: "forward", step: 60),
+            Disturbance(name: "back, the writer connects anew", step: -60, writerRenews: true),
+            Disturbance(name: "a little too far back", step: -11, writerRenews: true),
+            Disturbance(name: "a day back, both connect anew", step: -86_400, writerRenews: true, readerRenews: true),
+            Disturbance(name: "back", step: -60),
+            Disturbance(name: "the writer stood still", writerStands: 60),
+            Disturbance(name: "the writer stood still for a little too long", writerStands: 11),
+            Disturbance(name: "the reader stood still", readerStands: 60),
+            Disturbance(name: "the reader stood still, and back", step: -60, readerStands: 70),
+        ]
+    )
+    func clocks(disturbance: Disturbance) {
+        let server = SortedSet()
+        let (writer, reader) = (Replica(server), Replica(server))
+        Replica.pass(.seconds(3), writer, reader)
+        // The machine that stands still does so while the other goes on.
+        Replica.pass(.seconds(disturbance.writerStands), reader)
+        Replica.pass(.seconds(disturbance.readerStands), writer)
+        server.clock = server.clock.advanced(by: Int(disturbance.step * 1_000_000))
+        if disturbance.readerRenews { reader.renew() }
+        Replica.pass(.milliseconds(100), reader)
+        if disturbance.writerRenews { writer.renew() }
+        writer.revoke("7")
+        Replica.pass(.milliseconds(1_900), writer, reader)
+        #expect(reader.isRevoked("7"))
+        // Once all are calm again a revocation is acknowledged, and as soon known.
+        writer.revoke("8")
+        Replica.pass(.milliseconds(1_900), writer, reader)
+        #expect(reader.isRevoked("8"))
+        #expect(writer.answers.last == .remembered)
+    }
+
+    @Test("A revocation whose score the server's clock gives the lie is not acknowledged, and is written again")
+    func unconfirmed() {
+        let server = SortedSet()
+        let writer = Replica(server)
+        Replica.pass(.seconds(3), writer)
+        server.clock += 60_000_000
+        writer.revoke("7")
+        writer.turn()
+        #expect(writer.answers == [.rememberedHereOnly])
+        Replica.pass(.seconds(1), writer)
+        #expect(server.members.map(\.member) == [Array("42:7:\(Replica.now)".utf8)])
+        #expect(server.members.allSatisfy { $0.score > Double(server.clock - 2_000_000) })
+    }
+
+    @Test("What is written again after a loss, while the clock is set, is written once more, though it is found there")
+    func unconfirmedAgain() {
+        let server = SortedSet()
+        let writer = Replica(server)
+        writer.revoke("7")
+        Replica.pass(.seconds(3), writer)
+        #expect(writer.answers == [.remembered])
+        server.members = []
+        server.willWrite = {
+            server.clock += 60_000_000
+            server.willWrite = nil
+        }
+        writer.renew(run: "b")
+        Replica.pass(.seconds(1), writer)
+        #expect(writer.failures == [.clockChanged])
+        #expect(server.members.count == 1)
+        #expect(server.members.allSatisfy { $0.score > Double(server.clock - 2_000_000) })
+    }
+
     @Test(
         "What answers no command about revocations ends the exchange, with the reason",
         arguments: [

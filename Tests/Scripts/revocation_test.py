@@ -6,6 +6,7 @@ usage: revocation_test.py [--binary FILE] [--rounds N] [NAME...]     (default: e
   agree      a revocation on one replica is enforced on the other within 2 s, N times of N
   disturbed  Redis killed, hung, emptied and restarted: no token is accepted that a replica knew as revoked, no verdict waits
   starts     a replica that starts without Redis judges nothing until it could read, then knows everything
+  clock      the server's clock set forward and back: what is acknowledged is enforced on the other replica within 2 s
   refused    a server that refuses ZADD: no login is refused for it, no connection made for it, one line told
   size       100,000 revocations in memory: what they take, and what /verify then costs
 Exit code 1 where a bound is broken. Without redis-server (REDIS_SERVER may name another, such as valkey-server) the tests
@@ -241,6 +242,78 @@ def starts(binary, _):
         server.stop()
 
 
+class ClockRelay:
+    """Passes connections on to a server, and sets the clock that its answers to TIME tell."""
+
+    TIME = re.compile(rb"(?<=\*2\r\n\$10\r\n)\d{10}(?=\r\n)")
+
+    def __init__(self, target):
+        self.target = target
+        self.ahead = 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client = self.listener.accept()[0]
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self.target), 5)
+            for pair in ((client, server, lambda data: data), (server, client, self.set)):
+                threading.Thread(target=self.pass_on, args=pair, daemon=True).start()
+
+    def set(self, data):
+        return self.TIME.sub(lambda digits: str(int(digits[0]) + self.ahead).encode(), data)
+
+    @staticmethod
+    def pass_on(source, target, change):
+        try:
+            while data := source.recv(65_536):
+                target.sendall(change(data))
+        except OSError:
+            pass
+        source.close()
+        target.close()
+
+
+def clock(binary, _):
+    server = Redis()
+    relay = ClockRelay(server.port)
+    settings = {"LIMITED_LOGIN_REPLAY_STORE": f"redis://127.0.0.1:{relay.port}"}
+    older = KeyedFleet(binary, 1, settings)
+    fleets = [older]
+    slowest = 0
+    user = 1000
+    right = 0
+    try:
+        for ahead in (60, 0, -3600):
+            relay.ahead = ahead
+            newer = KeyedFleet(binary, 1, settings | {"LIMITED_LOGIN_JWKS_URLS": older.keys_url})
+            fleets.append(newer)
+            for here, there in ((older.ports[0], newer.ports[0]), (newer.ports[0], older.ports[0])):
+                user += 1
+                body = older.token(user)
+                before = outcome(there, body)
+                deadline = time.monotonic() + 10
+                # A 503 asks for the same again.
+                while (status := revoke(here, user)) == 503 and time.monotonic() < deadline:
+                    time.sleep(0.05)
+                began = time.monotonic()
+                while (code := outcome(there, body)) == "accepted" and time.monotonic() - began < 10:
+                    time.sleep(0.01)
+                slowest = max(slowest, time.monotonic() - began)
+                right += (before, status, code) == ("accepted", 204, "login_revoked")
+        check(right == 6 and slowest < 2, f"clock: set by 60 s and back, and by an hour: {right} of 6 revocations enforced on "
+              f"the other replica, slowest {slowest * 1000:.0f} ms")
+    finally:
+        for fleet in reversed(fleets):
+            fleet.stop()
+        relay.listener.close()
+        server.stop()
+
+
 def refused(binary, _):
     server = Redis("--user", "svc", "on", ">pw", "~limited-login:*", "+@all", "-zadd")
     fleet = KeyedFleet(binary, 1, {"LIMITED_LOGIN_REPLAY_STORE": f"redis://svc:pw@127.0.0.1:{server.port}",
@@ -308,7 +381,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", help="the program; else it is built")
     parser.add_argument("--rounds", type=int, default=100)
-    tests = {"agree": agree, "disturbed": disturbed, "starts": starts, "refused": refused, "size": size}
+    tests = {"agree": agree, "disturbed": disturbed, "starts": starts, "clock": clock, "refused": refused, "size": size}
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(tests))
     arguments = parser.parse_args()
     binary = str(pathlib.Path(arguments.binary or live.build()).resolve())

@@ -28,6 +28,8 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     case memoryLost
     /// Its clock jumped, or ours stood still: what was written by it may be out of order.
     case clockChanged
+    /// The sorted set of revocations holds more than it ever can.
+    case tooManyRevocations
     /// Another refusal, by its code.
     case refused(code: String)
 
@@ -71,6 +73,8 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
         case .unsupportedMode(let mode): "the server runs in \(mode) mode: name a single primary"
         case .memoryLost: "the server's data were replaced"
         case .clockChanged: "the server's clock was set, or this machine stood still: run NTP"
+        case .tooManyRevocations:
+            "limited-login:revocations has more members than the service writes: find out what else writes there"
         case .refused(let code): "the server refuses with \(code)"
         }
     }

@@ -50,6 +50,8 @@ struct RedisRevocations {
         var score: UInt64
         /// Members of that score that were read already; 0 unless they filled a page.
         var skipped = 0
+        /// From 1.
+        var number = 1
         let beganAt: MonotonicInstant
         /// The same by the server's clock, in microseconds since 1970.
         let serverTime: UInt64
@@ -111,6 +113,10 @@ struct RedisRevocations {
     private func isNear(_ time: UInt64, _ other: UInt64) -> Bool {
         max(time, other) - min(time, other) <= limits.clockTolerance.wholeNanoseconds / 1_000
     }
+
+    /// Most members in one reading, to the next page. Twice the logins: besides them there is only what newer revocations
+    /// of theirs made superfluous.
+    private var readingLimit: Int { 2 * revocations.sharedCapacity }
 
     /// When there is something to send, if nothing happens before.
     func dueAt(_ now: MonotonicInstant) -> MonotonicInstant {
@@ -286,20 +292,25 @@ struct RedisRevocations {
             throw .malformedAnswer
         }
         var found: [Revocation] = []
-        var last = page.score
+        var last: (score: Double, member: [UInt8])?
         for index in stride(from: 0, to: parts.count, by: 2) {
-            guard case .string(let member) = parts[index], let score = parts[index + 1].text.flatMap({ Double($0) })
+            // In the order of a sorted set, so that no page is full without being news.
+            guard case .string(let member) = parts[index], let score = parts[index + 1].text.flatMap({ Double($0) }),
+                score >= last?.score ?? -.infinity,
+                score > last?.score ?? -.infinity || last?.member.lexicographicallyPrecedes(member) ?? true
             else { throw .malformedAnswer }
-            last = UInt64(exactly: max(0, score).rounded(.down)) ?? .max
+            last = (score, member)
             // What somebody else put there is passed over.
             if let revocation = Revocation(member: member) { found.append(revocation) }
         }
         for old in revocations.merge(found) { note(old) }
-        guard parts.count / 2 == Self.pageCount else { return nil }
+        guard parts.count / 2 == Self.pageCount, let last else { return nil }
+        guard page.number * Self.pageCount <= readingLimit else { throw .tooManyRevocations }
         // The last score is read again: members may be moved meanwhile, so counting them would leave others out.
         var next = page
-        next.skipped = last == page.score ? page.skipped + Self.pageCount : 0
-        next.score = last
+        next.number += 1
+        next.score = UInt64(exactly: max(0, last.score).rounded(.down)) ?? .max
+        next.skipped = next.score == page.score ? page.skipped + Self.pageCount : 0
         return next
     }
 

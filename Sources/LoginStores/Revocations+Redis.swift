@@ -57,8 +57,7 @@ extension Revocations {
                 let known = RevocationValue(moment: revocation.moment, mark: state.mark)
                 switch value {
                 case nil:
-                    // Replicas that fill the last places at once may exceed the bound by a little.
-                    guard state.table.count < 2 * capacity else {
+                    guard state.table.count < sharedCapacity else {
                         state.hasOverflown = true
                         continue
                     }

@@ -60,6 +60,9 @@ package final class Revocations: Sendable {
     }
 
     package let capacity: Int
+    /// Most logins here with those of other replicas, which may fill the last places at once: the capacity, and what a
+    /// second of a busy service revokes.
+    var sharedCapacity: Int { capacity + Self.waitingLimit }
     let state: Locked<State>
     private let clock: @Sendable () -> Int64
     private let wake: (@Sendable () -> Void)?

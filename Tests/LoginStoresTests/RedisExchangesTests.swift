@@ -92,6 +92,26 @@ struct RedisExchangesTests {
     }
 
     @Test(
+        "A page that no sorted set gives is refused, and ends no connection",
+        arguments: [
+            [("42:5:1", "inf"), ("42:5:1", "inf")], [("42:5:1", "-5"), ("42:5:1", "-5")], [("42:5:1", "nan")],
+            [("42:5:1", "2"), ("42:6:1", "1")], [("b", "1"), ("a", "1")], [("a", "1"), ("a", "1")], [("a", "")],
+            [("a", "x")], [("a", "0x")],
+        ]
+    )
+    func pages(members: [(String, String)]) throws {
+        let server = SortedSet()
+        let replica = Replica(server)
+        server.page = { _ in .array(members.flatMap { [.string(Array($0.0.utf8)), .string(Array($0.1.utf8))] }) }
+        replica.turn()
+        #expect(replica.failures == [.malformedAnswer])
+        #expect(!replica.revocations.isKnown)
+        server.page = nil
+        Replica.pass(.seconds(1), replica)
+        #expect(replica.revocations.isKnown)
+    }
+
+    @Test(
         "What answers no command about revocations ends the exchange, with the reason",
         arguments: [
             (RedisReply.error(code: "NOPERM"), RedisFailure.notPermitted), (.error(code: "OOM"), .outOfMemory),
@@ -117,5 +137,26 @@ struct RedisExchangesTests {
         replica.revoke("8")
         replica.turn()
         #expect(replica.answers.last == .remembered)
+    }
+
+    @Test("Pages without an end are read up to a bound, and fill no more than the table may hold")
+    func endless() {
+        let server = SortedSet()
+        let replica = Replica(server, capacity: 1_000)
+        var pages = 0
+        server.page = { page in
+            pages += 1
+            let start = 10_000 + pages * RedisRevocations.pageCount
+            return .array(
+                (start..<start + RedisRevocations.pageCount).flatMap { number -> [RedisReply] in
+                    [.string(Array("42:\(number):\(Replica.now)".utf8)), .string(Array("\(number)".utf8))]
+                }
+            )
+        }
+        replica.turn()
+        #expect(replica.failures == [.tooManyRevocations])
+        #expect(pages <= 2 * (1_000 + Revocations.waitingLimit) / RedisRevocations.pageCount + 1)
+        #expect(replica.revocations.count == 1_000 + Revocations.waitingLimit)
+        #expect(!replica.revocations.isKnown)
     }
 }

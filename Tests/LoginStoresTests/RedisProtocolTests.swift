@@ -153,7 +153,7 @@ struct RedisProtocolTests {
         let all: [RedisFailure] = [
             .connection("x"), .timedOut, .malformedAnswer, .unauthenticated, .notPermitted, .readOnly, .outOfMemory,
             .evicting(policy: "allkeys-lru"), .loading, .cannotPersist, .unsupportedMode("cluster"), .memoryLost,
-            .clockChanged, .refused(code: "X"),
+            .clockChanged, .tooManyRevocations, .refused(code: "X"),
         ]
         #expect(Set(all.map(\.description)).count == all.count)
     }

@@ -82,7 +82,7 @@ patches:
   - target:
       kind: Deployment
     patch: |
-      - {op: replace, path: /spec/replicas, value: 1}
+      - {op: add, path: /spec/replicas, value: 1}
       - {op: add, path: /spec/template/spec/containers/0/imagePullPolicy, value: Never}
       - {op: remove, path: /spec/template/spec/containers/0/startupProbe}
       - {op: remove, path: /spec/template/spec/containers/0/livenessProbe}

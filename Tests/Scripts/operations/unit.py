@@ -1,0 +1,79 @@
+"""The program under the system calls that the systemd unit lets it make: it starts, verifies, reloads and stops."""
+
+import ctypes
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import live
+from live import APP_ID, ROOT, check, request, skip
+
+HEADERS = "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"
+UNIT = ROOT / "config/systemd/limited-login.service"
+
+
+def members(name):
+    """The calls of a group, and of those in it."""
+    listed = subprocess.run(["systemd-analyze", "syscall-filter", name], check=True, capture_output=True, text=True).stdout
+    for word in re.findall(r"^ +([@\w-]+)$", listed, re.MULTILINE):
+        yield from members(word) if word.startswith("@") else [word]
+
+
+def allowed():
+    """The names that the unit's lines let through, read in their order."""
+    names = set()
+    for line in re.findall(r"^SystemCallFilter=(.+)$", UNIT.read_text(), re.MULTILINE):
+        for word in line.removeprefix("~").split():
+            group = set(members(word)) if word.startswith("@") else {word}
+            names = names - group if line.startswith("~") else names | group
+    return names | set(members("@default"))
+
+
+def restrict(numbers):
+    """Kills this process, and what it becomes, at any other call (seccomp(2))."""
+    program = [(0x20, 0, 0, 0)]
+    for number in numbers:
+        program += [(0x15, 0, 1, number), (0x06, 0, 0, 0x7FFF0000)]
+    program.append((0x06, 0, 0, 0x80000000))
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in program))
+
+    class Filter(ctypes.Structure):
+        _fields_ = [("count", ctypes.c_ushort), ("steps", ctypes.c_void_p)]
+
+    library = ctypes.CDLL(None, use_errno=True)
+    described = Filter(len(program), ctypes.addressof(code))
+    # PR_SET_NO_NEW_PRIVS; PR_SET_SECCOMP, SECCOMP_MODE_FILTER.
+    if library.prctl(38, 1, 0, 0, 0) or library.prctl(22, 2, ctypes.byref(described), 0, 0):
+        sys.exit(f"prctl: {os.strerror(ctypes.get_errno())}")
+
+
+def main():
+    from .world import Folder, Issuer, binary, verify_body
+    if not shutil.which("systemd-analyze") or not pathlib.Path(HEADERS).exists():
+        return skip("systemd-analyze or the numbers of the system calls are not there")
+    known = dict(re.findall(r"#define __NR_(\w+) (\d+)", pathlib.Path(HEADERS).read_text()))
+    numbers = ",".join(known[name] for name in sorted(allowed()) if name in known)
+    with Folder() as folder, Issuer() as issuer:
+        wrapper = pathlib.Path(folder.write("limited-login", "#!/bin/sh\n"
+                                            f'exec {sys.executable} {__file__} {numbers} {binary()} "$@"\n'))
+        wrapper.chmod(0o755)
+        config = folder.write("config.json", json.dumps({"app_ids": [APP_ID]}))
+        with live.Server(str(wrapper), issuer.jwks_url, app_ids=None, config=config) as service:
+            service.wait_until_ready()
+            status, _ = request(service.port, "POST", "/verify", verify_body(issuer.token()))
+            check(status == 200, "under the unit's filter of system calls a good token is accepted")
+            service.process.send_signal(signal.SIGHUP)
+            check(service.wait_for('"configuration reloaded"'), "the configuration is read again")
+            check(service.stop() == 0, "and the service stops in order")
+
+
+if __name__ == "__main__":
+    restrict([int(number) for number in sys.argv[1].split(",")])
+    os.execv(sys.argv[2], sys.argv[2:])

@@ -48,6 +48,9 @@ def forgeries():
             for spelt in (names, [name.lower() for name in names], [name.upper() for name in names]):
                 yield spelt[0], [f"{name}: forged" for name in spelt]
     names = ["X-Auth-Subject", "X-Auth-Audience", "X-Auth-Expires", "X-Auth-Email"]
+    # The other signs that a field's name may have (RFC 9110 section 5.6.2): lighttpd's CGI reads each as `_`.
+    for sign in "!#$%&'*+^`|~":
+        yield f"X{sign}Auth{sign}Email", [f"{name.replace('-', sign)}: forged" for name in names]
     for name in names:
         yield f"Connection: {name}", [f"Connection: {name}"]
     for title, connection in [
@@ -288,6 +291,12 @@ def judge_forgeries(tally, name, gateway, issuer):
         status, _, body = gateway.ask(jane, fields=forged, arguments=["--http2-prior-knowledge"])
         seen = identity(json.loads(body)["fields"]) if status == 200 else {}
         tally.check(f"{name}: forged fields over HTTP/2", is_jane(seen), f"{status} {seen}")
+    for upgrade in ["h2c", "websocket, h2c"]:
+        # Behind this upgrade the application would get further requests that the service was not asked about.
+        fields = ["Connection: Upgrade, HTTP2-Settings", f"Upgrade: {upgrade}", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA"]
+        status, _, body = gateway.ask(jane, fields=fields)
+        seen = json.loads(body)["fields"].get("UPGRADE", "") if status == 200 else ""
+        tally.check(f"{name}: Upgrade: {upgrade}", "h2c" not in seen, seen)
     status, _, body = gateway.ask(jane, fields=["X-Auth-Subject : forged"])
     tally.check(f"{name}: a space before the colon", status == 400, f"{status} {body}")
     held = tally.passed - before[0]

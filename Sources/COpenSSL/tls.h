@@ -9,24 +9,80 @@
 #include <sys/socket.h>
 
 #include <openssl/bio.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
+/// What a BIO keeps: the socket, and how far the peer's hello has come.
+struct COpenSSL_Socket {
+    SSL *connection;
+    int descriptor;
+    // Where the peer's stream stands, as long as it may say hello: in a record, and in a message of the handshake.
+    uint32_t longest_message;
+    uint64_t record_header;
+    uint32_t record_header_count, record_left;
+    uint32_t message_header, message_header_count, message_left;
+};
+
 static inline int COpenSSL_BIO_socket_write(BIO *bio, const char *bytes, int count) {
+    const struct COpenSSL_Socket *socket = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
     if (bytes == NULL || count <= 0) return 0;
-    ssize_t sent = send((int)(intptr_t)BIO_get_data(bio), bytes, (size_t)count, MSG_NOSIGNAL);
+    ssize_t sent = send(socket->descriptor, bytes, (size_t)count, MSG_NOSIGNAL);
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) BIO_set_retry_write(bio);
     return (int)sent;
 }
 
+/// Whether a message of the handshake that is not encrypted announces more bytes than it may. Records and messages may
+/// be cut anywhere (RFC 8446 section 5.1).
+static inline int COpenSSL_announces_too_much(struct COpenSSL_Socket *socket, const char *bytes, ssize_t count) {
+    for (ssize_t index = 0; index < count; index++) {
+        uint8_t byte = (uint8_t)bytes[index];
+        if (socket->record_left == 0) {
+            socket->record_header = socket->record_header << 8 | byte;
+            if (++socket->record_header_count < SSL3_RT_HEADER_LENGTH) continue;
+            socket->record_header_count = 0;
+            socket->record_left = socket->record_header & 0xFFFF;
+            continue;
+        }
+        socket->record_left--;
+        if ((socket->record_header >> 32 & 0xFF) != SSL3_RT_HANDSHAKE) continue;
+        if (socket->message_left > 0) {
+            socket->message_left--;
+            continue;
+        }
+        socket->message_header = socket->message_header << 8 | byte;
+        if (++socket->message_header_count < SSL3_HM_HEADER_LENGTH) continue;
+        socket->message_header_count = 0;
+        socket->message_left = socket->message_header & 0xFFFFFF;
+        if (socket->message_left > socket->longest_message) return 1;
+    }
+    return 0;
+}
+
 static inline int COpenSSL_BIO_socket_read(BIO *bio, char *bytes, int count) {
+    struct COpenSSL_Socket *socket = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
     if (bytes == NULL || count <= 0) return 0;
-    ssize_t received = recv((int)(intptr_t)BIO_get_data(bio), bytes, (size_t)count, 0);
+    ssize_t received = recv(socket->descriptor, bytes, (size_t)count, 0);
     if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) BIO_set_retry_read(bio);
     if (received == 0) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
+    if (socket->longest_message == 0) return (int)received;
+    // A second hello is possible until TLS 1.2 is chosen or the handshake is over. Records of TLS 1.3 are encrypted but
+    // for hellos; in TLS 1.2 OpenSSL bounds what follows, and an encrypted message would not say its length.
+    if (SSL_is_init_finished(socket->connection) || SSL_version(socket->connection) == TLS1_2_VERSION) {
+        socket->longest_message = 0;
+    } else if (COpenSSL_announces_too_much(socket, bytes, received)) {
+        ERR_new();
+        ERR_set_error(ERR_LIB_SSL, SSL_R_EXCESSIVE_MESSAGE_SIZE, NULL);
+        return -1;
+    }
     return (int)received;
+}
+
+static inline int COpenSSL_BIO_socket_destroy(BIO *bio) {
+    OPENSSL_free(BIO_get_data(bio));
+    return 1;
 }
 
 static inline long COpenSSL_BIO_socket_control(BIO *bio, int command, long number, void *pointer) {
@@ -46,16 +102,29 @@ static inline BIO_METHOD *COpenSSL_BIO_socket_method(void) {
     BIO_meth_set_write(method, COpenSSL_BIO_socket_write);
     BIO_meth_set_read(method, COpenSSL_BIO_socket_read);
     BIO_meth_set_ctrl(method, COpenSSL_BIO_socket_control);
+    BIO_meth_set_destroy(method, COpenSSL_BIO_socket_destroy);
     return method;
 }
 
-/// A BIO over a descriptor that stays the caller's. NULL when memory is short.
-static inline BIO *COpenSSL_BIO_new_socket(const BIO_METHOD *method, int descriptor) {
-    BIO *bio = BIO_new(method);
-    if (bio == NULL) return NULL;
-    BIO_set_data(bio, (void *)(intptr_t)descriptor);
+/// The connection reads from and writes to a descriptor that stays the caller's. A peer's hello of more than
+/// `longest_message` bytes fails as soon as it announces them; 0 leaves the bound to OpenSSL. Returns 1 on success, 0
+/// when memory is short.
+static inline int COpenSSL_SSL_set_socket(
+    SSL *connection, const BIO_METHOD *method, int descriptor, uint32_t longest_message) {
+    struct COpenSSL_Socket *socket = OPENSSL_zalloc(sizeof *socket);
+    BIO *bio = socket == NULL ? NULL : BIO_new(method);
+    if (bio == NULL) {
+        OPENSSL_free(socket);
+        return 0;
+    }
+    socket->connection = connection;
+    socket->descriptor = descriptor;
+    socket->longest_message = longest_message;
+    BIO_set_data(bio, socket);
     BIO_set_init(bio, 1);
-    return bio;
+    // Takes ownership of the BIO, which is both the reading and the writing side.
+    SSL_set_bio(connection, bio, bio);
+    return 1;
 }
 
 /// TLS 1.2 or newer, no renegotiation, no compression; writes may be partial and may move their buffer; buffers are
@@ -95,6 +164,11 @@ static inline int COpenSSL_SSL_CTX_set_groups(SSL_CTX *context, const char *name
 /// end must not keep the caller within one call.
 static inline void COpenSSL_SSL_CTX_read_one_record(SSL_CTX *context) {
     SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
+}
+
+/// A peer's certificates may take so many bytes in all, as they are sent.
+static inline void COpenSSL_SSL_CTX_set_longest_chain(SSL_CTX *context, long bytes) {
+    SSL_CTX_set_max_cert_list(context, bytes);
 }
 
 /// The certificates sent after the server's own; NULL where there are none.

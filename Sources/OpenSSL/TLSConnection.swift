@@ -41,11 +41,11 @@ internal import Glibc
         }
         self.context = context
         unsafe self.pointer = pointer
-        guard let bio = unsafe COpenSSL_BIO_new_socket(method, descriptor) else {
+        // A client keeps OpenSSL's own bounds: it has chosen its server.
+        let longest = UInt32(context.role == .server ? TLSContext.handshakeMessageBytes : 0)
+        guard unsafe COpenSSL_SSL_set_socket(pointer, method, descriptor, longest) == 1 else {
             throw .failure(of: "a TLS connection", in: nil)
         }
-        // Takes ownership of the BIO, which is both the reading and the writing side.
-        unsafe SSL_set_bio(pointer, bio, bio)
     }
 
     deinit { unsafe SSL_free(pointer) }

@@ -73,9 +73,15 @@ internal import COpenSSL
         } else {
             try resumeSessions(lifetimeSeconds: Self.sessionSeconds)
         }
+        unsafe COpenSSL_SSL_CTX_set_longest_chain(pointer, Self.handshakeMessageBytes)
         unsafe COpenSSL_SSL_CTX_read_one_record(pointer)
         chooseHTTP1()
     }
+
+    /// The longest message of a handshake that a server takes, a hello or a chain of certificates: 16 KiB, what OpenSSL's
+    /// buffer for it holds from the start, so that no client makes it grow. A hello takes up to 2 KiB, with a key exchange
+    /// against quantum computers as well.
+    static let handshakeMessageBytes = 16_384
 
     /// How long a session can be resumed: an hour, as long as a connection lives.
     static let sessionSeconds = 3_600

@@ -169,7 +169,11 @@ struct TLSListenerTests {
 
     @Test(
         "Keys are exchanged by X25519, P-256 and P-384 alone",
-        arguments: [("X25519", true), ("P-256", true), ("P-384", true), ("X448", false), ("P-521", false)]
+        arguments: [
+            ("X25519", true), ("P-256", true), ("P-384", true), ("X448", false), ("P-521", false),
+            // The server has not the first one, so the client says hello twice.
+            ("X448:P-384", true),
+        ]
     )
     func groups(_ name: String, _ isTaken: Bool) throws {
         let service = try service()
@@ -197,6 +201,21 @@ struct TLSListenerTests {
         #expect(try curl(service, asClient(certificates.untrusted)).errors.contains("unknown ca"))
         let metrics = try service.get("/metrics", admin: true).text
         #expect(metrics.contains(#"http_server_connections_closed_total{cause="tls_handshake"} 13"#), "\(metrics)")
+    }
+
+    @Test("A client may show a chain of 16 KiB, and no longer one", arguments: [(0, true), (9, true), (60, false)])
+    func clientChain(_ others: Int, _ isTaken: Bool) throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "chain-\(UUID().uuidString).pem").path
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        let parts = [certificates.good.certificateFile] + Array(repeating: certificates.authorityFile, count: others)
+        try parts.map { try String(contentsOfFile: $0, encoding: .utf8) }.joined()
+            .write(toFile: file, atomically: true, encoding: .utf8)
+        let service = try service(clientAuthority: true)
+        for version in ["1.2", "1.3"] {
+            let identity = ["--cert", file, "--key", certificates.good.keyFile, "--tls-max", version]
+            let run = try curl(service, identity)
+            #expect((run.exitCode == 0) == isTaken, "\(run.errors)")
+        }
     }
 
     @Test("Plain HTTP sent to the TLS port gets no answer that could pass for one")

@@ -78,6 +78,36 @@ def silent(binary, full):
         check(service.stop() == 0, "silent: the service ends with exit code 0")
 
 
+def hellos(binary, _full):
+    """500 hellos that lack their last byte, of 131,000 bytes and of the most that is taken."""
+    with tempfile.TemporaryDirectory() as folder:
+        issuer = Issuer(binary)
+        for size in 131_000, 16_384:
+            service = Service(binary, issuer, **certificates(folder))
+            message = b"\x01" + size.to_bytes(3, "big") + b"\x03\x03" + bytes(size - 3)
+            records = [message[start:start + 16_384] for start in range(0, len(message), 16_384)]
+            bytes_sent = b"".join(b"\x16\x03\x01" + len(record).to_bytes(2, "big") + record for record in records)
+            clients, most = [], 0
+            for _ in range(500):
+                client = service.connect(30)
+                client.setblocking(False)
+                try:
+                    client.send(bytes_sent)
+                except OSError:
+                    pass
+                clients.append(client)
+                most = max(most, service.resident())
+            for _ in range(10):
+                most = max(most, service.resident())
+                time.sleep(0.1)
+            check(most <= service.bound, f"hellos: 500 of {size} bytes but one, at most {most} KiB resident")
+            for client in clients:
+                client.close()
+            _, failed = handshakes(service.port, folder, 0.5)
+            check(failed == 0, f"hellos: of the handshakes after them {failed} failed")
+            check(service.stop() == 0, "hellos: the service ends with exit code 0")
+
+
 def tickets(binary, _full):
     life = 8
     with tempfile.TemporaryDirectory() as folder:

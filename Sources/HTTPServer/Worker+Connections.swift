@@ -54,7 +54,10 @@ extension Worker {
         } else if result == 0 {
             engine.inputEnded(connection)
             settle(connection)
-        } else if result != -Int(ErrorNumber.again), result != -Int(ErrorNumber.interrupted) {
+        } else if result == -Int(ErrorNumber.again) || result == -Int(ErrorNumber.interrupted) {
+            // What came may be a part of a record, for which OpenSSL keeps a buffer.
+            if connection.tls != nil { engine.account(connection) }
+        } else {
             if connection.phase == .lingering {
                 // A reset now changes nothing about why the connection ends.
                 close(connection, connection.closeCause)

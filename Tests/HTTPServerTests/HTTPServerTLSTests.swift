@@ -137,6 +137,27 @@ struct HTTPServerTLSTests {
         await server.stop()
     }
 
+    @Test(
+        "A record begun and never ended counts in the memory of connections, and makes room when they hold too much",
+        arguments: [1, 5, 6, 16_000]
+    )
+    func recordBegun(_ byteCount: Int) async throws {
+        var limits = HTTPServerLimits()
+        limits.connectionBytes = 1_000_000
+        let server = try server(.tcp, limits)
+        let quiet = try client(server)
+        let others = try (0..<40).map { _ in try client(server) }
+        #expect(server.waitUntil { $0.idle == 41 })
+        let idle = server.server.counters.heldBytes
+        others[0].beginRecord(byteCount)
+        #expect(server.waitUntil { $0.heldBytes >= idle + 16_384 })
+        for other in others.dropFirst() { other.beginRecord(byteCount) }
+        #expect(server.waitUntil { $0.closed(.memory) > 0 })
+        #expect(try quiet.exchange(Self.get)?.status == 200)
+        #expect(server.server.counters.heldBytes <= limits.connectionBytes)
+        await server.stop()
+    }
+
     @Test("An idle connection is closed with close_notify", arguments: TestServer.Kind.allCases)
     func idle(kind: TestServer.Kind) async throws {
         var limits = HTTPServerLimits()

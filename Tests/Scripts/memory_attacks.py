@@ -115,6 +115,30 @@ def held_uploads(name, service, connect, out):
     check(service.stop() == 0, f"{name}: the service ends with exit code 0")
 
 
+def records(binary, _full):
+    """TLS connections, each with a record begun and never ended."""
+    with tempfile.TemporaryDirectory() as folder:
+        service = Service(binary, Issuer(binary), **certificates(folder))
+        connect, record = TLSClient(folder), b"\x17\x03\x03\x40\x11" + bytes(16_400)
+        clients = [connect(service.port) for _ in range(2_200)]
+        most = service.resident()
+        for client in clients:
+            try:
+                os.write(client.fileno(), record)
+            except OSError:
+                pass
+        for _ in range(10):
+            most = max(most, service.resident())
+            time.sleep(0.1)
+        check(most <= service.bound, f"records: 2,200 begun and never ended, at most {most} KiB resident")
+        with connect(service.port) as client:
+            client.sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+            check(read_answer(client, bytearray())[0] == 200, "records: another client is answered")
+        for client in clients:
+            client.close()
+        check(service.stop() == 0, "records: the service ends with exit code 0")
+
+
 class Silence:
     """Takes connections and answers nothing: a Graph that hangs."""
 

@@ -10,6 +10,7 @@ Usage: service_attacks.py [--binary FILE] [--full] [NAME...], by default the deb
   readers 300 clients that ask for /openapi.json and do not read: memory flat
   uploads 1,000 connections with 32 KB of fields and an unfinished body, over TCP, TLS and a Unix socket: within
           memory_limit, others served
+  records 2,200 TLS connections that begin a record and never end it: the same
   parked  1,000 requests that wait for a Redis or a Graph that hangs, with 32 KB behind each: the same
   churn   connections that send a request and reset: descriptors and memory flat
   crowd   dripping connections of one address on every slot, never idle: 15 honest tokens from another are accepted
@@ -39,7 +40,7 @@ import time
 from attack_parts import Issuer, Service, ask, bound, post_verify, run_known, write
 from http_attacks import BASE_KIB, BUSY_BYTES
 from live import APP_ID, ROOT, check, failures, raise_descriptor_limit, read_answer, skip
-from memory_attacks import Silence, hoard, parked, slow_readers, uploads
+from memory_attacks import Silence, hoard, parked, records, slow_readers, uploads
 from tls_attacks import hellos, silent, tickets
 
 # Seconds in which the service may ask its issuer once more about an unknown key ID, after a burst of two.
@@ -357,8 +358,8 @@ def hung_graph(binary, full):
 
 
 ATTACKS = {"flood": flood, "late": late, "stop": stop, "slow": slow, "hoard": hoard, "readers": slow_readers, "uploads": uploads,
-           "parked": parked, "churn": churn, "crowd": crowd, "silent": silent, "hellos": hellos, "tickets": tickets,
-           "graph": hung_graph}
+           "records": records, "parked": parked, "churn": churn, "crowd": crowd, "silent": silent, "hellos": hellos,
+           "tickets": tickets, "graph": hung_graph}
 
 
 def main():

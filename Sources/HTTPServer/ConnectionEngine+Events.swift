@@ -37,10 +37,15 @@ extension ConnectionEngine {
         }
     }
 
-    /// The TLS handshake is over: the connection waits for its first request.
-    func secured(_ connection: Connection, now: MonotonicInstant) {
+    /// The TLS handshake is over: the connection waits for its first request. An old connection would not notice that its
+    /// client's certificate has ended, so what still follows the last answer that keeps it must fit into its age.
+    package func secured(_ connection: Connection, clientIsVerified: Bool, now: MonotonicInstant) {
+        if clientIsVerified {
+            let lastRequest = limits.idleTimeout + limits.headDeadline + limits.bodyDeadline
+            connection.endsAt = min(connection.endsAt, now + (limits.verifiedConnectionAge - lastRequest))
+        }
         connection.phase = .idle
-        connection.phaseDeadline = now.adding(nanoseconds: idleNanoseconds)
+        connection.phaseDeadline = idleDeadline(connection, now)
         if isDraining { beginDrain(connection, now: now) }
     }
 
@@ -73,7 +78,10 @@ extension ConnectionEngine {
     package func outputSent(_ connection: Connection, now: MonotonicInstant) {
         connection.isWriting = false
         connection.writeDeadline = .never
-        if connection.phase == .idle { connection.phaseDeadline = now.adding(nanoseconds: idleNanoseconds) }
+        if connection.phase == .idle { connection.phaseDeadline = idleDeadline(connection, now) }
+        // A slow reader's connection gets no older than an idle one.
+        let isTooOld = now >= connection.endsAt.adding(nanoseconds: idleNanoseconds)
+        if isTooOld, [.idle, .head, .body].contains(connection.phase) { end(connection, .idle) }
         // Bytes that were not read meanwhile are not the client's delay.
         if connection.phase == .head || connection.phase == .body {
             connection.phaseDeadline = now.adding(nanoseconds: deadlineNanoseconds(connection.phase))
@@ -153,6 +161,11 @@ extension ConnectionEngine {
         case .lingering: return true
         case .parked, .closing, .ended: return false
         }
+    }
+
+    /// When an idle connection ends: a certain time after it became so, and no later after its end was due.
+    func idleDeadline(_ connection: Connection, _ now: MonotonicInstant) -> MonotonicInstant {
+        min(now, connection.endsAt).adding(nanoseconds: idleNanoseconds)
     }
 
     func deadlineNanoseconds(_ phase: Connection.Phase) -> UInt64 {

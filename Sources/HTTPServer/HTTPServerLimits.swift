@@ -42,7 +42,8 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package var crowdLooks = 64
     /// Peer addresses that are no one client, such as gateways: they never make room for being many.
     package var trustedPeers: [AddressPrefix] = []
-    /// Age of a connection whose client showed a certificate: 5 min, after which it must show it anew.
+    /// Age of a connection whose client showed a certificate: 5 min, after which it must show it anew. Its answers say
+    /// `Connection: close` as soon as the idle time and one more request might exceed it.
     package var verifiedConnectionAge: Duration = .seconds(300)
     /// Connections beyond ``connections``, held open so that health checks are answered and others told 503: 64.
     package var reservedConnections = 64

@@ -82,9 +82,7 @@ extension Worker {
             switch try tls.handshake() {
             case .done:
                 connection.tlsInterest = nil
-                // A resumption or an old connection would not notice that the certificate has ended.
-                if tls.verifiesClient { connection.endsAt = min(connection.endsAt, now + limits.verifiedConnectionAge) }
-                engine.secured(connection, now: now)
+                engine.secured(connection, clientIsVerified: tls.verifiesClient, now: now)
                 settle(connection)
                 return
             case .wantRead: connection.tlsInterest = .input

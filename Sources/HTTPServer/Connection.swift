@@ -174,10 +174,10 @@ struct ConnectionTable: ~Copyable {
     /// The lists; a connection is in one at most.
     enum List: UInt8 {
         /// `busy` have a request or an answer under way, `silent` have not begun their TLS handshake, and `waiting` have,
-        /// but wait for their turn.
-        case none, idle, busy, parked, silent, waiting, handshaking
+        /// but wait for their turn. Handshakes of a peer with more connections than its share are in lists of their own.
+        case none, idle, busy, parked, silent, waiting, crowdWaiting, handshaking, crowdHandshaking
 
-        static let count = 7
+        static let count = 9
     }
 
     private static let noSlot: Int32 = -1

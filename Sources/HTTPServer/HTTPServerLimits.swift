@@ -8,6 +8,9 @@ package struct HTTPServerLimits: Sendable, Equatable {
     /// TLS handshakes under way on one worker: 256, since each holds up to 46 KiB. A connection counts once its first byte
     /// has come; beyond the limit it waits until one ends, or is older than ``slowHandshakeAge`` and closed.
     package var handshakes = 256
+    /// Those of them for peers with more connections than their share (``crowdShare``): three quarters, so that one peer's
+    /// handshakes, which may all be slow, leave a quarter to everybody else's.
+    var crowdHandshakes: Int { handshakes - handshakes / 4 }
     /// A handshake older than this may be closed for one that waits: 250 ms, two round trips of nearly every caller.
     package var slowHandshakeAge: Duration = .milliseconds(250)
     /// From the acceptance of a connection to the end of its TLS handshake: 5 s, absolute; then it is closed.

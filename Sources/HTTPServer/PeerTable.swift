@@ -100,6 +100,12 @@ package struct PeerTable: ~Copyable {
         slot >= 0 && slot < entryOfSlot.count && entryOfSlot[slot] != Self.none && entryOfSlot[slot] == entries[peer]
     }
 
+    /// How many connections the peer has from which the one in `slot` comes; 0 where that one is not counted.
+    package func countOfPeer(_ slot: Int) -> Int {
+        guard slot >= 0, slot < entryOfSlot.count, entryOfSlot[slot] != Self.none else { return 0 }
+        return Int(counts[Int(entryOfSlot[slot])])
+    }
+
     /// The slots of a peer's connections, oldest first, at most so many.
     package func slots(of peer: Peer, atMost most: Int) -> [Int] {
         guard let entry = entries[peer] else { return [] }

@@ -130,7 +130,10 @@ extension Worker {
             // Nobody else goes for one more of a crowd.
             if isCrowd, isOwn { return false }
         }
-        for list in [ConnectionTable.List.silent, .idle, .busy, .waiting, .handshaking] {
+        let lists: [ConnectionTable.List] = [
+            .silent, .idle, .busy, .crowdWaiting, .waiting, .crowdHandshaking, .handshaking,
+        ]
+        for list in lists {
             if let oldest = table.oldest(in: list), list == .silent || engine.isEvictable(oldest, now: now) {
                 close(oldest, .limit)
                 return true

@@ -216,8 +216,7 @@ extension Worker {
         case .parked: return .parked
         case .closing, .ended: return .none
         case .silent: return .silent
-        case .waiting: return .waiting
-        case .handshaking: return .handshaking
+        case .waiting, .handshaking: return table.list(of: connection)
         }
     }
 

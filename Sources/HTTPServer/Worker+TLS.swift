@@ -10,18 +10,27 @@ extension Worker {
         connection.phaseDeadline = now + limits.handshakeDeadline
     }
 
-    /// The first byte has come: the handshake begins, or waits for its turn with its bytes in the socket.
+    /// The first byte has come: the handshake begins, or waits for its turn with its bytes in the socket. Those of a crowd
+    /// wait by themselves, so that one peer's many delay nobody else's.
     private mutating func requestHandshake(_ connection: Connection) {
-        guard table.count(of: .waiting) == 0, table.count(of: .handshaking) < limits.handshakes else {
+        let isOfCrowd = isCrowd(peers.countOfPeer(connection.slot))
+        let list = isOfCrowd ? ConnectionTable.List.crowdWaiting : .waiting
+        guard table.count(of: list) == 0, mayBeginHandshake(waitingIn: list) else {
             connection.phase = .waiting
-            table.move(connection, to: .waiting)
+            table.move(connection, to: list)
             updateInterest(connection)
             return
         }
-        beginHandshake(connection)
+        beginHandshake(connection, ofCrowd: isOfCrowd)
     }
 
-    private mutating func beginHandshake(_ connection: Connection) {
+    private func mayBeginHandshake(waitingIn list: ConnectionTable.List) -> Bool {
+        let crowd = table.count(of: .crowdHandshaking)
+        guard crowd + table.count(of: .handshaking) < limits.handshakes else { return false }
+        return list == .waiting || crowd < limits.crowdHandshakes
+    }
+
+    private mutating func beginHandshake(_ connection: Connection, ofCrowd: Bool) {
         if let held = tls, held.isOld { tls = held.renewed }
         guard let context = tls?.value,
             let made = try? TLSConnection(server: context, descriptor: connection.descriptor)
@@ -32,7 +41,7 @@ extension Worker {
         connection.tls = made
         connection.phase = .handshaking
         connection.busySince = now
-        table.move(connection, to: .handshaking)
+        table.move(connection, to: ofCrowd ? .crowdHandshaking : .handshaking)
         engine.account(connection)
         continueHandshake(connection)
     }
@@ -40,21 +49,42 @@ extension Worker {
     /// Gives the turn to handshakes that wait, oldest first, where others have ended or take too long: what had come for
     /// them at the last poll has been handled, however long that took.
     mutating func beginWaitingHandshakes() {
-        while let next = table.oldest(in: .waiting) {
-            if table.count(of: .handshaking) >= limits.handshakes {
-                guard let turn = nextHandshakeTurn(), turn <= polledAt, let slow = table.oldest(in: .handshaking) else {
-                    return
+        guard handshakesWait else { return }
+        for list in [ConnectionTable.List.waiting, .crowdWaiting] {
+            while let next = table.oldest(in: list) {
+                if mayBeginHandshake(waitingIn: list) {
+                    beginHandshake(next, ofCrowd: list == .crowdWaiting)
+                    continue
                 }
+                guard let slow = handshakeInTheWay(of: list), isSlow(slow) else { break }
                 close(slow, .handshake)
             }
-            beginHandshake(next)
         }
     }
 
-    /// When the oldest handshake must make room for one that waits; nil where none waits.
+    /// Asked in every turn of every worker.
+    private var handshakesWait: Bool { table.count(of: .waiting) + table.count(of: .crowdWaiting) > 0 }
+
+    /// Which handshake makes room for one that waits in this list, once it is slow: a crowd's before another's. For a
+    /// crowd another's makes room only where no handshake of a crowd is under way.
+    private func handshakeInTheWay(of list: ConnectionTable.List) -> Connection? {
+        let crowd = table.oldest(in: .crowdHandshaking)
+        let other = table.oldest(in: .handshaking)
+        guard let crowd, let other else { return crowd ?? other }
+        return list == .crowdWaiting || isSlow(crowd) || crowd.busySince <= other.busySince ? crowd : other
+    }
+
+    private func isSlow(_ handshake: Connection) -> Bool { handshake.busySince + limits.slowHandshakeAge <= polledAt }
+
+    /// When a handshake must make room for one that waits; nil where none waits.
     func nextHandshakeTurn() -> MonotonicInstant? {
-        guard table.count(of: .waiting) > 0, let oldest = table.oldest(in: .handshaking) else { return nil }
-        return oldest.busySince + limits.slowHandshakeAge
+        guard handshakesWait else { return nil }
+        var turn: MonotonicInstant?
+        for list in [ConnectionTable.List.waiting, .crowdWaiting] where table.count(of: list) > 0 {
+            guard let slow = handshakeInTheWay(of: list) else { continue }
+            turn = min(turn ?? .never, slow.busySince + limits.slowHandshakeAge)
+        }
+        return turn
     }
 
     /// What TLS itself waits for comes before what the connection waits for.

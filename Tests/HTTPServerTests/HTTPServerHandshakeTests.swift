@@ -192,9 +192,10 @@ struct HTTPServerHandshakeTests {
         await server.stop()
     }
 
-    @Test("A crowd that shakes hands at once is served whole")
-    func crowd() async throws {
+    @Test("A crowd that shakes hands at once is served whole, also where it is known as one", arguments: [4_000, 64])
+    func crowd(_ connections: Int) async throws {
         var limits = HTTPServerLimits()
+        limits.secureConnections = connections
         limits.handshakes = 4
         limits.slowHandshakeAge = .seconds(5)
         let server = try server(limits)
@@ -210,6 +211,45 @@ struct HTTPServerHandshakeTests {
         }
         #expect(served == 40)
         #expect(server.server.counters.closed(.handshake) == 0)
+        await server.stop()
+    }
+
+    /// With so few connections two of one address are a crowd.
+    func crowdLimits(handshakes: Int, slow: Duration) -> HTTPServerLimits {
+        var limits = HTTPServerLimits()
+        limits.secureConnections = 64
+        limits.handshakes = handshakes
+        limits.slowHandshakeAge = slow
+        limits.handshakeDeadline = .seconds(100)
+        return limits
+    }
+
+    @Test("Handshakes that one address begins and never ends delay nobody from elsewhere")
+    func stalledCrowd() async throws {
+        let server = try server(crowdLimits(handshakes: 8, slow: .seconds(100)))
+        let crowd = try (0..<30).map { _ in try BlockingClient(server.address, from: [127, 0, 0, 2]) }
+        for client in crowd { client.send([0x16]) }
+        #expect(server.waitUntil { $0.open == 30 })
+        for _ in 0..<3 { #expect(try isServed(server)) }
+        #expect(server.server.counters.closed(.handshake) == 0)
+        await server.stop()
+    }
+
+    @Test("A crowd's slow handshake makes room before another's that is older")
+    func slowCrowd() async throws {
+        let server = try server(crowdLimits(handshakes: 4, slow: .zero))
+        let hello = try TLSClient.clientHello()
+        let slow = try BlockingClient(server.address, from: [127, 0, 0, 3])
+        slow.send(Array(hello.dropLast()))
+        let handshakeBytes = 46 * 1_024
+        #expect(server.waitUntil { $0.heldBytes > handshakeBytes })
+        let crowd = try (0..<3).map { _ in try BlockingClient(server.address, from: [127, 0, 0, 2]) }
+        for client in crowd { client.send([0x16]) }
+        #expect(server.waitUntil { $0.heldBytes > 4 * handshakeBytes })
+        for _ in 0..<3 { #expect(try isServed(server)) }
+        #expect(server.waitUntil { $0.closed(.handshake) == 1 })
+        slow.send(Array(hello.suffix(1)))
+        #expect(slow.read { $0.count > 5 }.bytes.first == 0x16)
         await server.stop()
     }
 

@@ -15,7 +15,11 @@ struct PeerTableTests {
         for (slot, site) in sites.enumerated() { table.add(slot, from: site) }
         #expect(sites[1] == sites[2] && sites[1] != sites[3])
         #expect(table.slots(of: sites[0], atMost: 9) == [0, 4])
+        for (slot, count) in [(0, 2), (2, 2), (3, 1), (4, 2), (5, 0), (-1, 0)] {
+            #expect(table.countOfPeer(slot) == count)
+        }
         table.remove(4)
+        #expect(table.countOfPeer(0) == 1 && table.countOfPeer(4) == 0)
         #expect(table.greatest()?.peer == sites[1])
         #expect(table.slots(of: sites[1], atMost: 1) == [1])
         for slot in [1, 0, 2, 2, 17, -1] { table.remove(slot) }

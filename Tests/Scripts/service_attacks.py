@@ -15,6 +15,7 @@ Usage: service_attacks.py [--binary FILE] [--full] [NAME...], by default the deb
   churn   connections that send a request and reset: descriptors and memory flat
   crowd   dripping connections of one address on every slot, never idle: 15 honest tokens from another are accepted
   silent  1,000 TLS connections a second that say nothing, or one byte: honest handshakes stay quick
+  stalled 3,900 handshakes of one address that never end: honest ones from another stay quick
   hellos  500 TLS hellos of 131,000 and of 16,384 bytes that never end: within memory_limit
   tickets a client certificate of a few seconds: no session outlives it
   graph   500 access tokens while Graph hangs: id tokens unaffected, memory bounded, none lost at SIGTERM
@@ -41,7 +42,7 @@ from attack_parts import Issuer, Service, ask, bound, post_verify, run_known, wr
 from http_attacks import BASE_KIB, BUSY_BYTES
 from live import APP_ID, ROOT, check, failures, raise_descriptor_limit, read_answer, skip
 from memory_attacks import Silence, hoard, parked, records, slow_readers, uploads
-from tls_attacks import hellos, silent, tickets
+from tls_attacks import hellos, silent, stalled, tickets
 
 # Seconds in which the service may ask its issuer once more about an unknown key ID, after a burst of two.
 INTERVAL = 5
@@ -358,8 +359,8 @@ def hung_graph(binary, full):
 
 
 ATTACKS = {"flood": flood, "late": late, "stop": stop, "slow": slow, "hoard": hoard, "readers": slow_readers, "uploads": uploads,
-           "records": records, "parked": parked, "churn": churn, "crowd": crowd, "silent": silent, "hellos": hellos,
-           "tickets": tickets, "graph": hung_graph}
+           "records": records, "parked": parked, "churn": churn, "crowd": crowd, "silent": silent, "stalled": stalled,
+           "hellos": hellos, "tickets": tickets, "graph": hung_graph}
 
 
 def main():

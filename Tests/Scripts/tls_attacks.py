@@ -1,12 +1,13 @@
 """Attacks on the TLS of a running `limited-login serve`; see `service_attacks.py`."""
 import multiprocessing
+import select
 import socket
 import ssl
 import statistics
 import tempfile
 import time
 
-from attack_parts import NEW_KEY, Issuer, Service, certificates, openssl, write
+from attack_parts import NEW_KEY, PAUSES, Issuer, Service, bound, certificates, openssl, write
 from live import check, read_answer
 
 
@@ -76,6 +77,45 @@ def silent(binary, full):
                   f"{name}: {rate:.0f} connections a second for {seconds} s; {len(times)} honest handshakes, {failed} failed, "
                   f"median {median:.1f} ms, quiet {quiet:.1f} ms, worst {max(times):.0f} ms")
         check(service.stop() == 0, "silent: the service ends with exit code 0")
+
+
+def stalled_clients(port, count, over):
+    """So many connections from one address with one byte of a handshake each; for each that is closed a new one."""
+    held, events = {}, select.epoll()
+    while not over.is_set():
+        while len(held) < count and not over.is_set():
+            client = socket.socket()
+            client.bind(("127.0.0.2", 0))
+            try:
+                client.connect(("127.0.0.1", port))
+                client.send(b"\x16")
+            except OSError:
+                client.close()
+                continue
+            held[client.fileno()] = client
+            events.register(client, select.EPOLLIN)
+        for descriptor, _ in events.poll(0.05):
+            events.unregister(descriptor)
+            held.pop(descriptor).close()
+
+
+def stalled(binary, full):
+    with tempfile.TemporaryDirectory() as folder:
+        service = Service(binary, Issuer(binary), **certificates(folder))
+        quiet = statistics.median(handshakes(service.port, folder, 3)[0])
+        over = multiprocessing.Event()
+        attacker = multiprocessing.Process(target=stalled_clients, args=(service.port, 3_900, over))
+        PAUSES.take()
+        attacker.start()
+        time.sleep(3)
+        times, failed = handshakes(service.port, folder, 20 if full else 6)
+        over.set()
+        attacker.join(60)
+        median, longest = statistics.median(times), bound(3 * quiet, full)
+        check(failed == 0 and median <= longest,
+              f"stalled: 3,900 connections of one address, one byte each; {len(times)} honest handshakes from another, "
+              f"{failed} failed, median {median:.1f} ms, quiet {quiet:.1f} ms, worst {max(times):.0f} ms")
+        check(service.stop() == 0, "stalled: the service ends with exit code 0")
 
 
 def hellos(binary, _full):

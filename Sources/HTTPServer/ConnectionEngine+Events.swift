@@ -41,11 +41,12 @@ extension ConnectionEngine {
     /// client's certificate has ended, so what still follows the last answer that keeps it must fit into its age.
     package func secured(_ connection: Connection, clientIsVerified: Bool, now: MonotonicInstant) {
         if clientIsVerified {
-            let lastRequest = limits.idleTimeout + limits.headDeadline + limits.bodyDeadline
-            connection.endsAt = min(connection.endsAt, now + (limits.verifiedConnectionAge - lastRequest))
+            // A body nobody asked for, the idle time, and the last request.
+            let rest = limits.bodyDeadline + limits.idleTimeout + limits.headDeadline + limits.bodyDeadline
+            connection.endsAt = min(connection.endsAt, now + (limits.verifiedConnectionAge - rest))
         }
         connection.phase = .idle
-        connection.phaseDeadline = idleDeadline(connection, now)
+        connection.phaseDeadline = now.adding(nanoseconds: idleNanoseconds)
         if isDraining { beginDrain(connection, now: now) }
     }
 
@@ -78,8 +79,10 @@ extension ConnectionEngine {
     package func outputSent(_ connection: Connection, now: MonotonicInstant) {
         connection.isWriting = false
         connection.writeDeadline = .never
-        if connection.phase == .idle { connection.phaseDeadline = idleDeadline(connection, now) }
         // A slow reader's connection gets no older than an idle one.
+        if connection.phase == .idle {
+            connection.phaseDeadline = min(now, connection.endsAt).adding(nanoseconds: idleNanoseconds)
+        }
         let isTooOld = now >= connection.endsAt.adding(nanoseconds: idleNanoseconds)
         if isTooOld, [.idle, .head, .body].contains(connection.phase) { end(connection, .idle) }
         // Bytes that were not read meanwhile are not the client's delay.
@@ -161,11 +164,6 @@ extension ConnectionEngine {
         case .lingering: return true
         case .parked, .closing, .ended: return false
         }
-    }
-
-    /// When an idle connection ends: a certain time after it became so, and no later after its end was due.
-    func idleDeadline(_ connection: Connection, _ now: MonotonicInstant) -> MonotonicInstant {
-        min(now, connection.endsAt).adding(nanoseconds: idleNanoseconds)
     }
 
     func deadlineNanoseconds(_ phase: Connection.Phase) -> UInt64 {

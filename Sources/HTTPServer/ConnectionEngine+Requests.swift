@@ -60,7 +60,7 @@ extension ConnectionEngine {
 
     private mutating func becomeIdle(_ connection: Connection, _ now: MonotonicInstant) {
         releaseBuffer(of: connection)
-        connection.phaseDeadline = idleDeadline(connection, now)
+        connection.phaseDeadline = now.adding(nanoseconds: idleNanoseconds)
         if isDraining { beginDrain(connection, now: now) }
     }
 

@@ -13,8 +13,8 @@ struct CertificateAgeTests {
         "each second": Array(1...400),
         "when nearly idle for too long": Array(stride(from: 59, through: 400, by: 59)),
         "at the last moment": [55, 110, 165, 220, 275, 297, 352],
-        "just before the last answer that keeps the connection": [59, 118, 177, 229, 288, 347],
-        "late": [59, 118, 177, 229, 289, 301],
+        "just before the last answer that keeps the connection": [59, 118, 177, 224, 283, 342],
+        "late": [59, 118, 177, 224, 284, 301],
     ]
 
     @Test(
@@ -39,6 +39,30 @@ struct CertificateAgeTests {
         #expect(driver.closed != nil)
     }
 
+    @Test(
+        "A client that takes all the time it may for a body nobody asked for and a last request has five minutes",
+        arguments: [(24_900, 6), (25_100, 5), (29_900, 5)] as [(Int64, Int)]
+    )
+    func slowestRequest(_ milliseconds: Int64, _ answers: Int) {
+        let driver = ConnectionDriver()
+        driver.engine.secured(driver.connection, clientIsVerified: true, now: driver.now)
+        let start = driver.now
+        var last = start
+        let head = " / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n"
+        let pieces = [
+            (50_000, Self.get), (50_000, Self.get), (50_000, Self.get), (50_000, Self.get),
+            (milliseconds, "OPTIONS" + head), (4_900, "x"), (59_900, "P"), (4_900, "OST" + head), (4_900, "x"),
+        ]
+        for (milliseconds, piece) in pieces {
+            let count = driver.statuses.count
+            driver.advance(by: .milliseconds(milliseconds))
+            driver.send(piece)
+            if driver.statuses.count > count { last = driver.now }
+        }
+        #expect(driver.statuses.count == answers && driver.writeIsShut)
+        #expect(last <= start + .seconds(300))
+    }
+
     @Test("A client's certificate holds no longer for one that reads slowly", arguments: ["", "GET / HTTP/1.1\r\n"])
     func certificateAgeOfSlowReader(_ begun: String) {
         var limits = HTTPServerLimits()
@@ -47,7 +71,7 @@ struct CertificateAgeTests {
         let driver = ConnectionDriver(limits: limits)
         driver.engine.secured(driver.connection, clientIsVerified: true, now: driver.now)
         for _ in 0..<4 {
-            driver.advance(by: .seconds(57))
+            driver.advance(by: .seconds(56))
             driver.send(Self.get)
         }
         driver.room = 0

@@ -99,6 +99,12 @@ let package = Package(
             exclude: ["README.md"],
             swiftSettings: strict
         ),
+        .executableTarget(
+            name: "embedding-host",
+            dependencies: ["KeySets", "OpenSSL"],
+            path: "Tests/EmbeddingHost",
+            swiftSettings: strict
+        ),
         .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
         .testTarget(name: "OpenSSLTests", dependencies: ["OpenSSL", "TestSupport"], swiftSettings: strict),
         .testTarget(
@@ -163,8 +169,8 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "limited-login", "JOSE", "OpenSSL", "HTTP1", "Sockets", "HTTPServer", "HTTPClient", "StandInIssuer",
-                "TestSupport",
+                "limited-login", "embedding-host", "JOSE", "OpenSSL", "HTTP1", "Sockets", "HTTPServer", "HTTPClient",
+                "StandInIssuer", "TestSupport",
             ],
             swiftSettings: strict
         ),

@@ -1,6 +1,7 @@
 internal import Dispatch
 internal import HTTPClient
 public import JOSE
+internal import OpenSSL
 package import Sockets
 
 /// Keeps an issuer's JWK Set at hand: fetched ahead of its expiry in the background, asked for again when a token names
@@ -56,6 +57,8 @@ public final class JWKSetCache: Sendable {
         jitter: @escaping @Sendable () -> Double,
         events: @escaping EventHandler
     ) throws(JWKSetCacheError) {
+        // Before a source's first use of OpenSSL: a fetch may be under way when the process exits.
+        ProcessExit.leavesOpenSSLInPlace()
         guard !sources.isEmpty else { throw .noSources }
         try limits.validate()
         self.sources = sources

@@ -19,6 +19,7 @@ internal import COpenSSL
     ///   - kind: OpenSSL's name of the algorithm.
     ///   - configure: tells the context what to make; false where OpenSSL refuses it.
     static func generate(_ kind: String, _ configure: (OpaquePointer) -> Bool) throws(OpenSSLError) -> Key {
+        ProcessExit.leavesOpenSSLInPlace()
         guard let context = unsafe EVP_PKEY_CTX_new_from_name(nil, kind, nil) else {
             throw OpenSSLError("EVP_PKEY_CTX_new_from_name")
         }
@@ -32,6 +33,7 @@ internal import COpenSSL
 
     /// Reads an unencrypted private key in PEM form (PKCS #8, PKCS #1 or SEC 1).
     convenience init(pem: [UInt8]) throws(OpenSSLError) {
+        ProcessExit.leavesOpenSSLInPlace()
         guard
             let source = unsafe pem.withUnsafeBufferPointer({ buffer in
                 unsafe BIO_new_mem_buf(buffer.baseAddress, Int32(clamping: buffer.count))
@@ -53,6 +55,7 @@ internal import COpenSSL
         public kind: String,
         _ parameters: (_ builder: OpaquePointer) -> UnsafeMutablePointer<OSSL_PARAM>?
     ) throws(OpenSSLError) {
+        ProcessExit.leavesOpenSSLInPlace()
         guard let builder = unsafe OSSL_PARAM_BLD_new() else { throw OpenSSLError("OSSL_PARAM_BLD_new") }
         defer { unsafe OSSL_PARAM_BLD_free(builder) }
         guard let parameters = unsafe parameters(builder) else { throw OpenSSLError("OSSL_PARAM_BLD_to_param") }

@@ -42,13 +42,15 @@ package struct OpenSSLError: Error, Equatable, Sendable, CustomStringConvertible
 
 /// What OpenSSL does when the process ends.
 package enum ProcessExit {
-    /// Tells OpenSSL to leave its memory to the system at the end of the process; call it before anything else here.
+    /// Tells OpenSSL to leave its memory to the system at the end of the process; later calls change nothing.
+    ///
+    /// It counts only before the process's first use of OpenSSL, so whatever here may be that use calls it.
     ///
     /// By default OpenSSL frees its global state in an `atexit` handler. `exit` does not wait for other threads, so
     /// a worker that verifies or a fetch under way would then use freed locks and crash, and an orderly stop would
     /// end with a signal instead of its exit code (OPENSSL_init_crypto(3), OPENSSL_INIT_NO_ATEXIT).
-    package static func leavesOpenSSLInPlace() {
-        // It fails only when OpenSSL cannot start at all; the next call of OpenSSL then fails with a reason.
-        _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
-    }
+    package static func leavesOpenSSLInPlace() { _ = inPlace }
+
+    // It fails only when OpenSSL cannot start at all; the next call of OpenSSL then fails with a reason.
+    private static let inPlace = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
 }

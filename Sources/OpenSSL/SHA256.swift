@@ -13,6 +13,7 @@ internal import COpenSSL
 
     /// Fetches the algorithm once, so that no digest pays for the look-up.
     package init() throws(OpenSSLError) {
+        ProcessExit.leavesOpenSSLInPlace()
         guard let algorithm = unsafe EVP_MD_fetch(nil, "SHA256", nil) else { throw OpenSSLError("EVP_MD_fetch") }
         let (context, start) = unsafe (EVP_MD_CTX_new(), EVP_MD_CTX_new())
         guard let context = unsafe context, let start = unsafe start else {
@@ -128,6 +129,7 @@ package enum HMACSHA256 {
         for message: Span<UInt8>,
         key: Span<UInt8>
     ) throws(OpenSSLError) -> SHA256Digest {
+        ProcessExit.leavesOpenSSLInPlace()
         var code = SHA256Digest(bytes: InlineArray(repeating: 0))
         var output = code.bytes.mutableSpan
         var length = 0
@@ -179,6 +181,7 @@ package enum ConstantTime {
 package enum RandomBytes {
     /// Makes `count` random bytes.
     package static func make(count: Int) throws(OpenSSLError) -> [UInt8] {
+        ProcessExit.leavesOpenSSLInPlace()
         var bytes = [UInt8](repeating: 0, count: count)
         let result = unsafe bytes.withUnsafeMutableBufferPointer { buffer in
             // RAND_bytes takes a C int; a count beyond it is refused by the generator's own failure value.

@@ -109,6 +109,7 @@ internal import COpenSSL
     }
 
     private init(role: Role) throws(TLSError) {
+        ProcessExit.leavesOpenSSLInPlace()
         let method = unsafe role == .client ? TLS_client_method() : TLS_server_method()
         guard let pointer = unsafe SSL_CTX_new(method) else { throw .failure(of: "a TLS context", in: nil) }
         self.role = role

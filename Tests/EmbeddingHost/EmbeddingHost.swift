@@ -1,0 +1,28 @@
+import Glibc
+import KeySets
+import OpenSSL
+
+/// A program that embeds the libraries and knows nothing of OpenSSL: it exits while another thread could still use it.
+///
+/// Usage: `embedding-host cache|digest|mac|random|key|pem|numbers|context`: what it uses first. It ends with 0 when
+/// OpenSSL works on after the `atexit` handlers that OpenSSL could have registered, else with 1.
+@main
+struct EmbeddingHost {
+    static func main() throws {
+        // Registered before OpenSSL is begun, so it runs after whatever OpenSSL registers (atexit(3)).
+        guard atexit({ _exit((try? SHA256.digest(of: [UInt8]().span)) == nil ? 1 : 0) }) == 0 else { exit(2) }
+        switch CommandLine.arguments.dropFirst().first {
+        case "cache": _ = try JWKSetCache(sources: [FileJWKSetSource(path: "/nonexistent")])
+        case "digest": break
+        case "mac": _ = try HMACSHA256.authenticationCode(for: [UInt8]().span, key: [1].span)
+        case "random": _ = try RandomBytes.make(count: 1)
+        case "key": _ = try P256PrivateKey.generate()
+        case "pem": _ = try? P256PrivateKey(pem: [])
+        case "numbers": _ = try? RSAPublicKey(modulus: [UInt8](repeating: 0xFF, count: 256), exponent: [3])
+        case "context": _ = try TLSContext(clientTrusting: .system)
+        default: exit(64)
+        }
+        _ = try SHA256.digest(of: [UInt8]().span)
+        exit(0)
+    }
+}

@@ -4,8 +4,8 @@ internal import OpenSSL
 
 /// A DPoP proof that was judged (RFC 9449): the request comes from the device whose key the token is bound to.
 ///
-/// That the proof was not used before needs a memory: accept each ``tokenID`` of a ``keyThumbprint`` once, for as long as
-/// a proof may be old.
+/// A proof may be 300 seconds old, and ahead of your clock by the skew. That it was not used before needs a memory:
+/// accept each ``tokenID`` of a ``keyThumbprint`` once, for 300 seconds and the skew.
 public struct DPoPProof: Equatable, Sendable {
     /// The RFC 7638 thumbprint of the proof's key: 43 digits of base64url.
     public let keyThumbprint: String
@@ -28,10 +28,11 @@ public struct DPoPProof: Equatable, Sendable {
     ///   - url: the URL of the request as the client sent it; query and fragment do not count.
     ///   - token: the token that the request brings. It must be verified by itself.
     ///   - keyThumbprint: `cnf.jkt` of that token.
-    ///   - clockSkewSeconds: how far `iat` may lie ahead, 0 to 300.
+    ///   - clockSkewSeconds: how far `iat` may lie ahead; less than 0 counts as 0, more than 300 as 300.
     ///   - now: the time to judge as of.
     /// - Throws: the one reason it was refused for. The answer is then 401 with
-    ///   `WWW-Authenticate: DPoP error="invalid_dpop_proof", algs="ES256"`.
+    ///   `WWW-Authenticate: DPoP error="invalid_dpop_proof", algs="ES256"`. ``DPoPRejection/cannotVerify`` is no refusal:
+    ///   answer 500.
     public init(
         verifying proof: String,
         method: String,
@@ -78,7 +79,7 @@ public struct DPoPProof: Equatable, Sendable {
         // (10) Nonces are not given out here, so `nonce` is not read.
         // (11) `iat`.
         guard let issuedAt = claims.issuedAt,
-            issuedAt.secondsSince1970 <= now.secondsSince1970 + Double(clockSkewSeconds),
+            issuedAt.secondsSince1970 <= now.secondsSince1970 + VerificationLimits.skew(clockSkewSeconds),
             now.secondsSince1970 - issuedAt.secondsSince1970 <= Double(Self.greatestAgeSeconds)
         else { throw .outOfTime }
         // (3) `jti`, which the caller remembers; the other required claims are missed where they are compared.
@@ -179,7 +180,7 @@ public struct DPoPProof: Equatable, Sendable {
     }
 }
 
-/// Why a DPoP proof was refused. Nothing here holds the proof or the token.
+/// Why a DPoP proof was refused, or why it cannot be judged. Nothing here holds the proof or the token.
 public struct DPoPRejection: Error, Equatable, Sendable, CustomStringConvertible {
     /// One sentence that a person can act on.
     public let description: String
@@ -205,7 +206,8 @@ public struct DPoPRejection: Error, Equatable, Sendable, CustomStringConvertible
     package static let otherToken = Self("The DPoP proof's ath is not the hash of the token.")
     package static let otherKey = Self("The DPoP proof's key is not the one that the token is bound to.")
     package static let replayed = Self("The DPoP proof was used before.")
-    package static let cannotVerify = Self("The DPoP proof cannot be verified now.")
+    /// OpenSSL failed, so nothing is known about the proof: no refusal, and no reason to answer 401.
+    public static let cannotVerify = Self("The DPoP proof cannot be verified now.")
 
     private init(_ description: String) { self.description = description }
 }

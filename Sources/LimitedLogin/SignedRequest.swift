@@ -5,7 +5,8 @@ package import OpenSSL
 /// A signed request with a good signature: what Facebook sends to the deauthorize and data-deletion callbacks.
 ///
 /// Its form is `base64url(signature).base64url(payload)`; the signature is HMAC-SHA256 over the payload as it is encoded,
-/// under the app's secret (Meta, "Data Deletion Request Callback" and "Parsing the Signed Request").
+/// under the app's secret (Meta, "Data Deletion Request Callback" and "Parsing the Signed Request"). It may be a day
+/// old, and ahead of your clock by the skew.
 public struct SignedRequest: Equatable, Sendable {
     /// The app whose secret signed it.
     public let appID: String
@@ -25,9 +26,10 @@ public struct SignedRequest: Equatable, Sendable {
     /// - Parameters:
     ///   - text: the form field `signed_request`, as it came.
     ///   - secrets: each app's ID and secret. All of them are tried, so that the time does not tell whose it is.
-    ///   - clockSkewSeconds: how far `issued_at` may lie ahead, 0 to 300.
+    ///   - clockSkewSeconds: how far `issued_at` may lie ahead; less than 0 counts as 0, more than 300 as 300.
     ///   - now: the time to judge as of.
     /// - Throws: the one reason it was refused for. The callback's answer is then 403, and nothing else happens.
+    ///   ``SignedRequestRejection/cannotVerify`` is no refusal: answer 500.
     public init(
         verifying text: String,
         secrets: [(appID: String, secret: String)],
@@ -63,7 +65,7 @@ public struct SignedRequest: Equatable, Sendable {
         try Self.checkAlgorithm(document, payload.span)
         userID = try Self.userID(document, payload.span)
         issuedAt = try Self.issuedAt(document, payload.span)
-        guard issuedAt.secondsSince1970 <= now.secondsSince1970 + Double(clockSkewSeconds),
+        guard issuedAt.secondsSince1970 <= now.secondsSince1970 + VerificationLimits.skew(clockSkewSeconds),
             now.secondsSince1970 - issuedAt.secondsSince1970 <= Double(Self.greatestAgeSeconds)
         else { throw .outOfTime }
     }
@@ -136,7 +138,7 @@ public struct SignedRequest: Equatable, Sendable {
     }
 }
 
-/// Why a signed request was refused. Nothing here holds any of it.
+/// Why a signed request was refused, or why it cannot be judged. Nothing here holds any of it.
 public struct SignedRequestRejection: Error, Equatable, Sendable, CustomStringConvertible {
     /// One sentence for the log.
     public let description: String
@@ -152,7 +154,7 @@ public struct SignedRequestRejection: Error, Equatable, Sendable, CustomStringCo
     /// `issued_at` is missing, too long ago or in the future.
     package static let outOfTime = Self("The member issued_at is missing, more than a day ago, or in the future.")
     /// OpenSSL failed; nothing is known about the request.
-    package static let cannotVerify = Self("The signature cannot be verified now.")
+    public static let cannotVerify = Self("The signature cannot be verified now.")
 
     private init(_ description: String) { self.description = description }
 }

@@ -40,9 +40,9 @@ public struct VerificationPolicy: Sendable {
     /// A policy; refuses what cannot be meant.
     /// - Parameters:
     ///   - appIDs: at least one; each 1 to 128 visible ASCII characters.
-    ///   - issuers: at least one; each an `https` URL, or an `http` URL of a loopback host.
+    ///   - issuers: at least one; each an `https` URL, or an `http` URL of a loopback host, of at most 1,024 bytes.
     ///   - clockSkewSeconds: 0 to 300.
-    ///   - maximumTokenAgeSeconds: at least 1, or nil.
+    ///   - maximumTokenAgeSeconds: 1 to 2,147,483,647 (2³¹ - 1), or nil.
     ///   - binding: whether a token must be bound to a login.
     ///   - tracking: which tracking is accepted.
     public init(
@@ -198,6 +198,8 @@ package enum VerificationLimits {
     package static let subjectByteCount = 255
     /// Greatest clock skew in seconds. 300: more would noticeably lengthen the life of a stolen token.
     package static let clockSkewSeconds = 300
+    /// A skew that a caller gave, within 0 to the greatest.
+    static func skew(_ seconds: Int) -> Double { Double(min(max(0, seconds), clockSkewSeconds)) }
     /// Greatest length of a configured app ID in bytes. 128: Facebook's have at most 20 digits.
     package static let appIDByteCount = 128
     /// Greatest length of a configured issuer in bytes. 1024: a generous URL.

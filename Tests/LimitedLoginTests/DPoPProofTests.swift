@@ -20,6 +20,7 @@ struct DPoPProofTests {
         url: String = Proof.url,
         token: String = Self.token,
         thumbprint: String? = nil,
+        skew: Int = 60,
         at now: NumericDate = Login.sharedNow
     ) throws -> DPoPProof {
         try DPoPProof(
@@ -28,6 +29,7 @@ struct DPoPProofTests {
             url: url,
             token: token,
             keyThumbprint: thumbprint ?? Proof.key.thumbprint(),
+            clockSkewSeconds: skew,
             now: now
         )
     }
@@ -46,6 +48,20 @@ struct DPoPProofTests {
         let proof = try Self.verify(Proof().make())
         #expect(proof.tokenID == "e1j3V_bKic8-LAEB" && proof.issuedAt.secondsSince1970 == Double(Login.now - 5))
         #expect(try proof.keyThumbprint == Proof.key.thumbprint() && proof.keyThumbprint.utf8.count == 43)
+    }
+
+    @Test(
+        "A proof may lie ahead by the skew, and by 300 seconds at most",
+        arguments: [
+            (0, 0, true), (0, 1, false), (60, 60, true), (60, 61, false), (300, 300, true), (60_000, 300, true),
+            (60_000, 301, false), (.max, 301, false), (-60, 0, true), (.min, 0, true), (.min, 1, false),
+        ]
+    )
+    func skew(seconds: Int, ahead: Int64, isAccepted: Bool) throws {
+        var proof = try Proof()
+        proof.set("iat", "\(Login.now + ahead)")
+        let text = try proof.make()
+        #expect(Self.rejection { try Self.verify(text, skew: seconds) } == (isAccepted ? nil : .outOfTime))
     }
 
     /// The proof of RFC 9449 section 7.1, made by somebody else.

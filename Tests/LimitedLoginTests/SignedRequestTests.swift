@@ -51,6 +51,25 @@ struct SignedRequestTests {
         #expect(try Self.verify(Self.make(payload)).userID == "218471")
     }
 
+    @Test(
+        "It may lie ahead by the skew, and by 300 seconds at most",
+        arguments: [
+            (0, 0, true), (0, 1, false), (60, 60, true), (60, 61, false), (300, 300, true), (60_000, 300, true),
+            (60_000, 301, false), (.max, 301, false), (-60, 0, true), (.min, 0, true), (.min, 1, false),
+        ]
+    )
+    func skew(seconds: Int, ahead: Int64, isAccepted: Bool) throws {
+        let text = try Self.make(TestSignedRequest.payload(issuedAt: Login.now + ahead))
+        func verify() throws(SignedRequestRejection) -> SignedRequest {
+            try SignedRequest(verifying: text, secrets: Self.secrets, clockSkewSeconds: seconds, now: Self.now)
+        }
+        if isAccepted {
+            #expect(try verify().userID == "218471")
+        } else {
+            #expect(throws: SignedRequestRejection.outOfTime, performing: verify)
+        }
+    }
+
     @Test("Padding that completes four digits is accepted, in both parts, and signed as it stands")
     func padding() throws {
         // The signature's 32 bytes take 43 digits and one equals sign.

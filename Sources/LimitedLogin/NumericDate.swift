@@ -23,6 +23,11 @@ public struct NumericDate: Comparable, Hashable, Sendable {
         self.secondsSince1970 = Double(secondsSince1970)
     }
 
+    /// A moment in whole seconds, which a literal may give; nil outside 0 to 2⁵³.
+    public init?(secondsSince1970: Int) {
+        self.init(secondsSince1970: Int64(secondsSince1970))
+    }
+
     /// A moment in milliseconds, of which the lowest 48 bits count: up to the year 10889, and so always in range.
     init(milliseconds: UInt64) {
         secondsSince1970 = Double(milliseconds & 0xFFFF_FFFF_FFFF) / 1_000

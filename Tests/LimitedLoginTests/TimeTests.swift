@@ -19,6 +19,16 @@ struct TimeTests {
         #expect(try Login.rejection(of: token, with: strict, at: end)?.code == .expired)
     }
 
+    @Test("A moment is made of a literal, of an integer or of a fraction, from 1970 to 2⁵³ seconds")
+    func moments() {
+        let whole = 1_700_000_000
+        #expect(NumericDate(secondsSince1970: 1_700_000_000) == NumericDate(secondsSince1970: whole))
+        #expect(NumericDate(secondsSince1970: 1_700_000_000.0) == NumericDate(secondsSince1970: Int64(whole)))
+        #expect(NumericDate(secondsSince1970: 0.5)?.secondsSince1970 == 0.5)
+        #expect(NumericDate(secondsSince1970: 9_007_199_254_740_992) != nil)
+        #expect(NumericDate(secondsSince1970: -1) == nil && NumericDate(secondsSince1970: 9_007_199_254_740_993) == nil)
+    }
+
     @Test("A token from the future is refused beyond the skew")
     func issuance() throws {
         func rejection(_ claim: String, _ offset: Int64) throws -> Refusal? {

@@ -2,8 +2,8 @@ internal import Bytes
 
 /// The secret under which a ``NonceIssuer`` issues nonces and recognises them. Anybody who knows it can make nonces.
 ///
-/// It never shows its bytes: its description says how many there are.
-public struct NonceSecret: Sendable, Equatable, CustomStringConvertible {
+/// It never shows its bytes: its description says how many there are, and its mirror, which `dump` shows, is empty.
+public struct NonceSecret: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
     /// Fewest bytes: 32, the output of SHA-256, below which a key weakens the code (RFC 2104 section 3).
     public static let leastByteCount = 32
     /// Most bytes: 128. More adds nothing.
@@ -29,6 +29,9 @@ public struct NonceSecret: Sendable, Equatable, CustomStringConvertible {
         guard bytes.allSatisfy(ASCII.isVisible) else { throw .secretNotVisible }
         try self.init(bytes: bytes)
     }
+
+    /// Never the secret itself.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 
     /// Never the secret itself.
     public var description: String { "a secret of \(bytes.count) bytes" }

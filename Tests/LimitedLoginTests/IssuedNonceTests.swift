@@ -169,6 +169,9 @@ struct IssuedNonceTests {
     @Test("A secret does not show itself")
     func silentSecret() throws {
         let secret = try NonceSecret(text: "0123456789abcdef0123456789abcdef")
+        var dumped = ""
+        dump(NonceIssuer(secret: secret), to: &dumped)
+        #expect(!dumped.contains("48") && !dumped.contains("0123"))
         #expect("\(secret)" == "a secret of 32 bytes")
         #expect(String(reflecting: secret) == "a secret of 32 bytes")
     }

@@ -59,8 +59,8 @@ extension Refusal {
         case .bindingRequired, .invalidNonce, .invalidSubject, .invalidKeyThumbprint, .noNonceIssuer, .unknownApp:
             .expectation
         case .malformedToken(let fault): fault.check
-        case .notAnIDToken(.accessToken): .serialization
-        case .notAnIDToken(.encrypted), .notAnIDToken(.nested), .notAnIDToken(.type): .type
+        case .notAnIDToken(.accessToken), .notAnIDToken(.encrypted): .serialization
+        case .notAnIDToken(.encryptionHeader), .notAnIDToken(.nested), .notAnIDToken(.type): .type
         case .unsupportedAlgorithm: .algorithm
         case .unsupportedCriticalHeader: .criticalHeader
         case .missingKeyID: .keyID

@@ -101,6 +101,8 @@ extension Refusal.ForeignToken {
             "This is an access token, not an id token. Send AuthenticationToken.current.tokenString: since SDK 17 the "
                 + "app also gets an access token, which is of no use in Limited Login."
         case .encrypted: "This is an encrypted token (JWE); Facebook's id tokens are signed only."
+        case .encryptionHeader:
+            "The header speaks of encryption (enc, zip, p2c or p2s); Facebook's id tokens are signed only."
         case .nested: "This is a token within a token (cty); Facebook's id tokens are not nested."
         case .type(let name?): "The header's typ is \(name), so this is another kind of token; an id token's is JWT."
         case .type(nil): "The header's typ is not JWT, so this is another kind of token."

@@ -99,8 +99,10 @@ package enum Refusal: Error, Equatable, Sendable {
     package enum ForeignToken: Equatable, Sendable {
         /// An opaque access token.
         case accessToken
-        /// A JWE of five parts, or a header that speaks of encryption.
+        /// A JWE of five parts.
         case encrypted
+        /// A header that speaks of encryption.
+        case encryptionHeader
         /// A token within a token (`cty`).
         case nested
         /// `typ` is not `JWT`; its value where it is a short name.

@@ -119,7 +119,7 @@ extension TokenVerifier {
         }
         // RFC 7519 section 5.2: `cty` says that the payload is a token itself.
         guard !header.hasContentType else { throw .notAnIDToken(.nested) }
-        guard !header.hasEncryption else { throw .notAnIDToken(.encrypted) }
+        guard !header.hasEncryption else { throw .notAnIDToken(.encryptionHeader) }
     }
 
     func readKeyID(_ header: JOSEHeader, _ buffers: inout TokenBuffers) throws(Refusal) {

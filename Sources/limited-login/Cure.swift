@@ -61,7 +61,7 @@ struct Cure {
         case .accessToken:
             "This is an access token: have the app send AuthenticationToken.current.tokenString, not "
                 + "AccessToken.current.tokenString, or accept such tokens (LIMITED_LOGIN_ACCESS_TOKENS)."
-        case .encrypted, .nested:
+        case .encrypted, .encryptionHeader, .nested:
             "Facebook neither encrypts nor nests id tokens, so have the app send "
                 + "AuthenticationToken.current.tokenString instead of this one."
         case .type:

@@ -29,6 +29,16 @@ struct EnvelopeTests {
         #expect(try Login.rejection(of: token) == rejection)
     }
 
+    @Test(
+        "Five parts are counted, and passed no check of what they say",
+        arguments: ["a.b.c.d.e", "....x", "!.#.$.%.^"]
+    )
+    func fiveParts(token: String) throws {
+        #expect(try Login.rejection(of: token)?.check == .serialization)
+        let encrypted = try Login.token(header: #"{"alg":"RS256","kid":"k","enc":"A128GCM"}"#)
+        #expect(try Login.rejection(of: encrypted)?.check == .type)
+    }
+
     @Test("A token of 8 KiB is judged and one byte more is not")
     func size() throws {
         let good = try StandInKeys.current.mint(Login.claims)

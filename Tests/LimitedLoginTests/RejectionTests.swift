@@ -16,6 +16,7 @@ struct RejectionTests {
         .malformedToken(.invalidBase64URL(.payload)), .malformedToken(.invalidJSON(.header, reason: "x")),
         .malformedToken(.invalidJSON(.payload, reason: "x")), .malformedToken(.notAnObject(.header)),
         .malformedToken(.notAnObject(.payload)), .notAnIDToken(.accessToken), .notAnIDToken(.encrypted),
+        .notAnIDToken(.encryptionHeader),
         .notAnIDToken(.nested), .notAnIDToken(.type("at+jwt")), .notAnIDToken(.type(nil)),
         .unsupportedAlgorithm("HS256"),
         .unsupportedAlgorithm("ES256"), .unsupportedAlgorithm(nil), .unsupportedCriticalHeader, .missingKeyID,

@@ -1,3 +1,5 @@
+internal import JOSE
+
 /// Every limit of the key cache, with its default and reason.
 ///
 /// `init` takes what it is given; ``JWKSetCache`` refuses limits that contradict each other (``validate()``).
@@ -36,8 +38,11 @@ public struct JWKSetCacheLimits: Sendable, Equatable {
     public var minimumBackOff: Duration = .seconds(1)
     /// Greatest wait after failed fetches, also for `Retry-After`. 60 s: keys are back within a minute of the source.
     public var maximumBackOff: Duration = .seconds(60)
-    /// Bytes of a JWK Set. 64 KiB: Facebook's takes 1 KiB.
-    public var keySetBytes = 64 * 1024
+    /// Bytes of a JWK Set, 1 to 65,536. 64 KiB: Facebook's takes 1 KiB.
+    public var keySetBytes = greatestKeySetBytes
+
+    /// Greatest size of a JWK Set. 64 KiB: a larger one is not parsed.
+    static let greatestKeySetBytes = JSONWebKeySet.Limits.byteCount
 
     /// The defaults.
     public init() {}
@@ -73,7 +78,10 @@ extension JWKSetCacheLimits {
         try Self.check(minimumBackOff > .zero, "the minimum back-off is not above zero")
         try Self.check(minimumBackOff <= maximumBackOff, "the minimum back-off exceeds the maximum")
         try Self.check(maximumBackOff <= .seconds(86_400), "the maximum back-off exceeds a day")
-        try Self.check(keySetBytes >= 1, "the size of a key set is below 1 byte")
+        try Self.check(
+            (1...Self.greatestKeySetBytes).contains(keySetBytes),
+            "the size of a key set lies outside 1 … \(Self.greatestKeySetBytes) bytes"
+        )
     }
 
     private static func check(_ holds: Bool, _ reason: String) throws(JWKSetCacheError) {

@@ -19,9 +19,9 @@ struct JWKSetSeedFile: Sendable {
 
     /// Replaces the file as a whole: a crash at any moment leaves the old one or the new one, never a part.
     func write(_ bytes: [UInt8]) throws(JWKSetSourceError) {
-        // In the same directory, for a rename does not cross file systems.
-        let temporary = "\(path).\(getpid()).new"
-        _ = unsafe unlink(temporary)
+        // In the same directory, for a rename does not cross file systems. Its name is this write's own: processes in
+        // containers share a volume and have the same numbers.
+        let temporary = "\(path).\(String(UInt64.random(in: 0 ... .max), radix: 16)).new"
         let file = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
         guard file >= 0 else { throw KeySetFile.failure("cannot create \(temporary)") }
         let isWritten = Self.writeAll(bytes, to: file) && fsync(file) == 0
@@ -138,7 +138,13 @@ enum KeySetFile {
             Int(information.st_ino), Int(information.st_size), changed.tv_sec, changed.tv_nsec,
             information.st_ctim.tv_sec, information.st_ctim.tv_nsec,
         ].map { String($0) }.joined(separator: "-")
-        return Contents(bytes: bytes, age: .seconds(max(0, now - changed.tv_sec)), version: version)
+        return Contents(bytes: bytes, age: age(of: changed.tv_sec, at: now), version: version)
+    }
+
+    /// Time between two moments in seconds since 1970; zero when the file's lies ahead.
+    static func age(of changed: Int, at now: Int) -> Duration {
+        // Neither is below 0, so the difference cannot overflow.
+        .seconds(max(0, max(0, now) - max(0, changed)))
     }
 
     /// The system's reason for what just failed.

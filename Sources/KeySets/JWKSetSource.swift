@@ -75,10 +75,10 @@ public struct FileJWKSetSource: JWKSetSource {
     public let path: String
     private let byteLimit: Int
 
-    /// A source that reads this file, at most `byteLimit` bytes of it.
+    /// A source that reads this file, at most `byteLimit` bytes of it, and 64 KiB whatever that says.
     public init(path: String, byteLimit: Int = JWKSetCacheLimits().keySetBytes) {
         self.path = path
-        self.byteLimit = max(0, byteLimit)
+        self.byteLimit = min(max(0, byteLimit), JWKSetCacheLimits.greatestKeySetBytes)
     }
 
     /// The path.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Sockets
 import TestSupport
 import Testing
@@ -99,6 +100,31 @@ struct JWKSetCacheSeedTests {
         next.cache.stop()
     }
 
+    @Test("Another's half-written file is left alone, and one's own goes when it cannot take the file's place")
+    func writers() throws {
+        let others = "\(path).\(getpid()).new"
+        try Data([1]).write(to: URL(filePath: others))
+        let seedFile = JWKSetSeedFile(path: path, byteLimit: 1_024)
+        try seedFile.write([2])
+        #expect(try Data(contentsOf: URL(filePath: others)) == Data([1]))
+        #expect(try Data(contentsOf: URL(filePath: path)) == Data([2]))
+        try FileManager.default.removeItem(atPath: path)
+        // No file replaces a directory.
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        #expect(throws: JWKSetSourceError.self) { try seedFile.write([3]) }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory).count == 2)
+    }
+
+    @Test(
+        "The age of a file is told for any time that a file system can give it",
+        arguments: [
+            (100, 90, 10), (100, 110, 0), (100, .min, 100), (100, .max, 0), (.min, .max, 0), (.max, .min, .max),
+        ]
+    )
+    func age(now: Int, changed: Int, seconds: Int) {
+        #expect(KeySetFile.age(of: changed, at: now) == .seconds(seconds))
+    }
+
     @Test("A place that cannot be written is told and changes nothing else")
     func unwritable() async throws {
         let source = StubSource(keySet: TestKeySet.json(["a"]))
@@ -120,6 +146,10 @@ struct JWKSetCacheSeedTests {
         #expect(try source.fetch(validator: document.validator) == .notModified(.init()))
         try write(TestKeySet.json(["b", "c"]))
         guard case .fetched = try source.fetch(validator: document.validator) else {
+            Issue.record("not fetched")
+            return
+        }
+        guard case .fetched = try FileJWKSetSource(path: path, byteLimit: .max).fetch(validator: nil) else {
             Issue.record("not fetched")
             return
         }

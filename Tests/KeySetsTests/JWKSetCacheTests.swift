@@ -275,7 +275,7 @@ struct JWKSetCacheTests {
             { $0.refreshAheadFraction = 0.6 }, { $0.refreshAheadFraction = .nan }, { $0.waitForFetch = .seconds(-1) },
             { $0.unknownKeyIDBurst = 0 }, { $0.unknownKeyIDInterval = .zero }, { $0.negativeEntryCount = 3 },
             { $0.minimumBackOff = .zero }, { $0.maximumBackOff = .milliseconds(1) }, { $0.keySetBytes = 0 },
-            { $0.negativeLifetime = .seconds(-1) },
+            { $0.keySetBytes = 65_537 }, { $0.keySetBytes = .max }, { $0.negativeLifetime = .seconds(-1) },
         ]
         for change in changes {
             var limits = JWKSetCacheLimits()

@@ -8,18 +8,19 @@ extension JWKSetCache {
     /// Waits at most ``JWKSetCacheLimits/waitForFetch``. The set answered may still lack the key: then no source has it
     /// and the token is to be rejected.
     /// - Throws: ``JWKSetCacheError/unavailable(_:)`` when there are no usable keys, or when the key is unknown and the
-    ///   sources cannot be asked at present, because they fail or were asked moments ago: not the token's fault.
+    ///   sources cannot be asked at present, because they fail or were asked moments ago: not the token's fault. Also when
+    ///   the task is cancelled while it waits.
     public func keySet(containing keyID: String) async throws(JWKSetCacheError) -> JSONWebKeySet {
         let began = clock()
         var isFirst = true
         while true {
             let now = isFirst ? began : clock()
             isFirst = false
-            let snapshot = snapshot
+            let snapshot = published.value
             if !snapshot.isUsable(at: now) {
                 switch keysUnavailable(seenEpoch: snapshot.epoch, waitingSince: began, now: now) {
                 case .lookAgain: continue
-                case .wait(let deadline): await update(until: deadline)
+                case .wait(let deadline): try await update(until: deadline)
                 case .unavailable: throw .unavailable(lastError ?? "no source has answered yet")
                 }
                 continue
@@ -33,7 +34,7 @@ extension JWKSetCache {
             )
             switch answer {
             case .lookAgain: continue
-            case .wait(let deadline): await update(until: deadline)
+            case .wait(let deadline): try await update(until: deadline)
             case .unknown: return snapshot.keySet
             case .unavailable(let seconds):
                 throw .unavailable(lastError ?? "the sources can be asked about an unknown key in \(seconds) s")
@@ -41,11 +42,18 @@ extension JWKSetCache {
         }
     }
 
-    /// Fetches now and waits until the fetch, or the one already under way, has ended; answers the state thereafter.
+    /// Fetches now and waits until the fetch, or the one already under way, has ended, or the task is cancelled; answers
+    /// the state thereafter.
     public func refresh() async -> JWKSetCacheStatus {
         refreshNow()
-        if isFetching { await update(until: .never) }
+        await wait(until: .never, for: Self.fetchUnderWay)
         return status
+    }
+
+    /// Returns when the cache is stopped or the task is cancelled.
+    func stopOrCancellation() async {
+        // No fetch has this number: only a stop tells those that wait for it.
+        await wait(until: .never) { _ in .max }
     }
 
     /// A queue of its own: one use of the global pool would keep libdispatch's monitor awake for ever.
@@ -54,24 +62,50 @@ extension JWKSetCache {
     private var lastError: String? { storage.withLock { $0.lastError } }
 
     /// Returns after the next fetch that ends, at once if none is under way, at `deadline` at the latest.
-    private func update(until deadline: MonotonicInstant) async {
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            let number: UInt64? = storage.withLock { storage in
-                guard case .underWay = storage.machine.fetch, !storage.machine.isStopped else { return nil }
-                storage.nextWaiter += 1
-                storage.waiters[storage.nextWaiter] = Waiter(fetch: storage.machine.fetchNumber) {
-                    continuation.resume()
-                }
-                return storage.nextWaiter
-            }
-            guard let number else { return continuation.resume() }
-            guard deadline != .never else { return }
-            // The queue itself is busy with the fetch; whoever takes the waiter out resumes it, so it resumes once.
-            let delay = Int(clamping: deadline.nanoseconds(since: clock()))
-            Self.waitQueue.asyncAfter(deadline: .now() + .nanoseconds(delay)) {
-                let waiter = self.storage.withLock { $0.waiters.removeValue(forKey: number) }
-                waiter?.resume()
-            }
+    private func update(until deadline: MonotonicInstant) async throws(JWKSetCacheError) {
+        await wait(until: deadline, for: Self.fetchUnderWay)
+        if Task.isCancelled { throw .unavailable("the task was cancelled") }
+    }
+
+    /// The number of the fetch under way, if one is.
+    private static func fetchUnderWay(_ machine: JWKSetCacheState) -> UInt64? {
+        if case .underWay = machine.fetch { machine.fetchNumber } else { nil }
+    }
+
+    /// Returns when the fetch of this number has ended, at once if there is none; no later than `deadline`, the cache's
+    /// stop, or the cancellation of the task.
+    private func wait(
+        until deadline: MonotonicInstant,
+        for fetch: @Sendable (JWKSetCacheState) -> UInt64?
+    ) async {
+        let number = storage.withLock { storage in
+            storage.nextWaiter += 1
+            return storage.nextWaiter
         }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                let waits = storage.withLock { storage in
+                    // A task cancelled before this line finds it here; one cancelled later finds its waiter.
+                    guard !Task.isCancelled, !storage.machine.isStopped, let fetch = fetch(storage.machine) else {
+                        return false
+                    }
+                    storage.waiters[number] = Waiter(fetch: fetch) { continuation.resume() }
+                    return true
+                }
+                guard waits else { return continuation.resume() }
+                guard deadline != .never else { return }
+                // The cache's own queue is busy with the fetch.
+                let delay = Int(clamping: deadline.nanoseconds(since: clock()))
+                Self.waitQueue.asyncAfter(deadline: .now() + .nanoseconds(delay)) { self.release(number) }
+            }
+        } onCancel: {
+            release(number)
+        }
+    }
+
+    /// Resumes a waiter that nobody has resumed: it is resumed by the one that takes it out, and so once.
+    private func release(_ number: UInt64) {
+        let waiter = storage.withLock { $0.waiters.removeValue(forKey: number) }
+        waiter?.resume()
     }
 }

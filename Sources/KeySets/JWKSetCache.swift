@@ -8,8 +8,8 @@ package import Sockets
 /// an unknown key, kept through outages, dropped when too old.
 ///
 /// Give the cache its sources in order of preference, ``start()`` or ``run()`` it, and take the keys from ``snapshot`` (or
-/// ``keySet(containing:)``, which waits for a key that was only just published). Nothing here blocks a caller: fetches
-/// run on a queue of the cache's own, one at a time.
+/// ``keySet(containing:)``, which waits for a key that was only just published). Nothing here blocks a caller but the
+/// reading of a seed file at the start: fetches run on a queue of the cache's own, one at a time.
 public final class JWKSetCache: Sendable {
     /// Receives events, one at a time, on the cache's own queue. It must not call ``JWKSetCache/stop()``.
     public typealias EventHandler = @Sendable (JWKSetEvent) -> Void
@@ -27,7 +27,7 @@ public final class JWKSetCache: Sendable {
     /// A cache of these sources, asked in their order.
     ///
     /// - Parameters:
-    ///   - sources: At least one.
+    ///   - sources: At least one. ``stop()`` cancels them for good: give another cache sources of its own.
     ///   - limits: Times and counts; see there for the defaults.
     ///   - seedFile: Path of a JWK Set that serves until a source has answered. It is rewritten after each good fetch.
     ///   - events: Receives what the cache does.
@@ -73,8 +73,14 @@ public final class JWKSetCache: Sendable {
     /// snapshot it holds, and takes the new one only when they differ.
     public var epoch: UInt64 { published.epoch }
 
-    /// The last publication; empty before the first.
-    public var snapshot: JWKSetSnapshot { published.value }
+    /// The last publication; empty before the first, and once its keys are too old to verify anything.
+    ///
+    /// Take it anew for each token. If you keep one, ask ``JWKSetSnapshot/isUsable`` before each use: keys that grow too
+    /// old make no new ``epoch``.
+    public var snapshot: JWKSetSnapshot {
+        let last = published.value
+        return last.isUsable(at: clock()) ? last : .empty
+    }
 
     /// Calls `handler` on the cache's queue after every fetch that ends, whether it published keys or failed, and on the
     /// stopping thread when the cache stops: the moments at which parked requests should ask again.
@@ -83,28 +89,30 @@ public final class JWKSetCache: Sendable {
     }
 
     /// Takes over the seed file, if there is one, before it returns; then fetches in the background.
+    ///
+    /// It waits for no fetch. After ``stop()`` it does nothing: make another cache, with other sources.
     public func start() {
-        queue.sync { loadSeed() }
+        loadSeed()
         fetchNow(.start)
     }
 
-    /// Ends the fetch under way and begins no other. What is published serves on until it expires. Final.
+    /// Ends the fetch under way and begins no other. What is published serves on until it expires. Final, for the
+    /// sources too.
     public func stop() {
         storage.withLock { $0.machine.stop() }
         for source in sources { source.cancel() }
         notifyWaiters(through: .max)
     }
 
-    /// Starts, and stops when the caller's task is cancelled: the form in which a task group or ServiceLifecycle runs it.
+    /// Starts, and stops when the caller's task is cancelled: the form in which a task group runs it.
+    ///
+    /// It returns when the fetch under way has ended; at once after ``stop()``. ServiceLifecycle cancels no task at a
+    /// graceful shutdown, so its service calls `await cancelWhenGracefulShutdown { await cache.run() }`.
     public func run() async {
-        let (cancelled, cancellation) = AsyncStream.makeStream(of: Void.self)
         start()
-        await withTaskCancellationHandler {
-            for await _ in cancelled {}
-        } onCancel: {
-            cancellation.finish()
-        }
+        await stopOrCancellation()
         stop()
+        await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
     }
 
     /// Fetches now, whatever the times and budgets say, unless a fetch is under way. Does not wait.

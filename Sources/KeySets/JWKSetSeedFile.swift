@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import Glibc
 internal import JOSE
 internal import Sockets
@@ -68,9 +69,10 @@ struct JWKSetSeedFile: Sendable {
 }
 
 extension JWKSetCache {
-    /// Puts the seed file's keys in force. A missing file is no news; a bad one is reported and left alone.
+    /// Puts the seed file's keys in force if there are none yet, and tells of it on the queue, for which it does not wait.
+    /// A missing file is no news; a bad one is reported and left alone.
     func loadSeed() {
-        guard let seedFile else { return }
+        guard let seedFile, published.epoch == 0, !storage.withLock({ $0.machine.isStopped }) else { return }
         do throws(JWKSetSourceError) {
             guard let seed = try seedFile.read() else { return }
             guard seed.age < limits.maximumStaleness else {
@@ -87,11 +89,13 @@ extension JWKSetCache {
                 return true
             }
             guard isTaken else { return }
-            events(.seedLoaded(file: seedFile.path, age: seed.age))
-            events(KeySetChange(from: JSONWebKeySet(keys: []), to: keySet).event(source: seedFile.path))
-            announcePhase(at: now)
+            queue.async {
+                self.events(.seedLoaded(file: seedFile.path, age: seed.age))
+                self.events(KeySetChange(from: JSONWebKeySet(keys: []), to: keySet).event(source: seedFile.path))
+                self.announcePhase(at: now)
+            }
         } catch {
-            events(.seedIgnored(file: seedFile.path, reason: error.reason))
+            queue.async { self.events(.seedIgnored(file: seedFile.path, reason: error.reason)) }
         }
     }
 

@@ -37,6 +37,9 @@ public final class JWKSetSnapshot: Sendable {
         self.usableUntil = usableUntil
     }
 
+    /// Whether the keys may verify now, by the monotonic clock. Ask it before each use of a snapshot that you keep.
+    public var isUsable: Bool { isUsable(at: MonotonicClock.now()) }
+
     /// Whether the keys may verify at this moment.
     package func isUsable(at now: MonotonicInstant) -> Bool { now < usableUntil }
 

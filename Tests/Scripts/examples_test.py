@@ -215,6 +215,28 @@ class LoginServer(live.Process):
         return self.post("login/begin", {})[1]["nonce"]
 
 
+@contextlib.contextmanager
+def keys_at(port, issuer):
+    """The issuer's keys at another port, where nothing answered before."""
+    with urllib.request.urlopen(issuer.jwks_url, timeout=30) as answer:
+        keys = answer.read()
+
+    class Keys(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(keys)))
+            self.end_headers()
+            self.wfile.write(keys)
+
+        def log_message(self, *arguments):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", port), Keys) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield
+        running.shutdown()
+
+
 def server(program, issuer, stranger):
     now = int(time.time())
 
@@ -245,10 +267,20 @@ def server(program, issuer, stranger):
             nonce = running.nonce()
             status, answer = running.post("login", {"id_token": mint(nonce), "nonce": nonce})
             expect(status == 401 and code in answer, f"{code}: {status} {answer}")
-    with LoginServer(program, f"http://127.0.0.1:{free_port()}/") as blind:
+    port = free_port()
+    with LoginServer(program, f"http://127.0.0.1:{port}/") as blind:
         nonce = blind.nonce()
-        status, answer = blind.post("login", {"id_token": issuer.token(nonce=nonce), "nonce": nonce})
+        login = {"id_token": issuer.token(nonce=nonce), "nonce": nonce}
+        status, answer = blind.post("login", login)
         expect(status == 503, f"outage: {status} {answer}")
+        with keys_at(port, issuer):
+            deadline = time.monotonic() + 60
+            while status == 503 and time.monotonic() < deadline:
+                time.sleep(0.2)
+                status, answer = blind.post("login", login)
+            expect(status == 200, f"the same login after the outage: {status} {answer}")
+            status, answer = blind.post("login", login)
+            expect(status == 401 and "finished already" in answer, f"used twice: {status} {answer}")
     return len(bad)
 
 

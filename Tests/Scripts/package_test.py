@@ -58,11 +58,22 @@ func judge(_ token: String, keys: String, nonce: String) async throws -> Profile
     }
 }
 
+// What tells an outage from a refusal, and whether keys may still verify.
+func status(of error: any Error) -> Int {
+    let isUnknown = error as? DPoPRejection == .cannotVerify || error as? SignedRequestRejection == .cannotVerify
+    return isUnknown ? 500 : 403
+}
+
+func judge(_ request: String, cache: JWKSetCache) throws -> String? {
+    guard cache.snapshot.isUsable, let now = NumericDate(secondsSince1970: 1_700_000_000) else { return nil }
+    return try SignedRequest(verifying: request, secrets: [(appID: "1", secret: "s")], now: now).userID
+}
+
 @main
 struct App {
     static func main() async throws {
         let keys = try makeKeys(url: "https://issuer.example/jwks")
-        try await logIn("", Nonce.generate().value, with: makeVerifier(appID: "1", keys: keys))
+        _ = try await logIn("", Nonce.generate().value, with: makeVerifier(appID: "1", keys: keys))
         _ = try await judge("", keys: "{}", nonce: "n")
     }
 }

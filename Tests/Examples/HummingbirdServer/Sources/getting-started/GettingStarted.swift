@@ -10,7 +10,13 @@ struct GettingStarted {
         let (appID, url, token, nonce) = (arguments[1], arguments[2], arguments[3], arguments[4])
         let keys = try makeKeys(url: url)
         let verifier = try makeVerifier(appID: appID, keys: keys)
-        try await logIn(token, nonce, with: verifier)
+        do {
+            guard let profile = try await logIn(token, nonce, with: verifier) else { exit(1) }
+            print("welcome,", profile.name ?? profile.userID)
+        } catch {
+            print("try again: nobody can tell whether the token is good: \(error)")
+            exit(3)
+        }
     }
 }
 
@@ -31,16 +37,12 @@ func makeVerifier(appID: String, keys: JWKSetCache) throws -> LoginVerifier<JWKS
 // end
 
 // snippet: verify
-func logIn(_ token: String, _ nonce: String, with verifier: LoginVerifier<JWKSetCache>) async throws {
+func logIn(_ token: String, _ nonce: String, with verifier: LoginVerifier<JWKSetCache>) async throws -> Profile? {
     do {
-        let verified = try await verifier.verify(token, nonce: nonce)
-        print("welcome,", verified.profile.name ?? verified.profile.userID)
+        return try await verifier.verify(token, nonce: nonce).profile
     } catch let rejection as TokenRejection {
         print("refused: \(rejection)")
-        exit(1)
-    } catch {
-        print("try again: nobody can tell whether the token is good: \(error)")
-        exit(3)
+        return nil
     }
 }
 // end

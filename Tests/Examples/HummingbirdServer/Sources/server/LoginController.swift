@@ -33,8 +33,8 @@ struct LoginController {
     @Sendable
     func finish(request: Request, context: BasicRequestContext) async throws -> Person {
         let login = try await request.decode(as: Login.self, context: context)
-        // Each nonce is good for one attempt: a token that was seen cannot come again.
-        guard await nonces.take(login.nonce) else {
+        // It is taken before the token is judged, so that of two requests at once one has it.
+        guard let deadline = await nonces.take(login.nonce) else {
             throw HTTPError(.unauthorized, message: "This login was not begun here, or was finished already.")
         }
         do {
@@ -47,7 +47,8 @@ struct LoginController {
         } catch let rejection as TokenRejection {
             throw HTTPError(.unauthorized, message: "\(rejection)")
         } catch is VerificationUnavailable {
-            // Nobody can tell whether the token is good; the person stays logged in, and the app tries again.
+            // Nobody can tell whether the token is good: the app tries again with the same token, so its nonce is kept.
+            await nonces.keep(login.nonce, until: deadline)
             throw HTTPError(.serviceUnavailable, message: "Try again shortly.")
         }
     }

@@ -12,15 +12,20 @@ actor NonceStore {
 
     func make() -> String {
         let nonce = Nonce.generate().value
-        deadlines[nonce] = .now + Self.life
-        order.append(nonce)
-        if order.count > Self.countLimit { deadlines[order.removeFirst()] = nil }
+        keep(nonce, until: .now + Self.life)
         return nonce
     }
 
-    /// Whether the nonce was made here, is still good and was not taken before; it is taken now.
-    func take(_ nonce: String) -> Bool {
-        guard let deadline = deadlines.removeValue(forKey: nonce) else { return false }
-        return .now < deadline
+    /// Takes the nonce, and says until when it is good; nil if it was not made here, is too old or was taken before.
+    func take(_ nonce: String) -> ContinuousClock.Instant? {
+        guard let deadline = deadlines.removeValue(forKey: nonce), .now < deadline else { return nil }
+        return deadline
+    }
+
+    /// Keeps a nonce that is new, or that was taken for nothing.
+    func keep(_ nonce: String, until deadline: ContinuousClock.Instant) {
+        deadlines[nonce] = deadline
+        order.append(nonce)
+        if order.count > Self.countLimit { deadlines[order.removeFirst()] = nil }
     }
 }

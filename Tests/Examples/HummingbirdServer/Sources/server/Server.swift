@@ -39,6 +39,6 @@ struct KeyService: Service {
     let keys: JWKSetCache
 
     func run() async throws {
-        try await cancelWhenGracefulShutdown { await keys.run() }
+        await cancelWhenGracefulShutdown { await keys.run() }
     }
 }

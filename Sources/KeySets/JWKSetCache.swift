@@ -177,7 +177,7 @@ public enum JWKSetCacheError: Error, Sendable, Equatable, CustomStringConvertibl
     /// No source was named.
     case noSources
     /// No usable keys, or not the one asked for, and none came within ``JWKSetCacheLimits/waitForFetch``; the sentence
-    /// is the last failure's, or says when the sources can be asked again.
+    /// is the last failure's, or says when the sources can be asked again, or that the waiting task was cancelled.
     case unavailable(String)
 
     /// One sentence.

@@ -43,7 +43,8 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
     /// Verifies the token of a login that was begun with `nonce`.
     /// - Parameters:
     ///   - token: the id token as the app sent it.
-    ///   - nonce: the nonce your server gave to the app. Forget it once a token with it was accepted.
+    ///   - nonce: the nonce your server gave to the app. Forget it once its token was accepted or refused; keep it when a
+    ///     ``VerificationUnavailable`` is thrown, for the same token may come again.
     ///   - appID: the one app the token must be for, one of the policy's; nil for any of them.
     /// - Throws: ``TokenRejection``, the one reason it was refused for; ``VerificationUnavailable`` where it cannot be told,
     ///   which is no fault of the token: try again rather than end a session.

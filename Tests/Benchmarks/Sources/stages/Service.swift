@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import FoundationEssentials
 internal import HTTP1
 internal import HTTPServer
@@ -7,6 +8,19 @@ internal import Logging
 internal import LoginStores
 internal import Sockets
 internal import VerificationService
+
+/// Answers nothing, as long as the program runs.
+private final class SilentSource: JWKSetSource {
+    let name = "none"
+    private let isCancelled = DispatchSemaphore(value: 0)
+
+    func fetch(validator: String?) throws(JWKSetSourceError) -> JWKSetAnswer {
+        isCancelled.wait()
+        throw JWKSetSourceError("cancelled")
+    }
+
+    func cancel() { isCancelled.signal() }
+}
 
 /// The whole service without sockets: bytes go through the connection machine, the parser and the real handler.
 final class Service {
@@ -20,10 +34,8 @@ final class Service {
     ///   - keys: path of the JWK Set.
     ///   - appID: the app the tokens are for.
     init(keys: String, appID: String) throws {
-        // As a seed the file is read on this thread, and a stopped cache fetches nothing: the instruments that count
-        // instructions see one thread.
-        let cache = try JWKSetCache(sources: [FileJWKSetSource(path: keys)], seedFile: keys)
-        cache.stop()
+        // As a seed the file is read on this thread: the instruments that count instructions see the same in each run.
+        let cache = try JWKSetCache(sources: [SilentSource()], seedFile: keys)
         cache.start()
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
         let core = ServiceCore(

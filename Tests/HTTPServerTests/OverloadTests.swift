@@ -16,7 +16,10 @@ struct OverloadTests {
         var refusalsWithoutRetryAfter = 0
     }
 
-    /// Sixty clients at once against a worker that needs 4 ms for each request.
+    /// A sanitizer slows the clients. The worker must be slower by more, or they would not saturate it.
+    fileprivate static let slowness = Sanitizer.isActive ? 4 : 1
+
+    /// Sixty clients at once against a worker that needs 4 ms for each request, or as many times that.
     private func load(_ server: TestServer) -> Answers {
         let group = DispatchGroup()
         let all = Locked(Answers())
@@ -62,7 +65,7 @@ struct OverloadTests {
         var patient = HTTPServerLimits()
         patient.queueDelay = .seconds(3_600)
         var strict = HTTPServerLimits()
-        strict.queueDelay = .milliseconds(50)
+        strict.queueDelay = .milliseconds(50) * Self.slowness
         let queueing = try TestServer(kind, limits: patient) { _ in BusyHandler() }
         let queued = load(queueing)
         await queueing.stop()
@@ -85,7 +88,7 @@ struct OverloadTests {
     }
 }
 
-/// Needs 4 ms of the processor for each request but health checks.
+/// Needs the processor for a while for each request but health checks.
 private final class BusyHandler: HTTPRequestHandler {
     func receiveHead(
         _ head: borrowing RequestHead,
@@ -94,7 +97,7 @@ private final class BusyHandler: HTTPRequestHandler {
         response: inout HTTPResponse
     ) -> HeadDecision {
         if !isExemptFromOverload(head, bytes: bytes) {
-            let end = MonotonicClock.now() + .milliseconds(4)
+            let end = MonotonicClock.now() + .milliseconds(4) * OverloadTests.slowness
             while MonotonicClock.now() < end {}
         }
         return .respond

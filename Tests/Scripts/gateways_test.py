@@ -296,7 +296,9 @@ def judge_forgeries(tally, name, gateway, issuer):
         fields = ["Connection: Upgrade, HTTP2-Settings", f"Upgrade: {upgrade}", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA"]
         status, _, body = gateway.ask(jane, fields=fields)
         seen = json.loads(body)["fields"].get("UPGRADE", "") if status == 200 else ""
-        tally.check(f"{name}: Upgrade: {upgrade}", "h2c" not in seen, seen)
+        # HAProxy misses the WebSocket's key, and Envoy takes no upgrade that its file does not name.
+        expected = {"haproxy": 400, "envoy": 403}.get(name, 200) if "websocket" in upgrade else 200
+        tally.check(f"{name}: Upgrade: {upgrade}", status == expected and "h2c" not in seen, f"{status} {seen}")
     status, _, body = gateway.ask(jane, fields=["X-Auth-Subject : forged"])
     tally.check(f"{name}: a space before the colon", status == 400, f"{status} {body}")
     held = tally.passed - before[0]

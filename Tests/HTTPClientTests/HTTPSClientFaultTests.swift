@@ -238,4 +238,15 @@ struct HTTPSClientFaultTests {
         }
         #expect(error == .malformedRequest)
     }
+
+    @Test("A scripted issuer that is stopped again leaves alone whoever has the number of its socket by then")
+    func stoppedTwice() throws {
+        let issuer = try ScriptedIssuer { _, peer in try peer.answer("x") }
+        let other = try ScriptedIssuer(.silent) { _, _ in }
+        defer { other.stop() }
+        issuer.stop()
+        let clients = try (0..<8).map { _ in try BlockingClient(SocketAddress.loopback(port: other.port)) }
+        issuer.stop()
+        for client in clients { #expect(client.read(timeout: .zero).end == .timedOut) }
+    }
 }

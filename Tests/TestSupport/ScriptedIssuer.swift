@@ -39,23 +39,17 @@ package final class ScriptedIssuer: Sendable {
         var requests: [Request] = []
         var connectionCount = 0
         var peers: [ObjectIdentifier: ScriptedPeer] = [:]
-        var isStopped = false
     }
 
-    package let port: UInt16
+    package var port: UInt16 { listener.port }
     private let manner: Manner
-    private let listener: Int32
+    private let listener: ScriptedListener
     private let context: TLSContext?
     private let storage: Locked<Storage>
-    private let accepting = DispatchGroup()
 
     /// Listens at once on a free port of 127.0.0.1 (or ::1).
     package init(_ manner: Manner = .plain, ipv6: Bool = false, script: @escaping Script) throws {
-        let address = ipv6 ? SocketAddress.loopbackIPv6(port: 0) : .loopback(port: 0)
-        let socket = try Socket.listener(on: address, backlog: 256, sharesPort: false)
-        port = try socket.localAddress().port
-        // A duplicate, for the owner closes its own.
-        listener = dup(socket.descriptor.number)
+        listener = try ScriptedListener(ipv6: ipv6)
         self.manner = manner
         context =
             if case .tls(let identity) = manner {
@@ -64,7 +58,7 @@ package final class ScriptedIssuer: Sendable {
                 nil
             }
         storage = Locked(Storage(script: script))
-        DispatchQueue(label: "scripted-issuer").async(group: accepting) { self.accept() }
+        listener.accept { self.take($0) }
     }
 
     /// `https://localhost:<port>/keys`, or the same with http.
@@ -87,36 +81,19 @@ package final class ScriptedIssuer: Sendable {
 
     /// Closes the listener and every connection; scripts that wait are woken.
     package func stop() {
-        let peers = storage.withLock { storage in
-            storage.isStopped = true
-            return Array(storage.peers.values)
-        }
-        // Wakes the thread that waits for connections.
-        _ = shutdown(listener, Int32(SHUT_RDWR))
-        accepting.wait()
-        for peer in peers { peer.interrupt() }
+        listener.stop()
+        for peer in storage.withLock({ Array($0.peers.values) }) { peer.interrupt() }
     }
 
-    private func accept() {
-        defer { _ = close(listener) }
-        while !storage.withLock({ $0.isStopped }) {
-            var waiting = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
-            _ = unsafe poll(&waiting, 1, -1)
-            let number = Glibc.accept(listener, nil, nil)
-            guard number >= 0 else { continue }
-            // Non-blocking, as TLS and the waits expect.
-            _ = fcntl(number, F_SETFL, O_NONBLOCK)
-            let socket = Socket(takingOwnershipOf: FileDescriptor(takingOwnershipOf: number))
-            let peer = ScriptedPeer(socket)
-            let isRunning = storage.withLock { storage in
-                storage.connectionCount += 1
-                guard !storage.isStopped else { return false }
-                storage.peers[ObjectIdentifier(peer)] = peer
-                return true
-            }
-            guard isRunning else { return }
-            DispatchQueue(label: "scripted-issuer-connection").async { self.serve(peer) }
+    private func take(_ connection: consuming FileDescriptor) {
+        // Non-blocking, as TLS and the waits expect.
+        _ = fcntl(connection.number, F_SETFL, O_NONBLOCK)
+        let peer = ScriptedPeer(Socket(takingOwnershipOf: connection))
+        storage.withLock { storage in
+            storage.connectionCount += 1
+            storage.peers[ObjectIdentifier(peer)] = peer
         }
+        DispatchQueue(label: "scripted-issuer-connection").async { self.serve(peer) }
     }
 
     private func serve(_ peer: ScriptedPeer) {

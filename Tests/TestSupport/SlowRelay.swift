@@ -4,19 +4,20 @@ internal import Sockets
 
 /// Passes connections on to a port of 127.0.0.1, what comes back one byte at a time with a pause after each.
 package final class SlowRelay: Sendable {
-    package let port: UInt16
-    private let listener: Int32
+    package var port: UInt16 { listener.port }
+    private let listener: ScriptedListener
     private let target: UInt16
     private let pause: Locked<Duration>
     private let isStopped = Locked(false)
 
     package init(to target: UInt16, pause: Duration) throws {
-        let socket = try Socket.listener(on: .loopback(port: 0), backlog: 64, sharesPort: false)
-        port = try socket.localAddress().port
-        listener = dup(socket.descriptor.number)
+        listener = try ScriptedListener()
         self.target = target
         self.pause = Locked(pause)
-        DispatchQueue(label: "slow-relay").async { self.accept() }
+        listener.accept { connection in
+            let client = connection.release()
+            DispatchQueue(label: "slow-relay-connection").async { self.relay(client) }
+        }
     }
 
     /// Sets another pause; zero passes everything on at once.
@@ -24,18 +25,7 @@ package final class SlowRelay: Sendable {
 
     package func stop() {
         isStopped.withLock { $0 = true }
-        _ = shutdown(listener, Int32(SHUT_RDWR))
-    }
-
-    private func accept() {
-        defer { _ = close(listener) }
-        while !isStopped.withLock({ $0 }) {
-            var waiting = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
-            _ = unsafe poll(&waiting, 1, -1)
-            let number = Glibc.accept(listener, nil, nil)
-            guard number >= 0 else { continue }
-            DispatchQueue(label: "slow-relay-connection").async { self.relay(number) }
-        }
+        listener.stop()
     }
 
     private func relay(_ client: Int32) {

@@ -29,7 +29,7 @@ struct OverloadTests {
                 guard let client = try? BlockingClient(server.address) else { return }
                 for _ in 0..<8 {
                     let start = MonotonicClock.now()
-                    let answer = client.exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                    let answer = client.exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n", timeout: .seconds(60))
                     let time = MonotonicClock.now().duration(since: start)
                     switch answer?.status {
                     case 200: own.served.append(time)
@@ -62,11 +62,9 @@ struct OverloadTests {
         arguments: TestServer.Kind.allCases
     )
     func shedding(kind: TestServer.Kind) async throws {
-        var patient = HTTPServerLimits()
-        patient.queueDelay = .seconds(3_600)
         var strict = HTTPServerLimits()
         strict.queueDelay = .milliseconds(50) * Self.slowness
-        let queueing = try TestServer(kind, limits: patient) { _ in BusyHandler() }
+        let queueing = try TestServer(kind, limits: .patient) { _ in BusyHandler() }
         let queued = load(queueing)
         await queueing.stop()
         #expect(queued.served.count == 480 && queued.refused.isEmpty && queued.others == 0)

@@ -69,9 +69,7 @@ struct SharedListenerTests {
     @Test("Those in the queue when stopping begins are all answered; afterwards nobody connects", arguments: [1, 2])
     func queued(workers: Int) async throws {
         let gate = Gate()
-        var limits = HTTPServerLimits()
-        limits.queueDelay = .seconds(3_600)
-        let server = try TestServer(.unix, limits: limits, workerCount: workers) { _ in NamedHandler("", gate) }
+        let server = try TestServer(.unix, limits: .patient, workerCount: workers) { _ in NamedHandler("", gate) }
         // Every worker is held by a request: a connection wakes one that sleeps.
         var clients: [BlockingClient] = []
         for _ in 0..<workers {

@@ -107,9 +107,9 @@ package final class BlockingClient {
     }
 
     /// Sends a request and reads its response.
-    package func exchange(_ request: String) -> TestResponse? {
+    package func exchange(_ request: String, timeout: Duration = .seconds(10)) -> TestResponse? {
         send(request)
-        return readResponses(1).last
+        return readResponses(1, timeout: timeout).last
     }
 
     /// Sends everything and reads what comes meanwhile and after, to the end of the stream.

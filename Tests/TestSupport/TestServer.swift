@@ -3,6 +3,15 @@ package import HTTPServer
 package import OpenSSL
 package import Sockets
 
+extension HTTPServerLimits {
+    /// No request is shed, however long the machine stands still.
+    package static var patient: HTTPServerLimits {
+        var limits = HTTPServerLimits()
+        limits.queueDelay = .seconds(3_600)
+        return limits
+    }
+}
+
 /// A server on a loopback port of the system's choice, or on a Unix socket in a folder of its own.
 package final class TestServer: Sendable {
     /// What it listens on.

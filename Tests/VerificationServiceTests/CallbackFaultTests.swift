@@ -246,19 +246,24 @@ struct CallbackFaultTests {
 
     @Test("While 200 callbacks wait for a hung backend, tokens are judged as ever")
     func hungBackend() async throws {
-        let service = try await CallbackService { _, peer in peer.waitUntilClosed() }
+        var limits = WebhookLimits()
+        (limits.deliveryTime, limits.attemptTime) = (.seconds(300), .seconds(300))
+        let service = try await CallbackService(limits: limits) { _, peer in peer.waitUntilClosed() }
         let form = FormEncoding.encode([("signed_request", try CallbackService.good())])
         let waiting = try (0..<200).map { _ in
             let client = try service.connect()
             client.send(CallbackService.request("deauthorize", form: form))
             return client
         }
-        while service.backend.requestCount < 4 { await Task.yield() }
+        // All are taken once those beyond the threads and their queue have been told; none ends while the backend hangs.
+        let beyond = 200 - limits.threadCount - limits.queueLength
+        while service.metric("limited_login_webhooks_total{result=\"unsent\"}") != beyond { await Task.yield() }
+        while service.backend.requestCount < limits.threadCount { await Task.yield() }
         let token = try Tokens.mint(Tokens.claims())
         let client = try service.connect()
         for _ in 0..<50 { #expect(client.exchange(LiveService.request(token))?.status == 200) }
         // No more than the threads' number has reached the backend.
-        #expect(service.backend.requestCount == 4)
+        #expect(service.backend.requestCount == limits.threadCount)
         await service.stop()
         for client in waiting { #expect(client.readResponses(1, timeout: .seconds(20)).first?.status == 503) }
     }

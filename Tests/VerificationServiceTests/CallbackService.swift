@@ -77,7 +77,7 @@ final class CallbackService: Sendable {
             exposition: { registry.render() }
         )
         server = HTTPServer(
-            configuration: HTTPServerConfiguration(addresses: [.loopback(port: 0)], workerCount: 2)
+            configuration: HTTPServerConfiguration(addresses: [.loopback(port: 0)], workerCount: 2, limits: .patient)
         ) { _ in ServiceHandler(core: core, listener: .service) }
         (self.core, self.registry, self.sender) = (core, registry, sender)
         try server.start()

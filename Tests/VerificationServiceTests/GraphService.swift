@@ -83,14 +83,11 @@ final class GraphService: Sendable {
             graph: workers,
             exposition: { registry.render() }
         )
-        var serverLimits = HTTPServerLimits()
-        // No shedding of load: these tests burden a slow machine on purpose.
-        serverLimits.queueDelay = .seconds(60)
         server = HTTPServer(
             configuration: HTTPServerConfiguration(
                 addresses: [.loopback(port: 0)],
                 workerCount: workerCount,
-                limits: serverLimits
+                limits: .patient
             )
         ) { _ in ServiceHandler(core: core, listener: .service) }
         (self.core, self.registry, self.workers) = (core, registry, workers)

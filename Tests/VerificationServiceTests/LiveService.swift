@@ -43,14 +43,11 @@ final class LiveService: Sendable {
             identifiers: RequestIdentifier(process: 0xabc),
             exposition: { registry.render() }
         )
-        var serverLimits = HTTPServerLimits()
-        // No shedding of load: these tests burden a slow machine on purpose.
-        serverLimits.queueDelay = .seconds(60)
         let server = HTTPServer(
             configuration: HTTPServerConfiguration(
                 addresses: [.loopback(port: 0)],
                 workerCount: 2,
-                limits: serverLimits
+                limits: .patient
             )
         ) { _ in ServiceHandler(core: core, listener: .service) }
         cache.onUpdate { server.wakeParked() }

@@ -225,7 +225,7 @@ extension RedisReplayStore {
                 try session.send(exchange, now: now)
             }
             let mayAsk = session.isIdle || !isOld && session.room > 0
-            try session.wait(until: mayAsk ? memory.exchanges.dueAt(now) : .never, now: now)
+            try session.wait(until: mayAsk ? memory.exchanges.dueAt(now) : .never)
         }
     }
 

@@ -167,10 +167,11 @@ final class RedisSession {
 
     /// Waits until answers may be there, the store's signal is given, there is something else to do, or the deadline is
     /// over.
-    func wait(until dueAt: MonotonicInstant, now: MonotonicInstant) throws(RedisFailure) {
+    func wait(until dueAt: MonotonicInstant) throws(RedisFailure) {
         let deadline = deadline
         channel.wait(until: min(dueAt, deadline))
-        if MonotonicClock.now() >= deadline {
+        let now = MonotonicClock.now()
+        if now >= deadline {
             // They may have come at the last moment.
             try receive(now: now)
             if self.deadline <= MonotonicClock.now() { throw .timedOut }

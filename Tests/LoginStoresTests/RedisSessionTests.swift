@@ -1,0 +1,51 @@
+import Sockets
+import TestSupport
+import Testing
+
+@testable import LoginStores
+
+@Suite(
+    "One connection to a real server",
+    .live,
+    .enabled(if: RedisServer.isInstalled, "redis-server is not installed")
+)
+struct RedisSessionTests {
+    @Test("A token whose nonce was answered while this machine stood still is asked about with time of its own")
+    func stoodStill() throws {
+        let server = try RedisServer()
+        var configuration = RedisReplayStore.Configuration(
+            url: try ReplayStoreURL(parsing: "redis://127.0.0.1:\(server.port)")
+        )
+        // Long, for the machine that runs this may stand still in earnest.
+        configuration.limits.answerTimeout = .seconds(10)
+        let limits = configuration.limits
+        let start = MonotonicClock.now()
+        let end = start + .seconds(10)
+        let stream = try ClientStream.open("127.0.0.1", port: server.port, names: NameResolver(), until: end)
+        let signal = WakeSignal()
+        let channel = RedisChannel(stream, signal)
+        let greeting = try RedisGreeting(over: channel, configuration, lastIdentity: nil, until: end)
+        let session = RedisSession(channel, greeting, limits: limits, now: start)
+
+        let nonce = try #require(StoreUnderTest.question(1).nonce)
+        let token = try #require(StoreUnderTest.question(2).nonce)
+        let verdict = Locked<ReplayVerdict?>(nil)
+        let question = WaitingQuestion(
+            question: ReplayQuestion(nonce: nonce, token: token),
+            askedAt: start,
+            deadline: .never,
+            observe: { _ in },
+            completion: { given in verdict.withLock { $0 = given } }
+        )
+        // What the loop knows as the present is as long ago as a question may take.
+        let before = MonotonicInstant(nanoseconds: start.nanoseconds - limits.answerTimeout.wholeNanoseconds)
+        try session.send([question], unixMilliseconds: WallClock.unixMilliseconds(), now: before)
+        #expect(stream.wait(or: signal, until: end) == .ready)
+        try session.wait(until: .never)
+        while verdict.withLock({ $0 }) == nil {
+            try session.wait(until: .never)
+            try session.receive(now: MonotonicClock.now())
+        }
+        #expect(verdict.withLock { $0 } == .accepted)
+    }
+}

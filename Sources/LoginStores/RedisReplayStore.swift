@@ -209,6 +209,11 @@ extension RedisReplayStore {
                     try memory.exchanges.finish(exchange, replies, now)
                     tellUp(session.life, &memory)
                 } catch {
+                    // After a failover another connection may lead to the primary, as one that asks about logins would.
+                    if error == .readOnly {
+                        memory.exchanges.abandon(exchange)
+                        throw error
+                    }
                     memory.exchanges.hold(exchange, now)
                     tellDown(error, &memory)
                 }

@@ -50,16 +50,22 @@ extension Worker {
     /// them at the last poll has been handled, however long that took.
     mutating func beginWaitingHandshakes() {
         guard handshakesWait else { return }
+        // One of a crowd comes first where none is under way: many others would keep it waiting without end.
+        if table.count(of: .crowdHandshaking) == 0 { _ = beginWaitingHandshake(in: .crowdWaiting) }
         for list in [ConnectionTable.List.waiting, .crowdWaiting] {
-            while let next = table.oldest(in: list) {
-                if mayBeginHandshake(waitingIn: list) {
-                    beginHandshake(next, ofCrowd: list == .crowdWaiting)
-                    continue
-                }
-                guard let slow = handshakeInTheWay(of: list), isSlow(slow) else { break }
-                close(slow, .handshake)
-            }
+            while beginWaitingHandshake(in: list) {}
         }
+    }
+
+    /// - Returns: False where none waits in this list, or nothing makes room for it.
+    private mutating func beginWaitingHandshake(in list: ConnectionTable.List) -> Bool {
+        guard let next = table.oldest(in: list) else { return false }
+        while !mayBeginHandshake(waitingIn: list) {
+            guard let slow = handshakeInTheWay(of: list), isSlow(slow) else { return false }
+            close(slow, .handshake)
+        }
+        beginHandshake(next, ofCrowd: list == .crowdWaiting)
+        return true
     }
 
     /// Asked in every turn of every worker.

@@ -253,6 +253,20 @@ struct HTTPServerHandshakeTests {
         await server.stop()
     }
 
+    @Test("A crowd has its turn, however many from elsewhere begin handshakes and never end them")
+    func outnumberedCrowd() async throws {
+        let server = try server(crowdLimits(handshakes: 1, slow: .milliseconds(300)))
+        let others = try (1...8).map { try BlockingClient(server.address, from: [127, 0, 1, $0]) }
+        for client in others { client.send([0x16]) }
+        let crowd = try (0..<2).map { _ in try BlockingClient(server.address, from: [127, 0, 0, 2]) }
+        #expect(server.waitUntil { $0.open == 10 })
+        crowd[1].send(try TLSClient.clientHello())
+        #expect(crowd[1].read { $0.count > 5 }.bytes.first == 0x16)
+        // The first of the others made room, not all of them one after the other.
+        #expect(server.server.counters.closed(.handshake) <= 3)
+        await server.stop()
+    }
+
     @Test("With TLS the server takes fewer connections")
     func connectionLimit() throws {
         var limits = HTTPServerLimits()

@@ -136,13 +136,21 @@ enum KeySetFile {
         let count = try fill(&bytes, from: file)
         guard count <= byteLimit else { throw JWKSetSourceError("it is larger than \(byteLimit) bytes") }
         bytes.removeLast(bytes.count - count)
-        let changed = information.st_mtim
-        let now = time(nil)
-        let version = [
-            Int(information.st_ino), Int(information.st_size), changed.tv_sec, changed.tv_nsec,
-            information.st_ctim.tv_sec, information.st_ctim.tv_nsec,
+        return Contents(
+            bytes: bytes,
+            age: age(of: information.st_mtim.tv_sec, at: time(nil)),
+            version: version(of: information)
+        )
+    }
+
+    /// Changes whenever the file of these facts is written or replaced.
+    static func version(of information: stat) -> String {
+        let (changed, altered) = (information.st_mtim, information.st_ctim)
+        // Network and layered file systems may use all 64 bits, which is beyond the greatest Int.
+        let number = Int(bitPattern: information.st_ino)
+        return [
+            number, Int(information.st_size), changed.tv_sec, changed.tv_nsec, altered.tv_sec, altered.tv_nsec,
         ].map { String($0) }.joined(separator: "-")
-        return Contents(bytes: bytes, age: age(of: changed.tv_sec, at: now), version: version)
     }
 
     /// Time between two moments in seconds since 1970; zero when the file's lies ahead.

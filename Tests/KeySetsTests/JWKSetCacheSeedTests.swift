@@ -125,6 +125,15 @@ struct JWKSetCacheSeedTests {
         #expect(KeySetFile.age(of: changed, at: now) == .seconds(seconds))
     }
 
+    @Test("A file is read whatever number its file system gives it", arguments: [0, 1 << 63, .max])
+    func numbers(number: UInt) {
+        var file = stat()
+        file.st_ino = number
+        let version = KeySetFile.version(of: file)
+        file.st_ino = number ^ 1
+        #expect(KeySetFile.version(of: file) != version)
+    }
+
     @Test("A place that cannot be written is told and changes nothing else")
     func unwritable() async throws {
         let source = StubSource(keySet: TestKeySet.json(["a"]))

@@ -330,6 +330,8 @@ def judge_proofs(tally, name, gateway, issuer):
     ask("the proof again", 401, proof=used)
     ask("a POST with a body", 200, method="POST", arguments=["--data", "hello=world"])
     ask("a path with escapes and a query", 200, path="/a%20b/%D0%B6?q=%2F&r")
+    # RFC 9112 section 3.2.2: every server takes a target in absolute form.
+    ask("an absolute target", 200, arguments=["--request-target", gateway.url("/orders?x=1")])
     ask("a proof for another path", 401, url=gateway.url("/other"))
     ask("a proof for another host", 401, url="http://example.com/orders")
     ask("a proof for https", 401, url=gateway.url().replace("http:", "https:"))

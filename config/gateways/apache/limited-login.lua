@@ -32,7 +32,8 @@ function check(r)
             ["x-forwarded-method"] = r.method,
             ["x-forwarded-proto"] = r.is_https and "https" or "http",
             ["x-forwarded-host"] = r.headers_in["Host"],
-            ["x-forwarded-uri"] = r.unparsed_uri,
+            -- Without the scheme and host of a target in absolute form.
+            ["x-forwarded-uri"] = r.unparsed_uri:gsub("^%a[%w+.-]*://[^/?#]*", ""),
         },
         redirect = false,
         sink = function() return 1 end,

@@ -5,19 +5,22 @@ internal import Bytes
 /// RFC 9449 section 4.3 (9) ignores query and fragment and recommends the normalisation of RFC 3986 section 6.2.2
 /// (case, percent-encoding, dot segments) and section 6.2.3 (default port, empty path).
 package struct TargetURI: Equatable, Sendable {
-    /// Greatest length in bytes: that of a request line.
+    /// Greatest length in bytes, query and fragment left out: that of a request line.
     package static let byteLimit = 8_192
 
     /// The one spelling.
     package let normalized: [UInt8]
 
     /// The URI that `text` is; nil for other than an absolute `http` or `https` URI of visible ASCII with a host and
-    /// without user information.
+    /// without user information. Query and fragment are not read: a proof without them is good for all of them.
     package init?(_ text: Span<UInt8>) {
-        guard text.count <= Self.byteLimit else { return nil }
-        for index in 0..<text.count where !ASCII.isVisible(text[index]) { return nil }
+        var pathEnd = 0
+        while pathEnd < text.count, !"?#".utf8.contains(text[pathEnd]) {
+            guard pathEnd < Self.byteLimit, ASCII.isVisible(text[pathEnd]) else { return nil }
+            pathEnd += 1
+        }
         let isSecure: Bool
-        var start: Int
+        let start: Int
         if text.count >= 8, text.equalIgnoringCase(0..<8, "https://") {
             (isSecure, start) = (true, 8)
         } else if text.count >= 7, text.equalIgnoringCase(0..<7, "http://") {
@@ -26,17 +29,15 @@ package struct TargetURI: Equatable, Sendable {
             return nil
         }
         var end = start
-        while end < text.count, !"/?#".utf8.contains(text[end]) { end += 1 }
-        guard let authority = Self.authority(text, start..<end, isSecure: isSecure) else { return nil }
-        start = end
-        while end < text.count, !"?#".utf8.contains(text[end]) { end += 1 }
-        guard let path = Self.path(text, start..<end) else { return nil }
+        while end < pathEnd, text[end] != UInt8(ascii: "/") { end += 1 }
+        guard let authority = Self.authority(text, start..<end, isSecure: isSecure),
+            let path = Self.path(text, end..<pathEnd)
+        else { return nil }
         normalized = Array((isSecure ? "https://" : "http://").utf8) + authority + path
     }
 
     /// The URI of a request from its scheme, its authority and its target.
     package init?(scheme: Span<UInt8>, authority: Span<UInt8>, target: Span<UInt8>) {
-        guard scheme.count + authority.count + target.count < Self.byteLimit else { return nil }
         guard
             scheme.equalIgnoringCase(0..<scheme.count, "https") || scheme.equalIgnoringCase(0..<scheme.count, "http")
         else { return nil }

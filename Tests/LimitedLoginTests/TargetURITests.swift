@@ -36,15 +36,30 @@ struct TargetURITests {
         #expect(Self.normalized(text) == nil)
     }
 
+    private static func uri(_ scheme: String, _ authority: String, _ target: String) -> String? {
+        TargetURI(
+            scheme: Array(scheme.utf8).span,
+            authority: Array(authority.utf8).span,
+            target: Array(target.utf8).span
+        ).map { String(decoding: $0.normalized, as: UTF8.self) }
+    }
+
+    @Test(
+        "Query and fragment do not count, however long they are and whatever is in them",
+        arguments: [
+            "?", "#", "?q=Ж", "?a b", "?%zz", "#Ж", "?" + String(repeating: "x", count: 20_000), "?x#y", "?/../y",
+            "#?@:",
+        ]
+    )
+    func query(rest: String) {
+        #expect(Self.uri("https", "a", "/x" + rest) == "https://a/x")
+        #expect(Self.normalized("https://a/x" + rest) == "https://a/x")
+        #expect(Self.normalized("https://a" + rest) == "https://a/")
+    }
+
     @Test("A request's parts make its URI, and none of them can stand for another")
     func parts() {
-        func uri(_ scheme: String, _ authority: String, _ target: String) -> String? {
-            TargetURI(
-                scheme: Array(scheme.utf8).span,
-                authority: Array(authority.utf8).span,
-                target: Array(target.utf8).span
-            ).map { String(decoding: $0.normalized, as: UTF8.self) }
-        }
+        let uri = Self.uri
         #expect(uri("https", "API.example.com:443", "/x?y=1") == "https://api.example.com/x")
         #expect(uri("https", "a/x", "/y") == nil && uri("https", "a?", "/y") == nil && uri("https", "a", "*") == nil)
         #expect(uri("https", "a", "") == nil && uri("https://evil/", "a", "/y") == nil && uri("", "a", "/") == nil)

@@ -5,7 +5,7 @@ Each is started with the committed configuration, in which nothing but the three
 a commented line for a Unix socket, it is then started with that line in place of the address, and once more with what its
 comments say of permissions and of another field. A good token
 must come through, with what it says in the X-Auth- fields and none of the client's own there, however the client spells
-their names and whatever it writes into Connection or a trailer; an expired one, a foreign one and none at all must be 401
+their names and whatever it writes into Connection, a trailer or behind a CONNECT; an expired one, a foreign one and none at all must be 401
 with a challenge; without the issuer's keys the answer must be 503, never 401. A token with a DPoP proof must come through
 where the proof is for the client's request, whatever the client says of it in X-Forwarded- fields. A gateway that is not
 installed is reported as SKIPPED.
@@ -281,6 +281,21 @@ def judge_further(tally, name, gateway, issuer):
     tally.check(f"{name}: two tokens", status in (400, 401), status)
 
 
+def tunnel(gateway, target, token):
+    """What comes back of a CONNECT with a good token, and of a forged request behind it."""
+    told = b""
+    # A gateway that refuses may have closed already.
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", gateway.port), 5) as client:
+        lines = [f"CONNECT {target} HTTP/1.1", f"Host: 127.0.0.1:{gateway.port}", f"Authorization: Bearer {token}", "", ""]
+        client.sendall("\r\n".join(lines).encode())
+        told = client.recv(65536)
+        client.sendall(f"GET / HTTP/1.1\r\nHost: {target}\r\nX-Auth-Subject: forged\r\n\r\n".encode())
+        client.shutdown(socket.SHUT_WR)
+        while data := client.recv(65536):
+            told += data
+    return told
+
+
 def judge_forgeries(tally, name, gateway, issuer):
     """The application must see who the token names, by all of its fields, and no option of Connection that removes one."""
     before = tally.passed, tally.failed
@@ -304,6 +319,9 @@ def judge_forgeries(tally, name, gateway, issuer):
         # HAProxy misses the WebSocket's key, and Envoy takes no upgrade that its file does not name.
         expected = {"haproxy": 400, "envoy": 403}.get(name, 200) if "websocket" in upgrade else 200
         tally.check(f"{name}: Upgrade: {upgrade}", status == expected and "h2c" not in seen, f"{status} {seen}")
+    for target in [f"127.0.0.1:{gateway.port}", gateway.url()]:
+        told = tunnel(gateway, target, jane)
+        tally.check(f"{name}: CONNECT {target}", told and b"forged" not in told, told)
     status, _, body = gateway.ask(jane, fields=["X-Auth-Subject : forged"])
     tally.check(f"{name}: a space before the colon", status == 400, f"{status} {body}")
     held = tally.passed - before[0]

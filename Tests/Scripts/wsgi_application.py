@@ -1,4 +1,5 @@
-"""What stands behind a gateway in these scripts: a WSGI application that says what it was sent, and echoes a WebSocket."""
+"""What stands behind a gateway in these scripts: a WSGI application that says what it was sent, and echoes a WebSocket and a
+tunnel."""
 
 import base64
 import hashlib
@@ -24,11 +25,14 @@ def application(environ, start_response):
 
 
 class Handler(wsgiref.simple_server.WSGIRequestHandler):
-    """wsgiref's own handler, with a WebSocket's handshake, which WSGI does not know."""
+    """wsgiref's own handler, with a WebSocket's handshake and CONNECT, which WSGI does not know."""
 
     def parse_request(self):
         if not super().parse_request():
             return False
+        if self.command == "CONNECT":
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
+            return self.echo()
         if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
             self.read_chunks()
         if self.headers.get("Upgrade", "").lower() != "websocket":
@@ -39,7 +43,10 @@ class Handler(wsgiref.simple_server.WSGIRequestHandler):
             "HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", "Upgrade: websocket",
             f"Sec-WebSocket-Accept: {accept}", "", f"subject={self.get_environ().get('HTTP_X_AUTH_SUBJECT')}\n",
         ]).encode())
-        # What follows is sent back as it came.
+        return self.echo()
+
+    def echo(self):
+        """Sends back what follows as it comes; false, as no request is left."""
         while data := self.connection.recv(4096):
             self.wfile.write(data)
         return False

@@ -319,6 +319,11 @@ def judge_forgeries(tally, name, gateway, issuer):
         # HAProxy misses the WebSocket's key, and Envoy takes no upgrade that its file does not name.
         expected = {"haproxy": 400, "envoy": 403}.get(name, 200) if "websocket" in upgrade else 200
         tally.check(f"{name}: Upgrade: {upgrade}", status == expected and "h2c" not in seen, f"{status} {seen}")
+    # Traefik passes these on, as the README says.
+    for upgrade in ["TLS/1.0", "foo", "websocket, foo"] if name != "traefik" else []:
+        status, _, body = gateway.ask(jane, fields=["Connection: Upgrade", f"Upgrade: {upgrade}"])
+        seen = json.loads(body)["fields"].get("UPGRADE", "") if status == 200 else ""
+        tally.check(f"{name}: Upgrade: {upgrade}", not seen, f"{status} {seen}")
     for target in [f"127.0.0.1:{gateway.port}", gateway.url()]:
         told = tunnel(gateway, target, jane)
         tally.check(f"{name}: CONNECT {target}", told and b"forged" not in told, told)

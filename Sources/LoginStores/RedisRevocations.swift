@@ -96,10 +96,13 @@ struct RedisRevocations {
         isUnderWay = false
         news = nil
         let time = serverMilliseconds * 1_000
-        // A clock that was set back dates what is new before what is known.
-        if life != self.life || reading != nil || !isNear(time, serverTime(at: now)) { nextReading = now }
+        // A clock that was set back dates what is new before what is known. Otherwise a reading goes on where it was: with a
+        // slow server it may take longer than any connection lives.
+        if life != self.life || !isNear(time, serverTime(at: now)) {
+            nextReading = now
+            reading = nil
+        }
         serverClock = (time, now)
-        reading = nil
         self.life = life
         revocations.setLink(isFailing ? .down : .up)
     }

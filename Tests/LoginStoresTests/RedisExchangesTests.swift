@@ -91,6 +91,30 @@ struct RedisExchangesTests {
         #expect(server.members.allSatisfy { $0.score > Double(server.clock - 2_000_000) })
     }
 
+    @Test("A reading that outlasts its connection goes on over the next one, except to another run of it")
+    func slowReading() {
+        let server = SortedSet()
+        let (old, new) = (Replica(server), Replica(server))
+        let logins = 4 * RedisRevocations.pageCount
+        for user in 1...logins { old.revoke("\(user)") }
+        Replica.pass(.seconds(1), old)
+        #expect(server.members.count == logins)
+        // Two pages for each connection.
+        for _ in 0..<4 {
+            new.turn(atMost: 2)
+            new.renew()
+        }
+        #expect(new.revocations.isKnown)
+        #expect(new.revocations.count == logins)
+        // Another run has other data: what was read of the one before does not count.
+        let restarted = Replica(server)
+        for run in ["b", "c", "d", "e"] {
+            restarted.turn(atMost: 2)
+            restarted.renew(run: run)
+        }
+        #expect(!restarted.revocations.isKnown)
+    }
+
     @Test(
         "A page that no sorted set gives is refused, and ends no connection",
         arguments: [

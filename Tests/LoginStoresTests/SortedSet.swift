@@ -86,9 +86,9 @@ final class Replica {
     }
 
     /// Sends what is due, and takes the answers.
-    func turn() {
-        // Ends: what is due at one moment is bounded, however hostile the answers.
-        for _ in 0..<10_000 {
+    /// - Parameter limit: how many exchanges there may be; what is due at one moment is fewer, however hostile the answers.
+    func turn(atMost limit: Int = 10_000) {
+        for _ in 0..<limit {
             guard let exchange = exchanges.next(moment) else { return }
             do throws(RedisFailure) {
                 try exchanges.finish(exchange, server.answer(exchange.commands), moment)

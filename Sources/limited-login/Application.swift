@@ -161,7 +161,7 @@ extension Application {
         let cut = await server.stop(drainDelay: .seconds(delay), grace: Self.grace)
         await administration.stop(drainDelay: .zero, grace: .seconds(1))
         cache.stop()
-        // Graph first: what its last calls revoked is still to be remembered.
+        // Graph first: the store remembers what its last calls revoked.
         core.graph?.stop()
         core.webhooks?.stop()
         if case .redis(let store) = replayStore { store.stop() }

@@ -1,4 +1,5 @@
 import Dispatch
+import Foundation
 import Sockets
 import StandInIssuer
 import TestSupport
@@ -73,5 +74,45 @@ struct StoppingTests {
         #expect(service.process.waitForExit() == 0)
         #expect(service.process.errorText.contains("\"requests_cut_off\":\"0\""))
         #expect(issuer.requestCount == 2)
+    }
+
+    @Test(
+        "A login that Facebook may have ended is told to the other replicas, though client and service leave meanwhile",
+        .enabled(if: RedisServer.isInstalled, "redis-server is not installed")
+    )
+    func revokedMeanwhile() throws {
+        let redis = try RedisServer()
+        let gate = DispatchSemaphore(value: 0)
+        let graph = try ScriptedIssuer { _, _ in gate.wait() }
+        let issuer = try IssuerProcess()
+        defer {
+            gate.signal()
+            graph.stop()
+            issuer.process.end()
+        }
+        let folder = try ShortFolder()
+        let made = try FinishedRun(["client-key", "new", "backend"]).output.split(separator: "\n").map(String.init)
+        let key = String(try #require(made.first).dropFirst("key:  ".count))
+        let (clients, secrets) = ("\(folder.path)/clients", "\(folder.path)/secrets")
+        let line = try #require(made.last).dropFirst("line: ".count)
+        try Data("\(line)\n".utf8).write(to: URL(filePath: clients))
+        try Data("\(RunningService.appID) 0123456789abcdef0123456789abcdef\n".utf8).write(to: URL(filePath: secrets))
+        let service = try RunningService(
+            jwksURL: issuer.jwksURL,
+            environment: [
+                "LIMITED_LOGIN_APP_SECRETS_FILE": secrets, "LIMITED_LOGIN_CLIENT_KEYS_FILE": clients,
+                "LIMITED_LOGIN_GRAPH_URL": "http://127.0.0.1:\(graph.port)",
+                "LIMITED_LOGIN_REPLAY_STORE": "redis://127.0.0.1:\(redis.port)",
+            ]
+        )
+        #expect(try service.waitUntilReady())
+        let client = try BlockingClient(service.address)
+        client.send("DELETE /users/2954873201847263/permissions HTTP/1.1\r\nHost: test\r\nX-Api-Key: \(key)\r\n\r\n")
+        let deadline = MonotonicClock.now() + .seconds(20)
+        while graph.requestCount == 0, MonotonicClock.now() < deadline {}
+        client.reset()
+        service.process.terminate()
+        #expect(service.process.waitForExit() == 0)
+        #expect(try redis.send("ZCARD limited-login:revocations") == ":1\r\n")
     }
 }

@@ -1,3 +1,4 @@
+internal import Dispatch
 package import Graph
 internal import HTTPClient
 package import LoginStores
@@ -33,6 +34,8 @@ package final class GraphWorkers: Sendable {
     private let permissions: BlockingThreads
     private let accessTokens: BlockingThreads
     private let revocations: Revocations
+    /// The calls about permissions whose outcome was not handed over yet.
+    private let unfinished = DispatchGroup()
 
     /// - Parameter revocations: told of each login that was revoked at Facebook, or may have been.
     package init(client: GraphClient, metrics: GraphMetrics, revocations: Revocations) {
@@ -60,7 +63,16 @@ package final class GraphWorkers: Sendable {
         trace: String? = nil,
         _ done: @escaping @Sendable (GraphOutcome) -> Void
     ) -> Bool {
-        permissions.submit { [self] in CallTrace.$parent.withValue(trace) { perform(call, until: deadline, done) } }
+        unfinished.enter()
+        let finish = { @Sendable [unfinished] (outcome: GraphOutcome) in
+            done(outcome)
+            unfinished.leave()
+        }
+        let isTaken = permissions.submit { [self] in
+            CallTrace.$parent.withValue(trace) { perform(call, until: deadline, finish) }
+        }
+        if !isTaken { unfinished.leave() }
+        return isTaken
     }
 
     /// Has Graph asked about an access token on another thread.
@@ -69,8 +81,12 @@ package final class GraphWorkers: Sendable {
         accessTokens.submit { [client] in CallTrace.$parent.withValue(trace) { job(client) } }
     }
 
-    /// Ends the calls under way, and every later one at once.
-    package func stop() { client.cancel() }
+    /// Ends the calls under way, and every later one at once; then waits until the logins that they may have ended are
+    /// remembered, no longer than a request would. Nobody else may be left to do so: their clients may have left.
+    package func stop() {
+        client.cancel()
+        _ = unfinished.wait(timeout: .now() + .nanoseconds(Int(clamping: FirstUse.patience.wholeNanoseconds)))
+    }
 
     private func perform(
         _ call: GraphCall,

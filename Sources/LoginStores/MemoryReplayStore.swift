@@ -39,8 +39,14 @@ package final class MemoryReplayStore: Sendable {
         vouchesSince = now &+ ReplayLimits.clockMargin
     }
 
-    /// Entries remembered now.
-    package var count: Int { state.withLock { $0.known.count } }
+    /// Entries that must be remembered at this moment, in milliseconds since 1970. None is forgotten for the question: a clock
+    /// that is wrong just now would have what comes next refused.
+    package func count(at now: UInt64) -> Int {
+        state.withLock { state in
+            guard state.firstBucket <= now else { return state.known.count }
+            return state.buckets.reduce(0) { $1.key > now ? $0 + $1.value.count : $0 }
+        }
+    }
 
     /// Remembers the entries of a question, unless one cannot be accepted; at once.
     package func remember(_ question: ReplayQuestion, now: UInt64) -> ReplayVerdict {

@@ -1,3 +1,5 @@
+internal import Sockets
+
 /// Where it is remembered what was used.
 package enum ReplayStore: Sendable {
     /// In this process: for one replica; answers at once.
@@ -24,7 +26,7 @@ package enum ReplayStore: Sendable {
     /// Whether questions are answered now, as far as is known.
     package var isUp: Bool {
         switch self {
-        case .memory(let store): store.count < store.capacity
+        case .memory(let store): store.count(at: WallClock.unixMilliseconds()) < store.capacity
         case .redis(let store): store.isUp
         }
     }

@@ -24,7 +24,7 @@ struct MemoryReplayStoreTests {
         let token = ReplayQuestion(nonce: nil, token: Self.entry(3))
         #expect(store.remember(token, now: Self.now) == .accepted)
         #expect(store.remember(token, now: Self.now) == .tokenReplayed)
-        #expect(store.count == 3)
+        #expect(store.count(at: Self.now) == 3)
     }
 
     @Test("A question of two is accepted or refused whole: a refusal uses nothing up")
@@ -65,7 +65,21 @@ struct MemoryReplayStoreTests {
         let later = Self.now + 700_000
         let fresh = ReplayQuestion(nonce: Self.entry(9, bornAt: later, keepUntil: later + 600_000), token: nil)
         #expect(store.remember(fresh, now: later) == .accepted)
-        #expect(store.count == 1)
+        #expect(store.count(at: later) == 1)
+    }
+
+    @Test("A full store is up again, and counts nothing, once its entries have expired, though nobody asks it")
+    func fullAndIdle() {
+        let memory = MemoryReplayStore(capacity: 2, now: Self.start)
+        for number: UInt64 in [1, 2] { #expect(memory.remember(Self.nonce(number), now: Self.now) == .accepted) }
+        #expect(memory.count(at: Self.now + 600_000) == 2)
+        #expect(memory.count(at: Self.now + 700_000) == 0)
+        // To count forgets nothing: the clock may be wrong for that moment alone.
+        #expect(memory.remember(Self.nonce(2), now: Self.now) == .nonceUsed)
+        // By this machine's clock they expired years ago.
+        let other = MemoryReplayStore(capacity: 1, now: Self.start)
+        #expect(other.remember(Self.nonce(1), now: Self.now) == .accepted)
+        #expect(ReplayStore.memory(other).isUp)
     }
 
     @Test("No nonce from before the start, nor from its first five seconds, is taken for unused; a token is")
@@ -90,7 +104,7 @@ struct MemoryReplayStoreTests {
         #expect(store.remember(Self.nonce(1), now: Self.now + 599_999) == .nonceUsed)
         // Long after: forgotten.
         #expect(store.remember(Self.nonce(2), now: Self.now + 900_000) == .nonceBeyondMemory)
-        #expect(store.count == 0)
+        #expect(store.count(at: Self.now + 900_000) == 0)
         // And back.
         #expect(store.remember(Self.nonce(1), now: Self.now) == .nonceBeyondMemory)
     }

@@ -100,7 +100,7 @@ package enum HealthReport {
         case .memory(let memory):
             JSONWriter.member("kind", "memory", to: &bytes)
             JSONWriter.raw(",\"entries\":", to: &bytes)
-            JSONWriter.integer(memory.count, to: &bytes)
+            JSONWriter.integer(memory.count(at: WallClock.unixMilliseconds()), to: &bytes)
             JSONWriter.raw(",\"capacity\":", to: &bytes)
             JSONWriter.integer(memory.capacity, to: &bytes)
         case .redis: JSONWriter.member("kind", "redis", to: &bytes)

@@ -30,6 +30,8 @@ async function ask(path, body) {
 }
 
 // JSON is shown as it was sent, with its order, repetitions and long numbers, which a parsed value would lose.
+// Nothing is indented deeper: 12,000 brackets within each other would be 144 MB of spaces.
+const deepest = 20;
 const jsonToken = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
 function readable(text) {
@@ -49,7 +51,7 @@ function showJSON(place, text) {
   const parts = [];
   let depth = 0, previous = '', name = '';
   const stack = [];
-  const line = () => parts.push('\n' + '  '.repeat(depth));
+  const line = () => parts.push('\n' + '  '.repeat(Math.min(depth, deepest)));
   for (const token of text.match(jsonToken) ?? []) {
     if (token === '}' || token === ']') {
       depth = Math.max(0, depth - 1);
@@ -178,7 +180,8 @@ function showOutcome(outcome) {
   showVerdict(
     accepted ? 'good' : 'bad', outcome.status || (accepted ? 'accepted' : 'refused'), refused?.code ?? (outcome.status ? 'accepted' : ''),
     accepted ? outcome.note || `The token is good, and belongs to this login. Log ${person?.user_id ?? 'the person'} in.`
-      : refused.detail, accepted ? '' : report.cure,
+      // The cure is for what the report refuses. The service may refuse something else, or not tell (503).
+      : refused.detail, refused?.code === report.code ? report.cure : '',
   );
   if (outcome.steps) showSteps(outcome.steps);
   showChecks(outcome.checks, report, answer);

@@ -8,6 +8,7 @@ Then a page of another origin, and one whose name was made to mean this machine,
 """
 
 import argparse
+import base64
 import http.server
 import json
 import pathlib
@@ -106,6 +107,7 @@ def scenarios(program, width, scheme, folder):
                 browser.press("Down")
         own_login(browser, where)
         browser.screenshot(folder / f"{width}-{scheme}-own.png")
+        unknown_keys(browser, where)
         wide = browser.run("return document.documentElement.scrollWidth - innerWidth")
         require(wide <= 0, f"{where}: {wide} px stand out at the side")
         quiet(browser, base, where)
@@ -131,6 +133,20 @@ def own_login(browser, where):
     browser.wait("document.getElementById('code').textContent !== arguments[0]", before)
     status, code = browser.run(VERDICT)
     require((status, code) == ("401", "invalid_audience"), f"{where}: a login of one's own: {status} {code}")
+
+
+def unknown_keys(browser, where):
+    """Once too many unknown keys were named nobody can tell (503), and the cure of a token that is refused is not shown."""
+    for _ in range(20):
+        browser.run("delete document.getElementById('verdict').dataset.scenario")
+        browser.run("document.querySelector('[data-scenario=unknown-key]').click()")
+        browser.wait("document.getElementById('verdict').dataset.scenario === 'unknown-key'")
+        status, code = browser.run(VERDICT)
+        if status == "503":
+            cure = browser.run("return document.getElementById('cure').textContent")
+            require(code == "keys_unavailable" and cure == "", f"{where}: {status} {code} shows {cure!r}")
+            return
+    raise Failure(f"{where}: twenty unknown keys are {status} {code}")
 
 
 def inspect(program, width, scheme, folder):
@@ -160,6 +176,7 @@ def inspect(program, width, scheme, folder):
         browser.wait("document.getElementById('code').textContent === 'nonce_mismatch'")
         require(browser.run(LAYOUT) == layout, f"{where}: the page jumped")
         browser.screenshot(folder / f"{width}-{scheme}-inspect-refused.png")
+        hostile_tokens(browser, where)
         wide = browser.run("return document.documentElement.scrollWidth - innerWidth")
         require(wide <= 0, f"{where}: {wide} px stand out at the side")
         quiet(browser, base, where)
@@ -167,6 +184,37 @@ def inspect(program, width, scheme, folder):
         browser.close()
         page.stop()
         issuer.stop()
+
+
+def encoded(text):
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+# Tokens that were made to be pasted: what the page shows of each stays text, and little of it.
+MARKUP = '<img src=x onerror="document.title=1"><script>document.title=1</script><b>'
+HOSTILE = {
+    "markup in place of a token": MARKUP,
+    "markup in the claims": f"{encoded('{}')}.{encoded(json.dumps({MARKUP: MARKUP}))}.AAAA",
+    "brackets within brackets": f"{encoded('{}')}.{encoded('[' * 4_000)}.AAAA",
+    "objects within objects": f"{encoded('{' + chr(34) + 'a' + chr(34) + ':' * 1_500)}.{encoded('{' * 3_000)}.AAAA",
+    "longer than any token": f"{encoded('[' * 5_500)}.{encoded('[' * 5_500)}.AAAA",
+}
+# 12,000 brackets, which is what fits into a body, take 500,000 where each has a line of its own and 40 spaces before it.
+SHOWN_CHARACTERS = 1_000_000
+
+
+def hostile_tokens(browser, where):
+    for name, token in HOSTILE.items():
+        browser.run(
+            "const form = document.getElementById('inspect'); form.elements.id_token.value = arguments[0];"
+            "document.getElementById('token').replaceChildren(); form.requestSubmit();", token,
+        )
+        browser.wait("document.getElementById('token').textContent === arguments[0]", token)
+        require(browser.run(VERDICT)[0] == "refused", f"{where}: {name}: {browser.run(VERDICT)}")
+        shown = browser.run("return document.querySelector('main').textContent.length")
+        require(shown <= SHOWN_CHARACTERS, f"{where}: {name}: the page shows {shown} characters")
+        made = browser.run("return document.querySelectorAll('main img, main script, main b:not(#steps b)').length")
+        require(made == 0 and browser.run("return document.title") == "limited-login", f"{where}: {name}: became a part")
 
 
 ATTACK = """<!doctype html><title>attack</title><script>

@@ -50,6 +50,13 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return bytes.prefix(10).allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF && bytes[12] == 127
     }
 
+    /// Whether only one of both can be listened on: they share a port, and an address, of which 0.0.0.0 and :: are all.
+    /// No listener on an IPv6 address takes IPv4.
+    package func collides(with other: SocketAddress) -> Bool {
+        guard port != 0, port == other.port, isIPv6 == other.isIPv6 else { return false }
+        return self == other || [self, other].contains { $0.bytes.allSatisfy { $0 == 0 } }
+    }
+
     /// The same address with another port.
     package func with(port: UInt16) -> SocketAddress {
         SocketAddress(bytes: bytes, port: port, scope: scope) ?? self

@@ -232,7 +232,7 @@ extension ServiceParts {
         return secrets.map { WebhookTarget(url: webhook.url, secrets: $0, statusURL: webhook.statusURL) }
     }
 
-    /// What the verifier is told; every value but the issuers was bounded by the configuration already.
+    /// What the verifier is told; the configuration bounded every value already.
     static func policy(_ configuration: ServiceConfiguration) throws(StartError) -> VerificationPolicy {
         do throws(InvalidConfiguration) {
             return try VerificationPolicy(

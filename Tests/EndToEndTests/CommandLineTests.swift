@@ -111,6 +111,10 @@ struct CommandLineTests {
         #expect(run.output.contains("environment variable LIMITED_LOGIN_APP_IDS"))
         #expect(run.output.contains("(--workers)"))
         #expect(run.output.contains("(default)"))
+        let folder = try ShortFolder()
+        try Data(#"{"auth_headers": []}"#.utf8).write(to: URL(filePath: "\(folder.path)/file"))
+        let empty = try FinishedRun(["check-config", "--config", "\(folder.path)/file"], environment: Self.required)
+        #expect(empty.output.contains("X-Auth-Email=email  (default)"), "an empty list is shown as what is in force")
         let bad = try FinishedRun(["check-config"], environment: ["LIMITED_LOGIN_BINDING": "no"])
         #expect(bad.exitCode == 78)
     }

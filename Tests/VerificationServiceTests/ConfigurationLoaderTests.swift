@@ -68,6 +68,38 @@ struct ConfigurationLoaderTests {
         #expect(loaded.file == file.path)
     }
 
+    @Test("What the file leaves empty is not set, and has the default's origin")
+    func emptyMembers() throws {
+        let file = try TemporaryFile(
+            contents: #"{"app_ids": ["7"], "issuers": [], "auth_headers": [], "trusted_peers": [], "workers": null}"#
+        )
+        let loaded = try ConfigurationLoader.load(flags: [:], environment: [:], file: file.path)
+        #expect(Set(loaded.settings.keys) == [.appIDs])
+        #expect(loaded.configuration.issuers == ["https://www.facebook.com", "https://facebook.com"])
+    }
+
+    @Test(
+        "Two listeners have no port in common, unless each has an address of its own",
+        arguments: [
+            ("127.0.0.1:8081", "127.0.0.1:8081", false), ("0.0.0.0:8081", "127.0.0.1:8081", false),
+            ("127.0.0.1:8081", "0.0.0.0:8081", false), ("0.0.0.0:8081", "0.0.0.0:8081", false),
+            ("[::]:8081", "[::1]:8081", false), ("[::1]:8081", "[::]:8081", false),
+            ("127.0.0.1:8081", "127.0.0.2:8081", true), ("[::]:8081", "0.0.0.0:8081", true),
+            ("0.0.0.0:8081", "[::1]:8081", true), ("0.0.0.0:0", "0.0.0.0:0", true),
+            ("0.0.0.0:8080", "0.0.0.0:8081", true),
+        ]
+    )
+    func listeners(service: String, administration: String, isAccepted: Bool) {
+        let flags: [ConfigurationKey: String] = [.appIDs: "1", .listen: service, .adminListen: administration]
+        let loaded = Result {
+            try ConfigurationLoader.load(flags: flags, environment: [:], file: nil, readsDefaultFile: false)
+        }
+        switch loaded {
+        case .success: #expect(isAccepted)
+        case .failure(let error): #expect(!isAccepted && "\(error)".hasPrefix("--admin-listen: "))
+        }
+    }
+
     @Test("A named file that is missing stops the start and names the file")
     func missingFile() {
         #expect {

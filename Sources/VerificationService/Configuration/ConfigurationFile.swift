@@ -36,12 +36,11 @@ enum ConfigurationFile {
                 throw ConfigurationError(place: path, reason: "unknown key '\(member)'\(hint)")
             }
             let origin = ConfigurationOrigin.file(path: path, member: member)
-            // null stands for "not set", so that a file can show a key that has no default.
+            // null and an empty list stand for "not set", so that a file can show every key.
             if document.kind(name + 1) == .null { continue }
-            settings[key] = ConfigurationSetting(
-                value: try value(name + 1, of: key, in: document, bytes, origin),
-                origin: origin
-            )
+            let value = try value(name + 1, of: key, in: document, bytes, origin)
+            if value == .list([]) { continue }
+            settings[key] = ConfigurationSetting(value: value, origin: origin)
         }
         return settings
     }

@@ -27,6 +27,12 @@ package enum ConfigurationLoader {
     ) throws(ConfigurationError) -> LoadedConfiguration {
         var settings: [ConfigurationKey: ConfigurationSetting] = [:]
         let named = file ?? environment[ConfigurationKey.fileVariable]
+        guard named != "" else {
+            throw ConfigurationError(
+                place: file == nil ? "environment variable \(ConfigurationKey.fileVariable)" : "--config",
+                reason: "the name of the file is empty"
+            )
+        }
         var readFile: String?
         if named != nil || readsDefaultFile, let (path, bytes) = try contents(named: named) {
             settings = try ConfigurationFile.settings(of: bytes, path: path)

@@ -110,7 +110,7 @@ extension ServiceConfiguration {
     package init(settings: [ConfigurationKey: ConfigurationSetting]) throws(ConfigurationError) {
         let reader = SettingReader(settings: settings)
         appIDs = try reader.appIDs()
-        issuers = try reader.list(.issuers)
+        issuers = try reader.issuers()
         jwksURLs = try reader.urls(.jwksURLs)
         jwksFile = try reader.optionalText(.jwksFile)
         caFile = try reader.optionalText(.caFile)
@@ -165,7 +165,7 @@ extension ServiceConfiguration {
                 "Graph is asked about access tokens with the app's secret: set \(ConfigurationKey.appSecretsFile.rawValue)"
             )
         }
-        guard listen.network?.port == 0 || listen.network != adminListen else {
+        guard listen.network?.collides(with: adminListen) != true else {
             throw reader.failure(
                 .adminListen,
                 "the administrative listener has the service's own address \(listen)"

@@ -1,6 +1,7 @@
 internal import Graph
 internal import HTTPClient
 internal import KeySets
+internal import LimitedLogin
 internal import LoginStores
 internal import Sockets
 
@@ -17,8 +18,7 @@ struct SettingReader {
 
     /// What was set, or else the default; nil where there is none.
     func value(_ key: ConfigurationKey) -> ConfigurationValue? {
-        // An empty array in the file reads as "not set", so that the example file can show every key.
-        if let value = settings[key]?.value, value != .list([]) { return value }
+        if let value = settings[key]?.value { return value }
         guard case .value(let value) = key.definition.standard else { return nil }
         return value
     }
@@ -87,6 +87,17 @@ extension SettingReader {
         }
         for value in values where value.utf8.count > 64 || !value.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) {
             throw failure(.appIDs, "'\(value.withoutUserInformation)' is no app id; Facebook's are decimal numbers")
+        }
+        return values
+    }
+
+    func issuers() throws(ConfigurationError) -> [String] {
+        let values = try list(.issuers)
+        do throws(InvalidConfiguration) {
+            // The verifier's own rules; an app's id is needed, and any will do.
+            _ = try VerificationPolicy(appIDs: ["0"], issuers: values)
+        } catch {
+            throw failure(.issuers, "\(error)")
         }
         return values
     }

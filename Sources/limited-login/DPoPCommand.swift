@@ -28,7 +28,10 @@ struct DPoPCommand: ParsableCommand {
         var at: String?
 
         func token() throws -> String {
-            String(decoding: try TokenInput.read(argument: nil, file: tokenFile), as: UTF8.self)
+            String(
+                decoding: try TokenInput.read(argument: nil, file: tokenFile, unreadable: Exit.configuration),
+                as: UTF8.self
+            )
         }
 
         func moment() throws -> NumericDate {

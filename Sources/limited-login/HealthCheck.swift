@@ -25,6 +25,9 @@ struct HealthCheck: ParsableCommand {
             throw Exit.refusing("\(error)")
         }
         let listener = loaded.configuration.adminListen
+        guard listener.port != 0 else {
+            throw Exit.refusing("admin_listen: port 0 is another one at each start; name a port that can be asked")
+        }
         let path = ready ? "/readyz" : "/livez"
         do {
             let url = try HTTPURL(parsing: "http://\(Self.reachable(listener))\(path)")

@@ -52,6 +52,10 @@ enum Moment {
     /// Seconds since 1970 of `1700000000` or `2023-11-14T22:13:20Z`; nil for anything else.
     static func secondsSince1970(_ text: String) -> Double? {
         if let seconds = Double(text), seconds >= 0, seconds <= 9_007_199_254_740_992 { return seconds }
-        return try? Date(text, strategy: Date.ISO8601FormatStyle()).timeIntervalSince1970
+        let style = Date.ISO8601FormatStyle()
+        // The style takes 30 February for 1 March, so what stands before the zone must come back as it was given.
+        let local = text.prefix("2023-11-14T22:13:20".count) + "Z"
+        guard let date = try? Date(String(local), strategy: style), date.formatted(style) == local else { return nil }
+        return try? Date(text, strategy: style).timeIntervalSince1970
     }
 }

@@ -12,14 +12,16 @@ enum TokenInput {
     static let byteLimit = 32_768
 
     /// The token from where the command line says.
-    static func read(argument: String?, file: String?) throws -> [UInt8] {
+    ///
+    /// - Parameter unreadable: the exit code where the file cannot be read.
+    static func read(argument: String?, file: String?, unreadable: ExitCode = Exit.verifyUsage) throws -> [UInt8] {
         if let argument { return argument == "-" ? readStandardInput() : Array(argument.utf8) }
         guard let file else { return [] }
         do throws(FileContents.Failure) {
             return trimmed(try FileContents.read(path: file, limit: byteLimit, allowingPipe: true))
         } catch {
             StandardError.write("limited-login: \(file) cannot be read: \(error.reason)")
-            throw Exit.verifyUsage
+            throw unreadable
         }
     }
 

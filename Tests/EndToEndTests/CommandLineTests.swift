@@ -81,7 +81,11 @@ struct CommandLineTests {
             (["issuer", "--listen", "unix:/tmp/a.sock"], 64), (["demo", "--listen", "unix:/tmp/a.sock"], 64),
             (["demo", "--listen", "0.0.0.0:0"], 64), (["demo", "--admin-listen", "0.0.0.0:0"], 64),
             (["verify"], 2), (["verify", "t"], 2), (["verify", "t", "--nonce", "n", "--unbound"], 2),
-            (["verify", "t", "--unbound", "--at", "noon"], 2), (["verify", "t", "--unknown"], 2),
+            (["verify", "t", "--unbound", "--at", "noon"], 2),
+            (["verify", "t", "--unbound", "--at", "2023-02-29T12:00:00Z"], 2),
+            (["verify", "t", "--unbound", "--at", "2024-04-31T12:00:00+01:00"], 2),
+            (["verify", "t", "--unbound", "--at", "2024-01-31T12:60:00Z"], 2),
+            (["verify", "t", "--unknown"], 2),
         ] as [([String], Int32)]
     )
     func usage(arguments: [String], exitCode: Int32) throws {
@@ -152,5 +156,7 @@ struct CommandLineTests {
         let gone = try FinishedRun(["healthcheck"], environment: environment)
         #expect(gone.exitCode == 1)
         #expect(gone.errors.contains("/livez"))
+        let anywhere = try FinishedRun(["healthcheck", "--admin-listen", "127.0.0.1:0"], environment: environment)
+        #expect(anywhere.exitCode == 78 && anywhere.errors.contains("admin_listen: "), "\(anywhere.errors)")
     }
 }

@@ -87,6 +87,11 @@ struct DPoPCommandTests {
             let run = try FinishedRun(["dpop", "make", "--key-file", key] + Self.request(folder))
             #expect(run.exitCode == 78 && run.errors.contains("--key-file: \(key)") && run.errors.contains(sentence))
         }
+        for command in [["judge", "a.b.c"], ["make", "--key-file", "\(folder.path)/device.pem"]] {
+            let request = ["--url", "https://a.example/", "--token-file", "/nonexistent"]
+            let run = try FinishedRun(["dpop"] + command + request)
+            #expect(run.exitCode == 78 && run.errors.contains("/nonexistent cannot be read"), "\(run.errors)")
+        }
         let run = try FinishedRun(["dpop", "judge", "a.b.c"] + Self.request(folder))
         #expect(run.exitCode == 1 && run.output.contains("bound to no key"))
         for arguments in [["judge"], ["make"], ["judge", "a.b.c", "--at", "noon"] + Self.request(folder)] {

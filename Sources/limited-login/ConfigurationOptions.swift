@@ -42,11 +42,13 @@ struct ConfigurationOptions: ParsableArguments, CustomReflectable, Sendable {
     func given(_ key: ConfigurationKey) -> String? { flags[key] }
 
     /// Loads the configuration from these flags, this process's environment and the file.
-    func load() throws(ConfigurationError) -> LoadedConfiguration {
+    ///
+    /// - Parameter known: the file that was read before. It must still be there: without it, what it forbids is allowed.
+    func load(again known: String? = nil) throws(ConfigurationError) -> LoadedConfiguration {
         try ConfigurationLoader.load(
             flags: flags,
             environment: ProcessInfo.processInfo.environment,
-            file: file
+            file: known ?? file
         )
     }
 

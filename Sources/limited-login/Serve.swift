@@ -28,7 +28,7 @@ struct Serve: AsyncParsableCommand {
             let application = try Application(loaded.configuration, logger: logger)
             let options = options
             let reload = Reload(application: application, logLevel: level) {
-                () throws(ConfigurationError) in try options.load()
+                () throws(ConfigurationError) in try options.load(again: loaded.file)
             }
             reload.begin()
             try await Lifecycle.run(start: application.start, stop: application.stop)

@@ -66,4 +66,34 @@ struct ReloadTests {
         #expect(service.process.waitForExit() == 0)
         #expect(!service.process.errorText.contains(key))
     }
+
+    @Test("A file that was read at the start and is gone at a reload opens nothing, wherever its name came from")
+    func lostFile() throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.end() }
+        let folder = FileManager.default.temporaryDirectory.appending(path: "reload-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appending(path: "config/limited-login.json")
+        try FileManager.default.createDirectory(
+            at: file.deletingLastPathComponent(),
+            withIntermediateDirectories: true
+        )
+        for environment in [[:], ["LIMITED_LOGIN_CONFIG": file.path]] {
+            try Data(#"{"replay": "reject"}"#.utf8).write(to: file)
+            let service = try RunningService(
+                jwksURL: issuer.jwksURL,
+                environment: environment,
+                shell: "cd \(folder.path)"
+            )
+            #expect(try service.waitUntilReady())
+            let client = try BlockingClient(service.address)
+            let request = RunningService.request("{\"id_token\":\"\(try issuer.token())\",\"nonce\":\"n-1\"}")
+            #expect(client.exchange(request)?.status == 200)
+            #expect(client.exchange(request)?.code == "token_replayed")
+            try FileManager.default.removeItem(at: file)
+            service.process.signal(SIGHUP)
+            #expect(service.process.waitForError("config/limited-login.json: the file cannot be read"))
+            #expect(client.exchange(request)?.code == "token_replayed")
+        }
+    }
 }

@@ -53,12 +53,17 @@ struct DemonstrationFiles {
 
     init(appID: String, webhookSecret secret: String) throws {
         // A folder of its own, which only its user may look into.
-        folder = FileManager.default.temporaryDirectory.appending(path: "limited-login-demo-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(
-            at: folder,
-            withIntermediateDirectories: false,
-            attributes: [.posixPermissions: 0o700]
-        )
+        let place = FileManager.default.temporaryDirectory
+        folder = place.appending(path: "limited-login-demo-\(UUID().uuidString)")
+        do {
+            try FileManager.default.createDirectory(
+                at: folder,
+                withIntermediateDirectories: false,
+                attributes: [.posixPermissions: 0o700]
+            )
+        } catch {
+            throw StartError("\(place.path) cannot be written; set TMPDIR to a folder that you may write to")
+        }
         appSecret = Hexadecimal.encode(try RandomBytes.make(count: 16))
         let digest = try SHA256.digest(of: Array(Self.clientKey.utf8).span).hexadecimal
         clientKeys = try Self.write("demo \(digest)\n", "client-keys", in: folder)

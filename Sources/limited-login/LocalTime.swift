@@ -55,7 +55,9 @@ enum Moment {
         let style = Date.ISO8601FormatStyle()
         // The style takes 30 February for 1 March, so what stands before the zone must come back as it was given.
         let local = text.prefix("2023-11-14T22:13:20".count) + "Z"
-        guard let date = try? Date(String(local), strategy: style), date.formatted(style) == local else { return nil }
-        return try? Date(text, strategy: style).timeIntervalSince1970
+        guard let date = try? Date(String(local), strategy: style), date.formatted(style) == local,
+            let seconds = try? Date(text, strategy: style).timeIntervalSince1970, seconds >= 0
+        else { return nil }
+        return seconds
     }
 }

@@ -72,6 +72,10 @@ struct CommandLineTests {
         let run = try FinishedRun(["catalogue", "--out", "/dev/null"])
         #expect(run.exitCode == 78)
         #expect(run.errors.contains("cannot be written") && !run.errors.contains("CocoaError"), "\(run.errors)")
+        let ports = ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--issuer-listen", "127.0.0.1:0"]
+        let demo = try FinishedRun(["demo"] + ports, environment: ["TMPDIR": "/dev/null"])
+        #expect(demo.exitCode == 78)
+        #expect(demo.errors.contains("/dev/null cannot be written; set TMPDIR"), "\(demo.errors)")
     }
 
     @Test(
@@ -85,6 +89,8 @@ struct CommandLineTests {
             (["verify", "t", "--unbound", "--at", "2023-02-29T12:00:00Z"], 2),
             (["verify", "t", "--unbound", "--at", "2024-04-31T12:00:00+01:00"], 2),
             (["verify", "t", "--unbound", "--at", "2024-01-31T12:60:00Z"], 2),
+            (["verify", "t", "--unbound", "--at", "1969-12-31T23:59:59Z"], 2),
+            (["verify", "t", "--unbound", "--at", "1970-01-01T00:00:00+01:00"], 2),
             (["verify", "t", "--unknown"], 2),
         ] as [([String], Int32)]
     )

@@ -106,6 +106,7 @@ final class InspectDesk: PageDesk {
             return PageOutcome(
                 token: String(decoding: text, as: UTF8.self),
                 report: report,
+                note: Self.meaning(of: binding),
                 command: "limited-login verify - --\(name.replacing("_", with: "-"))\(option)"
             ).json(state: state())
         } catch {
@@ -123,6 +124,19 @@ final class InspectDesk: PageDesk {
             configuration: configuration,
             now: nil
         )
+    }
+
+    /// What an accepted token means. Empty where a nonce was compared: the page then says that the token belongs to its login.
+    private static func meaning(of binding: BindingKind) -> String {
+        switch binding {
+        case .nonce, .rawNonce: ""
+        case .issuedNonce:
+            "The token is good, and its nonce was issued here. The service alone knows whether it was used before."
+        case .subject:
+            "The token is good, and names this person. A session that exists may go on; no login may begin with it."
+        case .unbound:
+            "The token is good, but tied to no login: anybody who holds it may have sent it. Do not log anybody in by it."
+        }
     }
 
     /// Fetches the keys, unless that was done a moment ago; false where nothing was fetched.

@@ -160,14 +160,19 @@ struct PageTests {
     @Test("inspect judges a pasted token by the configured keys, and keeps and tells nothing")
     func inspect() throws {
         let issuer = try IssuerProcess()
-        let page = try Page.inspect(["LIMITED_LOGIN_JWKS_URLS": issuer.jwksURL])
+        let folder = try ShortFolder()
+        let secret = ["LIMITED_LOGIN_NONCE_SECRET_FILE": "\(folder.path)/secret"]
+        try Data(try FinishedRun(["nonce", "secret"]).output.utf8).write(to: URL(filePath: "\(folder.path)/secret"))
+        let page = try Page.inspect(secret.merging(["LIMITED_LOGIN_JWKS_URLS": issuer.jwksURL]) { $1 })
         defer { page.process.end() }
+        let made = try FinishedRun(["nonce", "new", "--app-ids", "123456789012345"], environment: secret).output
+        let issued = try issuer.token("{\"nonce\":\"\(made.prefix { !$0.isNewline })\"}")
         let token = try issuer.token(#"{"nonce":"n-1","email":"jane@example.com"}"#)
+        func outcome(_ token: String, _ binding: String, _ value: String) throws -> [String: Any] {
+            try page.run("{\"id_token\":\"\(token)\",\"binding\":\"\(binding)\",\"value\":\"\(value)\"}")
+        }
         func judge(_ token: String, _ binding: String, _ value: String) throws -> [String: Any] {
-            let outcome = try page.run(
-                "{\"id_token\":\"\(token)\",\"binding\":\"\(binding)\",\"value\":\"\(value)\"}"
-            )
-            return try #require(outcome["report"] as? [String: Any])
+            try #require(try outcome(token, binding, value)["report"] as? [String: Any])
         }
         #expect(try judge(token, "nonce", "n-1")["accepted"] as? Bool == true)
         #expect(try judge("  \(token)\\n", "nonce", "n-1")["accepted"] as? Bool == true)
@@ -175,6 +180,17 @@ struct PageTests {
         #expect(try judge(token, "nonce", "n-2")["code"] as? String == "nonce_mismatch")
         #expect(try judge(token, "subject", "1")["code"] as? String == "subject_mismatch")
         #expect(try judge("nothing", "unbound", "")["code"] as? String == "malformed_token")
+        // Where the nonce alone was compared, the page says by itself that the token belongs to the login.
+        for (token, binding, value, meaning) in [
+            (token, "nonce", "n-1", ""), (token, "unbound", "", "tied to no login"),
+            (token, "subject", "2954873201847263", "no login may begin with it"),
+            (issued, "issued_nonce", "", "whether it was used before"),
+        ] {
+            let outcome = try outcome(token, binding, value)
+            #expect((outcome["report"] as? [String: Any])?["accepted"] as? Bool == true, "\(binding)")
+            let note = try #require(outcome["note"] as? String)
+            #expect(meaning.isEmpty ? note.isEmpty : note.contains(meaning), "\(binding): \(note)")
+        }
         #expect(!page.process.outputText.contains(token) && !page.process.errorText.contains("n-1"))
         #expect(try page.curl([], path: "/tokens").status == "404")
     }

@@ -80,11 +80,11 @@ package final class MemoryReplayStore: Sendable {
     }
 
     private func forget(_ state: inout State, before now: UInt64) {
-        while state.firstBucket <= now {
-            state.forgottenUntil = max(state.forgottenUntil, state.firstBucket)
-            for key in state.buckets.removeValue(forKey: state.firstBucket) ?? [] { state.known.remove(key) }
-            // A handful of buckets: the lives of nonces and tokens are short.
-            state.firstBucket = state.buckets.keys.min() ?? .max
+        guard state.firstBucket <= now else { return }
+        for end in state.buckets.keys.filter({ $0 <= now }) {
+            state.forgottenUntil = max(state.forgottenUntil, end)
+            for key in state.buckets.removeValue(forKey: end) ?? [] { state.known.remove(key) }
         }
+        state.firstBucket = state.buckets.keys.min() ?? .max
     }
 }

@@ -122,10 +122,13 @@ struct DangerousSettingTests {
         #expect(variable.exitCode == 0, "\(variable.errors)")
         #expect(variable.output.contains("with a password"))
         let folder = try Folder()
-        let file = try folder.write("limited-login.json", "{\"replay_store\": \"\(url)\"}")
-        let run = try FinishedRun(["check-config", "--config", file], environment: Self.required)
-        #expect(run.exitCode == 0, "\(run.errors)")
-        #expect(!(run.errors + run.output).contains("hunter2"))
+        for (mode, url, isTold) in [(0o644, url, true), (0o600, url, false), (0o644, "redis://127.0.0.1:1", false)] {
+            let file = try folder.write("limited-login.json", "{\"replay_store\": \"\(url)\"}", mode: mode)
+            let run = try FinishedRun(["check-config", "--config", file], environment: Self.required)
+            #expect(run.exitCode == 0, "\(run.errors)")
+            #expect(!(run.errors + run.output).contains("hunter2"))
+            #expect(run.errors.contains("can read the password in replay_store: \(file) (mode 0644)") == isTold)
+        }
     }
 
     @Test(

@@ -34,25 +34,26 @@ extension ServiceConfiguration {
             doubts.append("\(key.rawValue) is set and callbacks_url is not: the backend is told of no callback.")
         }
         for key in ConfigurationKey.allCases where key.definition.kind == .secretFile {
-            guard case .text(let path) = values[key], let looseness = Self.looseness(of: path, key) else { continue }
-            doubts.append(looseness)
+            guard case .text(let path) = values[key] else { continue }
+            doubts += Self.looseness(of: path, key.rawValue)
         }
+        if let fileWithPassword { doubts += Self.looseness(of: fileWithPassword, "the password in replay_store") }
         return doubts
     }
 
-    /// What is wrong with a file's permissions; nil where nothing is.
+    /// What is wrong with the permissions of a secret's file; nothing where they are good.
     ///
     /// A group may read a file of another user's: that is how the service itself reads it (root's file, mode 0640; a
     /// Kubernetes Secret with `fsGroup`).
-    private static func looseness(of path: String, _ key: ConfigurationKey) -> String? {
+    private static func looseness(of path: String, _ secret: String) -> [String] {
         var information = stat()
-        guard unsafe stat(path, &information) == 0 else { return nil }
+        guard unsafe stat(path, &information) == 0 else { return [] }
         let mode = information.st_mode & 0o777
         let groupBits: mode_t = information.st_uid == geteuid() ? 0o060 : 0o020
-        guard mode & (groupBits | 0o006) != 0 else { return nil }
+        guard mode & (groupBits | 0o006) != 0 else { return [] }
         let people = mode & 0o006 != 0 ? "Anybody on this machine" : "The file's group"
         let can = mode & 0o022 != 0 ? "change" : "read"
-        return "\(people) can \(can) \(key.rawValue): \(path) (mode 0\(String(mode, radix: 8))); give it 0600."
+        return ["\(people) can \(can) \(secret): \(path) (mode 0\(String(mode, radix: 8))); give it 0600."]
     }
 
     private static func isDecimal(_ text: String) -> Bool {

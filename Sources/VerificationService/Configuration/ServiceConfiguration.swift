@@ -83,6 +83,8 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var auditIsOn: Bool
     /// The same as it was given or is by default, for what goes through all the settings.
     package private(set) var values: [ConfigurationKey: ConfigurationValue] = [:]
+    /// The configuration file, where it holds the password of ``replayStore``.
+    private(set) var fileWithPassword: String?
 }
 
 /// The PEM files of a listener that speaks TLS.
@@ -137,6 +139,9 @@ extension ServiceConfiguration {
         nonceTTLSeconds = try reader.number(.nonceTTLSeconds)
         replaysAreRejected = try reader.text(.replay) == "reject"
         replayStore = try reader.replayStore()
+        if case .file(let path, _)? = settings[.replayStore]?.origin, replayStore?.password != nil {
+            fileWithPassword = path
+        }
         replayStorePasswordFile = try reader.optionalText(.replayStorePasswordFile)
         replayStoreCapacity = try reader.number(.replayStoreCapacity)
         appSecretsFile = try reader.optionalText(.appSecretsFile)

@@ -55,10 +55,10 @@ struct RedisReconnectionTests {
             limits.revocationPause = .seconds(600)
         }
         #expect(store.wait { $0.store.revocations.isKnown })
-        try Self.replicate(from: server, to: other)
+        try other.follow(server)
         #expect(try other.send("REPLICAOF NO ONE").hasPrefix("+OK"))
         // It has the same data as before, and keeps its connections.
-        try Self.replicate(from: other, to: server)
+        try server.follow(other)
         #expect(store.store.isUp)
         store.store.revocations.revoke(app: "42".utf8.span, user: "7".utf8.span, at: .max) { _ in }
         #expect(store.wait { !$0.store.isUp })
@@ -66,14 +66,5 @@ struct RedisReconnectionTests {
         #expect(try server.send("REPLICAOF NO ONE").hasPrefix("+OK"))
         #expect(store.wait { _ in (try? server.send("ZCARD limited-login:revocations"))?.hasPrefix(":1") == true })
         #expect(store.store.isUp)
-    }
-
-    private static func replicate(from primary: RedisServer, to replica: RedisServer) throws {
-        #expect(try replica.send("REPLICAOF 127.0.0.1 \(primary.port)").hasPrefix("+OK"))
-        let deadline = MonotonicClock.now() + .seconds(20)
-        while MonotonicClock.now() < deadline {
-            if try replica.send("INFO replication").contains("master_link_status:up") { return }
-        }
-        Issue.record("the replica has not caught up")
     }
 }

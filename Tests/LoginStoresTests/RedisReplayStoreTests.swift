@@ -249,27 +249,18 @@ struct RedisReplayStoreTests {
         let before = try StoreUnderTest.up(at: first.port)
         let born = try #require(before.store.vouchesSince)
         #expect(before.use(1, bornAt: born) == .accepted)
-        try Self.replicate(from: first, to: second)
+        try second.follow(first)
         #expect(try second.send("REPLICAOF NO ONE").hasPrefix("+OK"))
         let between = try StoreUnderTest.up(at: second.port)
         // Used already, and yet not known to all: what was written last may be missing.
         #expect(between.use(2, bornAt: born) == .nonceBeyondMemory)
         let bornBetween = try #require(between.store.vouchesSince)
         #expect(between.use(3, bornAt: bornBetween) == .accepted)
-        try Self.replicate(from: second, to: first)
+        try first.follow(second)
         #expect(try first.send("REPLICAOF NO ONE").hasPrefix("+OK"))
         let after = try StoreUnderTest.up(at: first.port)
         #expect(after.use(4, bornAt: bornBetween) == .nonceBeyondMemory)
         #expect(after.use(4, bornAt: born) == .nonceBeyondMemory)
-    }
-
-    private static func replicate(from primary: RedisServer, to replica: RedisServer) throws {
-        #expect(try replica.send("REPLICAOF 127.0.0.1 \(primary.port)").hasPrefix("+OK"))
-        let deadline = MonotonicClock.now() + .seconds(20)
-        while MonotonicClock.now() < deadline {
-            if try replica.send("INFO replication").contains("master_link_status:up") { return }
-        }
-        Issue.record("the replica has not caught up")
     }
 
     @Test("A password is presented, from the URL or beside it; a wrong one, or none, is told as such")

@@ -94,3 +94,15 @@ final class StoreUnderTest: Sendable {
         return ReplayQuestion(nonce: entry, token: nil)
     }
 }
+
+extension RedisServer {
+    /// Makes it a replica, and waits until it has what the other has.
+    func follow(_ primary: RedisServer) throws {
+        #expect(try send("REPLICAOF 127.0.0.1 \(primary.port)").hasPrefix("+OK"))
+        let deadline = MonotonicClock.now() + .seconds(20)
+        while MonotonicClock.now() < deadline {
+            if try send("INFO replication").contains("master_link_status:up") { return }
+        }
+        Issue.record("the replica has not caught up")
+    }
+}

@@ -89,10 +89,9 @@ struct AccessTokenFaultTests {
     @Test("No fault of Graph is a yes, or the token's: in its first answer, and in its second", arguments: faults)
     func failing(_ fault: GraphFault) async throws {
         for isSecond in [false, true] {
-            let slow = fault.code == "graph_timeout"
             let service = try await GraphService(
                 workerCount: 1,
-                callTimeout: slow ? .milliseconds(800) : .seconds(20),
+                callTimeout: fault.code == "graph_timeout" ? GraphService.impatience : .seconds(20),
                 acceptsAccessTokens: true
             ) { request, peer in
                 // A kept connection that breaks is tried anew, which these count.

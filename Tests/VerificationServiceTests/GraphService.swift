@@ -19,6 +19,9 @@ final class GraphService: Sendable {
     static let key = "secret"
     static let secret = "0123456789abcdef0123456789abcdef"
 
+    /// The time of a call that Graph does not answer: enough to ask it, and another question before, on a slow machine.
+    static let impatience: Duration = Sanitizer.isActive ? .seconds(4) : .milliseconds(800)
+
     let graph: ScriptedIssuer
     let server: HTTPServer
     let core: ServiceCore

@@ -23,6 +23,12 @@ struct LostGraphAnswerTests {
             (testDescription, self.ends, self.code, self.script) = (name, ends, code, script)
         }
 
+        /// A service whose Graph answers so.
+        func service() async throws -> GraphService {
+            let time = code == "graph_timeout" ? GraphService.impatience : .seconds(20)
+            return try await GraphService(callTimeout: time) { request, peer in try script(request.number, peer) }
+        }
+
         /// Graph answers this status and error.
         static func error(_ status: String, _ numbers: String, ends: Bool, _ code: String) -> Case {
             .init("\(status) with \(numbers)", ends: ends, code) { _, peer in
@@ -88,9 +94,7 @@ struct LostGraphAnswerTests {
         [("DELETE", Self.list), ("POST", "/uninstall")]
     )
     func answers(_ answer: Case, _ request: (method: String, target: String)) async throws {
-        let service = try await GraphService(callTimeout: .milliseconds(600)) { request, peer in
-            try answer.script(request.number, peer)
-        }
+        let service = try await answer.service()
         let outcome = try Self.outcome(service, request.method, request.target)
         #expect(outcome == [answer.code, answer.ends ? "login_revoked" : nil])
         await service.stop()
@@ -132,9 +136,7 @@ struct LostGraphAnswerTests {
 
     @Test("Stands where only one permission was to be taken back, whatever Graph says", arguments: Case.unknown)
     func onePermission(_ answer: Case) async throws {
-        let service = try await GraphService(callTimeout: .milliseconds(600)) { request, peer in
-            try answer.script(request.number, peer)
-        }
+        let service = try await answer.service()
         #expect(try Self.outcome(service, "DELETE", Self.list + "/email") == [answer.code, nil])
         await service.stop()
     }

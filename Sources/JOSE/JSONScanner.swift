@@ -76,9 +76,9 @@ enum JSONScanner {
         let count = bytes.count
         var offset = start
         while count &- offset >= 16 {
-            let plain = bytes.vector16(at: offset).specialBytes.unmarkedCount
-            offset &+= plain
-            if plain < 16 { return offset }
+            let special = bytes.vector16(at: offset).specialBytes
+            if special[0] | special[1] != 0 { return offset &+ special.unmarkedCount }
+            offset &+= 16
         }
         return offset
     }

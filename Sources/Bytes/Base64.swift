@@ -38,68 +38,35 @@ package enum Base64URL {
         return isStrict ? start..<start + bytes.count : nil
     }
 
-    /// What is written to, at most: twelve bytes for each sixteen digits, then two words of which six bytes and eight
-    /// count.
-    private static func roomNeeded(_ digitCount: Int) -> Int { digitCount / 16 * 12 + 14 }
+    /// What is written to, at most: six bytes for each eight digits, then a word of which at most five bytes count.
+    private static func roomNeeded(_ digitCount: Int) -> Int { digitCount / 8 * 6 + 8 }
 
     private static func decode(_ text: Span<UInt8>, _ range: Range<Int>, to output: inout OutputSpan<UInt8>) -> Bool {
         unsafe output.withUnsafeMutableBufferPointer { buffer, count in
             guard let start = buffer.baseAddress, buffer.count - count >= roomNeeded(range.count) else { return false }
             let bytes = UnsafeMutableRawPointer(start)
-            var digits = Base64URLDigits()
-            let rest = range.upperBound - range.count % 16
+            var groups = Base64URLGroups()
             var offset = range.lowerBound
             var written = count
-            while offset < rest {
-                // In bounds: `written` is twelve for each sixteen digits before these; room is for fourteen bytes more.
-                unsafe store(digits.read(text.vector16(at: offset)), to: bytes + written)
-                written &+= 12
-                offset &+= 16
+            while range.upperBound &- offset >= 8 {
+                let bits = groups.read(text.word(at: offset))
+                // In bounds: `written` is six for each eight digits before these; room is for eight bytes more.
+                unsafe bytes.storeBytes(of: bits.bigEndian, toByteOffset: written, as: UInt64.self)
+                written &+= 6
+                offset &+= 8
             }
-            var unusedBits: UInt64 = 0
-            if rest < range.upperBound {
-                let words = digits.read(lastDigits(text, rest..<range.upperBound))
-                // In bounds: as above.
-                unsafe store(words, to: bytes + written)
-                let byteCount = range.count % 16 * 6 / 8
-                // What follows the whole bytes are unused bits, and the zeros of the digits put in.
-                let (front, back) = (
-                    words[0] << UInt64(8 * min(byteCount, 6)), words[1] << UInt64(8 * max(byteCount - 6, 0))
-                )
-                unusedBits = front | back
-                written += byteCount
-            }
-            guard digits.areStrict, unusedBits == 0 else { return false }
-            count = written
+            // The last digits, none to seven, as if digits of value zero followed.
+            let rest = offset..<range.upperBound
+            let zeros: UInt64 = 0x4141_4141_4141_4141
+            let bits = groups.read(text.shortWord(rest) | zeros << UInt64(8 * rest.count))
+            // In bounds: as above.
+            unsafe bytes.storeBytes(of: bits.bigEndian, toByteOffset: written, as: UInt64.self)
+            let byteCount = rest.count * 6 / 8
+            // What follows the whole bytes are unused bits, and the zeros of the digits put in.
+            guard groups.areStrict, bits << UInt64(8 * byteCount) == 0 else { return false }
+            count = written + byteCount
             return true
         }
-    }
-
-    /// Writes the highest six bytes of both words, and two of no meaning behind them: fourteen in all.
-    @inline(__always)
-    private static func store(_ words: SIMD2<UInt64>, to bytes: UnsafeMutableRawPointer) {
-        // The caller has shown that there is room for fourteen bytes.
-        unsafe bytes.storeBytes(of: words[0].bigEndian, as: UInt64.self)
-        unsafe bytes.storeBytes(of: words[1].bigEndian, toByteOffset: 6, as: UInt64.self)
-    }
-
-    /// The last digits, 1 to 15, as if digits of value zero followed.
-    private static func lastDigits(_ text: Span<UInt8>, _ range: Range<Int>) -> SIMD16<UInt8> {
-        // `A` sixteen times: a digit of value zero. A literal of 128 bits would be put together anew at each call.
-        let zeros: UInt64 = 0x4141_4141_4141_4141
-        var digits = UInt128(zeros) << 64 | UInt128(zeros)
-        if range.upperBound >= 16 {
-            // Moved down by the bytes before `range`, so that it stands lowest.
-            let before = UInt128(8 * (16 - range.count))
-            digits = digits << (128 - before) | text.word16(at: range.upperBound - 16) >> before
-        } else {
-            for (position, offset) in range.enumerated() {
-                let shift = UInt128(8 * position)
-                digits = digits & ~(0xFF << shift) | UInt128(text[offset]) << shift
-            }
-        }
-        // Both are 16 bytes of plain bits, the first digit lowest.
-        return unsafe unsafeBitCast(digits, to: SIMD16<UInt8>.self)
     }
 
     /// The base64url text of `bytes`.
@@ -120,7 +87,7 @@ package enum Base64URL {
         return text
     }
 
-    private static func digit(_ value: UInt32) -> UInt8 {
+    fileprivate static func digit(_ value: UInt32) -> UInt8 {
         let value = UInt8(value & 63)
         return switch value {
         case ..<26: UInt8(ascii: "A") + value
@@ -132,52 +99,40 @@ package enum Base64URL {
     }
 }
 
-/// The values of base64url digits (RFC 4648 table 2), sixteen at a time and without a table: what is not in the alphabet
-/// is noticed once, at the end.
-struct Base64URLDigits {
-    #if _endian(big)
-    #error("the digits are put together in lanes whose lowest byte comes first")
-    #endif
+/// The values of base64url digits (RFC 4648 table 2) in groups of four, which make three bytes. What is not in the
+/// alphabet is noticed once, at the end.
+struct Base64URLGroups {
+    /// The bits that each byte stands for as the first digit of a group, then as the second, third and fourth.
+    private static let bits: InlineArray<1_024, UInt32> = {
+        // Eight bits above the 24 of a group mark what is no digit.
+        var bits = InlineArray<1_024, UInt32>(repeating: 0xFF00_0000)
+        for place in 0..<4 {
+            for value in 0..<64 as Range<UInt32> {
+                bits[place << 8 | Int(Base64URL.digit(value))] = value << UInt32(18 - 6 * place)
+            }
+        }
+        return bits
+    }()
 
-    /// All bits of a lane as long as each byte in it was in the alphabet.
-    private var good = SIMD16<UInt8>(repeating: 0xFF)
+    /// All bits that were found.
+    private var union: UInt32 = 0
 
     /// Whether every byte read so far is in the alphabet.
+    var areStrict: Bool { union < 1 << 24 }
+
+    /// The bits of eight digits, the first one lowest: the highest 48 of a word, the first digit's highest.
     @inline(__always)
-    var areStrict: Bool {
-        // The types are 16 bytes of plain bits each.
-        let words = unsafe unsafeBitCast(good, to: SIMD2<UInt64>.self)
-        return words[0] & words[1] == .max
+    mutating func read(_ digits: UInt64) -> UInt64 {
+        let front = Self.group(UInt32(truncatingIfNeeded: digits))
+        let back = Self.group(UInt32(truncatingIfNeeded: digits >> 32))
+        union |= front | back
+        return UInt64(front) << 40 | UInt64(back) << 16
     }
 
-    /// The bits of sixteen digits: those of each eight as the highest 48 of a word, the first digit's highest.
     @inline(__always)
-    mutating func read(_ text: SIMD16<UInt8>) -> SIMD2<UInt64> {
-        // With bit 0x20 set, both cases of a letter are one; the lower case counts from 26.
-        let letter = (text | 0x20) &- UInt8(ascii: "a")
-        let digit = text &- UInt8(ascii: "0")
-        let isLetter = (letter .< SIMD16<UInt8>(repeating: 26)).bits
-        let isDigit = (digit .< SIMD16<UInt8>(repeating: 10)).bits
-        let isLine = (text .== SIMD16<UInt8>(repeating: UInt8(ascii: "_"))).bits
-        let isSign = (text .== SIMD16<UInt8>(repeating: UInt8(ascii: "-"))).bits | isLine
-        good &= isLetter | isDigit | isSign
-        let lower = (text .> SIMD16<UInt8>(repeating: UInt8(ascii: "_"))).bits & 26
-        // A mask of ones is -1: taking it away makes 63 of 62.
-        let sign = (isSign & 62) &- isLine
-        let value = isLetter & (letter &+ lower) | isDigit & (digit &+ 52) | sign
-        return Self.joined(value)
-    }
-
-    /// Moves the six bits of each lane together: two lanes to twelve bits, those to 24, those to 48.
-    @inline(__always)
-    private static func joined(_ value: SIMD16<UInt8>) -> SIMD2<UInt64> {
-        // The types are 16 bytes of plain bits each.
-        let pairs = unsafe unsafeBitCast(value, to: SIMD8<UInt16>.self)
-        let twelves = (pairs & 0x3F) &<< 6 | pairs &>> 8
-        let groups = unsafe unsafeBitCast(twelves, to: SIMD4<UInt32>.self)
-        let bits = (groups & 0xFFFF) &<< 12 | groups &>> 16
-        let words = unsafe unsafeBitCast(bits, to: SIMD2<UInt64>.self)
-        return words &<< 40 | (words &>> 32) &<< 16
+    private static func group(_ digits: UInt32) -> UInt32 {
+        bits[Int(digits & 0xFF)] | bits[0x100 | Int(digits >> 8 & 0xFF)]
+            | bits[0x200 | Int(digits >> 16 & 0xFF)] | bits[0x300 | Int(digits >> 24)]
     }
 }
 

@@ -49,19 +49,19 @@ package enum Base64URL {
             var offset = range.lowerBound
             var written = count
             while range.upperBound &- offset >= 8 {
-                let bits = groups.read(text.word(at: offset))
+                let bits = groups.read(text.extracting(offset..<offset &+ 8))
                 // In bounds: `written` is six for each eight digits before these; room is for eight bytes more.
                 unsafe bytes.storeBytes(of: bits.bigEndian, toByteOffset: written, as: UInt64.self)
                 written &+= 6
                 offset &+= 8
             }
             // The last digits, none to seven, as if digits of value zero followed.
-            let rest = offset..<range.upperBound
-            let zeros: UInt64 = 0x4141_4141_4141_4141
-            let bits = groups.read(text.shortWord(rest) | zeros << UInt64(8 * rest.count))
+            let rest = range.upperBound - offset
+            let digits = InlineArray<8, UInt8> { $0 < rest ? text[offset + $0] : UInt8(ascii: "A") }
+            let bits = groups.read(digits.span)
             // In bounds: as above.
             unsafe bytes.storeBytes(of: bits.bigEndian, toByteOffset: written, as: UInt64.self)
-            let byteCount = rest.count * 6 / 8
+            let byteCount = rest * 6 / 8
             // What follows the whole bytes are unused bits, and the zeros of the digits put in.
             guard groups.areStrict, bits << UInt64(8 * byteCount) == 0 else { return false }
             count = written + byteCount
@@ -120,19 +120,18 @@ struct Base64URLGroups {
     /// Whether every byte read so far is in the alphabet.
     var areStrict: Bool { union < 1 << 24 }
 
-    /// The bits of eight digits, the first one lowest: the highest 48 of a word, the first digit's highest.
+    /// The bits of the first eight digits: the highest 48 of a word, the first digit's highest.
     @inline(__always)
-    mutating func read(_ digits: UInt64) -> UInt64 {
-        let front = Self.group(UInt32(truncatingIfNeeded: digits))
-        let back = Self.group(UInt32(truncatingIfNeeded: digits >> 32))
+    mutating func read(_ digits: Span<UInt8>) -> UInt64 {
+        let front = Self.group(digits[0], digits[1], digits[2], digits[3])
+        let back = Self.group(digits[4], digits[5], digits[6], digits[7])
         union |= front | back
         return UInt64(front) << 40 | UInt64(back) << 16
     }
 
     @inline(__always)
-    private static func group(_ digits: UInt32) -> UInt32 {
-        bits[Int(digits & 0xFF)] | bits[0x100 | Int(digits >> 8 & 0xFF)]
-            | bits[0x200 | Int(digits >> 16 & 0xFF)] | bits[0x300 | Int(digits >> 24)]
+    private static func group(_ first: UInt8, _ second: UInt8, _ third: UInt8, _ fourth: UInt8) -> UInt32 {
+        bits[Int(first)] | bits[0x100 | Int(second)] | bits[0x200 | Int(third)] | bits[0x300 | Int(fourth)]
     }
 }
 

@@ -73,8 +73,6 @@ int platform_set_reuse_address(int fd) { return set_option(fd, SOL_SOCKET, SO_RE
 int platform_set_reuse_port(int fd) { return set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1); }
 int platform_set_ipv6_only(int fd) { return set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1); }
 int platform_set_no_delay(int fd) { return set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1); }
-int platform_set_receive_buffer(int fd, int bytes) { return set_option(fd, SOL_SOCKET, SO_RCVBUF, bytes); }
-int platform_set_send_buffer(int fd, int bytes) { return set_option(fd, SOL_SOCKET, SO_SNDBUF, bytes); }
 
 int platform_set_reset_on_close(int fd) {
     struct linger linger = {.l_onoff = 1, .l_linger = 0};
@@ -317,12 +315,6 @@ int64_t platform_unix_nanoseconds(void) {
     struct timespec time;
     clock_gettime(CLOCK_REALTIME, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
-uint64_t platform_thread_cpu_nanoseconds(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
 int platform_allowed_processors(void) {

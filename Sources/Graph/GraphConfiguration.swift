@@ -45,9 +45,6 @@ package struct GraphConfiguration: Sendable, Equatable {
         return text
     }
 
-    /// Whether both are at the same place.
-    package func hasSameURL(as other: GraphConfiguration) -> Bool { base == other.base }
-
     /// Whether a text is such as `v26.0`.
     package static func isVersion(_ text: String) -> Bool {
         let parts = text.dropFirst().split(separator: ".", omittingEmptySubsequences: false)

@@ -84,13 +84,6 @@ package struct RequestHead: ~Copyable {
         }
         return count
     }
-
-    /// Calls `body` with the value of each field named `name` (lower case), in order.
-    package func forEachValue(of name: StaticString, in bytes: Span<UInt8>, _ body: (Range<Int>) -> Void) {
-        for field in fields where bytes.equalIgnoringCase(field.name, name) {
-            body(field.value)
-        }
-    }
 }
 
 /// The request method, compared by exact bytes (RFC 9110 §9.1: methods are case-sensitive).

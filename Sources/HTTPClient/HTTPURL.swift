@@ -94,11 +94,6 @@ extension HTTPURL {
         return SocketAddress(bytes: bytes, port: port)?.isLoopback ?? false
     }
 
-    /// The address, when the host is written as one; `localhost` counts.
-    var literalAddress: SocketAddress? {
-        SocketAddress.addressBytes(host).flatMap { SocketAddress(bytes: $0, port: port) }
-    }
-
     private static func removing(_ prefix: String, from bytes: [UInt8]) -> ArraySlice<UInt8>? {
         let prefix = Array(prefix.utf8)
         guard bytes.count > prefix.count, bytes.prefix(prefix.count).map(ASCII.lowercased) == prefix else { return nil }

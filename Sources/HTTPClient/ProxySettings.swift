@@ -47,11 +47,6 @@ package struct ProxySettings: Sendable, Equatable {
     }
 }
 
-extension ProxySettings {
-    /// Whether a URL is fetched directly.
-    package func isBypassed(for url: HTTPURL) -> Bool { server(for: url) == nil }
-}
-
 extension ProxySettings.Server {
     /// Reads `http://[user[:password]@]host[:port][/]`, or the same without the scheme; the port is 80 when not given.
     init(parsing text: String) throws(ProxySettings.ParsingError) {

@@ -160,7 +160,6 @@ enum NonceFormat {
     static let version: UInt8 = 1
     static let issueOffset = 1
     static let expiryOffset = 7
-    static let randomOffset = 13
     /// Everything but the tag.
     static let bodyByteCount = 29
     static let tagByteCount = 16

@@ -124,9 +124,6 @@ extension TLSConnection {
         unsafe COpenSSL_SSL_holds_partial_input(pointer) == 1
     }
 
-    /// Whether this connection's session was resumed.
-    package var isResumed: Bool { unsafe SSL_session_reused(pointer) == 1 }
-
     /// Server: whether the client had to show a certificate.
     package var verifiesClient: Bool { unsafe SSL_get_verify_mode(pointer) & SSL_VERIFY_PEER != 0 }
 

@@ -59,8 +59,8 @@ package final class ProbeHandler: HTTPRequestHandler {
         } else if bytes.equal(head.path, "/shared") {
             response.share(Self.shared)
         } else if bytes.equal(head.path, "/cookie") {
-            head.forEachValue(of: "cookie", in: bytes) { value in
-                for pair in Array(bytes, value).split(separator: UInt8(ascii: ";")) {
+            for field in head.fields where bytes.equalIgnoringCase(field.name, "cookie") {
+                for pair in Array(bytes, field.value).split(separator: UInt8(ascii: ";")) {
                     response.body += pair.drop { $0 == UInt8(ascii: " ") }
                     response.body.append(UInt8(ascii: "\n"))
                 }

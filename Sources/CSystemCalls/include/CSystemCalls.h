@@ -76,8 +76,6 @@ int platform_set_ipv6_only(int fd);
 int platform_set_no_delay(int fd);
 /* Closing answers with a reset instead of waiting for the peer. */
 int platform_set_reset_on_close(int fd);
-int platform_set_receive_buffer(int fd, int bytes);
-int platform_set_send_buffer(int fd, int bytes);
 int platform_bind(int fd, const struct platform_address *address);
 int platform_listen(int fd, int backlog);
 /* Makes a listener drop the packets that open connections, while those begun still complete. */
@@ -132,8 +130,6 @@ uint64_t platform_monotonic_nanoseconds(void);
 int64_t platform_unix_seconds(void);
 int64_t platform_unix_nanoseconds(void);
 int platform_allowed_processors(void);
-/* Processor time of the calling thread, for measurements. */
-uint64_t platform_thread_cpu_nanoseconds(void);
 /* The system's own sentence for an errno; a string that lives for ever. */
 const char *platform_error_sentence(int error);
 

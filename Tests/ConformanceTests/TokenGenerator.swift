@@ -9,20 +9,11 @@ struct TokenGenerator {
     static let nonce = "0B6F5C35-92C1-4E5C-9D0C-5B5F7A3C2D11"
     static let now: Int64 = 1_700_000_000
 
-    private var state: UInt64
+    private var numbers: RepeatableGenerator
 
-    init(seed: UInt64) {
-        state = seed
-    }
+    init(seed: UInt64) { numbers = RepeatableGenerator(seed: seed) }
 
-    /// SplitMix64.
-    private mutating func next(below bound: Int) -> Int {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return Int((value ^ value >> 31) % UInt64(bound))
-    }
+    private mutating func next(below bound: Int) -> Int { Int(numbers.next() % UInt64(bound)) }
 
     private mutating func pick<Element>(_ elements: [Element]) -> Element {
         elements[next(below: elements.count)]

@@ -1,5 +1,6 @@
 import HTTPServer
 import Sockets
+import TestSupport
 import Testing
 
 @Suite("The timer wheel")
@@ -69,7 +70,7 @@ struct TimerWheelTests {
 
     @Test("Entries set, moved and removed at random come up in time", arguments: 1...20 as ClosedRange<UInt64>)
     func random(seed: UInt64) throws {
-        var generator = SplitMix(state: seed)
+        var generator = RepeatableGenerator(seed: seed)
         var wheel = TimerWheel(now: MonotonicInstant(nanoseconds: Self.start))
         var deadlines: [Int: UInt64] = [:]
         var now = Self.start
@@ -98,18 +99,5 @@ struct TimerWheelTests {
                 if let earliest = deadlines.values.min() { #expect(wake <= earliest + Self.tick) }
             }
         }
-    }
-}
-
-/// Random numbers that are the same in every run.
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

@@ -1,4 +1,5 @@
 import Sockets
+import TestSupport
 import Testing
 
 @testable import KeySets
@@ -107,7 +108,7 @@ struct OldAnswerTests {
         arguments: 1...200
     )
     func publishedDuringFetch(seed: UInt64) {
-        var random = SmallGenerator(state: seed)
+        var random = RepeatableGenerator(seed: seed)
         var driver = settled()
         let latency = Duration.milliseconds(Int.random(in: 50...1_900, using: &random))
         driver.latency = latency

@@ -1,4 +1,5 @@
 import Sockets
+import TestSupport
 import Testing
 
 @testable import KeySets
@@ -206,7 +207,7 @@ struct UnknownKeyIDStateTests {
         arguments: 1...200
     )
     func rotationInFlood(seed: UInt64) {
-        var random = SmallGenerator(state: seed)
+        var random = RepeatableGenerator(seed: seed)
         var driver = settled()
         var rotatedAt = MonotonicInstant.never
         driver.latency = .milliseconds(Int.random(in: 1...1_900, using: &random))
@@ -275,18 +276,5 @@ struct UnknownKeyIDStateTests {
         #expect(taken(after: 29.999) == [false, false, false])
         #expect(taken(after: 30) == [true, false, false])
         #expect(taken(after: 86_400) == [true, true, false])
-    }
-}
-
-/// Repeatable random numbers (SplitMix64).
-struct SmallGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

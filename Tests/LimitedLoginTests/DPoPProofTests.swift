@@ -155,7 +155,7 @@ struct DPoPProofTests {
 
     @Test("None of 10,000 proofs that were cut, joined, swapped and overwritten is accepted", .timeLimit(.minutes(5)))
     func splices() throws {
-        var random = SeededGenerator(seed: 9449)
+        var random = RepeatableGenerator(seed: 9449)
         var other = try Proof()
         other.set("htm", #""POST""#)
         let sources = [Array(try Proof().make().utf8), Array(try other.make().utf8)]
@@ -233,20 +233,5 @@ struct DPoPProofTests {
         )
         let text = try proof.make()
         #expect(Self.rejection { try Self.verify(text) } == nil)
-    }
-}
-
-/// The same numbers on every run (SplitMix64).
-private struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }

@@ -12,38 +12,21 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
         case discovery, keySet, tokens, accessTokens, refresh, proofs, rotate, uninstall, callback, unmatched
 
         init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) {
-            let path = head.path
-            if Self.matches(bytes, path, "/.well-known/openid-configuration", "/.well-known/openid-configuration/") {
-                self = .discovery
-            } else if Self.matches(bytes, path, "/.well-known/oauth/openid/jwks", "/.well-known/oauth/openid/jwks/") {
-                self = .keySet
-            } else if Self.matches(bytes, path, "/tokens", "/tokens/") {
-                self = .tokens
-            } else if Self.matches(bytes, path, "/refresh", "/refresh/") {
-                self = .refresh
-            } else if Self.matches(bytes, path, "/access-tokens", "/access-tokens/") {
-                self = .accessTokens
-            } else if Self.matches(bytes, path, "/proofs", "/proofs/") {
-                self = .proofs
-            } else if Self.matches(bytes, path, "/rotate", "/rotate/") {
-                self = .rotate
-            } else if Self.matches(bytes, path, "/platform/uninstall", "/platform/uninstall/") {
-                self = .uninstall
-            } else if CallbackPath(StandInIssuerHandler.text(path, bytes)) != nil {
-                self = .callback
-            } else {
-                self = .unmatched
+            let path = StandInIssuerHandler.text(head.path, bytes)
+            switch path.hasSuffix("/") ? path.dropLast() : path[...] {
+            case "/.well-known/openid-configuration": self = .discovery
+            case "/.well-known/oauth/openid/jwks": self = .keySet
+            case "/tokens": self = .tokens
+            case "/refresh": self = .refresh
+            case "/access-tokens": self = .accessTokens
+            case "/proofs": self = .proofs
+            case "/rotate": self = .rotate
+            case "/platform/uninstall": self = .uninstall
+            default: self = CallbackPath(path) == nil ? .unmatched : .callback
             }
         }
 
         var isForReading: Bool { self == .discovery || self == .keySet }
-
-        private static func matches(
-            _ bytes: Span<UInt8>,
-            _ path: Range<Int>,
-            _ plain: StaticString,
-            _ slashed: StaticString
-        ) -> Bool { bytes.equal(path, plain) || bytes.equal(path, slashed) }
     }
 
     let graph: StandInGraph

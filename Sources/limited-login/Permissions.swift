@@ -85,12 +85,7 @@ struct Permissions: ParsableCommand {
 
         func run() throws {
             let call = try GraphCommand(person, options)
-            let permission = try permission.map { text in
-                guard let permission = GraphPermission(text) else {
-                    throw ValidationError("'\(text)' is no permission; a name is \(GraphPermission.shape).")
-                }
-                return permission
-            }
+            let permission = try permission.map { try GraphCommand.permission($0) }
             try call.ask { client throws(GraphFailure) in
                 try client.revoke(permission, of: call.user, app: call.app)
             }
@@ -152,12 +147,14 @@ struct GraphCommand {
 
     /// Permissions separated by commas.
     static func permissions(_ text: String) throws -> [GraphPermission] {
-        try text.split(separator: ",", omittingEmptySubsequences: false).map { name in
-            guard let permission = GraphPermission(String(name)) else {
-                throw ValidationError("'\(name)' is no permission; a name is \(GraphPermission.shape).")
-            }
-            return permission
+        try text.split(separator: ",", omittingEmptySubsequences: false).map { try permission(String($0)) }
+    }
+
+    static func permission(_ name: String) throws -> GraphPermission {
+        guard let permission = GraphPermission(name) else {
+            throw ValidationError("'\(name)' is no permission; a name is \(GraphPermission.shape).")
         }
+        return permission
     }
 
     /// Asks, and ends with the exit code of a failure.

@@ -87,6 +87,15 @@ def running(name: str) -> Iterator[Running]:
         program.process.wait()
 
 
+def finished(name: str) -> Running:
+    """A command that ends by itself, with all of its output."""
+    with running(name) as program:
+        if program.process.wait(START_SECONDS) not in (0, -signal.SIGTERM):
+            raise Failure(f"exit code {program.process.returncode}:\n{program.output()[-2000:]}")
+        program.reader.join(STOP_SECONDS)
+        return program
+
+
 def status(url: str) -> int:
     try:
         with urllib.request.urlopen(url, timeout=2) as answer:
@@ -125,63 +134,51 @@ def check_demo() -> str:
 
 
 def check_refusals() -> str:
-    with running("refusals") as walk:
-        if walk.process.wait(START_SECONDS) not in (0, -signal.SIGTERM):
-            raise Failure(f"exit code {walk.process.returncode}:\n{walk.output()[-2000:]}")
-        walk.reader.join(STOP_SECONDS)
-        codes = re.findall(r'"code":"(\w+)"', walk.output())
-        if codes != ["expired", "invalid_audience", "nonce_mismatch", "invalid_signature", "unknown_key"]:
-            raise Failure(f"refused with {codes} in:\n{walk.output()[-3000:]}")
-        if walk.lines.count("200") != 2:
-            raise Failure(f"not two logins were accepted:\n{walk.output()[-3000:]}")
+    walk = finished("refusals")
+    codes = re.findall(r'"code":"(\w+)"', walk.output())
+    if codes != ["expired", "invalid_audience", "nonce_mismatch", "invalid_signature", "unknown_key"]:
+        raise Failure(f"refused with {codes} in:\n{walk.output()[-3000:]}")
+    if walk.lines.count("200") != 2:
+        raise Failure(f"not two logins were accepted:\n{walk.output()[-3000:]}")
     return "two logins accepted, five refused, each with its code"
 
 
 def check_nonces() -> str:
-    with running("nonces") as nonces:
-        if nonces.process.wait(START_SECONDS) not in (0, -signal.SIGTERM):
-            raise Failure(f"exit code {nonces.process.returncode}:\n{nonces.output()[-2000:]}")
-        nonces.reader.join(STOP_SECONDS)
-        accepted = nonces.output().count('{"authentication_token"')
-        used = nonces.output().count('"code":"nonce_used"')
-        if (accepted, used) != (1, 1):
-            raise Failure(f"{accepted} accepted, {used} refused as used:\n{nonces.output()[-2000:]}")
+    nonces = finished("nonces")
+    accepted = nonces.output().count('{"authentication_token"')
+    used = nonces.output().count('"code":"nonce_used"')
+    if (accepted, used) != (1, 1):
+        raise Failure(f"{accepted} accepted, {used} refused as used:\n{nonces.output()[-2000:]}")
     return "a nonce of the service is accepted once"
 
 
 def check_example() -> str:
-    with running("example") as example:
-        if example.process.wait(START_SECONDS) not in (0, -signal.SIGTERM):
-            raise Failure(f"exit code {example.process.returncode}:\n{example.output()[-2000:]}")
-        example.reader.join(STOP_SECONDS)
-        answers = [line[line.index('{"authentication_token"') :] for line in example.lines if '{"authentication_token"' in line]
-        if len(answers) != 1:
-            raise Failure(f"no answer of /verify in:\n{example.output()[-2000:]}")
-        answer = json.JSONDecoder().raw_decode(answers[0])[0]
-        seen = (answer["profile"]["name"], answer["profile"]["email"], answer["missing_permissions"])
-        if seen != ("Jane Doe", "jane@example.com", ["user_birthday"]):
-            raise Failure(f"answered {seen}")
+    example = finished("example")
+    answers = [line[line.index('{"authentication_token"') :] for line in example.lines if '{"authentication_token"' in line]
+    if len(answers) != 1:
+        raise Failure(f"no answer of /verify in:\n{example.output()[-2000:]}")
+    answer = json.JSONDecoder().raw_decode(answers[0])[0]
+    seen = (answer["profile"]["name"], answer["profile"]["email"], answer["missing_permissions"])
+    if seen != ("Jane Doe", "jane@example.com", ["user_birthday"]):
+        raise Failure(f"answered {seen}")
     return "a minted token is accepted and its permissions are told"
 
 
 def check_life() -> str:
-    with running("life") as life:
-        if life.process.wait(START_SECONDS) not in (0, -signal.SIGTERM):
-            raise Failure(f"exit code {life.process.returncode}:\n{life.output()[-2000:]}")
-        life.reader.join(STOP_SECONDS)
-        codes = [line for line in life.lines if re.fullmatch(r"\d{3}", line)]
-        if codes != ["200", "401", "200", "200", "204", "200", "204", "401", "204", "200", "204"]:
-            raise Failure(f"answered {codes} in:\n{life.output()[-3000:]}")
-        answers = [json.loads(line) for line in life.lines if line.startswith('{"user_id"')]
-        asked, without_email, without_all = answers
-        if (asked["missing"], asked["declined_requested"]) != (["user_birthday"], ["user_friends"]):
-            raise Failure(f"answered {asked}")
-        if "email" not in asked["granted"] or "email" in without_email["granted"] or without_all["granted"]:
-            raise Failure(f"what was revoked is not gone: {answers}")
-        if '"code":"nonce_used"' not in life.output():
-            raise Failure("a nonce was good twice")
-        if '"code":"login_revoked"' not in life.output() or '"refresh":true' not in life.output():
-            raise Failure(f"no refresh, or no revocation, in:\n{life.output()[-3000:]}")
+    life = finished("life")
+    codes = [line for line in life.lines if re.fullmatch(r"\d{3}", line)]
+    if codes != ["200", "401", "200", "200", "204", "200", "204", "401", "204", "200", "204"]:
+        raise Failure(f"answered {codes} in:\n{life.output()[-3000:]}")
+    answers = [json.loads(line) for line in life.lines if line.startswith('{"user_id"')]
+    asked, without_email, without_all = answers
+    if (asked["missing"], asked["declined_requested"]) != (["user_birthday"], ["user_friends"]):
+        raise Failure(f"answered {asked}")
+    if "email" not in asked["granted"] or "email" in without_email["granted"] or without_all["granted"]:
+        raise Failure(f"what was revoked is not gone: {answers}")
+    if '"code":"nonce_used"' not in life.output():
+        raise Failure("a nonce was good twice")
+    if '"code":"login_revoked"' not in life.output() or '"refresh":true' not in life.output():
+        raise Failure(f"no refresh, or no revocation, in:\n{life.output()[-3000:]}")
     return "from the nonce to the revoked login"
 
 
@@ -193,23 +190,17 @@ def check_serve() -> str:
 
 
 def check_tls() -> str:
-    with running("tls") as example:
-        if example.process.wait(START_SECONDS) not in (0, -signal.SIGTERM):
-            raise Failure(f"exit code {example.process.returncode}:\n{example.output()[-2000:]}")
-        example.reader.join(STOP_SECONDS)
-        lives = example.lines.count("ok")
-        if lives != 2 or "certificate required" not in example.output():
-            raise Failure(f"{lives} answers of /livez in:\n{example.output()[-2000:]}")
+    example = finished("tls")
+    lives = example.lines.count("ok")
+    if lives != 2 or "certificate required" not in example.output():
+        raise Failure(f"{lives} answers of /livez in:\n{example.output()[-2000:]}")
     return "a caller with a certificate is served, one without is not"
 
 
 def check_unix() -> str:
-    with running("unix") as example:
-        if example.process.wait(START_SECONDS) not in (0, -signal.SIGTERM):
-            raise Failure(f"exit code {example.process.returncode}:\n{example.output()[-2000:]}")
-        example.reader.join(STOP_SECONDS)
-        if example.lines.count("ok") != 1 or "unix:/" not in example.output():
-            raise Failure(f"no answer of /livez in:\n{example.output()[-2000:]}")
+    example = finished("unix")
+    if example.lines.count("ok") != 1 or "unix:/" not in example.output():
+        raise Failure(f"no answer of /livez in:\n{example.output()[-2000:]}")
     return "curl is served by the socket"
 
 

@@ -11,6 +11,7 @@ not installed is named and left out. Exit code 1 where anything fails.
 """
 
 import argparse
+import collections
 import http.client
 import json
 import os
@@ -25,6 +26,7 @@ import urllib.parse
 
 import live
 import wsgi_application
+from attack_parts import at_once
 from live import failures, free_port
 
 PACKAGES = ["pydpop==0.2.1", "atproto-oauth==0.1.0"]
@@ -200,22 +202,9 @@ def race(replicas, token, proof):
     """Sends one request many times at once, in turn to each replica; counts the answers by status."""
     fields = forwarded("GET", URLS[0][1]) | {"Authorization": f"DPoP {token}", "DPoP": proof, "Connection": "close"}
     head = "GET /auth HTTP/1.1\r\nHost: a\r\n" + "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-    addresses = [replica.address.rsplit(":", 1) for replica in replicas]
-    clients = [socket.create_connection((host, int(port)), 20) for host, port in (addresses * ATTEMPTS)[:ATTEMPTS]]
-    # All but the last byte first, so that the attempts really meet.
-    for client in clients:
-        client.sendall(f"{head}\r".encode())
-    for client in clients:
-        client.sendall(b"\n")
-    counts = {}
-    for client in clients:
-        text = b""
-        while chunk := client.recv(65_536):
-            text += chunk
-        client.close()
-        status = int(text.split()[1])
-        counts[status] = counts.get(status, 0) + 1
-    return counts
+    addresses = [("127.0.0.1", replica.port) for replica in replicas]
+    answers = at_once(addresses, f"{head}\r\n".encode(), ATTEMPTS)
+    return collections.Counter(int(text.split()[1]) for text in answers)
 
 
 class Apache:

@@ -16,7 +16,6 @@ import json
 import pathlib
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,7 @@ import threading
 import time
 
 import live
-from attack_parts import PAUSES
+from attack_parts import PAUSES, at_once
 from live import Redis, check, failures
 
 ATTEMPTS = 200
@@ -106,21 +105,8 @@ def race(fleet, body):
         f"POST /verify HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         "Connection: close\r\n\r\n"
     )
-    message = (head + body).encode()
-    clients = [
-        socket.create_connection(("127.0.0.1", fleet.ports[index % len(fleet.ports)]), 20) for index in range(ATTEMPTS)
-    ]
-    # All but the last byte first, so that the attempts really meet.
-    for client in clients:
-        client.sendall(message[:-1])
-    for client in clients:
-        client.sendall(message[-1:])
     counts = {}
-    for client in clients:
-        text = b""
-        while chunk := client.recv(65_536):
-            text += chunk
-        client.close()
+    for text in at_once([("127.0.0.1", port) for port in fleet.ports], (head + body).encode(), ATTEMPTS):
         code = "accepted" if text.startswith(b"HTTP/1.1 200") else json.loads(text.split(b"\r\n\r\n", 1)[1])["code"]
         counts[code] = counts.get(code, 0) + 1
     return counts

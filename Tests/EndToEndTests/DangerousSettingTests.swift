@@ -7,6 +7,19 @@ import Testing
 struct DangerousSettingTests {
     private static let required = ["LIMITED_LOGIN_APP_IDS": RunningService.appID]
 
+    /// A file for one setting, and what the setting needs beside it.
+    private static func environment(_ name: String, file: String) throws -> [String: String] {
+        let certificates = try TestCertificates.shared.get()
+        var environment = required
+        if name.hasPrefix("tls") {
+            environment["LIMITED_LOGIN_TLS_CERTIFICATE_FILE"] = certificates.good.certificateFile
+            environment["LIMITED_LOGIN_TLS_KEY_FILE"] = certificates.good.keyFile
+        }
+        if name == "replay_store_password_file" { environment["LIMITED_LOGIN_REPLAY_STORE"] = "redis://127.0.0.1:1" }
+        environment["LIMITED_LOGIN_\(name.uppercased())"] = file
+        return environment
+    }
+
     /// A folder with the files of a test; it goes with the value.
     private final class Folder {
         let path = FileManager.default.temporaryDirectory.appending(path: "danger-\(UUID().uuidString)").path
@@ -205,15 +218,7 @@ struct DangerousSettingTests {
     func pipe(name: String) throws {
         let folder = try Folder()
         let pipe = try folder.pipe()
-        let certificates = try TestCertificates.shared.get()
-        var environment = Self.required
-        if name.hasPrefix("tls") {
-            environment["LIMITED_LOGIN_TLS_CERTIFICATE_FILE"] = certificates.good.certificateFile
-            environment["LIMITED_LOGIN_TLS_KEY_FILE"] = certificates.good.keyFile
-        }
-        if name == "replay_store_password_file" { environment["LIMITED_LOGIN_REPLAY_STORE"] = "redis://127.0.0.1:1" }
-        environment["LIMITED_LOGIN_\(name.uppercased())"] = pipe
-        let process = try ServiceProcess(["check-config"], environment: environment)
+        let process = try ServiceProcess(["check-config"], environment: Self.environment(name, file: pipe))
         #expect(process.waitForError("\(pipe): ", seconds: 10), "\(process.errorText)")
         #expect(process.errorText.contains("not a regular file"), "\(process.errorText)")
         #expect(name == "config" || process.errorText.contains("\(name): "), "\(process.errorText)")
@@ -244,15 +249,7 @@ struct DangerousSettingTests {
         ]
     )
     func missingFile(name: String) throws {
-        let certificates = try TestCertificates.shared.get()
-        var environment = Self.required
-        if name.hasPrefix("tls") {
-            environment["LIMITED_LOGIN_TLS_CERTIFICATE_FILE"] = certificates.good.certificateFile
-            environment["LIMITED_LOGIN_TLS_KEY_FILE"] = certificates.good.keyFile
-        }
-        if name == "replay_store_password_file" { environment["LIMITED_LOGIN_REPLAY_STORE"] = "redis://127.0.0.1:1" }
-        environment["LIMITED_LOGIN_\(name.uppercased())"] = "/nonexistent/file"
-        let run = try FinishedRun(["check-config"], environment: environment)
+        let run = try FinishedRun(["check-config"], environment: Self.environment(name, file: "/nonexistent/file"))
         #expect(run.exitCode == 78)
         #expect(run.errors.contains("\(name): /nonexistent/file: "), "\(run.errors)")
         #expect(run.errors.contains("No such file or directory"), "\(run.errors)")

@@ -1,5 +1,4 @@
 package import HTTPClient
-internal import OpenSSL
 package import Sockets
 
 /// Asks Graph for a person's permissions and takes them back, with the app's own access token; asks it about a person's

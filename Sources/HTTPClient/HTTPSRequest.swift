@@ -1,6 +1,5 @@
 internal import Bytes
 internal import HTTP1
-internal import Sockets
 
 /// Whose request a call is made for.
 package enum CallTrace {

@@ -1,6 +1,5 @@
 internal import Bytes
 internal import HTTP1
-internal import Sockets
 
 /// Reads one response from a stream within the limits, however it is cut.
 struct HTTPSResponseReader {

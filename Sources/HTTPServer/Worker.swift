@@ -1,4 +1,3 @@
-internal import HTTP1
 internal import OpenSSL
 internal import Sockets
 internal import Synchronization

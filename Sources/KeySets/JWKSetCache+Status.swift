@@ -1,4 +1,3 @@
-internal import Bytes
 internal import JOSE
 internal import OpenSSL
 internal import Sockets

@@ -1,5 +1,4 @@
 internal import Bytes
-internal import JOSE
 
 /// A nonce as Facebook's SDK takes it: not empty and without white space of any kind.
 ///

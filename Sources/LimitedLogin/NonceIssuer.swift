@@ -1,5 +1,4 @@
 internal import Bytes
-internal import JOSE
 internal import OpenSSL
 
 /// Issues nonces for login attempts, and recognises them again without having stored them.

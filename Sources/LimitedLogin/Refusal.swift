@@ -1,5 +1,3 @@
-internal import Bytes
-
 /// Why a token was not accepted, with every detail: what a ``TokenRejection`` or a ``VerificationUnavailable`` tells of.
 package enum Refusal: Error, Equatable, Sendable {
     /// The caller gave neither nonce nor subject, and the policy demands one.

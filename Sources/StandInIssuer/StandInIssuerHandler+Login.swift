@@ -1,6 +1,5 @@
 internal import Bytes
 internal import HTTP1
-internal import HTTPServer
 internal import OpenSSL
 internal import Sockets
 

@@ -1,8 +1,6 @@
-internal import Bytes
 package import HTTP1
 package import HTTPServer
 internal import JOSE
-internal import OpenSSL
 internal import Sockets
 
 /// Answers the stand-in issuer's requests.

@@ -1,5 +1,4 @@
 internal import Bytes
-internal import JOSE
 package import OpenSSL
 
 /// Mints id tokens in Facebook's exact wire style.

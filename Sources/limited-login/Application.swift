@@ -1,5 +1,4 @@
 internal import FoundationEssentials
-internal import Graph
 internal import HTTPServer
 internal import KeySets
 internal import LimitedLogin

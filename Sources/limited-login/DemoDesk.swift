@@ -1,10 +1,8 @@
-internal import Bytes
 internal import HTTPClient
 internal import HTTPServer
 internal import JOSE
 internal import KeySets
 internal import LimitedLogin
-internal import OpenSSL
 internal import Sockets
 internal import StandInIssuer
 internal import VerificationService

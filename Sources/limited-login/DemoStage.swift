@@ -1,7 +1,6 @@
 internal import Bytes
 internal import HTTPClient
 internal import HTTPServer
-internal import JOSE
 internal import KeySets
 internal import LimitedLogin
 internal import OpenSSL

@@ -5,7 +5,6 @@ internal import LoginStores
 internal import Metrics
 internal import OpenSSL
 internal import Sockets
-internal import VerificationService
 
 /// The gauges that are read when somebody asks for the metrics, not kept up to date in between.
 final class ProcessMetrics: Sendable {

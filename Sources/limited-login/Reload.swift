@@ -1,4 +1,3 @@
-internal import HTTPServer
 internal import Logging
 internal import Sockets
 internal import VerificationService

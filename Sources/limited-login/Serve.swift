@@ -1,9 +1,5 @@
 internal import ArgumentParser
-internal import KeySets
 internal import Logging
-internal import LoginStores
-internal import OpenSSL
-internal import Sockets
 internal import VerificationService
 
 /// `serve`: runs the service until SIGTERM or SIGINT.

@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import JOSE
 internal import LimitedLogin
 internal import VerificationService
 

@@ -1,5 +1,4 @@
 import Foundation
-import JOSE
 import LimitedLogin
 import StandInIssuer
 import TestSupport

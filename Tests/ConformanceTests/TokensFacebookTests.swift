@@ -2,7 +2,6 @@ import Bytes
 import FoundationEssentials
 import JOSE
 import LimitedLogin
-import OpenSSL
 import TestSupport
 import Testing
 

@@ -1,4 +1,3 @@
-import JOSE
 import LimitedLogin
 import OpenSSL
 import StandInIssuer

@@ -1,6 +1,5 @@
 import Foundation
 import Sockets
-import StandInIssuer
 import TestSupport
 import Testing
 

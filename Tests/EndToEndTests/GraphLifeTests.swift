@@ -1,5 +1,4 @@
 import Foundation
-import Sockets
 import TestSupport
 import Testing
 

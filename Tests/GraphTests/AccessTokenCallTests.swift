@@ -1,6 +1,5 @@
 import Graph
 import HTTPClient
-import Sockets
 import TestSupport
 import Testing
 

@@ -1,5 +1,4 @@
 import HTTP1
-import TestSupport
 import Testing
 
 @Suite("Chunked coding")

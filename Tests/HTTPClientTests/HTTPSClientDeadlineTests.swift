@@ -2,7 +2,6 @@ import Dispatch
 import HTTPClient
 import OpenSSL
 import Sockets
-import Synchronization
 import TestSupport
 import Testing
 

@@ -1,6 +1,5 @@
 import HTTPClient
 import OpenSSL
-import Sockets
 import TestSupport
 import Testing
 

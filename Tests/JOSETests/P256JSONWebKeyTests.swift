@@ -1,4 +1,3 @@
-import Bytes
 import JOSE
 import OpenSSL
 import Testing

@@ -1,6 +1,5 @@
 import HTTPClient
 import JOSE
-import Sockets
 import TestSupport
 import Testing
 

@@ -1,7 +1,6 @@
 import Dispatch
 import HTTPClient
 import HTTPServer
-import JOSE
 import OpenSSL
 import Sockets
 import TestSupport

@@ -1,6 +1,5 @@
 import FoundationEssentials
 import Glibc
-import Sockets
 import TestSupport
 import Testing
 

@@ -1,7 +1,6 @@
 import Dispatch
 import JOSE
 import Sockets
-import Synchronization
 import TestSupport
 import Testing
 

@@ -1,6 +1,5 @@
 import JOSE
 import LimitedLogin
-import OpenSSL
 import StandInIssuer
 import TestSupport
 

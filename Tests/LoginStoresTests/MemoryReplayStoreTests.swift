@@ -1,7 +1,6 @@
 import Dispatch
 import LoginStores
 import Sockets
-import TestSupport
 import Testing
 
 @Suite("What one replica remembers")

@@ -1,5 +1,4 @@
 import Graph
-import TestSupport
 import Testing
 
 @testable import VerificationService

@@ -1,6 +1,5 @@
 import HTTP1
 import HTTPServer
-import JOSE
 import KeySets
 import LimitedLogin
 import Sockets

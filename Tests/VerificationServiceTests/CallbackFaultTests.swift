@@ -1,7 +1,5 @@
 import Foundation
 import HTTPClient
-import HTTPServer
-import LimitedLogin
 import Sockets
 import TestSupport
 import Testing

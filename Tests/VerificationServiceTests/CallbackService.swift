@@ -1,14 +1,11 @@
-import Graph
 import HTTP1
 import HTTPClient
 import HTTPServer
 import KeySets
 import LimitedLogin
 import Logging
-import LoginStores
 import OpenSSL
 import Sockets
-import StandInIssuer
 import TestSupport
 import Testing
 

@@ -1,4 +1,3 @@
-import HTTP1
 import Sockets
 import TestSupport
 import Testing

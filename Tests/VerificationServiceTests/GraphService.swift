@@ -8,7 +8,6 @@ import Logging
 import LoginStores
 import OpenSSL
 import Sockets
-import StandInIssuer
 import TestSupport
 import Testing
 

@@ -1,7 +1,6 @@
 import CoreMetrics
 import HTTP1
 import HTTPServer
-import JOSE
 import KeySets
 import LimitedLogin
 import Logging

@@ -1,4 +1,3 @@
-import HTTP1
 import HTTPServer
 import KeySets
 import Sockets

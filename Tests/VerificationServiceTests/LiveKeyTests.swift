@@ -2,7 +2,6 @@ import Dispatch
 import HTTPServer
 import KeySets
 import Sockets
-import StandInIssuer
 import TestSupport
 import Testing
 

@@ -1,7 +1,6 @@
 import HTTP1
 import HTTPClient
 import HTTPServer
-import JOSE
 import KeySets
 import LimitedLogin
 import Logging

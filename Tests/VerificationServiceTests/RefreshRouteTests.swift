@@ -1,6 +1,4 @@
-import Bytes
 import LimitedLogin
-import LoginStores
 import OpenSSL
 import Sockets
 import StandInIssuer

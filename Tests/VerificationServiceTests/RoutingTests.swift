@@ -1,6 +1,5 @@
 import HTTP1
 import KeySets
-import Sockets
 import StandInIssuer
 import TestSupport
 import Testing

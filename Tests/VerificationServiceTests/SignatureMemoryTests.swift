@@ -1,7 +1,4 @@
-import JOSE
-import KeySets
 import LimitedLogin
-import OpenSSL
 import StandInIssuer
 import TestSupport
 import Testing

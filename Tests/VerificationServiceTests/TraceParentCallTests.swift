@@ -1,6 +1,5 @@
 import Dispatch
 import KeySets
-import StandInIssuer
 import TestSupport
 import Testing
 

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import KeySets
 import LimitedLogin
 import StandInIssuer
 import TestSupport

@@ -1,4 +1,3 @@
-internal import Bytes
 internal import HTTP1
 internal import JOSE
 internal import LimitedLogin

@@ -1,7 +1,6 @@
 internal import Bytes
 internal import HTTP1
 internal import HTTPServer
-internal import JOSE
 internal import LimitedLogin
 internal import LoginStores
 

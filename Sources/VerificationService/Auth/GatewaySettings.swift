@@ -1,4 +1,3 @@
-internal import Bytes
 internal import LimitedLogin
 
 /// How `/auth` answers. A class, so that a request takes one reference to all of it.

@@ -1,6 +1,5 @@
 internal import HTTP1
 internal import HTTPServer
-internal import LimitedLogin
 internal import Sockets
 
 /// Answers the requests of a route. There is one for each worker and route, only ever called on its worker's thread.

@@ -1,5 +1,4 @@
 internal import Bytes
-internal import HTTP1
 
 /// Reads `application/x-www-form-urlencoded` text (RFC 6749 appendix B): a request's query, or a form's body.
 struct FormParameters {

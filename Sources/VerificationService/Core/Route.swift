@@ -1,7 +1,6 @@
 internal import Bytes
 package import HTTP1
 internal import LimitedLogin
-internal import Sockets
 
 /// One path that the service answers. All that is known of it stands in its row of ``table``: its
 /// methods, callers and answers.

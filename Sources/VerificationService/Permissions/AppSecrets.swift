@@ -1,5 +1,4 @@
 package import Graph
-internal import OpenSSL
 
 /// The secrets of the configured apps: what the service proves itself with to Graph. They are never printed.
 ///

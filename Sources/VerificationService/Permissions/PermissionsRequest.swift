@@ -1,4 +1,3 @@
-internal import Bytes
 internal import Graph
 internal import HTTP1
 

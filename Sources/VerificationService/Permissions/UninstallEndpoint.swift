@@ -1,4 +1,3 @@
-internal import Bytes
 internal import HTTP1
 internal import HTTPServer
 internal import JOSE

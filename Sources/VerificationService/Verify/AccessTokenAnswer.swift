@@ -1,4 +1,3 @@
-internal import Graph
 package import LimitedLogin
 
 /// Writes the answer to an accepted access token: what Graph told of the token, then the person, with the members of the

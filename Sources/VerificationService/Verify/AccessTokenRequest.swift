@@ -3,7 +3,6 @@ internal import Graph
 internal import JOSE
 internal import LimitedLogin
 internal import LoginStores
-internal import Sockets
 
 /// The body of a `POST /verify` that has an access token and no id token.
 struct AccessTokenRequest {

@@ -1,5 +1,4 @@
 internal import Bytes
-internal import JOSE
 package import LimitedLogin
 
 /// Writes the answer to an accepted token straight from the bytes that were verified.

@@ -13,10 +13,15 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
+/// How often one call of OpenSSL may read the socket: 64 times, for 32 records of at most 16 KiB; a handshake has a dozen.
+/// Within a call OpenSSL reads on for as long as records come that bring nothing, and no deadline is looked at.
+enum { COpenSSL_reads_of_a_call = 64 };
+
 /// What a BIO keeps: the socket, and how far the peer's hello has come.
 struct COpenSSL_Socket {
     SSL *connection;
     int descriptor;
+    int reads_left;
     // Where the peer's stream stands, as long as it may say hello: in a record, and in a message of the handshake.
     uint32_t longest_message;
     uint64_t record_header;
@@ -64,6 +69,11 @@ static inline int COpenSSL_BIO_socket_read(BIO *bio, char *bytes, int count) {
     struct COpenSSL_Socket *socket = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
     if (bytes == NULL || count <= 0) return 0;
+    if (socket->reads_left == 0) {
+        BIO_set_retry_read(bio);
+        return -1;
+    }
+    socket->reads_left--;
     ssize_t received = recv(socket->descriptor, bytes, (size_t)count, 0);
     if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) BIO_set_retry_read(bio);
     if (received == 0) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
@@ -125,6 +135,12 @@ static inline int COpenSSL_SSL_set_socket(
     // Takes ownership of the BIO, which is both the reading and the writing side.
     SSL_set_bio(connection, bio, bio);
     return 1;
+}
+
+/// A call that may read begins; it asks to be made again once it has read as often as it may.
+static inline void COpenSSL_SSL_begin_reading(SSL *connection) {
+    struct COpenSSL_Socket *socket = BIO_get_data(SSL_get_rbio(connection));
+    socket->reads_left = COpenSSL_reads_of_a_call;
 }
 
 /// TLS 1.2 or newer, no renegotiation, no compression; writes may be partial and may move their buffer; buffers are

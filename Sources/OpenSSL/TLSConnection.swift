@@ -74,6 +74,7 @@ extension TLSConnection {
     /// Drives the handshake on.
     package func handshake() throws(TLSError) -> Step {
         ERR_clear_error()
+        unsafe COpenSSL_SSL_begin_reading(pointer)
         let result = unsafe SSL_do_handshake(pointer)
         if result == 1 { return .done }
         switch try outcome(of: result, errno: errno) {
@@ -89,6 +90,7 @@ extension TLSConnection {
         // `SSL_read` of no bytes has no defined outcome.
         guard min(buffer.count, most) > 0 else { return .bytes(0) }
         let capacity = Int32(clamping: min(buffer.count, most))
+        unsafe COpenSSL_SSL_begin_reading(pointer)
         let result = unsafe buffer.withUnsafeMutableBytes { unsafe SSL_read(pointer, $0.baseAddress, capacity) }
         if result > 0 { return .bytes(Int(result)) }
         return try outcome(of: result, errno: errno)

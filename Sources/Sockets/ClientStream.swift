@@ -57,7 +57,8 @@ package final class ClientStream {
                     wantsSpace: wantsSpace
                 )
                 switch BlockingWait.wait(for: [interest], or: cancellation, until: deadline) {
-                case .ready: break
+                // However often a peer makes the stream ready, the deadline holds.
+                case .ready: if MonotonicClock.now() >= deadline { throw StreamError.timedOut(phase: .handshaking) }
                 case .signal: throw StreamError.cancelled
                 case .deadline: throw StreamError.timedOut(phase: .handshaking)
                 }

@@ -84,6 +84,30 @@ struct HTTPSClientDeadlineTests {
         #expect(MonotonicClock.now().duration(since: began) < .seconds(60))
     }
 
+    @Test("A handshake ends at its deadline though the peer always has a message ready")
+    func endlessHandshake() throws {
+        let listener = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)
+        let client = try Socket.make(for: .loopback(port: 0))
+        _ = try client.connect(to: listener.localAddress())
+        _ = listener.wait(forWriting: false, until: .never)
+        var address: SocketAddress?
+        let system = SystemCalls()
+        let peer = system.accept(listener.descriptor.number, peer: &address)
+        defer { system.close(peer) }
+        // HelloRequests, which a client passes over until the handshake is done (RFC 5246, 7.4.1.1).
+        let record: [UInt8] = [0x16, 3, 3, 0, 4, 0, 0, 0, 0]
+        let records = Array(repeatElement(record, count: 10_000).joined())
+        while system.send(peer, records) == records.count {}
+        let number = client.descriptor.number
+        let stream = ClientStream(client)
+        let context = try TLSContext(clientTrusting: .system)
+        #expect(throws: StreamError.timedOut(phase: .handshaking)) {
+            try stream.secure(context, hostName: "localhost", until: MonotonicClock.now())
+        }
+        var left = [UInt8](repeating: 0, count: 1)
+        #expect(system.receive(number, into: &left, atMost: 1) == 1)
+    }
+
     @Test("A peer that talks and never reads ends a request at its deadline")
     func talksAndNeverReads() throws {
         let listener = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)

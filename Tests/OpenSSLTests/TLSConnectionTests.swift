@@ -1,6 +1,8 @@
-import OpenSSL
+import COpenSSL
 import TestSupport
 import Testing
+
+@testable import OpenSSL
 
 @Suite("TLS")
 struct TLSConnectionTests {
@@ -73,6 +75,33 @@ struct TLSConnectionTests {
             }
         }
         #expect(sent == bytes.count && received == bytes.count)
+    }
+
+    @Test("One call reads a bounded part of messages that a server sends without end in its handshake")
+    func endlessHandshake() throws {
+        let pair = try TLSPair(client: clientContext(), server: serverContext())
+        // HelloRequests, which a client passes over until the handshake is done (RFC 5246, 7.4.1.1); nobody has shown a
+        // certificate yet.
+        let record: [UInt8] = [0x16, 3, 3, 0, 4, 0, 0, 0, 0]
+        pair.sendPlainly(Array(repeatElement(record, count: 10_000).joined()))
+        #expect(try pair.client.handshake() == .wantRead)
+        #expect(pair.clientHasInput)
+    }
+
+    @Test("One call reads a bounded part of key updates that a server sends without end")
+    func endlessKeyUpdates() throws {
+        let pair = try TLSPair(client: clientContext(), server: serverContext())
+        try pair.handshake()
+        for _ in 0..<200 {
+            #expect(unsafe SSL_key_update(pair.server.pointer, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
+            #expect(try pair.server.handshake() == .done)
+        }
+        #expect(try TLSPair.read(pair.client).0 == .wantRead)
+        #expect(pair.clientHasInput)
+        #expect(try pair.server.write([1].span) == .bytes(1))
+        var received: [UInt8] = []
+        for _ in 0..<200 where received.isEmpty { received = try TLSPair.read(pair.client).1 }
+        #expect(received == [1])
     }
 
     @Test("A server that demands certificates lets no client in that shows none")

@@ -34,6 +34,18 @@ final class TLSPair {
         _ = shutdown(descriptors[0], Int32(SHUT_RDWR))
     }
 
+    /// Sends bytes to the client as they are, as far as the socket takes them.
+    func sendPlainly(_ bytes: [UInt8]) {
+        // At most the array's own length is sent.
+        _ = unsafe bytes.withUnsafeBytes { unsafe send(descriptors[1], $0.baseAddress, $0.count, 0) }
+    }
+
+    /// Whether bytes lie in the client's socket that it has not read.
+    var clientHasInput: Bool {
+        var waiting = pollfd(fd: descriptors[0], events: Int16(POLLIN), revents: 0)
+        return unsafe poll(&waiting, 1, 0) == 1
+    }
+
     /// Runs both handshakes to their end; throws the client's error before the server's.
     func handshake() throws {
         var clientStep = TLSConnection.Step.wantRead

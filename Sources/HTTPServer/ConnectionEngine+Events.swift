@@ -82,6 +82,7 @@ extension ConnectionEngine {
         // A slow reader's connection gets no older than an idle one.
         if connection.phase == .idle {
             connection.phaseDeadline = min(now, connection.endsAt).adding(nanoseconds: idleNanoseconds)
+            if isDraining { beginDrain(connection, now: now) }
         }
         let isTooOld = now >= connection.endsAt.adding(nanoseconds: idleNanoseconds)
         if isTooOld, [.idle, .head, .body].contains(connection.phase) { end(connection, .idle) }

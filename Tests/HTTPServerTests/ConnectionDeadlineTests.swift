@@ -186,6 +186,19 @@ struct ConnectionDeadlineTests {
         #expect(idle.closed == .stopped)
     }
 
+    @Test("While draining, a client that has read its last answer late has the same short time left")
+    func drainingLateReader() {
+        let driver = ConnectionDriver()
+        driver.room = 10
+        driver.send(Self.get)
+        driver.engine.isDraining = true
+        driver.engine.beginDrain(driver.connection, now: driver.now)
+        driver.drain(100_000)
+        #expect(driver.statuses == [200])
+        driver.advance(by: .milliseconds(501))
+        #expect(driver.closed == .stopped)
+    }
+
     @Test("Requests that wait long are refused once the queue has been long for some time, health checks never")
     func overload() {
         let driver = ConnectionDriver()

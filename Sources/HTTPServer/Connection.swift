@@ -39,7 +39,7 @@ package final class Connection {
         case nothing
     }
 
-    /// A number no other connection of the server has had.
+    /// A number no other connection of the process has had.
     package let id: UInt64
     /// From here on the next response ends the connection.
     var endsAt: MonotonicInstant

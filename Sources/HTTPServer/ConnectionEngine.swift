@@ -149,7 +149,7 @@ extension ConnectionEngine {
     mutating func respond(_ connection: Connection, _ buffer: RequestBuffer, bodyIsRead: Bool, _ now: MonotonicInstant)
     {
         if response.status < 200 || response.status > 599 {
-            render(.handlerFailed)
+            render(.handlerFailed, connection, buffer, now)
         }
         let facts = buffer.facts
         let bodyFollows = !bodyIsRead && facts.hasBody
@@ -173,7 +173,7 @@ extension ConnectionEngine {
         _ cause: ConnectionCloseCause,
         _ now: MonotonicInstant
     ) {
-        render(failure)
+        render(failure, connection, buffer, now)
         if failure == .overloaded, !connection.isOverLimit, !buffer.facts.hasBody {
             // The request was understood, and the next may have better luck.
             response.closesConnection = false
@@ -184,14 +184,29 @@ extension ConnectionEngine {
         close(connection, cause: cause)
     }
 
-    private mutating func render(_ failure: HTTPFailure) {
+    private mutating func render(
+        _ failure: HTTPFailure,
+        _ connection: Connection,
+        _ buffer: RequestBuffer,
+        _ now: MonotonicInstant
+    ) {
         response.reset()
         response.status = failure.status
+        // Of a head that was not read to its end nothing counts.
+        if buffer.facts.byteCount == 0 { buffer.parser.reset() }
         if failure == .overloaded {
             // RFC 9110 §15.6.4.
             response.addField("Retry-After", String(limits.retryAfterSeconds))
         }
-        handler.renderFailure(failure, response: &response)
+        // A second reference for the time of the call, as in `RequestBuffer.parseHead`.
+        let bytes = buffer.bytes
+        handler.renderFailure(
+            failure,
+            buffer.parser.head,
+            bytes: bytes.span.extracting(buffer.start..<buffer.end),
+            context: context(connection, .first, now),
+            response: &response
+        )
         response.status = failure.status
         response.closesConnection = true
     }

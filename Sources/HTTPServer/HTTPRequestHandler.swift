@@ -37,7 +37,14 @@ package protocol HTTPRequestHandler: AnyObject {
 
     /// The server itself refuses the request. `response` has its status set and the fields that status needs
     /// (`Retry-After` …); the handler adds the body and its `Content-Type`.
-    func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse)
+    /// - Parameter head: The request's; empty where it was not read to its end.
+    func renderFailure(
+        _ failure: HTTPFailure,
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    )
 
     /// True for requests that are answered even where the server refuses others for overload: health checks.
     func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool
@@ -98,7 +105,7 @@ package struct RequestContext: Sendable {
     package var visit: RequestVisit
     /// The worker that serves the connection, from 0.
     package let worker: WorkerIndex
-    /// A number no other connection of this server has had.
+    /// A number no other connection of the process has had.
     package let connectionID: UInt64
     /// How many requests came before this one on its connection.
     package let requestsBefore: Int

@@ -239,7 +239,7 @@ extension Worker {
 
     /// Registers a new connection.
     mutating func add(_ descriptor: Int32, from peer: PeerTable.Peer?, isOverLimit: Bool) {
-        let id = shared.nextConnectionID.wrappingAdd(1, ordering: .relaxed).oldValue
+        let id = WorkerShared.nextConnectionID.wrappingAdd(1, ordering: .relaxed).oldValue
         let connection = engine.open(id: id, descriptor: descriptor, isOverLimit: isOverLimit, now: now)
         table.insert(connection)
         if let peer { peers.add(connection.slot, from: peer) }

@@ -6,8 +6,8 @@ internal import Synchronization
 final class WorkerShared: Sendable {
     /// Connections open on all workers.
     let openConnections = Atomic<Int>(0)
-    /// Source of connection numbers.
-    let nextConnectionID = Atomic<UInt64>(1)
+    /// Source of connection numbers, for all servers of the process: requests are named by them.
+    static let nextConnectionID = Atomic<UInt64>(1)
     /// Workers still running.
     let runningWorkers = Atomic<Int>(0)
     /// All workers, as the other threads see them; empty before the start.

@@ -179,7 +179,13 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
         return StandInGraph.Answer(status: 200, body: "{\"id_token\":\"\(minted)\"}")
     }
 
-    package func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse) {
+    package func renderFailure(
+        _ failure: HTTPFailure,
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) {
         response.addField("Content-Type: text/plain; charset=utf-8")
         response.body.append(contentsOf: "refused\n".utf8)
     }

@@ -130,7 +130,13 @@ final class PageHandler: HTTPRequestHandler {
         return .respond
     }
 
-    func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse) {
+    func renderFailure(
+        _ failure: HTTPFailure,
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) {
         response.addField("Content-Type: text/plain; charset=utf-8")
         response.body.append(contentsOf: "\(failure.sentence)\n".utf8)
     }

@@ -22,7 +22,13 @@ extension HTTPRequestHandler {
         .respond
     }
 
-    package func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse) {}
+    package func renderFailure(
+        _ failure: HTTPFailure,
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) {}
 }
 
 /// Answers 200 without a body to everything, so that any other status is the server's own.

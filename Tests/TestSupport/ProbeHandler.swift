@@ -73,7 +73,13 @@ package final class ProbeHandler: HTTPRequestHandler {
         return .respond
     }
 
-    package func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse) {
+    package func renderFailure(
+        _ failure: HTTPFailure,
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) {
         response.addField("Content-Type: text/plain")
         response.body += Array("\(failure)\n".utf8)
     }

@@ -131,6 +131,54 @@ struct RoutingTests {
         #expect(first != second)
     }
 
+    @Test(
+        "A request that the server itself refuses keeps its caller's identifier where its head could be read",
+        arguments: [
+            ("Content-Length: 99999\r\n\r\n", 413, "caller-1"),
+            ("Transfer-Encoding: chunked\r\n\r\nxyz", 400, "caller-1"),
+            ("Content-Length: 9\r\n\r\n{", 408, "caller-1"),
+            ("X-Other: 1\r\n", 408, "abc-1-0"),
+            ("Bad Name: 1\r\n\r\n", 400, "abc-1-0"),
+            ("Host: another\r\n\r\n", 400, "abc-1-0"),
+        ]
+    )
+    func identifierOfARefusal(rest: String, status: Int, identifier: String) async throws {
+        let service = try await InProcessService()
+        let driver = ConnectionDriver(handler: ServiceHandler(core: service.core, listener: .service))
+        let fields = "Host: a\r\nX-Request-Id: caller-1\r\nContent-Type: application/json\r\n"
+        driver.send("POST /verify HTTP/1.1\r\n\(fields)\(rest)")
+        driver.advance(by: .seconds(6))
+        let answer = try #require(driver.responses.first)
+        #expect(answer.status == status)
+        #expect(answer["x-request-id"] == identifier)
+        #expect(answer.text.contains("\"request_id\":\"\(identifier)\""))
+    }
+
+    @Test("A request refused for overload keeps its caller's identifier")
+    func identifierOfOverload() async throws {
+        let service = try await InProcessService()
+        let handler = ServiceHandler(core: service.core, listener: .service)
+        let driver = ConnectionDriver(handler: handler, isOverLimit: true)
+        driver.send("GET /auth HTTP/1.1\r\nHost: a\r\nX-Request-Id: caller-1\r\n\r\n")
+        #expect(driver.statuses == [503])
+        #expect(driver.responses.first?["x-request-id"] == "caller-1")
+    }
+
+    @Test("Identifiers differ on every connection of a process, whichever worker or listener has it")
+    func identifiersOfConnections() async throws {
+        let issuer = try ScriptedIssuer { _, _ in }
+        defer { issuer.stop() }
+        let services = [try LiveService(issuer: issuer), try LiveService(issuer: issuer)]
+        var identifiers: [String] = []
+        for number in 0..<24 {
+            let client = try services[number % 2].connect()
+            client.send("BAD\r\n")
+            identifiers += client.readResponses(1).compactMap { $0["x-request-id"] }
+        }
+        for service in services { await service.stop() }
+        #expect(Set(identifiers).count == 24)
+    }
+
     @Test("Every code has a status, a title and a name of its own")
     func codes() {
         #expect(Set(ProblemCode.all.map(\.text)).count == ProblemCode.all.count)

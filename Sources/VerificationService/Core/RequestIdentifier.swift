@@ -37,16 +37,6 @@ package struct RequestIdentifier: Sendable {
         }
     }
 
-    /// Replaces the text of `buffer` by the identifier of an answer to something that was no readable request.
-    package func write(failure number: UInt64, into buffer: inout [UInt8]) {
-        buffer.removeAll(keepingCapacity: true)
-        buffer.append(addingCapacity: 50) { (output: inout OutputSpan<UInt8>) in
-            output.append(hexadecimal: UInt64(process))
-            output.append("-f")
-            output.append(hexadecimal: number)
-        }
-    }
-
     /// 1 to 128 of `[A-Za-z0-9._-]`: safe in a log line, a header field and a JSON string alike.
     static func isWellFormed(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         guard (1...lengthLimit).contains(range.count), range.lowerBound >= 0, range.upperBound <= bytes.count else {

@@ -23,7 +23,6 @@ package final class ServiceHandler: HTTPRequestHandler {
     /// The position of the request's route in `routes`; nil where there is nothing at its path.
     private var place: Int?
     private var method = HTTPMethod.unrecognized
-    private var failures: UInt64 = 0
     private var durations: RequestDurations
 
     package init(core: ServiceCore, listener: ListenerRole) {
@@ -108,12 +107,17 @@ package final class ServiceHandler: HTTPRequestHandler {
         return .respond
     }
 
-    package func renderFailure(_ failure: HTTPFailure, response: inout HTTPResponse) {
+    package func renderFailure(
+        _ failure: HTTPFailure,
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) {
         place = nil
         method = .unrecognized
-        failures += 1
         named = (0, -1)
-        core.identifiers.write(failure: failures, into: &requestID)
+        core.identifiers.write(head, bytes: bytes, context: context, into: &requestID)
         response.addField("Content-Type: application/problem+json")
         response.addField("Cache-Control: no-store")
         response.addField("X-Request-Id", requestID)

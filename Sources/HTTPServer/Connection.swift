@@ -162,7 +162,7 @@ package final class Connection {
     private static let ownBytes = 1_024
     /// Of OpenSSL within a handshake: 46 KiB, and after it 11 KiB; measured with OpenSSL 3.0. A client cannot make its
     /// handshake greater: ``TLSContext`` bounds its messages.
-    private static let handshakeBytes = 46 * 1_024
+    static let handshakeBytes = 46 * 1_024
     private static let sessionBytes = 11 * 1_024
     /// Of a record that is not whole yet, in either direction: 16 KiB and what stands around it (RFC 8446 section 5.1).
     private static let recordBytes = 17 * 1_024

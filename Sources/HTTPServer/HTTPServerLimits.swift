@@ -5,8 +5,9 @@ package import Sockets
 package struct HTTPServerLimits: Sendable, Equatable {
     /// The grammar's limits.
     package var http = HTTPLimits()
-    /// TLS handshakes under way on one worker: 256, since each holds up to 46 KiB. A connection counts once its first byte
-    /// has come; beyond the limit it waits until one ends, or is older than ``slowHandshakeAge`` and closed.
+    /// TLS handshakes under way on one worker: 256, since each holds up to 46 KiB; fewer where its share of the memory
+    /// is small. A connection counts once its first byte has come; beyond the limit it waits until one ends, or is
+    /// older than ``slowHandshakeAge`` and closed.
     package var handshakes = 256
     /// Those of them for peers with more connections than their share (``crowdShare``): three quarters, so that one peer's
     /// handshakes, which may all be slow, leave a quarter to everybody else's.
@@ -86,6 +87,12 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package var drainIdleWait: Duration = .milliseconds(500)
 
     package init() {}
+
+    /// Cuts ``handshakes`` to seven eighths of a worker's share of the memory, so that they wait for their turn before
+    /// any is closed for memory. Four at least, so that a quarter of them is one.
+    mutating func fitHandshakes(into memoryShare: Int) {
+        handshakes = min(handshakes, max(memoryShare / 8 * 7 / Connection.handshakeBytes, 4))
+    }
 
     /// Descriptors that are no connection of the service's: 512, for connections to the administrative listener and those
     /// held beyond a limit (384), calls to Facebook, the store and the backend (40), files.

@@ -80,7 +80,7 @@ extension Worker {
         return list == .crowdWaiting || isSlow(crowd) || crowd.busySince <= other.busySince ? crowd : other
     }
 
-    private func isSlow(_ handshake: Connection) -> Bool { handshake.busySince + limits.slowHandshakeAge <= polledAt }
+    func isSlow(_ handshake: Connection) -> Bool { handshake.busySince + limits.slowHandshakeAge <= polledAt }
 
     /// When a handshake must make room for one that waits; nil where none waits.
     func nextHandshakeTurn() -> MonotonicInstant? {

@@ -62,6 +62,9 @@ struct Worker: ~Copyable {
         self.index = index
         self.poll = poll
         self.listeners = listeners
+        memoryShare = limits.connectionBytes / max(shared.runningWorkers.load(ordering: .relaxed), 1)
+        var limits = limits
+        limits.fitHandshakes(into: memoryShare)
         self.limits = limits
         self.shared = shared
         self.handle = handle
@@ -69,7 +72,6 @@ struct Worker: ~Copyable {
         self.tls = tls.map { Published.Copy($0) }
         engine = ConnectionEngine(limits: limits, worker: index, handler: handler)
         handler.attach(RequestWaker(handle))
-        memoryShare = limits.connectionBytes / max(shared.runningWorkers.load(ordering: .relaxed), 1)
         now = MonotonicClock.now()
         polledAt = now
         drainedAt = now
@@ -187,8 +189,9 @@ struct Worker: ~Copyable {
 
 extension Worker {
     /// The connections hold more than the worker's share: those of a crowd from one peer address are closed first, then
-    /// the largest, the oldest of equals first. It ends when a sixteenth of the share is free, so that not every byte that
-    /// comes next costs a walk through all of them.
+    /// the largest, the oldest of equals first. A handshake is large for a moment, and their number is bounded: unless
+    /// it is slow, it is closed last. It ends when a sixteenth of the share is free, so that not every byte that comes
+    /// next costs a walk through all of them.
     mutating func freeMemory() {
         let target = memoryShare - memoryShare / 16
         // One peer's many small connections must not close another's single larger one.
@@ -196,7 +199,8 @@ extension Worker {
         var all: [(connection: Connection, inCrowd: Int, bytes: Int)] = []
         for connection in table.all() {
             let isOfCrowd = crowd.map { peers.isFrom($0, connection.slot) } ?? false
-            all.append((connection, isOfCrowd ? 1 : 0, connection.accountedBytes))
+            let isBrief = connection.phase == .handshaking && !isSlow(connection)
+            all.append((connection, isOfCrowd ? 1 : 0, isBrief ? 0 : connection.accountedBytes))
         }
         all.sort { ($1.inCrowd, $1.bytes, $0.connection.id) < ($0.inCrowd, $0.bytes, $1.connection.id) }
         for (connection, _, _) in all {

@@ -274,6 +274,37 @@ struct HTTPServerHandshakeTests {
         #expect(try server(limits).server.configuration.limits.connections == 7)
     }
 
+    @Test("Handshakes that the connections' memory would not hold at once wait for their turn")
+    func handshakeMemory() async throws {
+        var limits = HTTPServerLimits()
+        limits.connectionBytes = 500_000
+        limits.slowHandshakeAge = .seconds(100)
+        limits.handshakeDeadline = .milliseconds(500)
+        let server = try server(limits)
+        let hello = try TLSClient.clientHello()
+        let clients = try (0..<20).map { _ in try BlockingClient(server.address) }
+        for client in clients { client.send(hello) }
+        #expect(server.waitUntil { $0.closed(.handshake) == 20 && $0.open == 0 })
+        #expect(server.server.counters.closed(.memory) == 0)
+        await server.stop()
+    }
+
+    @Test("Where idle connections take all the memory, they make room for handshakes")
+    func idleMemory() async throws {
+        var limits = HTTPServerLimits()
+        limits.connectionBytes = 1_000_000
+        limits.slowHandshakeAge = .seconds(100)
+        let server = try server(limits)
+        var clients: [TLSClient] = []
+        for _ in 0..<200 {
+            let client = try TLSClient(server.address, authorityFile: certificates.authorityFile)
+            #expect(try client.exchange(Self.get)?.status == 200)
+            clients.append(client)
+        }
+        #expect(server.server.counters.closed(.memory) > 100)
+        await server.stop()
+    }
+
     @Test("Stopping does not wait for a handshake")
     func stopping() async throws {
         let server = try server()

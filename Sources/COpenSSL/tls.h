@@ -13,8 +13,8 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
-/// How often one call of OpenSSL may read the socket: 64 times, for 32 records of at most 16 KiB; a handshake has a dozen.
-/// Within a call OpenSSL reads on for as long as records come that bring nothing, and no deadline is looked at.
+/// How often one call of OpenSSL may read the socket: 64 times, for 32 records of at most 16 KiB; a handshake has a
+/// dozen. Within a call OpenSSL reads on for as long as records come that bring nothing, and no deadline is looked at.
 enum { COpenSSL_reads_of_a_call = 64 };
 
 /// What a BIO keeps: the socket, and how far the peer's hello has come.

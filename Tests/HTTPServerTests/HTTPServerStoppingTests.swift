@@ -34,7 +34,7 @@ struct HTTPServerStoppingTests {
     func drainDelay(kind: TestServer.Kind) async throws {
         let server = try TestServer(kind)
         async let stopped = server.server.stop(drainDelay: .seconds(60), grace: .seconds(5))
-        while !server.server.isDraining { await Task.yield() }
+        await eventually("the server drains") { server.server.isDraining }
         var response: TestResponse?
         for _ in 0..<50 where response?["connection"] != "close" {
             response = try BlockingClient(server.address).exchange(Self.get)
@@ -52,7 +52,7 @@ struct HTTPServerStoppingTests {
         client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(server.waitUntil { $0.parked == 1 })
         async let stopped = server.server.stop(drainDelay: .zero, grace: .seconds(600))
-        while !server.server.isDraining { await Task.yield() }
+        await eventually("the server drains") { server.server.isDraining }
         server.server.wakeParked()
         #expect(client.readResponses(1).first?.text == "woken")
         #expect(await stopped == 0)
@@ -76,7 +76,7 @@ struct HTTPServerStoppingTests {
         #expect(server.waitUntil { $0.parked == 1 })
         let start = MonotonicClock.now()
         async let stopped = server.server.stop(drainDelay: .seconds(3_000), grace: .seconds(3_000))
-        while !server.server.isDraining { await Task.yield() }
+        await eventually("the server drains") { server.server.isDraining }
         server.server.stopNow()
         _ = await stopped
         // Far below the drain delay, far above what a busy machine adds.

@@ -91,7 +91,7 @@ struct JWKSetCacheLifeTests {
         let source = GatedSource()
         let fixture = try CacheFixture([source], seedFile: Self.seedFile())
         fixture.cache.refreshNow()
-        while source.fetchCount == 0 { await Task.yield() }
+        await eventually("a fetch begins") { source.fetchCount > 0 }
         fixture.cache.start()
         #expect(fixture.keyIDs == ["seed"])
         fixture.cache.start()
@@ -137,7 +137,7 @@ struct JWKSetCacheLifeTests {
         let source = GatedSource()
         let cache = try CacheFixture([source]).cache
         let running = Task { await cache.run() }
-        while source.fetchCount == 0 { await Task.yield() }
+        await eventually("a fetch begins") { source.fetchCount > 0 }
         if isStopped { cache.stop() } else { running.cancel() }
         await running.value
         #expect(source.endCount == 1 && !cache.isFetching && !source.hasTimedOut)
@@ -151,7 +151,7 @@ struct JWKSetCacheLifeTests {
         cache.start()
         let keys = Task { try await cache.keySet(containing: "a") }
         let refresh = Task { await cache.refresh() }
-        while cache.storage.withLock({ $0.waiters.count }) < 2 { await Task.yield() }
+        await eventually("both wait") { cache.storage.withLock { $0.waiters.count } == 2 }
         keys.cancel()
         refresh.cancel()
         await #expect(throws: Self.cancelled) { try await keys.value }

@@ -63,7 +63,7 @@ struct JWKSetCacheWaitingTests {
         }
         shared.withLock { $0 = cache }
         cache.refreshNow()
-        while refreshed.value == nil { await Task.yield() }
+        await eventually("the second fetch is asked for") { refreshed.value != nil }
         #expect(await refreshed.value?.value == ["b"])
         #expect(waiting.value == [0, 1])
         shared.withLock { $0 = nil }

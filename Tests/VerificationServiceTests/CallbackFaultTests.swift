@@ -229,7 +229,7 @@ struct CallbackFaultTests {
             return client
         }
         // The first is with the backend, and the second waits for its thread or has not come yet.
-        while service.backend.requestCount < 1 { await Task.yield() }
+        await eventually("the backend is asked") { service.backend.requestCount >= 1 }
         var refused = 0
         while refused == 0 {
             let answer = try service.call("deauthorize", CallbackService.good(issuedAt: WallClock.unixSeconds() - 5))
@@ -255,8 +255,10 @@ struct CallbackFaultTests {
         }
         // All are taken once those beyond the threads and their queue have been told; none ends while the backend hangs.
         let beyond = 200 - limits.threadCount - limits.queueLength
-        while service.metric("limited_login_webhooks_total{result=\"unsent\"}") != beyond { await Task.yield() }
-        while service.backend.requestCount < limits.threadCount { await Task.yield() }
+        await eventually("\(beyond) are not sent") {
+            service.metric("limited_login_webhooks_total{result=\"unsent\"}") == beyond
+        }
+        await eventually("every thread asks") { service.backend.requestCount >= limits.threadCount }
         let token = try Tokens.mint(Tokens.claims())
         let client = try service.connect()
         for _ in 0..<50 { #expect(client.exchange(LiveService.request(token))?.status == 200) }
@@ -272,9 +274,11 @@ struct CallbackFaultTests {
         let client = try service.connect()
         let form = FormEncoding.encode([("signed_request", try CallbackService.good())])
         client.send(CallbackService.request("data-deletion", form: form))
-        while service.backend.requestCount < 1 { await Task.yield() }
+        await eventually("the backend is asked") { service.backend.requestCount >= 1 }
         client.reset()
-        while service.metric("limited_login_webhooks_total{result=\"timed_out\"}") != 1 { await Task.yield() }
+        await eventually("the delivery ends") {
+            service.metric("limited_login_webhooks_total{result=\"timed_out\"}") == 1
+        }
         service.backend.setScript { _, peer in try peer.answer("{}") }
         #expect(try service.call("deauthorize", CallbackService.good()).status == 200)
         await service.stop()

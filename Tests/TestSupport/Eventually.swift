@@ -1,0 +1,24 @@
+internal import Sockets
+package import Testing
+
+/// How long ``eventually(_:within:sourceLocation:_:)`` waits. Two minutes: no machine that is merely slow needs them, and a
+/// run that would hang ends.
+package let patienceOfTests = Duration.seconds(120)
+
+/// Waits for what other threads bring about, while other tasks go on. Where it does not come, the test fails and goes on, so
+/// that it can end what it began.
+package func eventually(
+    _ what: Comment,
+    within patience: Duration = patienceOfTests,
+    sourceLocation: SourceLocation = #_sourceLocation,
+    _ isSo: () -> Bool
+) async {
+    let deadline = MonotonicClock.now() + patience
+    while !isSo() {
+        guard MonotonicClock.now() < deadline else {
+            Issue.record(what, sourceLocation: sourceLocation)
+            return
+        }
+        await Task.yield()
+    }
+}

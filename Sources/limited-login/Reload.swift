@@ -7,20 +7,24 @@ internal import VerificationService
 struct Reload: Sendable {
     let application: Application
     let logLevel: LogLevelSwitch
-    /// Loads the configuration anew, as the start did.
-    let load: @Sendable () throws(ConfigurationError) -> LoadedConfiguration
+    /// Loads the configuration anew, as the start did, with the file that was read last.
+    let load: @Sendable (_ file: String?) throws(ConfigurationError) -> LoadedConfiguration
     /// What the last reload put in force, or the start.
     private let inForce: Locked<ServiceConfiguration>
+    /// The file it was read from, if any.
+    private let file: Locked<String?>
 
     init(
         application: Application,
+        file: String?,
         logLevel: LogLevelSwitch,
-        load: @escaping @Sendable () throws(ConfigurationError) -> LoadedConfiguration
+        load: @escaping @Sendable (_ file: String?) throws(ConfigurationError) -> LoadedConfiguration
     ) {
         self.application = application
         self.logLevel = logLevel
         self.load = load
         inForce = Locked(application.configuration)
+        self.file = Locked(file)
     }
 
     /// Takes SIGHUP from now on. Called before anybody is told that the service is ready: the signal would end it.
@@ -44,7 +48,8 @@ struct Reload: Sendable {
         let logger = application.core.logger
         let reason: String
         do {
-            let configuration = try load().configuration
+            let loaded = try load(file.withLock { $0 })
+            let configuration = loaded.configuration
             let old = inForce.withLock { $0 }
             if let refusal = configuration.refusal(after: old) {
                 reason = refusal
@@ -55,6 +60,7 @@ struct Reload: Sendable {
                 application.core.settings.publish(settings)
                 if let tls { application.tls?.publish(tls) }
                 inForce.withLock { $0 = configuration }
+                file.withLock { $0 = loaded.file }
                 logLevel.set(Logger.Level(rawValue: configuration.logLevel) ?? .info)
                 application.warnOfDoubts(in: configuration)
                 logger.notice("configuration reloaded", metadata: ["apps": "\(configuration.appIDs.count)"])

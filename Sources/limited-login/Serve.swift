@@ -23,8 +23,8 @@ struct Serve: AsyncParsableCommand {
             let (logger, level) = LoggingSetup.bootstrap(loaded.configuration)
             let application = try Application(loaded.configuration, logger: logger)
             let options = options
-            let reload = Reload(application: application, logLevel: level) {
-                () throws(ConfigurationError) in try options.load(again: loaded.file)
+            let reload = Reload(application: application, file: loaded.file, logLevel: level) {
+                file throws(ConfigurationError) in try options.load(again: file)
             }
             reload.begin()
             try await Lifecycle.run(start: application.start, stop: application.stop)

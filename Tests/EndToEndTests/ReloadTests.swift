@@ -96,4 +96,24 @@ struct ReloadTests {
             #expect(client.exchange(request)?.code == "token_replayed")
         }
     }
+
+    @Test("A file that was read by a reload and is gone at the next opens nothing")
+    func lostLater() throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.end() }
+        let folder = try ShortFolder()
+        let file = URL(filePath: "\(folder.path)/config/limited-login.json")
+        try FileManager.default.createDirectory(
+            at: file.deletingLastPathComponent(),
+            withIntermediateDirectories: true
+        )
+        let service = try RunningService(jwksURL: issuer.jwksURL, environment: [:], shell: "cd \(folder.path)")
+        #expect(try service.waitUntilReady())
+        try Data(#"{"gateway": "disabled"}"#.utf8).write(to: file)
+        service.process.signal(SIGHUP)
+        #expect(service.process.waitForError("configuration reloaded"))
+        try FileManager.default.removeItem(at: file)
+        service.process.signal(SIGHUP)
+        #expect(service.process.waitForError("config/limited-login.json: the file cannot be read"))
+    }
 }

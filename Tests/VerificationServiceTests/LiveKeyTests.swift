@@ -100,7 +100,6 @@ struct LiveKeyTests {
         limits.unknownKeyIDInterval = .seconds(2)
         let service = try LiveService(issuer: gated.issuer, limits: limits)
         #expect(await service.cache.refresh().isUsable)
-        let flooder = try service.connect()
         var forged = 0
         /// The statuses of forged tokens, half of whose key IDs come twice.
         func flood() throws {
@@ -108,8 +107,11 @@ struct LiveKeyTests {
                 LiveService.request(try LiveService.token(keyID: "forged-\((forged + index) / 2)"))
             }
             forged += 8
+            // A fast machine sends more in all than one connection may.
+            let flooder = try service.connect()
             flooder.send(requests.joined())
-            #expect(flooder.readResponses(8, timeout: .seconds(60)).allSatisfy { [401, 503].contains($0.status) })
+            let answers = flooder.readResponses(8, timeout: .seconds(60))
+            try #require(answers.count == 8 && answers.allSatisfy { [401, 503].contains($0.status) })
         }
         let client = try service.connect()
         var waits = 0

@@ -38,7 +38,7 @@ let package = Package(
         .target(name: "HTTPClient", dependencies: ["Sockets", "HTTP1", "OpenSSL", "Bytes"], swiftSettings: strict),
         .target(
             name: "KeySets",
-            dependencies: ["JOSE", "OpenSSL", "Sockets", "HTTPClient", "Bytes"],
+            dependencies: ["JOSE", "OpenSSL", "Sockets", "HTTPClient"],
             swiftSettings: strict
         ),
         .target(
@@ -63,7 +63,6 @@ let package = Package(
                 "HTTPClient", "JOSE",
                 "OpenSSL", "Bytes",
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
             ],
             swiftSettings: strict
@@ -78,7 +77,6 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
-                .product(name: "CoreMetrics", package: "swift-metrics"),
             ],
             swiftSettings: strict
         ),
@@ -126,25 +124,25 @@ let package = Package(
         ),
         .testTarget(
             name: "HTTPClientTests",
-            dependencies: ["HTTPClient", "HTTPServer", "Sockets", "HTTP1", "OpenSSL", "Bytes", "TestSupport"],
+            dependencies: ["HTTPClient", "HTTPServer", "Sockets", "OpenSSL", "TestSupport"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "KeySetsTests",
             dependencies: [
-                "KeySets", "JOSE", "OpenSSL", "Sockets", "HTTPServer", "HTTPClient", "HTTP1", "Bytes", "StandInIssuer",
+                "KeySets", "JOSE", "OpenSSL", "Sockets", "HTTPServer", "HTTPClient", "Bytes", "StandInIssuer",
                 "TestSupport",
             ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "GraphTests",
-            dependencies: ["Graph", "OpenSSL", "Sockets", "HTTPServer", "HTTPClient", "TestSupport"],
+            dependencies: ["Graph", "OpenSSL", "Sockets", "HTTPClient", "TestSupport"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "LoginStoresTests",
-            dependencies: ["LoginStores", "OpenSSL", "Sockets", "HTTPServer", "HTTPClient", "TestSupport"],
+            dependencies: ["LoginStores", "OpenSSL", "Sockets", "TestSupport"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -160,8 +158,8 @@ let package = Package(
         .testTarget(
             name: "ConformanceTests",
             dependencies: [
-                "VerificationService", "LimitedLogin", "KeySets", "JOSE", "OpenSSL", "HTTP1", "Sockets", "HTTPServer",
-                "HTTPClient", "Bytes", "StandInIssuer", "TestSupport",
+                "VerificationService", "LimitedLogin", "JOSE", "OpenSSL", "HTTP1", "HTTPServer", "Bytes",
+                "StandInIssuer", "TestSupport",
             ],
             exclude: ["Differential"],
             swiftSettings: strict
@@ -169,8 +167,8 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "limited-login", "embedding-host", "JOSE", "OpenSSL", "HTTP1", "Sockets", "HTTPServer", "HTTPClient",
-                "StandInIssuer", "TestSupport",
+                "limited-login", "embedding-host", "JOSE", "OpenSSL", "Sockets", "HTTPServer", "StandInIssuer",
+                "TestSupport",
             ],
             swiftSettings: strict
         ),

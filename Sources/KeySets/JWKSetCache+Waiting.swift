@@ -21,7 +21,7 @@ extension JWKSetCache {
                 switch keysUnavailable(seenEpoch: snapshot.epoch, waitingSince: began, now: now) {
                 case .lookAgain: continue
                 case .wait(let deadline): try await update(until: deadline)
-                case .unavailable: throw .unavailable(lastError ?? "no source has answered yet")
+                case .unavailable: throw unavailable("no source has answered yet")
                 }
                 continue
             }
@@ -37,7 +37,7 @@ extension JWKSetCache {
             case .wait(let deadline): try await update(until: deadline)
             case .unknown: return snapshot.keySet
             case .unavailable(let seconds):
-                throw .unavailable(lastError ?? "the sources can be asked about an unknown key in \(seconds) s")
+                throw unavailable("the sources can be asked about an unknown key in \(seconds) s")
             }
         }
     }
@@ -59,7 +59,15 @@ extension JWKSetCache {
     /// A queue of its own: one use of the global pool would keep libdispatch's monitor awake for ever.
     private static let waitQueue = DispatchQueue(label: "key-set-waits")
 
-    private var lastError: String? { storage.withLock { $0.lastError } }
+    /// Why there are no keys: `reason`, unless more is known.
+    private func unavailable(_ reason: String) -> JWKSetCacheError {
+        storage.withLock { storage in
+            if storage.machine.isStopped { return .unavailable("the cache was stopped") }
+            // Fetches count from 1, and a start begins the first.
+            if storage.machine.fetchNumber == 0 { return .unavailable("the cache was not started") }
+            return .unavailable(storage.lastError ?? reason)
+        }
+    }
 
     /// Returns after the next fetch that ends, at once if none is under way, at `deadline` at the latest.
     private func update(until deadline: MonotonicInstant) async throws(JWKSetCacheError) {

@@ -129,6 +129,25 @@ struct JWKSetCacheLifeTests {
         #expect(fixture.cache.epoch == 0 && source.fetchCount == 0 && fixture.events.isEmpty)
     }
 
+    @Test("A cache that was never started, or was stopped, says so to the task that asks for keys")
+    func reasonForNoKeys() async throws {
+        let fixture = try CacheFixture([StubSource(keySet: TestKeySet.json(["a"]))])
+        let cache = fixture.cache
+        await #expect(throws: JWKSetCacheError.unavailable("the cache was not started")) {
+            try await cache.keySet(containing: "a")
+        }
+        await fixture.start()
+        cache.stop()
+        #expect(try await cache.keySet(containing: "a").keys.count == 1)
+        await #expect(throws: JWKSetCacheError.unavailable("the cache was stopped")) {
+            try await cache.keySet(containing: "b")
+        }
+        fixture.clock.advance(by: .seconds(10 * 86_400))
+        await #expect(throws: JWKSetCacheError.unavailable("the cache was stopped")) {
+            try await cache.keySet(containing: "a")
+        }
+    }
+
     @Test(
         "Run ends when the cache is stopped or its task is cancelled, and not before the fetch has",
         arguments: [true, false]

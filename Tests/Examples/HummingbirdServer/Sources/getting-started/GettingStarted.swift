@@ -23,7 +23,7 @@ struct GettingStarted {
 // snippet: keys
 func makeKeys(url: String) throws -> JWKSetCache {
     let source = try HTTPSJWKSetSource(url: url)
-    let keys = try JWKSetCache(sources: [source])
+    let keys = try JWKSetCache(sources: [source]) { event in print(event) }
     keys.start()
     return keys
 }

@@ -5,7 +5,7 @@ package import OpenSSL
 ///
 /// A pure function of the token, the expectation, the keys and the time: it fetches nothing, keeps nothing and
 /// asks no clock. It does not remember tokens: that a token or nonce is used once is for the caller to see to,
-/// by forgetting the nonce once it was accepted (or by storing `jti` until `exp`).
+/// by forgetting the nonce once it was accepted (or by storing `jti` until `exp` and the clock skew).
 public struct TokenVerifier: Sendable {
     /// Everything a verifier knows, in one place, so that handing a verifier on copies one reference.
     private final class Storage: Sendable {

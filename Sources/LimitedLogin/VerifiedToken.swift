@@ -45,7 +45,7 @@ public struct AuthenticationToken: Equatable, Sendable {
     public let nonce: String?
     /// `iat`: when it was issued.
     public let issuedAt: NumericDate
-    /// `exp`: until when it is valid.
+    /// `exp`: until when it is valid. It is accepted for the policy's clock skew longer.
     public let expiresAt: NumericDate
     /// `kid`: the key that signed it.
     public let keyID: String

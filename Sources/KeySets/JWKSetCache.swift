@@ -29,9 +29,9 @@ public final class JWKSetCache: Sendable {
     /// - Parameters:
     ///   - sources: At least one. ``stop()`` cancels them for good: give another cache sources of its own.
     ///   - limits: Times and counts; see there for the defaults.
-    ///   - seedFile: Path of a JWK Set that serves until a source has answered. It is rewritten after each good fetch. Its
-    ///     keys are believed, so let nobody else write to it or to its directory.
-    ///   - events: Receives what the cache does. Give it to your log: a `LoginVerifier` does not say why keys are missing.
+    ///   - seedFile: Path of a JWK Set that serves until a source has answered. It is rewritten after each good fetch.
+    ///     Its keys are believed, so let nobody else write to it or to its directory.
+    ///   - events: Receives what the cache does. Log it: a `LoginVerifier` does not say why there are no keys.
     /// - Throws: ``JWKSetCacheError/noSources``, ``JWKSetCacheError/invalidLimits(_:)``.
     public convenience init(
         sources: [any JWKSetSource],
@@ -178,8 +178,8 @@ public enum JWKSetCacheError: Error, Sendable, Equatable, CustomStringConvertibl
     /// No source was named.
     case noSources
     /// No usable keys, or not the one asked for, and none came within ``JWKSetCacheLimits/waitForFetch``; the sentence
-    /// is the last failure's, or says when the sources can be asked again, that the cache was not started or was stopped,
-    /// or that the waiting task was cancelled.
+    /// is the last failure's, or says when the sources can be asked again, that the cache was not started or was
+    /// stopped, or that the waiting task was cancelled.
     case unavailable(String)
 
     /// One sentence.

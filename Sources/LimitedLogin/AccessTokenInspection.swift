@@ -150,8 +150,9 @@ public struct VerifiedAccessToken: Equatable, Sendable {
 
     /// Judges the answer of `GET /me`, asked with the person's own token.
     /// - Parameters:
-    ///   - answer: the body of the answer with status 200. Ask for `id` and the fields whose permission was granted: others,
-    ///     and those of the wrong type, are left out. Graph gives 25 friends unless you ask for `friends.limit(2000){id}`.
+    ///   - answer: the body of the answer with status 200. Ask for `id` and the fields whose permission was granted:
+    ///     others, and those of the wrong type, are left out. Graph gives 25 friends unless you ask for
+    ///     `friends.limit(2000){id}`.
     ///   - inspection: what Graph said about the token before.
     /// - Throws: ``AccessTokenRejection`` when it is the answer of another person, or no answer.
     public init(me answer: [UInt8], of inspection: AccessTokenInspection) throws(AccessTokenRejection) {

@@ -83,8 +83,8 @@ public final class JWKSetCache: Sendable {
         return last.isUsable(at: clock()) ? last : .empty
     }
 
-    /// Calls `handler` on the cache's queue after every fetch that ends, whether it published keys or failed, and on the
-    /// stopping thread when the cache stops: the moments at which parked requests should ask again.
+    /// Calls `handler`, for the life of the cache, on its queue after every fetch that ends, good or bad, and on the
+    /// stopping thread when the cache stops: the moments at which waiting requests should ask again.
     public func onUpdate(_ handler: @escaping @Sendable () -> Void) {
         storage.withLock { $0.updateHandlers.append(handler) }
     }
@@ -134,7 +134,7 @@ public final class JWKSetCache: Sendable {
     }
 }
 
-/// A cache gives its keys to whoever judges tokens, such as `LimitedLogin.LoginVerifier`.
+/// A cache gives its keys to a judge of tokens, such as `LimitedLogin.LoginVerifier`.
 extension JWKSetCache: JSONWebKeySetProvider {}
 
 extension JWKSetCache {

@@ -85,7 +85,7 @@ extension JWKSetCacheState {
 
 /// Remembers which key IDs the sources were asked for, in a table of fixed size.
 ///
-/// Whoever sends tokens chooses their key IDs: so an entry holds a keyed 64-bit hash, never the text, and the table
+/// The sender of a token chooses its key ID: so an entry holds a keyed 64-bit hash, never the text, and the table
 /// never grows. Four entries share a bucket; the one that ends first gives way. A forgotten entry costs at most one
 /// refetch of the budget, never a wrong answer about a key.
 struct UnknownKeyIDMemory: Sendable {

@@ -47,7 +47,7 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
     ///     ``VerificationUnavailable`` is thrown, for the same token may come again.
     ///   - appID: the one app the token must be for, one of the policy's; nil for any of them.
     /// - Throws: ``TokenRejection``, the one reason it was refused for; ``VerificationUnavailable`` where it cannot be told,
-    ///   which is no fault of the token: try again rather than end a session.
+    ///   also because the task was cancelled. That is no fault of the token: try again rather than end a session.
     public func verify(
         _ token: String,
         nonce: String,

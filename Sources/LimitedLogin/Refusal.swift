@@ -52,7 +52,7 @@ package enum Refusal: Error, Equatable, Sendable {
     case nonceUsed
     /// The token was accepted before. A store of accepted tokens tells this; a ``TokenVerifier`` does not.
     case tokenReplayed(ReplayEvidence)
-    /// The login was revoked after the token was issued. Told by whoever remembers revocations.
+    /// The login was revoked after the token was issued. Told by the memory of revocations.
     case loginRevoked
     /// The token belongs to another person.
     case subjectMismatch

@@ -61,7 +61,7 @@ public struct TokenBinding: Equatable, Sendable {
     /// The `sub` claim is exactly this user: a refresh of a session that already exists.
     ///
     /// It proves that Facebook issued a fresh token for the same person and app. It does not prove that this caller
-    /// asked for it: whoever holds a live token of that person could present it, so it may prolong a session but
+    /// asked for it: every holder of a live token of that person could present it, so it may prolong a session but
     /// never start one. ``refreshing(_:)`` proves more.
     public static func subject(_ subject: String) -> TokenBinding { TokenBinding(.subject, subject) }
 

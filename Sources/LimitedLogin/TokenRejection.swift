@@ -40,7 +40,7 @@ public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertibl
 
         private init(_ known: Known) { self.known = known }
 
-        /// The request itself cannot be meant.
+        /// The expectation is empty, incomplete, or not allowed by the policy.
         public static let invalidRequest = Code(.invalidRequest)
         /// The nonce given is no nonce.
         public static let invalidNonce = Code(.invalidNonce)

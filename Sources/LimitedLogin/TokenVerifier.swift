@@ -92,7 +92,7 @@ public struct TokenVerifier: Sendable {
     ) throws(Refusal) -> VerifiedClaims {
         buffers.keyID.removeAll(keepingCapacity: true)
         buffers.recognizedNonce = nil
-        // What the caller expects can be meant; then the signature, which costs most; then the claims, of which
+        // What the caller expects; then the signature, which costs most; then the claims, of which
         // nothing is read before the signature is good.
         try checkExpectation(binding, value, appID, added)
         let header = try authenticate(token, keys, isSigned, digest, &buffers)

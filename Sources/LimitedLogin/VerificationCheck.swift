@@ -9,7 +9,7 @@ public struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, C
 
     private init(_ known: Known) { self.known = known }
 
-    /// What the caller expects can be meant.
+    /// The expectation names a configured app and a login.
     public static let expectation = VerificationCheck(.expectation)
     /// The token is not too long.
     public static let size = VerificationCheck(.size)

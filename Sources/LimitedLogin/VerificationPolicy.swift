@@ -37,7 +37,7 @@ public struct VerificationPolicy: Sendable {
     /// Which tracking is accepted.
     public let tracking: Tracking
 
-    /// A policy; refuses what cannot be meant.
+    /// A policy of these values, if each is in its range.
     /// - Parameters:
     ///   - appIDs: at least one; each 1 to 128 visible ASCII characters.
     ///   - issuers: at least one; each an `https` URL, or an `http` URL of a loopback host, of at most 1,024 bytes.
@@ -112,7 +112,7 @@ extension VerificationPolicy {
     }
 }
 
-/// Why a policy or a secret cannot be meant.
+/// Why a policy or a secret is refused.
 public struct InvalidConfiguration: Error, Equatable, Sendable, CustomStringConvertible {
     /// What is wrong and how to do right. It never quotes a secret.
     public let description: String

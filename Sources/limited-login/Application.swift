@@ -129,7 +129,7 @@ extension Application {
     /// Told at the start and at each reload: the operator who changed the setting reads the log then.
     func warnOfDoubts(in configuration: ServiceConfiguration) {
         for doubt in configuration.doubts {
-            core.logger.warning("a setting is hardly meant", metadata: ["reason": "\(doubt)"])
+            core.logger.warning("a setting may be a mistake", metadata: ["reason": "\(doubt)"])
         }
     }
 }

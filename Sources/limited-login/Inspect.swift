@@ -25,7 +25,7 @@ struct Inspect: AsyncParsableCommand {
         }
         do {
             let configuration = try options.load().configuration
-            // A setting that cannot be meant ends the start, not the first verdict.
+            // A setting out of range ends the start, not the first verdict.
             _ = try ServiceParts.policy(configuration)
             _ = try ServiceParts.nonceIssuer(configuration)
             let desk = try InspectDesk(configuration: configuration)

@@ -106,6 +106,22 @@ struct LoginVerifierTests {
         #expect(unknown?.code == .unknownKey)
     }
 
+    @Test("A task that is cancelled while it waits for a key refuses no token")
+    func cancellation() async throws {
+        struct Waiting: JSONWebKeySetProvider {
+            func keySet(containing keyID: String) async throws -> JSONWebKeySet {
+                while true {
+                    try Task.checkCancellation()
+                    await Task.yield()
+                }
+            }
+        }
+        let (verifier, token) = (try Self.verifier(Waiting()), try Self.token())
+        let verdict = Task { try await verifier.verify(token, nonce: "n-1") }
+        verdict.cancel()
+        await #expect(throws: VerificationUnavailable.keys) { try await verdict.value }
+    }
+
     @Test("A source that is down is no fault of the token; a key ID no set can hold asks nobody")
     func outage() async throws {
         let down = Provider(nil)

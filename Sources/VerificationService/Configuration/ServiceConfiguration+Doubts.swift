@@ -3,7 +3,7 @@ internal import LoginStores
 internal import Sockets
 
 extension ServiceConfiguration {
-    /// What is accepted but hardly meant, a sentence each: refusing it would lock people out where it is meant.
+    /// What is accepted but may be a mistake, a sentence each: refusing it would lock people out where it is none.
     ///
     /// Looks at the permissions of the secrets' files.
     package var doubts: [String] {

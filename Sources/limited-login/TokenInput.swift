@@ -74,6 +74,9 @@ struct PastedText {
         if text.lowercased().hasPrefix("optional(") {
             return "The app printed an optional: unwrap AuthenticationToken.current?.tokenString before it is sent."
         }
+        if ["/", "./", "../", "~/"].contains(where: text.hasPrefix) {
+            return "Pass the token itself, or name its file with --token-file."
+        }
         if first == UInt8(ascii: "{") { return "Pass the token itself, which begins with eyJ, not the JSON around it." }
         if bytes.contains(where: { $0 <= 0x20 }) {
             return "Join the lines: the token is one word, and this text has white space within."

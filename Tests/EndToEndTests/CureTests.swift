@@ -44,6 +44,8 @@ struct CureTests {
             "Bearer \(try token())"
         },
         Case(name: "quotation marks", code: "malformed_token", cure: "quotation marks") { "\"\(try token())\"" },
+        Case(name: "a file's path", code: "malformed_token", cure: "--token-file") { "/tmp/token" },
+        Case(name: "a file's path from here", code: "malformed_token", cure: "--token-file") { "./tokens/good.jwt" },
         Case(name: "a printed optional", code: "malformed_token", cure: "unwrap") { "Optional(\(try token()))" },
         Case(name: "a wrapped token", code: "malformed_token", cure: "Join the lines") {
             let whole = try token()

@@ -101,7 +101,7 @@ package enum Base64URL {
 
 /// The values of base64url digits (RFC 4648 table 2) in groups of four, which make three bytes. What is not in the
 /// alphabet is noticed once, at the end.
-struct Base64URLGroups {
+private struct Base64URLGroups {
     /// The bits that each byte stands for as the first digit of a group, then as the second, third and fourth.
     private static let bits: InlineArray<1_024, UInt32> = {
         // Eight bits above the 24 of a group mark what is no digit.

@@ -21,17 +21,10 @@ extension Span<UInt8> {
         return word
     }
 
-    /// The sixteen bytes from `offset` on as one number.
-    @inlinable @inline(__always)
-    package func word16(at offset: Int) -> UInt128 {
-        // As above: RawSpan checks the bounds, and every bit pattern is a value.
-        unsafe UInt128(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt128.self))
-    }
-
     /// The sixteen bytes from `offset` on.
     @inlinable @inline(__always)
     package func vector16(at offset: Int) -> SIMD16<UInt8> {
-        // As above.
+        // As above: RawSpan checks the bounds, and every bit pattern is a value.
         unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: SIMD16<UInt8>.self)
     }
 
@@ -69,17 +62,10 @@ extension Span<UInt8> {
 
 /// A comparison of sixteen bytes: a lane is all ones where it holds and all zeros where it does not.
 extension SIMDMask<SIMD16<Int8>> {
-    /// Each lane as a byte; what the library makes of masks goes through them lane by lane.
-    @inlinable @inline(__always)
-    package var bits: SIMD16<UInt8> {
-        // Both types are 16 bytes of plain bits.
-        unsafe unsafeBitCast(self, to: SIMD16<UInt8>.self)
-    }
-
     /// The lanes as two words, the first byte's lowest.
     @inlinable @inline(__always)
     package var words: SIMD2<UInt64> {
-        // As above.
+        // Both types are 16 bytes of plain bits.
         unsafe unsafeBitCast(self, to: SIMD2<UInt64>.self)
     }
 }

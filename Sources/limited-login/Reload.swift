@@ -10,21 +10,18 @@ struct Reload: Sendable {
     /// Loads the configuration anew, as the start did, with the file that was read last.
     let load: @Sendable (_ file: String?) throws(ConfigurationError) -> LoadedConfiguration
     /// What the last reload put in force, or the start.
-    private let inForce: Locked<ServiceConfiguration>
-    /// The file it was read from, if any.
-    private let file: Locked<String?>
+    private let inForce: Locked<LoadedConfiguration>
 
     init(
         application: Application,
-        file: String?,
+        loaded: LoadedConfiguration,
         logLevel: LogLevelSwitch,
         load: @escaping @Sendable (_ file: String?) throws(ConfigurationError) -> LoadedConfiguration
     ) {
         self.application = application
         self.logLevel = logLevel
         self.load = load
-        inForce = Locked(application.configuration)
-        self.file = Locked(file)
+        inForce = Locked(loaded)
     }
 
     /// Takes SIGHUP from now on. Called before anybody is told that the service is ready: the signal would end it.
@@ -48,10 +45,10 @@ struct Reload: Sendable {
         let logger = application.core.logger
         let reason: String
         do {
-            let loaded = try load(file.withLock { $0 })
-            let configuration = loaded.configuration
             let old = inForce.withLock { $0 }
-            if let refusal = configuration.refusal(after: old) {
+            let new = try load(old.file)
+            let configuration = new.configuration
+            if let refusal = configuration.refusal(after: old.configuration) {
                 reason = refusal
             } else {
                 // Everything is made before anything takes effect.
@@ -59,8 +56,7 @@ struct Reload: Sendable {
                 let tls = try ServiceParts.tlsContext(configuration)
                 application.core.settings.publish(settings)
                 if let tls { application.tls?.publish(tls) }
-                inForce.withLock { $0 = configuration }
-                file.withLock { $0 = loaded.file }
+                inForce.withLock { $0 = new }
                 logLevel.set(Logger.Level(rawValue: configuration.logLevel) ?? .info)
                 application.warnOfDoubts(in: configuration)
                 logger.notice("configuration reloaded", metadata: ["apps": "\(configuration.appIDs.count)"])

@@ -23,7 +23,7 @@ struct Serve: AsyncParsableCommand {
             let (logger, level) = LoggingSetup.bootstrap(loaded.configuration)
             let application = try Application(loaded.configuration, logger: logger)
             let options = options
-            let reload = Reload(application: application, file: loaded.file, logLevel: level) {
+            let reload = Reload(application: application, loaded: loaded, logLevel: level) {
                 file throws(ConfigurationError) in try options.load(again: file)
             }
             reload.begin()

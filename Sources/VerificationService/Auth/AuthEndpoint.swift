@@ -10,32 +10,22 @@ internal import LoginStores
 /// gateway's own query has a parameter that does not exist: gateways turn any other into a failure of their own. What the
 /// token says goes back in the fields of the setting `auth_headers`; fields of those names that came with the request are
 /// not looked at.
-final class AuthEndpoint: Endpoint {
-    private let judge: TokenJudge
-    private let signatures: SignatureMemory
-    private let workerSettings: WorkerSettings
-    /// Uses up the names of DPoP proofs.
-    private let firstUse: FirstUse
-
-    init(_ parts: WorkerParts) {
-        judge = parts.judge
-        signatures = parts.signatures
-        workerSettings = parts.settings
-        firstUse = parts.firstUse
-    }
+struct AuthEndpoint {
+    let worker: WorkerParts
 
     /// Answers one request; it may have to wait for keys, or for the store of what was used.
     func answer(
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
-        body: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
     ) -> Outcome {
         if context.visit != .first, let outcome = revisit(context, &response) { return outcome }
-        let settings = workerSettings.settings
+        let settings = worker.settings
         // A reload may have closed the routes while the request waited for keys.
-        guard let gateway = settings.gateway else { return .refused(Problem(.notFound, Requirement.gateway.sentence)) }
+        guard let gateway = settings.gateway else {
+            return .refused(.idToken, Problem(.notFound, Requirement.gateway.sentence))
+        }
         var scheme = AuthScheme.bearer
         do throws(Problem) {
             let credentials = try AuthCredentials(head, bytes, gateway.dpop)
@@ -48,7 +38,7 @@ final class AuthEndpoint: Endpoint {
             switch try verdict(token, question, settings, context, TraceParent.passedOn(head, bytes)) {
             case .wait(let moment): return .wait(until: moment)
             case .verified(let claims):
-                let payload = judge.workspace.payload
+                let payload = worker.judge.workspace.payload
                 let proof = try credentials.judgeProof(
                     head,
                     bytes,
@@ -61,27 +51,27 @@ final class AuthEndpoint: Endpoint {
                 try export(claims, payload.span, gateway.fields, &response)
                 // The very last step: a proof is used up by a request that is good otherwise.
                 return try proof.map { proof throws(Problem) in try useUp(proof, context, response.fields) }
-                    ?? .accepted
+                    ?? .accepted(.idToken)
             }
         } catch {
             var problem = error
             problem.scheme = scheme
-            return .refused(problem)
+            return .refused(.idToken, problem)
         }
     }
 
     /// Goes on with a request that waited for the store; nil for one that waited for keys.
     private func revisit(_ context: RequestContext, _ response: inout HTTPResponse) -> Outcome? {
         do throws(Problem) {
-            switch try firstUse.revisit(context) {
+            switch try worker.firstUse.revisit(context) {
             case .none: return nil
             case .wait(let moment): return .wait(until: moment)
-            case .accepted(let fields):
+            case .done(let fields):
                 response.addFields(fields)
-                return .accepted
+                return .accepted(.idToken)
             }
         } catch {
-            return .refused(error)
+            return .refused(.idToken, error)
         }
     }
 
@@ -93,10 +83,10 @@ final class AuthEndpoint: Endpoint {
         _ trace: @autoclosure () -> String?
     ) throws(Problem) -> TokenJudge.Outcome {
         do throws(Problem) {
-            return try judge.judge(
+            return try worker.judge.judge(
                 token,
                 question,
-                signatures: signatures,
+                signatures: worker.signatures,
                 verifier: settings.unboundVerifier,
                 context: context,
                 trace: trace()
@@ -112,10 +102,7 @@ final class AuthEndpoint: Endpoint {
         _ fields: [UInt8]
     ) throws(Problem) -> Outcome {
         guard let question = ReplayQuestion(proof) else { throw FirstUse.unavailable }
-        switch try firstUse.use(question, answer: fields, context: context) {
-        case .accepted: return .accepted
-        case .wait(let moment): return .wait(until: moment)
-        }
+        return try worker.firstUse.use(question, answer: fields, context: context, of: .idToken)
     }
 
     private func export(
@@ -148,5 +135,68 @@ final class AuthEndpoint: Endpoint {
                 )
             }
         }
+    }
+}
+
+/// What a gateway asks for beyond a good token: `?permissions=email,user_birthday` and `?app_id=…`.
+///
+/// Both only narrow what is accepted, and the first of each name counts. A parameter of another name is refused, since a
+/// misspelt one would demand nothing. Parameters after `original` are ignored: a gateway can append there whatever its
+/// client asked for.
+struct AuthDemand {
+    /// The one app the token must be for; empty for any configured one.
+    let appID: [UInt8]
+    private let permissions: PermissionSet
+
+    /// Reads the query of a request. A demand that no token can fulfil, or that is empty, is 403, an unknown parameter 400:
+    /// a 401 would log people out for a mistake in the gateway's configuration.
+    init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Problem) {
+        guard let query = head.query else {
+            appID = []
+            permissions = PermissionSet(rawValue: 0)
+            return
+        }
+        guard let parameters = FormParameters(bytes, query, endingAt: "original") else {
+            throw Problem(.insufficientScope, "The query is malformed, so what it demands cannot be shown.")
+        }
+        guard parameters.count(of: "permissions") + parameters.count(of: "app_id") == parameters.count else {
+            throw Problem(.invalidRequest, "The query may have permissions, app_id and original; nothing else.")
+        }
+        let appID = parameters.first("app_id")
+        // The verdict would read an empty one as none.
+        guard appID?.isEmpty != true else { throw Self.unknownApp }
+        self.appID = appID ?? []
+        permissions = try parameters.first("permissions").map(Self.permissions) ?? []
+    }
+
+    /// No configured app has the id asked for.
+    static var unknownApp: Problem {
+        Problem(.insufficientScope, "The app_id in the query is not a configured app's.")
+    }
+
+    private static func permissions(_ list: [UInt8]) throws(Problem) -> PermissionSet {
+        var permissions: PermissionSet = []
+        for name in list.split(whereSeparator: { $0 == UInt8(ascii: ",") || $0 == ASCII.space }) {
+            guard let permission = Permission(name: Array(name).span) else {
+                throw Problem(.insufficientScope, "A permission in the query is none of Limited Login's twelve.")
+            }
+            permissions.insert(PermissionSet(permission))
+        }
+        guard !permissions.isEmpty else {
+            throw Problem(.insufficientScope, "The query demands permissions and names none.")
+        }
+        return permissions
+    }
+
+    /// Refuses a token that does not show every permission asked for; one that yields no claim can never be shown.
+    func require(_ claims: VerifiedClaims) throws(Problem) {
+        let missing = permissions.subtracting(claims.satisfiedPermissions)
+        guard !missing.isEmpty else { return }
+        let names = missing.permissions.map(\.rawValue).joined(separator: ", ")
+        throw Problem(
+            .insufficientScope,
+            "The token shows no claim of: \(names).",
+            scope: permissions.permissions.map(\.rawValue).joined(separator: " ")
+        )
     }
 }

@@ -12,7 +12,7 @@ package enum CallbackKind: String, CaseIterable, Sendable {
     case dataDeletion = "data_deletion"
 
     /// The `type` of its webhook.
-    var eventType: StaticString {
+    var eventType: String {
         switch self {
         case .deauthorize: "login.deauthorized"
         case .dataDeletion: "user.data_deletion_requested"
@@ -60,18 +60,15 @@ package struct CallbackEvent: Sendable {
     /// The webhook's body.
     var content: [UInt8] {
         var body: [UInt8] = []
-        JSONWriter.raw("{\"type\":\"", to: &body)
-        JSONWriter.raw(kind.eventType, to: &body)
-        JSONWriter.raw("\",", to: &body)
+        JSONWriter.raw("{", to: &body)
+        JSONWriter.member("type", kind.eventType, to: &body)
         let moment = Date(timeIntervalSince1970: Double(issuedAt)).formatted(Date.ISO8601FormatStyle())
         JSONWriter.member("timestamp", moment, to: &body)
-        JSONWriter.raw(",\"data\":{", to: &body)
+        JSONWriter.name("data", to: &body)
+        JSONWriter.raw("{", to: &body)
         JSONWriter.member("app_id", appID, to: &body)
-        JSONWriter.raw(",", to: &body)
         JSONWriter.member("user_id", userID, to: &body)
-        JSONWriter.raw(",\"issued_at\":", to: &body)
-        JSONWriter.integer(Int(issuedAt), to: &body)
-        JSONWriter.raw(",", to: &body)
+        JSONWriter.member("issued_at", Int(issuedAt), to: &body)
         JSONWriter.member("confirmation_code", confirmationCode, to: &body)
         JSONWriter.raw("}}", to: &body)
         return body

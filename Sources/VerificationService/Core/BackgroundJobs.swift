@@ -1,12 +1,20 @@
 package import HTTPServer
 package import Sockets
 
+/// The requests of one worker that wait for one kind of job.
+package protocol WaitingRequests: AnyObject, Sendable {
+    /// What wakes the requests; given once, before the first job.
+    func attach(_ waker: RequestWaker)
+    /// The client of a request has left.
+    func abandon(_ request: ParkedRequest)
+}
+
 /// What requests of one worker wait for that other threads find out: the meeting point of a request and its job.
 ///
 /// A request begins a job and is parked. The job ends on another thread, whose outcome is kept here, and its request
 /// alone is woken and takes it. What the request had found out before it parked is kept beside it, so that nothing is done
 /// twice. An outcome that no request waits for any more (its client left, or its time was over) is dropped.
-package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable {
+package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: WaitingRequests {
     /// What a request finds when it is visited.
     package enum Visit {
         /// It has begun no job.
@@ -36,7 +44,6 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable 
 
     package init(capacity: Int) { self.capacity = capacity }
 
-    /// What wakes the requests; given once, before the first job.
     package func attach(_ waker: RequestWaker) { state.withLock { $0.waker = waker } }
 
     /// How many requests wait.
@@ -96,8 +103,15 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable 
         }
     }
 
-    /// The client of a request has left.
-    package func abandon(_ request: ParkedRequest) {
-        state.withLock { $0.entries[request] = nil }
-    }
+    package func abandon(_ request: ParkedRequest) { state.withLock { $0.entries[request] = nil } }
+}
+
+/// What a request that is visited again finds where it may have waited.
+enum Revisit<Value> {
+    /// It did not wait here.
+    case none
+    /// What it waits for is not over.
+    case wait(until: MonotonicInstant)
+    /// What it waited for.
+    case done(Value)
 }

@@ -1,7 +1,7 @@
 internal import Bytes
 internal import JOSE
 
-/// Appends JSON (RFC 8259) to a reusable byte buffer; the caller keeps braces and commas in order.
+/// Appends JSON (RFC 8259) to a reusable byte buffer. The caller writes the braces; members put their own commas.
 package enum JSONWriter {
     /// Appends constant text as it stands.
     @inline(__always)
@@ -21,18 +21,56 @@ package enum JSONWriter {
         }
     }
 
-    /// Appends `"name":"value"`.
-    package static func member(_ name: StaticString, _ value: String, to bytes: inout [UInt8]) {
-        bytes.append(UInt8(ascii: "\""))
-        raw(name, to: &bytes)
-        raw("\":", to: &bytes)
-        string(value, to: &bytes)
-    }
-
     /// Appends a whole number in decimal.
     package static func integer(_ value: Int, to bytes: inout [UInt8]) {
         // A sign and the twenty digits of 64 bits.
         bytes.append(addingCapacity: 21) { (output: inout OutputSpan<UInt8>) in output.append(decimal: value) }
+    }
+
+    /// Appends the elements as a JSON array.
+    package static func array<Element>(
+        _ elements: some Sequence<Element>,
+        to bytes: inout [UInt8],
+        _ write: (Element, inout [UInt8]) -> Void
+    ) {
+        bytes.append(UInt8(ascii: "["))
+        for (index, element) in elements.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            write(element, &bytes)
+        }
+        bytes.append(UInt8(ascii: "]"))
+    }
+
+    // MARK: Members of the object that the buffer ends with
+
+    /// Appends `"name":`, behind a comma unless it is the first member: then the buffer ends with the object's brace.
+    package static func name(_ name: StaticString, to bytes: inout [UInt8]) {
+        raw(bytes.last == UInt8(ascii: "{") ? "\"" : ",\"", to: &bytes)
+        raw(name, to: &bytes)
+        raw("\":", to: &bytes)
+    }
+
+    /// Appends a member; nothing where there is no value.
+    package static func member(_ name: StaticString, _ value: String?, to bytes: inout [UInt8]) {
+        guard let value else { return }
+        self.name(name, to: &bytes)
+        string(value, to: &bytes)
+    }
+
+    package static func member(_ name: StaticString, _ value: Int?, to bytes: inout [UInt8]) {
+        guard let value else { return }
+        self.name(name, to: &bytes)
+        integer(value, to: &bytes)
+    }
+
+    package static func member(_ name: StaticString, _ value: Bool, to bytes: inout [UInt8]) {
+        self.name(name, to: &bytes)
+        raw(value ? "true" : "false", to: &bytes)
+    }
+
+    package static func member(_ name: StaticString, _ values: [String], to bytes: inout [UInt8]) {
+        self.name(name, to: &bytes)
+        array(values, to: &bytes) { string($0, to: &$1) }
     }
 }
 

@@ -85,23 +85,14 @@ enum ProblemAnswer {
     static func writeBody(_ problem: Problem, requestID: [UInt8], to body: inout [UInt8]) {
         JSONWriter.raw("{\"type\":\"urn:limited-login:problem:", to: &body)
         body.append(contentsOf: problem.code.text.utf8)
-        JSONWriter.raw("\",", to: &body)
+        JSONWriter.raw("\"", to: &body)
         JSONWriter.member("title", problem.code.title, to: &body)
-        JSONWriter.raw(",\"status\":", to: &body)
-        JSONWriter.integer(problem.code.status, to: &body)
-        JSONWriter.raw(",", to: &body)
+        JSONWriter.member("status", problem.code.status, to: &body)
         JSONWriter.member("detail", problem.detail, to: &body)
-        JSONWriter.raw(",", to: &body)
         JSONWriter.member("code", problem.code.text, to: &body)
-        if let claim = problem.claim {
-            JSONWriter.raw(",", to: &body)
-            JSONWriter.member("claim", claim, to: &body)
-        }
-        if let name = problem.graph?.failure.traceID {
-            JSONWriter.raw(",", to: &body)
-            JSONWriter.member("fbtrace_id", name, to: &body)
-        }
-        JSONWriter.raw(",\"request_id\":", to: &body)
+        JSONWriter.member("claim", problem.claim, to: &body)
+        JSONWriter.member("fbtrace_id", problem.graph?.failure.traceID, to: &body)
+        JSONWriter.name("request_id", to: &body)
         JSONWriter.string(requestID.span, to: &body)
         JSONWriter.raw("}", to: &body)
     }

@@ -61,64 +61,58 @@ package enum ProblemCode: Sendable, Hashable {
         ] + GraphError.allCases.map { .graph($0) }
 
     /// The code as clients compare it.
-    package var text: String {
+    package var text: String { row.text }
+
+    /// The status code of the answer (RFC 9110 section 15, RFC 6585).
+    package var status: Int { row.status }
+
+    /// What went wrong, the same for every occurrence (RFC 9457 section 3.1.3).
+    package var title: String { row.title }
+
+    /// All there is to say about a code.
+    private var row: (text: String, status: Int, title: String) {
         switch self {
-        case .rejectedToken(let code): code.rawValue
-        case .graph(let error): error.rawValue
-        case .accessTokenNotAllowed: "access_token_not_allowed"
-        case .accessTokenInvalid: "access_token_invalid"
-        case .accessTokenExpired: "access_token_expired"
-        case .accessTokenRevoked: "access_token_revoked"
-        case .invalidRequest: "invalid_request"
-        case .invalidNonce: "invalid_nonce"
-        case .invalidPermission: "invalid_permission"
-        case .unknownApp: "unknown_app"
-        case .unauthorizedClient: "unauthorized_client"
-        case .missingToken: "missing_token"
-        case .invalidDPoPProof: "invalid_dpop_proof"
-        case .insufficientScope: "insufficient_scope"
-        case .invalidSignedRequest: "invalid_signed_request"
-        case .notFound: "not_found"
-        case .methodNotAllowed: "method_not_allowed"
-        case .requestTimeout: "request_timeout"
-        case .bodyTooLarge: "body_too_large"
-        case .uriTooLong: "uri_too_long"
-        case .unsupportedMediaType: "unsupported_media_type"
-        case .expectationFailed: "expectation_failed"
-        case .misdirectedRequest: "misdirected_request"
-        case .headersTooLarge: "headers_too_large"
-        case .internalError: "internal_error"
-        case .notImplemented: "not_implemented"
-        case .keysUnavailable: "keys_unavailable"
-        case .replayStoreUnavailable: "replay_store_unavailable"
-        case .callbackNotDelivered: "callback_not_delivered"
-        case .overloaded: "overloaded"
-        case .draining: "draining"
-        case .httpVersionNotSupported: "http_version_not_supported"
+        case .rejectedToken(let code): (code.rawValue, 401, Self.title(of: code))
+        case .graph(let error): (error.rawValue, error.status, error.title)
+        case .accessTokenNotAllowed: ("access_token_not_allowed", 401, "Access tokens are not accepted")
+        case .accessTokenInvalid: ("access_token_invalid", 401, "The access token is refused")
+        case .accessTokenExpired: ("access_token_expired", 401, "The access token is refused")
+        case .accessTokenRevoked: ("access_token_revoked", 401, "The access token is refused")
+        case .invalidRequest: ("invalid_request", 400, "The request is malformed")
+        case .invalidNonce: ("invalid_nonce", 400, "The nonce is malformed")
+        case .invalidPermission: ("invalid_permission", 400, "A permission is outside Limited Login's scope")
+        case .unknownApp: ("unknown_app", 400, "The app id is not configured")
+        case .unauthorizedClient: ("unauthorized_client", 401, "The caller is not authorized")
+        case .missingToken: ("missing_token", 401, "There is no bearer token")
+        case .invalidDPoPProof: ("invalid_dpop_proof", 401, "The DPoP proof is refused")
+        case .insufficientScope: ("insufficient_scope", 403, "The token does not show what is needed")
+        case .invalidSignedRequest: ("invalid_signed_request", 403, "The signed request is refused")
+        case .notFound: ("not_found", 404, "There is nothing at this path")
+        case .methodNotAllowed: ("method_not_allowed", 405, "The method is not allowed at this path")
+        case .requestTimeout: ("request_timeout", 408, "The request did not arrive in time")
+        case .bodyTooLarge: ("body_too_large", 413, "The body is too large")
+        case .uriTooLong: ("uri_too_long", 414, "The request target is too long")
+        case .unsupportedMediaType: ("unsupported_media_type", 415, "The body's media type is not supported")
+        case .expectationFailed: ("expectation_failed", 417, "The expectation cannot be met")
+        case .misdirectedRequest: ("misdirected_request", 421, "This server does not answer for that host")
+        case .headersTooLarge: ("headers_too_large", 431, "The header section is too large")
+        case .internalError: ("internal_error", 500, "The service failed")
+        case .notImplemented: ("not_implemented", 501, "The method or transfer coding is not implemented")
+        case .keysUnavailable: ("keys_unavailable", 503, "The issuer's keys are not available")
+        case .replayStoreUnavailable:
+            ("replay_store_unavailable", 503, "The memory of what was used or revoked is not available")
+        case .callbackNotDelivered: ("callback_not_delivered", 503, "The app's backend could not be told")
+        case .overloaded: ("overloaded", 503, "The service is overloaded")
+        case .draining: ("draining", 503, "The service is stopping")
+        case .httpVersionNotSupported: ("http_version_not_supported", 505, "The HTTP version is not supported")
         }
     }
 
-    /// The status code of the answer (RFC 9110 section 15, RFC 6585).
-    package var status: Int {
-        switch self {
-        case .graph(let error): error.status
-        case .rejectedToken, .unauthorizedClient, .missingToken, .invalidDPoPProof: 401
-        case .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked: 401
-        case .insufficientScope, .invalidSignedRequest: 403
-        case .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp: 400
-        case .notFound: 404
-        case .methodNotAllowed: 405
-        case .requestTimeout: 408
-        case .bodyTooLarge: 413
-        case .uriTooLong: 414
-        case .unsupportedMediaType: 415
-        case .expectationFailed: 417
-        case .misdirectedRequest: 421
-        case .headersTooLarge: 431
-        case .internalError: 500
-        case .notImplemented: 501
-        case .keysUnavailable, .replayStoreUnavailable, .callbackNotDelivered, .overloaded, .draining: 503
-        case .httpVersionNotSupported: 505
+    private static func title(of code: TokenRejection.Code) -> String {
+        switch code {
+        // What an access token may be refused for too.
+        case .invalidAudience, .subjectMismatch, .tokenReplayed, .loginRevoked: "The token is refused"
+        default: "The id token is refused"
         }
     }
 
@@ -133,63 +127,8 @@ package enum ProblemCode: Sendable, Hashable {
         }
     }
 
-    /// What went wrong, the same for every occurrence (RFC 9457 section 3.1.3).
-    package var title: String {
-        switch self {
-        case .rejectedToken(.invalidAudience), .rejectedToken(.subjectMismatch), .rejectedToken(.tokenReplayed),
-            .rejectedToken(.loginRevoked):
-            "The token is refused"
-        case .rejectedToken: "The id token is refused"
-        case .accessTokenNotAllowed: "Access tokens are not accepted"
-        case .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked: "The access token is refused"
-        case .graph(let error): error.title
-        case .invalidRequest: "The request is malformed"
-        case .invalidNonce: "The nonce is malformed"
-        case .invalidPermission: "A permission is outside Limited Login's scope"
-        case .unknownApp: "The app id is not configured"
-        case .unauthorizedClient: "The caller is not authorized"
-        case .missingToken: "There is no bearer token"
-        case .invalidDPoPProof: "The DPoP proof is refused"
-        case .insufficientScope: "The token does not show what is needed"
-        case .invalidSignedRequest: "The signed request is refused"
-        case .notFound: "There is nothing at this path"
-        case .methodNotAllowed: "The method is not allowed at this path"
-        case .requestTimeout: "The request did not arrive in time"
-        case .bodyTooLarge: "The body is too large"
-        case .uriTooLong: "The request target is too long"
-        case .unsupportedMediaType: "The body's media type is not supported"
-        case .expectationFailed: "The expectation cannot be met"
-        case .misdirectedRequest: "This server does not answer for that host"
-        case .headersTooLarge: "The header section is too large"
-        case .internalError: "The service failed"
-        case .notImplemented: "The method or transfer coding is not implemented"
-        case .keysUnavailable: "The issuer's keys are not available"
-        case .replayStoreUnavailable: "The memory of what was used or revoked is not available"
-        case .callbackNotDelivered: "The app's backend could not be told"
-        case .overloaded: "The service is overloaded"
-        case .draining: "The service is stopping"
-        case .httpVersionNotSupported: "The HTTP version is not supported"
-        }
-    }
-
     /// The code that fits a status that the HTTP server itself decided on.
-    package init(serverStatus status: Int) {
-        switch status {
-        case 408: self = .requestTimeout
-        case 413: self = .bodyTooLarge
-        case 414: self = .uriTooLong
-        case 415: self = .unsupportedMediaType
-        case 417: self = .expectationFailed
-        case 421: self = .misdirectedRequest
-        case 431: self = .headersTooLarge
-        case 500: self = .internalError
-        case 501: self = .notImplemented
-        case 503: self = .overloaded
-        case 505: self = .httpVersionNotSupported
-        case 405: self = .methodNotAllowed
-        default: self = .invalidRequest
-        }
-    }
+    init(serverStatus status: Int) { self = Self.ofAnyPath.first { $0.status == status } ?? .invalidRequest }
 }
 
 extension ProblemCode {

@@ -37,38 +37,24 @@ enum RequestBody: Sendable {
     ) throws(Problem) {
         switch self {
         case .none, .ignored, .empty: return
-        case .json: try Self.requireJSON(head, bytes, &response)
-        case .jsonOrNothing: if head.hasBody { try Self.requireJSON(head, bytes, &response) }
-        case .form: try Self.requireForm(head, bytes, &response)
+        case .jsonOrNothing where !head.hasBody: return
+        case .json, .jsonOrNothing, .form: break
         }
-    }
-
-    private static func requireJSON(
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ response: inout HTTPResponse
-    ) throws(Problem) {
-        if let coding = head.value(of: "content-encoding", in: bytes),
-            !bytes.equalIgnoringCase(coding, "identity")
-        {
+        if let coding = head.value(of: "content-encoding", in: bytes), !bytes.equalIgnoringCase(coding, "identity") {
             response.addField("Accept-Encoding: identity")
             throw Problem(.unsupportedMediaType, "The body must not be compressed.")
         }
-        guard let type = head.value(of: "content-type", in: bytes), MediaType.isJSON(bytes, type) else {
-            response.addField("Accept: application/json")
-            throw Problem(.unsupportedMediaType, "The body must be application/json in UTF-8.")
-        }
-    }
-
-    private static func requireForm(
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ response: inout HTTPResponse
-    ) throws(Problem) {
         let type = head.value(of: "content-type", in: bytes)
-        guard let type, MediaType.isForm(bytes, type), head.value(of: "content-encoding", in: bytes) == nil else {
-            response.addField("Accept: application/x-www-form-urlencoded")
-            throw Problem(.unsupportedMediaType, "The body must be application/x-www-form-urlencoded.")
+        if case .form = self {
+            guard let type, MediaType.isForm(bytes, type) else {
+                response.addField("Accept: application/x-www-form-urlencoded")
+                throw Problem(.unsupportedMediaType, "The body must be application/x-www-form-urlencoded.")
+            }
+        } else {
+            guard let type, MediaType.isJSON(bytes, type) else {
+                response.addField("Accept: application/json")
+                throw Problem(.unsupportedMediaType, "The body must be application/json in UTF-8.")
+            }
         }
     }
 }
@@ -110,7 +96,39 @@ package enum MediaType {
     private static func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
 }
 
+extension JSONLimits {
+    /// Those of a request's body, whose bytes the route bounds. Names are compared with each other before it shows that some
+    /// are not known, so that more than the nine which any route knows are refused early.
+    static let ofRequest = {
+        var limits = JSONLimits()
+        limits.byteCount = VerifyEndpoint.bodyLimit
+        limits.depth = 4
+        limits.nodeCount = 1_024
+        limits.memberCount = 16
+        return limits
+    }()
+}
+
 extension JSONDocument {
+    /// The members of a request's body that has strings alone.
+    static func texts(_ body: Span<UInt8>, known: [String]) throws(Problem) -> [String: String] {
+        var document = JSONDocument(limits: .ofRequest)
+        try document.parseObject(body)
+        var members: [String: String] = [:]
+        for name in document.children(of: document.root) {
+            let member = document.string(name, in: body)
+            guard document.isString(name + 1) else {
+                throw Problem(.invalidRequest, "Every member of the body must be a string.")
+            }
+            guard known.contains(member) else {
+                let names = known.joined(separator: " and ")
+                throw Problem(.invalidRequest, "The body has an unknown member; known are \(names).")
+            }
+            members[member] = document.string(name + 1, in: body)
+        }
+        return members
+    }
+
     /// Reads a request's body, which must be one JSON object; its limits are this document's.
     @inline(__always)
     mutating func parseObject(_ body: Span<UInt8>) throws(Problem) {
@@ -120,5 +138,51 @@ extension JSONDocument {
             throw Problem(.invalidRequest, "The body is not acceptable JSON: \(error).")
         }
         guard kind(root) == .object else { throw Problem(.invalidRequest, "The body must be a JSON object.") }
+    }
+}
+
+/// Reads `application/x-www-form-urlencoded` text (RFC 6749 appendix B): a request's query, or a form's body.
+struct FormParameters {
+    /// Greatest number of parameters: a form has few, a query perhaps somebody else's many.
+    static let countLimit = 1_024
+
+    private var parameters: [(name: [UInt8], value: [UInt8])] = []
+
+    /// - Parameter last: the name of a parameter that ends the reading: it and what follows it are left alone.
+    /// - Returns: nil where the text has a broken escape or more than ``countLimit`` parameters.
+    init?(_ bytes: Span<UInt8>, _ range: Range<Int>, endingAt last: StaticString? = nil) {
+        var start = range.lowerBound
+        while start < range.upperBound {
+            var end = start
+            while end < range.upperBound, bytes[end] != UInt8(ascii: "&") { end += 1 }
+            if end > start {
+                var equals = start
+                while equals < end, bytes[equals] != UInt8(ascii: "=") { equals += 1 }
+                if let last, bytes.equal(start..<equals, last) { return }
+                guard parameters.count < Self.countLimit,
+                    let name = PercentEncoding.decode(bytes, start..<equals, isForm: true),
+                    let value = PercentEncoding.decode(bytes, min(equals + 1, end)..<end, isForm: true)
+                else { return nil }
+                parameters.append((name, value))
+            }
+            start = end + 1
+        }
+    }
+
+    /// How many parameters there are.
+    var count: Int { parameters.count }
+
+    /// How many parameters have this name.
+    func count(of name: StaticString) -> Int {
+        parameters.count { Self.isEqual($0.name, name) }
+    }
+
+    /// The value of the first parameter of this name.
+    func first(_ name: StaticString) -> [UInt8]? {
+        parameters.first { Self.isEqual($0.name, name) }?.value
+    }
+
+    private static func isEqual(_ bytes: [UInt8], _ name: StaticString) -> Bool {
+        bytes.span.equal(0..<bytes.count, name)
     }
 }

@@ -1,5 +1,6 @@
 internal import Bytes
 package import HTTP1
+internal import HTTPServer
 internal import LimitedLogin
 
 /// One path that the service answers. All that is known of it stands in its row of ``table``: its
@@ -23,8 +24,21 @@ package final class Route: Sendable {
     let isHealth: Bool
     /// The codes it may answer besides ``ProblemCode/ofAnyPath``; `/openapi.json` lists them.
     package let problems: [ProblemCode]
-    /// Makes what answers its requests; called once for each worker.
-    let endpoint: @Sendable (WorkerParts) -> any Endpoint
+    /// Answers its requests.
+    let answer: Answer
+
+    /// Answers one request whose path, method, caller and media type are good, or says what it waits for. Called on its
+    /// worker's thread, and again on the same bytes after a wait. The response is empty; it is filled in where the outcome
+    /// says so. Throws why a request is refused where that is no verdict on a token.
+    typealias Answer =
+        @Sendable (
+            _ worker: WorkerParts,
+            _ head: borrowing RequestHead,
+            _ bytes: Span<UInt8>,
+            _ body: Span<UInt8>,
+            _ context: RequestContext,
+            _ response: inout HTTPResponse
+        ) throws(Problem) -> Outcome
 
     /// The value of the `Allow` field (RFC 9110 section 10.2.1).
     package let allow: String
@@ -42,7 +56,7 @@ package final class Route: Sendable {
         body: RequestBody = .none,
         isHealth: Bool = false,
         problems: [ProblemCode] = [],
-        endpoint: @escaping @Sendable (WorkerParts) -> any Endpoint
+        answer: @escaping Answer
     ) {
         self.path = path
         self.takesPathsBelow = takesPathsBelow
@@ -53,7 +67,7 @@ package final class Route: Sendable {
         self.body = body
         self.isHealth = isHealth
         self.problems = problems
-        self.endpoint = endpoint
+        self.answer = answer
         allow = ((methods ?? []) + [.options]).map { "\($0.name)" }.joined(separator: ", ")
         methodBits = (methods ?? []).reduce(0) { $0 | 1 << UInt16($1.rawValue) }
         template = Array("\(path)".utf8)
@@ -170,7 +184,9 @@ extension Route {
         problems: [.invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .unsupportedMediaType]
             + ProblemCode.ofTokens + [.keysUnavailable, .replayStoreUnavailable]
             + ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens,
-        endpoint: { VerifyEndpoint($0) }
+        answer: { worker, head, bytes, body, context, response in
+            VerifyEndpoint(worker: worker).answer(head, bytes, body, context, &response)
+        }
     )
 
     /// OAuth 2.0 Token Introspection. Only for callers with a key: an endpoint anybody may ask would tell the good tokens
@@ -181,7 +197,9 @@ extension Route {
         caller: .known,
         body: .form(atMost: IntrospectEndpoint.bodyLimit),
         problems: [.unauthorizedClient, .unsupportedMediaType, .keysUnavailable, .replayStoreUnavailable],
-        endpoint: { IntrospectEndpoint($0) }
+        answer: { worker, head, bytes, body, context, response in
+            IntrospectEndpoint(worker: worker).answer(head, bytes, body, context, &response)
+        }
     )
 
     /// What gateways ask: a gateway may append the path that its own client asked for, and passes on its method.
@@ -193,7 +211,9 @@ extension Route {
         body: .ignored,
         problems: [.missingToken, .invalidDPoPProof, .insufficientScope, .keysUnavailable, .replayStoreUnavailable]
             + ProblemCode.ofUnboundTokens,
-        endpoint: { AuthEndpoint($0) }
+        answer: { worker, head, bytes, _, context, response in
+            AuthEndpoint(worker: worker).answer(head, bytes, context, &response)
+        }
     )
 
     static let nonces = Route(
@@ -205,7 +225,9 @@ extension Route {
         problems: [
             .invalidPermission, .unknownApp, .unauthorizedClient, .unsupportedMediaType, .replayStoreUnavailable,
         ],
-        endpoint: { NoncesEndpoint($0) }
+        answer: { worker, _, _, body, _, response throws(Problem) in
+            try NoncesEndpoint(worker: worker).answer(body, &response)
+        }
     )
 
     /// What a person has granted, and the whole login to be revoked. For callers with a key alone, as the two below:
@@ -217,7 +239,9 @@ extension Route {
         caller: .known,
         body: .empty,
         problems: [.unknownApp, .unauthorizedClient, .replayStoreUnavailable] + ProblemCode.ofGraph,
-        endpoint: { PermissionsEndpoint($0) }
+        answer: { worker, head, bytes, _, context, response throws(Problem) in
+            try PermissionsEndpoint(worker: worker).answer(head, bytes, context, &response)
+        }
     )
 
     /// One permission to be revoked.
@@ -228,7 +252,9 @@ extension Route {
         caller: .known,
         body: .empty,
         problems: [.unknownApp, .unauthorizedClient] + ProblemCode.ofGraph,
-        endpoint: { PermissionsEndpoint($0) }
+        answer: { worker, head, bytes, _, context, response throws(Problem) in
+            try PermissionsEndpoint(worker: worker).answer(head, bytes, context, &response)
+        }
     )
 
     /// Limited Login's own way of uninstalling the app. The id token is what Facebook asks for, so no app secret is needed.
@@ -240,7 +266,9 @@ extension Route {
         problems: [
             .unknownApp, .unauthorizedClient, .unsupportedMediaType, .keysUnavailable, .replayStoreUnavailable,
         ] + ProblemCode.ofUnboundTokens + ProblemCode.ofGraph,
-        endpoint: { UninstallEndpoint($0) }
+        answer: { worker, head, bytes, body, context, response throws(Problem) in
+            try UninstallEndpoint(worker: worker).answer(head, bytes, body, context, &response)
+        }
     )
 
     /// Facebook says that a person removed the app. Public: the signature is the key.
@@ -250,7 +278,9 @@ extension Route {
         requirement: .callbacks,
         body: .form(atMost: CallbackEndpoint.bodyLimit),
         problems: ProblemCode.ofCallbacks,
-        endpoint: { CallbackEndpoint($0, of: .deauthorize) }
+        answer: { worker, head, bytes, body, context, response throws(Problem) in
+            try CallbackEndpoint(worker: worker, kind: .deauthorize).answer(head, bytes, body, context, &response)
+        }
     )
 
     /// Facebook says that a person wants their data deleted. Public as well.
@@ -260,7 +290,9 @@ extension Route {
         requirement: .dataDeletion,
         body: .form(atMost: CallbackEndpoint.bodyLimit),
         problems: ProblemCode.ofCallbacks,
-        endpoint: { CallbackEndpoint($0, of: .dataDeletion) }
+        answer: { worker, head, bytes, body, context, response throws(Problem) in
+            try CallbackEndpoint(worker: worker, kind: .dataDeletion).answer(head, bytes, body, context, &response)
+        }
     )
 
     /// "Log out everywhere". Nobody at Facebook is asked.
@@ -270,18 +302,19 @@ extension Route {
         caller: .known,
         body: .json(atMost: RevocationRequest.bodyLimit),
         problems: [.unknownApp, .unauthorizedClient, .unsupportedMediaType, .replayStoreUnavailable],
-        endpoint: { RevocationsEndpoint($0) }
+        answer: { worker, _, _, body, context, response throws(Problem) in
+            try RevocationsEndpoint(worker: worker).answer(body, context, &response)
+        }
     )
 
     /// The description of the API.
     static let openapi = Route(
         "/openapi.json",
         methods: [.get, .head],
-        endpoint: { _ in
-            PageEndpoint {
-                $0.addField("Content-Type: application/json")
-                $0.share(OpenAPIDocument.bytes)
-            }
+        answer: { _, _, _, _, _, response in
+            response.addField("Content-Type: application/json")
+            response.share(OpenAPIDocument.bytes)
+            return .done
         }
     )
 
@@ -290,7 +323,9 @@ extension Route {
         methods: [.get, .head],
         listeners: [.service, .administration],
         isHealth: true,
-        endpoint: { HealthEndpoint($0, of: .process) }
+        answer: { worker, head, bytes, _, context, response throws(Problem) in
+            try HealthEndpoint(worker: worker, subject: .process).answer(head, bytes, context, &response)
+        }
     )
 
     static let readyz = Route(
@@ -299,7 +334,9 @@ extension Route {
         listeners: [.service, .administration],
         isHealth: true,
         problems: [.keysUnavailable, .replayStoreUnavailable, .draining],
-        endpoint: { HealthEndpoint($0, of: .readiness) }
+        answer: { worker, head, bytes, _, context, response throws(Problem) in
+            try HealthEndpoint(worker: worker, subject: .readiness).answer(head, bytes, context, &response)
+        }
     )
 
     /// An older name of `/livez`.
@@ -308,18 +345,19 @@ extension Route {
         methods: [.get, .head],
         listeners: [.service, .administration],
         isHealth: true,
-        endpoint: { HealthEndpoint($0, of: .process) }
+        answer: { worker, head, bytes, _, context, response throws(Problem) in
+            try HealthEndpoint(worker: worker, subject: .process).answer(head, bytes, context, &response)
+        }
     )
 
     static let metrics = Route(
         "/metrics",
         methods: [.get, .head],
         listeners: [.administration],
-        endpoint: { parts in
-            PageEndpoint { [core = parts.core] in
-                $0.addField("Content-Type: text/plain; version=0.0.4; charset=utf-8")
-                $0.body.append(contentsOf: core.exposition().utf8)
-            }
+        answer: { worker, _, _, _, _, response in
+            response.addField("Content-Type: text/plain; version=0.0.4; charset=utf-8")
+            response.body.append(contentsOf: worker.core.exposition().utf8)
+            return .done
         }
     )
 }

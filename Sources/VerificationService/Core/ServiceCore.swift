@@ -65,25 +65,29 @@ package final class ServiceCore: Sendable {
     package func beginDraining() { draining.store(true, ordering: .releasing) }
 }
 
-/// What the endpoints of one worker share.
+/// What the requests of one worker share; only ever used on its thread.
 final class WorkerParts {
     let core: ServiceCore
     let listener: ListenerRole
-    let settings: WorkerSettings
+    let copyOfSettings: WorkerSettings
     let judge: TokenJudge
     let signatures: SignatureMemory
-    let firstUse: FirstUse
     /// This worker's look at the revocations.
     let revocations: RevocationReader
+    /// The body of the last `POST /verify`.
+    var verifyRequest = VerifyRequestReader()
+    // What requests wait for.
+    let firstUse: FirstUse
     let graph: GraphRequests
     let accessTokens: AccessTokenRequests
     let callbacks: CallbackRequests
     let revocationRequests: RevocationRequests
+    private let waits: [any WaitingRequests]
 
     init(core: ServiceCore, listener: ListenerRole) {
         self.core = core
         self.listener = listener
-        settings = WorkerSettings(core.settings)
+        copyOfSettings = WorkerSettings(core.settings)
         revocations = RevocationReader(core.revocations)
         judge = TokenJudge(cache: core.cache, workerKeys: WorkerKeys(cache: core.cache), revocations: revocations)
         signatures = SignatureMemory(capacity: core.signatureCacheEntries, metrics: core.metrics)
@@ -92,22 +96,18 @@ final class WorkerParts {
         accessTokens = AccessTokenRequests(workers: core.graph)
         callbacks = CallbackRequests(core: core)
         revocationRequests = RevocationRequests(core.revocations)
+        waits = [firstUse.jobs, graph.jobs, accessTokens.jobs, callbacks.jobs, revocationRequests.jobs]
     }
 
+    /// The settings in force, as of the request's head.
+    var settings: RuntimeSettings { copyOfSettings.settings }
+
     func attach(_ waker: RequestWaker) {
-        firstUse.jobs.attach(waker)
-        graph.jobs.attach(waker)
-        accessTokens.jobs.attach(waker)
-        callbacks.jobs.attach(waker)
-        revocationRequests.jobs.attach(waker)
+        for wait in waits { wait.attach(waker) }
     }
 
     func abandon(_ request: ParkedRequest) {
-        firstUse.jobs.abandon(request)
-        graph.jobs.abandon(request)
-        accessTokens.jobs.abandon(request)
-        callbacks.jobs.abandon(request)
-        revocationRequests.jobs.abandon(request)
+        for wait in waits { wait.abandon(request) }
     }
 }
 

@@ -4,19 +4,17 @@ package import HTTPServer
 internal import Logging
 internal import Sockets
 
-/// Answers the requests of one worker: finds the route, does what its row says, has its endpoint answer, counts what
+/// Answers the requests of one worker: finds the route, does what its row says, has it answered, counts what
 /// came of it and writes problems.
 ///
 /// All its memory is reused from request to request; it is only ever called on its worker's thread.
 package final class ServiceHandler: HTTPRequestHandler {
     private let core: ServiceCore
-    private let parts: WorkerParts
-    private let workerSettings: WorkerSettings
+    private let worker: WorkerParts
     private let callers: CallerCheck
     private let audit: AuditTrail?
-    /// The rows of this listener, and what answers each.
+    /// The rows of this listener.
     private let routes: [Route]
-    private let endpoints: [any Endpoint]
     private var requestID: [UInt8] = []
     /// The connection and the place on it of the request that `requestID` and `place` are of.
     private var named: (connection: UInt64, requestsBefore: Int) = (0, -1)
@@ -27,19 +25,16 @@ package final class ServiceHandler: HTTPRequestHandler {
 
     package init(core: ServiceCore, listener: ListenerRole) {
         self.core = core
-        let parts = WorkerParts(core: core, listener: listener)
-        self.parts = parts
+        worker = WorkerParts(core: core, listener: listener)
         audit = core.auditLogger.map { AuditTrail($0) }
-        callers = CallerCheck(settings: parts.settings, metrics: core.metrics)
-        workerSettings = parts.settings
+        callers = CallerCheck(settings: worker.copyOfSettings, metrics: core.metrics)
         routes = Route.table.filter { $0.listeners.contains(listener) }
-        endpoints = routes.map { $0.endpoint(parts) }
         durations = RequestDurations(metrics: core.metrics)
     }
 
-    package func attach(_ waker: RequestWaker) { parts.attach(waker) }
+    package func attach(_ waker: RequestWaker) { worker.attach(waker) }
 
-    package func didAbandon(_ request: ParkedRequest) { parts.abandon(request) }
+    package func didAbandon(_ request: ParkedRequest) { worker.abandon(request) }
 
     package func receiveHead(
         _ head: borrowing RequestHead,
@@ -82,19 +77,14 @@ package final class ServiceHandler: HTTPRequestHandler {
         // The head was let through, so there is a route.
         guard let place else { return .respond }
         do throws(Problem) {
-            let outcome = try endpoints[place].answer(head, bytes, body: body, context: context, response: &response)
-            switch outcome {
+            switch try routes[place].answer(worker, head, bytes, body, context, &response) {
             case .wait(let moment): return .park(until: moment)
-            case .accepted: accept(.idToken, head, bytes, response)
-            case .accessToken(nil): accept(.accessToken, head, bytes, response)
+            case .accepted(let credential): accept(credential, head, bytes, response)
             case .inactive(let code):
                 core.metrics.count(.idToken, code)
                 if isDebugging { log("verification refused", nil, head, bytes) }
-            case .refused(let problem):
-                reject(.idToken, problem, head, bytes, &response)
-                return .respond
-            case .accessToken(let problem?):
-                reject(.accessToken, problem, head, bytes, &response)
+            case .refused(let credential, let problem):
+                reject(credential, problem, head, bytes, &response)
                 return .respond
             case .done:
                 if isDebugging { log("request answered", nil, head, bytes) }
@@ -168,8 +158,8 @@ package final class ServiceHandler: HTTPRequestHandler {
             if head.method == .options { return nil }
             throw Problem(.methodNotAllowed, "The method is not allowed at this path; see Allow.")
         }
-        workerSettings.refresh()
-        if let requirement = route.requirement, !requirement.isMet(workerSettings.settings) {
+        worker.copyOfSettings.refresh()
+        if let requirement = route.requirement, !requirement.isMet(worker.settings) {
             throw Problem(.notFound, requirement.sentence)
         }
         try callers.require(route.caller, head, bytes, &response)

@@ -6,7 +6,7 @@ package import LoginStores
 internal import Sockets
 
 /// Liveness and readiness, apart: an outage of the key source must not get a living process killed.
-final class HealthEndpoint: Endpoint {
+struct HealthEndpoint {
     /// What is asked about.
     enum Subject {
         /// Whether the process serves.
@@ -15,25 +15,18 @@ final class HealthEndpoint: Endpoint {
         case readiness
     }
 
-    private let core: ServiceCore
-    private let listener: ListenerRole
-    private let subject: Subject
-
-    init(_ parts: WorkerParts, of subject: Subject) {
-        core = parts.core
-        listener = parts.listener
-        self.subject = subject
-    }
+    let worker: WorkerParts
+    let subject: Subject
 
     func answer(
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
-        body: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
+        let core = worker.core
         // The state of the keys is the operators' alone.
-        let isVerbose = listener == .administration && Self.isVerbose(head, bytes)
+        let isVerbose = worker.listener == .administration && Self.isVerbose(head, bytes)
         if subject == .readiness {
             guard !core.isDraining else { throw Problem(.draining, "The service is stopping.") }
             guard core.cache.snapshot.isUsable(at: context.now) else {
@@ -71,23 +64,22 @@ package enum HealthReport {
         let isReady = status.isUsable && store.revocations.isKnown && !isDraining
         JSONWriter.raw("{", to: &bytes)
         JSONWriter.member("status", isReady ? "pass" : "fail", to: &bytes)
-        JSONWriter.raw(isDraining ? ",\"draining\":true" : ",\"draining\":false", to: &bytes)
-        JSONWriter.raw(",\"keys\":", to: &bytes)
+        JSONWriter.member("draining", isDraining, to: &bytes)
+        JSONWriter.name("keys", to: &bytes)
         writeKeys(status, to: &bytes)
-        JSONWriter.raw(",\"replay_store\":", to: &bytes)
+        JSONWriter.name("replay_store", to: &bytes)
         write(store, to: &bytes)
-        JSONWriter.raw(",\"revocations\":", to: &bytes)
+        JSONWriter.name("revocations", to: &bytes)
         write(store.revocations, to: &bytes)
         JSONWriter.raw("}\n", to: &bytes)
     }
 
     /// How many there are, and since when they may not be all; no age where they were never read.
     private static func write(_ revocations: Revocations, to bytes: inout [UInt8]) {
-        JSONWriter.raw("{\"entries\":", to: &bytes)
-        JSONWriter.integer(revocations.count, to: &bytes)
-        JSONWriter.raw(",\"capacity\":", to: &bytes)
-        JSONWriter.integer(revocations.capacity, to: &bytes)
-        seconds(",\"age_seconds\":", revocations.age(at: MonotonicClock.now()), to: &bytes)
+        JSONWriter.raw("{", to: &bytes)
+        JSONWriter.member("entries", revocations.count, to: &bytes)
+        JSONWriter.member("capacity", revocations.capacity, to: &bytes)
+        seconds("age_seconds", revocations.age(at: MonotonicClock.now()), to: &bytes)
         JSONWriter.raw("}", to: &bytes)
     }
 
@@ -95,14 +87,11 @@ package enum HealthReport {
     private static func write(_ store: ReplayStore, to bytes: inout [UInt8]) {
         JSONWriter.raw("{", to: &bytes)
         JSONWriter.member("state", store.isUp ? "up" : "down", to: &bytes)
-        JSONWriter.raw(",", to: &bytes)
         switch store {
         case .memory(let memory):
             JSONWriter.member("kind", "memory", to: &bytes)
-            JSONWriter.raw(",\"entries\":", to: &bytes)
-            JSONWriter.integer(memory.count(at: WallClock.unixMilliseconds()), to: &bytes)
-            JSONWriter.raw(",\"capacity\":", to: &bytes)
-            JSONWriter.integer(memory.capacity, to: &bytes)
+            JSONWriter.member("entries", memory.count(at: WallClock.unixMilliseconds()), to: &bytes)
+            JSONWriter.member("capacity", memory.capacity, to: &bytes)
         case .redis: JSONWriter.member("kind", "redis", to: &bytes)
         }
         JSONWriter.raw("}", to: &bytes)
@@ -112,33 +101,23 @@ package enum HealthReport {
     package static func writeKeys(_ status: JWKSetCacheStatus, to bytes: inout [UInt8]) {
         JSONWriter.raw("{", to: &bytes)
         JSONWriter.member("state", status.phase.rawValue, to: &bytes)
-        if let source = status.source {
-            JSONWriter.raw(",", to: &bytes)
-            JSONWriter.member("source", source, to: &bytes)
-        }
-        seconds(",\"age_seconds\":", status.age, to: &bytes)
-        seconds(",\"expires_in_seconds\":", status.untilExpiry, to: &bytes)
-        seconds(",\"unusable_in_seconds\":", status.untilUnusable, to: &bytes)
-        if let error = status.lastError {
-            JSONWriter.raw(",", to: &bytes)
-            JSONWriter.member("last_error", error, to: &bytes)
-        }
-        JSONWriter.raw(",\"keys\":[", to: &bytes)
-        for (index, key) in status.keys.enumerated() {
-            JSONWriter.raw(index == 0 ? "{" : ",{", to: &bytes)
+        JSONWriter.member("source", status.source, to: &bytes)
+        seconds("age_seconds", status.age, to: &bytes)
+        seconds("expires_in_seconds", status.untilExpiry, to: &bytes)
+        seconds("unusable_in_seconds", status.untilUnusable, to: &bytes)
+        JSONWriter.member("last_error", status.lastError, to: &bytes)
+        JSONWriter.name("keys", to: &bytes)
+        JSONWriter.array(status.keys, to: &bytes) { key, bytes in
+            JSONWriter.raw("{", to: &bytes)
             JSONWriter.member("kid", key.id, to: &bytes)
-            JSONWriter.raw(",\"bits\":", to: &bytes)
-            JSONWriter.integer(key.bits, to: &bytes)
-            JSONWriter.raw(",", to: &bytes)
+            JSONWriter.member("bits", key.bits, to: &bytes)
             JSONWriter.member("thumbprint", key.thumbprint, to: &bytes)
             JSONWriter.raw("}", to: &bytes)
         }
-        JSONWriter.raw("]}", to: &bytes)
+        JSONWriter.raw("}", to: &bytes)
     }
 
-    private static func seconds(_ opening: StaticString, _ duration: Duration?, to bytes: inout [UInt8]) {
-        guard let duration else { return }
-        JSONWriter.raw(opening, to: &bytes)
-        JSONWriter.integer(Int(clamping: duration.components.seconds), to: &bytes)
+    private static func seconds(_ name: StaticString, _ duration: Duration?, to bytes: inout [UInt8]) {
+        JSONWriter.member(name, duration.map { Int(clamping: $0.components.seconds) }, to: &bytes)
     }
 }

@@ -4,53 +4,45 @@ internal import HTTPServer
 internal import LimitedLogin
 
 /// `POST /introspect`: OAuth 2.0 Token Introspection (RFC 7662) of an id token.
-final class IntrospectEndpoint: Endpoint {
+struct IntrospectEndpoint {
     /// Greatest body, in bytes: the greatest token with every byte escaped would be 24 KiB, but none needs an escape.
     static let bodyLimit = 16_384
 
-    private let judge: TokenJudge
-    private let signatures: SignatureMemory
-    private let workerSettings: WorkerSettings
-
-    init(_ parts: WorkerParts) {
-        judge = parts.judge
-        signatures = parts.signatures
-        workerSettings = parts.settings
-    }
+    let worker: WorkerParts
 
     /// Answers one request; it may have to wait for keys.
     func answer(
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
-        body: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
+        _ body: Span<UInt8>,
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
     ) -> Outcome {
         let claims: VerifiedClaims?
         let outcome: Outcome
         do throws(Problem) {
             let request = try IntrospectRequest(body)
-            let verdict = try judge.judge(
+            let verdict = try worker.judge.judge(
                 request.token.span,
                 request.question,
-                signatures: signatures,
-                verifier: workerSettings.settings.unboundVerifier,
+                signatures: worker.signatures,
+                verifier: worker.settings.unboundVerifier,
                 context: context,
                 trace: TraceParent.passedOn(head, bytes)
             )
             switch verdict {
             case .wait(let moment): return .wait(until: moment)
-            case .verified(let verified): (claims, outcome) = (verified, .accepted)
+            case .verified(let verified): (claims, outcome) = (verified, .accepted(.idToken))
             }
         } catch {
             // Section 2.2: whatever is wrong with the token, the caller is told no more than that it is not active. An
             // outage is no fault of the token.
-            guard error.code.isTokenFault else { return .refused(error) }
+            guard error.code.isTokenFault else { return .refused(.idToken, error) }
             (claims, outcome) = (nil, .inactive(error.code))
         }
         response.addField("Content-Type: application/json")
         response.addField("Cache-Control: no-store")
-        IntrospectAnswer.write(claims, payload: judge.workspace.payload, to: &response.body)
+        IntrospectAnswer.write(claims, payload: worker.judge.workspace.payload, to: &response.body)
         return outcome
     }
 }
@@ -138,13 +130,10 @@ enum IntrospectAnswer {
             bytes.append(UInt8(ascii: "}"))
         }
         text(",\"jti\":\"", claims.tokenID, payload, &bytes)
-        JSONWriter.raw(",\"exp\":", to: &bytes)
-        JSONWriter.integer(Int(claims.expiresAt.wholeSeconds), to: &bytes)
-        JSONWriter.raw(",\"iat\":", to: &bytes)
-        JSONWriter.integer(Int(claims.issuedAt.wholeSeconds), to: &bytes)
+        JSONWriter.member("exp", Int(claims.expiresAt.wholeSeconds), to: &bytes)
+        JSONWriter.member("iat", Int(claims.issuedAt.wholeSeconds), to: &bytes)
         // The scope is what the claims show; a token does not list what was granted.
         let scope = claims.permissions.permissions.map(\.rawValue).joined(separator: " ")
-        JSONWriter.raw(",", to: &bytes)
         JSONWriter.member("scope", scope, to: &bytes)
         text(",\"nonce\":\"", claims[.nonce], payload, &bytes)
         text(",\"name\":\"", claims[.name], payload, &bytes)

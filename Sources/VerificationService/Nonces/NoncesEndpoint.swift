@@ -7,24 +7,12 @@ internal import OpenSSL
 internal import Sockets
 
 /// `POST /nonces`: issues a nonce for one login.
-final class NoncesEndpoint: Endpoint {
-    private let core: ServiceCore
-    private let workerSettings: WorkerSettings
+struct NoncesEndpoint {
+    let worker: WorkerParts
 
-    init(_ parts: WorkerParts) {
-        core = parts.core
-        workerSettings = parts.settings
-    }
-
-    func answer(
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        body: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) throws(Problem) -> Outcome {
+    func answer(_ body: Span<UInt8>, _ response: inout HTTPResponse) throws(Problem) -> Outcome {
         let request = try NonceRequest(body)
-        let settings = workerSettings.settings
+        let settings = worker.settings
         // They were there when the head came; a reload in between may have taken them away.
         guard let nonces = settings.verifier.nonces else {
             throw Problem(.notFound, Requirement.nonceIssuer.sentence)
@@ -32,7 +20,7 @@ final class NoncesEndpoint: Endpoint {
         let appID = try settings.app(named: request.appID)
         let lifetime = try lifetime(request, settings.nonceLifetimeSeconds)
         // A nonce that no memory could vouch for would be refused when it comes back.
-        guard let vouchesSince = core.replayStore.vouchesSince else { throw FirstUse.unavailable }
+        guard let vouchesSince = worker.core.replayStore.vouchesSince else { throw FirstUse.unavailable }
         let now = WallClock.unixMilliseconds()
         guard let random = try? RandomBytes.make(count: NonceIssuer.randomByteCount),
             let issued = nonces.issue(
@@ -46,7 +34,7 @@ final class NoncesEndpoint: Endpoint {
         response.addField("Content-Type: application/json")
         response.addField("Cache-Control: no-store")
         NonceAnswer.write(issued, to: &response.body)
-        core.metrics.countIssuedNonce()
+        worker.core.metrics.countIssuedNonce()
         return .done
     }
 
@@ -72,12 +60,7 @@ struct NonceRequest {
 
     init(_ body: Span<UInt8>) throws(Problem) {
         guard !body.isEmpty else { return }
-        var limits = JSONLimits()
-        limits.byteCount = Self.bodyLimit
-        limits.depth = 2
-        limits.nodeCount = 128
-        limits.memberCount = 8
-        var document = JSONDocument(limits: limits)
+        var document = JSONDocument(limits: .ofRequest)
         try document.parseObject(body)
         var permissionName: [UInt8] = []
         for name in document.children(of: document.root) {
@@ -110,12 +93,39 @@ package enum NonceAnswer {
     package static func write(_ issued: IssuedNonce, to bytes: inout [UInt8]) {
         JSONWriter.raw("{", to: &bytes)
         JSONWriter.member("nonce", issued.nonce.value, to: &bytes)
-        JSONWriter.raw(",", to: &bytes)
         JSONWriter.member("app_id", issued.appID, to: &bytes)
-        JSONWriter.raw(",\"issued_at\":", to: &bytes)
-        JSONWriter.integer(Int(clamping: issued.issuedAt.wholeSeconds), to: &bytes)
-        JSONWriter.raw(",\"expires_at\":", to: &bytes)
-        JSONWriter.integer(Int(clamping: issued.expiresAt.wholeSeconds), to: &bytes)
+        JSONWriter.member("issued_at", Int(clamping: issued.issuedAt.wholeSeconds), to: &bytes)
+        JSONWriter.member("expires_at", Int(clamping: issued.expiresAt.wholeSeconds), to: &bytes)
         JSONWriter.raw("}", to: &bytes)
+    }
+}
+
+/// The file with the secrets of issued nonces: one or two lines of 32 to 128 visible ASCII characters, the first of which
+/// issues; both recognise. Empty lines and lines that begin with `#` are comments.
+package enum NonceSecretsFile {
+    /// Greatest size of the file, in bytes: two secrets and some comment.
+    package static let byteLimit = 16_384
+
+    /// The issuer that the text makes; `place` is how messages name it. They never quote it.
+    package static func issuer(parsing text: [UInt8], place: String) throws(ConfigurationError) -> NonceIssuer {
+        var secrets: [NonceSecret] = []
+        for line in FileLine.all(of: text, place: place) {
+            guard secrets.count < 2 else { throw line.error("there are more than two secrets") }
+            let secret: NonceSecret
+            do throws(InvalidConfiguration) {
+                secret = try NonceSecret(text: String(decoding: line.text, as: UTF8.self))
+            } catch {
+                throw line.error(error.description)
+            }
+            guard secrets.first != secret else { throw line.error("the same secret stands in the file twice") }
+            secrets.append(secret)
+        }
+        guard let first = secrets.first else {
+            throw ConfigurationError(
+                place: place,
+                reason: "the file holds no secret; 'limited-login nonce secret' makes one"
+            )
+        }
+        return NonceIssuer(secret: first, former: secrets.count > 1 ? secrets[1] : nil)
     }
 }

@@ -6,33 +6,22 @@ internal import LoginStores
 internal import Sockets
 
 /// `POST /revocations`: refuses every token of a person and app that was issued until now ("log out everywhere").
-final class RevocationsEndpoint: Endpoint {
-    private let requests: RevocationRequests
-    private let workerSettings: WorkerSettings
-
-    init(_ parts: WorkerParts) {
-        requests = parts.revocationRequests
-        workerSettings = parts.settings
-    }
+struct RevocationsEndpoint {
+    let worker: WorkerParts
 
     func answer(
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        body: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
+        _ body: Span<UInt8>,
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
-        switch try requests.revisit(context) {
-        case .wait(let moment): return .wait(until: moment)
-        case .done: break
-        case nil:
+        let requests = worker.revocationRequests
+        var visit = try requests.revisit(context)
+        if case .none = visit {
             let request = try RevocationRequest(body)
-            let app = try workerSettings.settings.app(named: request.appID)
-            let now = WallClock.unixSeconds()
-            if case .wait(let moment) = try requests.begin(app: app, user: request.user.text, at: now, context) {
-                return .wait(until: moment)
-            }
+            let app = try worker.settings.app(named: request.appID)
+            visit = try requests.begin(app: app, user: request.user.text, at: WallClock.unixSeconds(), context)
         }
+        if case .wait(let moment) = visit { return .wait(until: moment) }
         response.status = 204
         response.addField("Cache-Control: no-store")
         return .done
@@ -44,32 +33,27 @@ final class RevocationRequests {
     /// Requests of one worker that wait: what the store lets wait of all workers together.
     static let waitingLimit = 8_192
 
-    enum Outcome {
-        case wait(until: MonotonicInstant)
-        case done
-    }
-
     private let revocations: Revocations
     let jobs = BackgroundJobs<Void, RevocationAnswer>(capacity: waitingLimit)
 
     init(_ revocations: Revocations) { self.revocations = revocations }
 
     /// Goes on with a request that was parked here.
-    /// - Returns: nil where it was not.
-    func revisit(_ context: RequestContext) throws(Problem) -> Outcome? {
+    func revisit(_ context: RequestContext) throws(Problem) -> Revisit<Void> {
         switch jobs.visit(context) {
-        case .none: return nil
+        case .none: return .none
         case .waiting(let moment): return .wait(until: moment)
         case .expired: throw Self.unavailable
         case .done(_, let answer):
             guard answer == .remembered else { throw Self.unavailable }
-            return .done
+            return .done(())
         }
     }
 
     /// Revokes a login. It holds when this returns or the request is answered, whatever the answer is.
     /// - Parameter moment: whole seconds since 1970, at most the present.
-    func begin(app: String, user: String, at moment: Int64, _ context: RequestContext) throws(Problem) -> Outcome {
+    func begin(app: String, user: String, at moment: Int64, _ context: RequestContext) throws(Problem) -> Revisit<Void>
+    {
         let deadline = MonotonicClock.now() + FirstUse.patience
         let isBegun = jobs.begin(context, keeping: (), until: deadline) { request in
             revocations.revoke(app: app.utf8.span, user: user.utf8.span, at: moment) { [jobs] answer in
@@ -79,7 +63,7 @@ final class RevocationRequests {
         }
         guard isBegun else { throw Self.unavailable }
         // In memory the answer is there already.
-        return try revisit(context.again) ?? .wait(until: deadline)
+        return try revisit(context.again)
     }
 
     /// It may hold on this replica, but not on all of them.
@@ -101,33 +85,12 @@ struct RevocationRequest {
     let appID: String?
 
     init(_ body: Span<UInt8>) throws(Problem) {
-        var limits = JSONLimits()
-        limits.byteCount = Self.bodyLimit
-        limits.depth = 2
-        limits.nodeCount = 16
-        limits.memberCount = 8
-        var document = JSONDocument(limits: limits)
-        try document.parseObject(body)
-        var user: GraphUserID?
-        var appID: String?
-        for name in document.children(of: document.root) {
-            let value = name + 1
-            guard document.isString(value) else {
-                throw Problem(.invalidRequest, "Every member of the body must be a string.")
-            }
-            if document.string(name, equals: "user_id", in: body) {
-                user = GraphUserID(document.string(value, in: body))
-                guard user != nil else {
-                    throw Problem(.invalidRequest, "The member user_id must be 1 to 32 decimal digits.")
-                }
-            } else if document.string(name, equals: "app_id", in: body) {
-                appID = document.string(value, in: body)
-            } else {
-                throw Problem(.invalidRequest, "The body has an unknown member; known are user_id and app_id.")
-            }
+        let members = try JSONDocument.texts(body, known: ["user_id", "app_id"])
+        guard let text = members["user_id"] else { throw Problem(.invalidRequest, "The member user_id is missing.") }
+        guard let user = GraphUserID(text) else {
+            throw Problem(.invalidRequest, "The member user_id must be 1 to 32 decimal digits.")
         }
-        guard let user else { throw Problem(.invalidRequest, "The member user_id is missing.") }
         self.user = user
-        self.appID = appID
+        appID = members["app_id"]
     }
 }

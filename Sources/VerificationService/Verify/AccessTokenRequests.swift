@@ -21,21 +21,13 @@ final class AccessTokenRequests {
 
     init(workers: GraphWorkers?) { self.workers = workers }
 
-    /// What a request that is visited again waits for.
-    enum Visit {
-        /// Not for this.
-        case none
-        case wait(until: MonotonicInstant)
-        case verified(VerifiedAccessToken)
-    }
-
     /// Goes on with a request that asked Graph before.
-    func revisit(_ context: RequestContext) throws(Problem) -> Visit {
+    func revisit(_ context: RequestContext) throws(Problem) -> Revisit<VerifiedAccessToken> {
         switch jobs.visit(context) {
         case .none: return .none
         case .waiting(let moment): return .wait(until: moment)
         case .expired: throw Problem(GraphFailure(.timedOut))
-        case .done(_, .success(let verified)): return .verified(verified)
+        case .done(_, .success(let verified)): return .done(verified)
         case .done(_, .failure(.rejected(let rejection))): throw Problem(rejection)
         case .done(_, .failure(.graph(let failure))): throw Problem(failure.ofAccessToken)
         }

@@ -15,11 +15,6 @@ final class FirstUse {
     /// The longest a request waits. The store has its own, shorter limit; this one holds should it fail to keep it.
     static let patience = Duration.milliseconds(900)
 
-    enum Outcome {
-        case accepted
-        case wait(until: MonotonicInstant)
-    }
-
     private let store: ReplayStore
     private let metrics: ServiceMetrics
     let jobs = BackgroundJobs<[UInt8], ReplayVerdict>(capacity: waitingLimit)
@@ -29,40 +24,33 @@ final class FirstUse {
         metrics = core.metrics
     }
 
-    /// What a request that is visited again waits for.
-    enum Visit {
-        /// Not for this.
-        case none
-        case wait(until: MonotonicInstant)
-        /// The answer, which may be given now.
-        case accepted([UInt8])
-    }
-
     /// Goes on with a request that was parked here.
-    func revisit(_ context: RequestContext) throws(Problem) -> Visit {
+    func revisit(_ context: RequestContext) throws(Problem) -> Revisit<[UInt8]> {
         switch jobs.visit(context) {
         case .none: return .none
         case .waiting(let moment): return .wait(until: moment)
         case .expired: throw Self.unavailable
         case .done(let answer, let verdict):
             try Self.require(verdict)
-            return .accepted(answer)
+            return .done(answer)
         }
     }
 
     /// Uses up what the question names.
     /// - Parameter answer: what is kept while the request waits.
+    /// - Returns: that the credential is accepted, or until when to wait.
     func use(
         _ question: ReplayQuestion,
         answer: [UInt8],
-        context: RequestContext
+        context: RequestContext,
+        of credential: Credential
     ) throws(Problem) -> Outcome {
         switch store {
         case .memory(let store):
             let verdict = store.remember(question, now: WallClock.unixMilliseconds())
             metrics.countReplayAnswer(verdict)
             try Self.require(verdict)
-            return .accepted
+            return .accepted(credential)
         case .redis(let store):
             let deadline = MonotonicClock.now() + Self.patience
             let isBegun = jobs.begin(context, keeping: answer, until: deadline) { request in

@@ -4,53 +4,45 @@ internal import LimitedLogin
 internal import LoginStores
 
 /// `POST /verify`: reads the request, has the token judged, answers from the verified bytes.
-final class VerifyEndpoint: Endpoint {
+struct VerifyEndpoint {
     /// Greatest body, in bytes: twice the greatest token, with room for its JSON.
     static let bodyLimit = 16_384
 
-    private let judge: TokenJudge
-    let workerSettings: WorkerSettings
-    private var request = VerifyRequestReader()
-    /// Uses up nonces and tokens.
-    let firstUse: FirstUse
-    /// Asks Graph about access tokens.
-    let accessTokens: AccessTokenRequests
-    let revocations: RevocationReader
-
-    init(_ parts: WorkerParts) {
-        workerSettings = parts.settings
-        judge = parts.judge
-        firstUse = parts.firstUse
-        accessTokens = parts.accessTokens
-        revocations = parts.revocations
-    }
+    let worker: WorkerParts
 
     /// Answers one request; it may have to wait for keys or for Graph, and for the store of what was used.
     func answer(
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
-        body: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
+        _ body: Span<UInt8>,
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
     ) -> Outcome {
         do throws(Problem) {
-            try request.read(body)
-            if let asked = request.accessToken {
+            try worker.verifyRequest.read(body)
+            if let asked = worker.verifyRequest.accessToken {
                 return answer(asked, context, trace: TraceParent.passedOn(head, bytes), &response)
             }
-            if context.visit != .first {
-                switch try firstUse.revisit(context) {
-                case .none: break
-                case .wait(let moment): return .wait(until: moment)
-                case .accepted(let answer):
-                    Self.addFields(to: &response)
-                    response.body += answer
-                    return .accepted
-                }
-            }
-            return try judge(request, head, bytes, context, &response)
+            if context.visit != .first, let outcome = try goOn(context, .idToken, &response) { return outcome }
+            return try judge(worker.verifyRequest, head, bytes, context, &response)
         } catch {
-            return .refused(error)
+            return .refused(.idToken, error)
+        }
+    }
+
+    /// Goes on with a request that waited for the store; nil for one that did not.
+    private func goOn(
+        _ context: RequestContext,
+        _ credential: Credential,
+        _ response: inout HTTPResponse
+    ) throws(Problem) -> Outcome? {
+        switch try worker.firstUse.revisit(context) {
+        case .none: return nil
+        case .wait(let moment): return .wait(until: moment)
+        case .done(let answer):
+            Self.addFields(to: &response)
+            response.body += answer
+            return .accepted(credential)
         }
     }
 
@@ -61,9 +53,9 @@ final class VerifyEndpoint: Endpoint {
         _ context: RequestContext,
         _ response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
-        let settings = workerSettings.settings
+        let settings = worker.settings
         if request.binding == .issuedNonce, settings.verifier.nonces == nil { throw Self.noIssuer }
-        let outcome = try judge.judge(
+        let outcome = try worker.judge.judge(
             request.token.span,
             binding: request.binding,
             value: request.bindingValue.span,
@@ -79,20 +71,20 @@ final class VerifyEndpoint: Endpoint {
             Self.addFields(to: &response)
             VerifyAnswer.write(
                 claims,
-                payload: judge.workspace.payload.span,
-                keyID: judge.workspace.keyID.span,
+                payload: worker.judge.workspace.payload.span,
+                keyID: worker.judge.workspace.keyID.span,
                 asked: request.permissions,
                 isRefresh: request.isRefresh,
                 to: &response.body
             )
             // A refreshed token bears the nonce that was used up at its login.
             let usesNonce = request.binding == .issuedNonce && !request.isRefresh
-            guard usesNonce || settings.rejectsReplays else { return .accepted }
+            guard usesNonce || settings.rejectsReplays else { return .accepted(.idToken) }
             return try useUp(claims, usesNonce: usesNonce, settings, context, response.body)
         }
     }
 
-    static func addFields(to response: inout HTTPResponse) {
+    private static func addFields(to response: inout HTTPResponse) {
         response.addField("Content-Type: application/json")
         response.addField("Cache-Control: no-store")
     }
@@ -107,17 +99,14 @@ final class VerifyEndpoint: Endpoint {
     ) throws(Problem) -> Outcome {
         let question = ReplayQuestion(
             claims,
-            judge.workspace.payload.span,
-            nonce: usesNonce ? judge.workspace.recognizedNonce : nil,
+            worker.judge.workspace.payload.span,
+            nonce: usesNonce ? worker.judge.workspace.recognizedNonce : nil,
             usesToken: settings.rejectsReplays,
             skewSeconds: settings.verifier.policy.clockSkewSeconds
         )
         // An issued nonce that is not among what is used up would be good for ever.
         guard let question, !usesNonce || question.nonce != nil else { throw FirstUse.unavailable }
-        switch try firstUse.use(question, answer: answer, context: context) {
-        case .accepted: return .accepted
-        case .wait(let moment): return .wait(until: moment)
-        }
+        return try worker.firstUse.use(question, answer: answer, context: context, of: .idToken)
     }
 
     private static var noIssuer: Problem {
@@ -125,5 +114,55 @@ final class VerifyEndpoint: Endpoint {
             .invalidRequest,
             "No nonces are issued here, so none can be recognised: set nonce_secret_file (LIMITED_LOGIN_NONCE_SECRET_FILE)."
         )
+    }
+}
+
+/// An access token: Graph is asked, and what it says is judged.
+extension VerifyEndpoint {
+    /// Answers one request, which waits for Graph, and perhaps for the store of what was used.
+    private func answer(
+        _ request: AccessTokenRequest,
+        _ context: RequestContext,
+        trace: @autoclosure () -> String?,
+        _ response: inout HTTPResponse
+    ) -> Outcome {
+        do throws(Problem) {
+            if let outcome = try goOn(context, .accessToken, &response) { return outcome }
+            switch try worker.accessTokens.revisit(context) {
+            case .none: break
+            case .wait(let moment): return .wait(until: moment)
+            case .done(let verified): return try accept(verified, request, context, &response)
+            }
+            let question = try request.question(worker.settings.accessTokenApps)
+            return .wait(until: try worker.accessTokens.begin(question, context, trace: trace()))
+        } catch {
+            return .refused(.accessToken, error)
+        }
+    }
+
+    private func accept(
+        _ verified: VerifiedAccessToken,
+        _ request: AccessTokenRequest,
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
+    ) throws(Problem) -> Outcome {
+        try refuseRevoked(verified.inspection)
+        Self.addFields(to: &response)
+        AccessTokenAnswer.write(verified, asked: request.permissions, to: &response.body)
+        guard worker.settings.rejectsReplays else { return .accepted(.accessToken) }
+        let question = ReplayQuestion(request.token, verified.inspection, now: try ServiceClock.now())
+        guard let question else { throw FirstUse.unavailable }
+        return try worker.firstUse.use(question, answer: response.body, context: context, of: .accessToken)
+    }
+
+    /// Refuses the token of a login that was revoked since it was issued.
+    private func refuseRevoked(_ token: AccessTokenInspection) throws(Problem) {
+        guard worker.revocations.isKnown else { throw TokenJudge.unknownRevocations }
+        let isRevoked = worker.revocations.isRevoked(
+            app: token.appID.utf8.span,
+            user: token.userID.utf8.span,
+            issuedAt: token.earliestIssue(now: try ServiceClock.now()).wholeSeconds
+        )
+        if isRevoked { throw Problem(Refusal.loginRevoked) }
     }
 }

@@ -6,7 +6,7 @@ package struct VerifyRequestReader: ~Copyable {
     /// Greatest number of permissions asked for: there are twelve, and a list may repeat itself.
     package static let permissionCountLimit = 64
 
-    private var document: JSONDocument
+    private var document = JSONDocument(limits: .ofRequest)
     /// The token, escapes decoded.
     package private(set) var token: [UInt8] = []
     /// What the binding compares with; empty when there is none.
@@ -23,15 +23,7 @@ package struct VerifyRequestReader: ~Copyable {
     private(set) var accessToken: AccessTokenRequest?
     private var permissionName: [UInt8] = []
 
-    package init() {
-        var limits = JSONLimits()
-        limits.byteCount = 16_384
-        limits.depth = 4
-        limits.nodeCount = 1024
-        // Nine are known; names are compared with each other before it shows that others are not.
-        limits.memberCount = 16
-        document = JSONDocument(limits: limits)
-    }
+    package init() {}
 
     /// Whether this prolongs a session rather than begins one.
     package var isRefresh: Bool { binding == .subject || !added.subject.isEmpty }

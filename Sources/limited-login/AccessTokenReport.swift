@@ -37,19 +37,15 @@ enum AccessTokenReport {
 
     /// Judges a token as the service would; Graph is asked.
     /// - Parameters:
-    ///   - now: seconds since 1970; nil for the present.
     ///   - apps: what Graph is asked with, in place of what the configuration's file says.
     /// - Throws: ``Exit``, after a line on standard error, where Graph cannot tell.
     static func make(
         token: [UInt8],
         subject: String?,
         configuration: ServiceConfiguration,
-        now: Double?,
+        now moment: NumericDate,
         apps: [AppSecret]? = nil
     ) throws -> CheckReport {
-        guard let moment = NumericDate(secondsSince1970: now ?? Double(WallClock.unixSeconds())) else {
-            throw StartError("this machine's clock stands before 1970")
-        }
         func report(_ refusal: Refusal?, _ answer: [UInt8] = []) -> CheckReport {
             CheckReport(
                 failed: refusal?.check,

@@ -12,22 +12,13 @@ struct CheckConfig: ParsableCommand {
     @OptionGroup var options: ConfigurationOptions
 
     func run() throws {
-        let loaded: LoadedConfiguration
-        do throws(ConfigurationError) {
-            loaded = try options.load()
-        } catch {
-            throw Exit.refusing("\(error)")
-        }
-        do throws(StartError) {
-            // Building it opens the certificate file and judges the URLs, as a start would.
-            _ = try ServiceParts.keyCache(loaded.configuration) { _ in }
-            _ = try ServiceParts.settings(loaded.configuration)
-            _ = try ServiceParts.tlsContext(loaded.configuration)
-            _ = try ServiceParts.graphClient(loaded.configuration)
-            _ = try ServiceParts.replayStore(loaded.configuration) { _ in }
-        } catch {
-            throw Exit.refusing(error.description)
-        }
+        let loaded = try options.load()
+        // Building the parts opens the files and judges the URLs, as a start would.
+        _ = try ServiceParts.keyCache(loaded.configuration) { _ in }
+        _ = try ServiceParts.settings(loaded.configuration)
+        _ = try ServiceParts.tlsContext(loaded.configuration)
+        _ = try ServiceParts.graphClient(loaded.configuration)
+        _ = try ServiceParts.replayStore(loaded.configuration) { _ in }
         for doubt in loaded.configuration.doubts { StandardError.write("limited-login: warning: \(doubt)") }
         let width = ConfigurationKey.allCases.map(\.rawValue.count).max() ?? 0
         for key in ConfigurationKey.allCases {

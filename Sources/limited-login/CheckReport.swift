@@ -64,15 +64,12 @@ struct CheckReport {
         var bytes: [UInt8] = []
         JSONWriter.raw(refusal == nil ? "{\"accepted\":true" : "{\"accepted\":false", to: &bytes)
         if let refusal {
-            let members: [(StaticString, String?)] = [
-                ("code", refusal.code), ("claim", refusal.claim), ("detail", refusal.detail), ("cure", refusal.cure),
-            ]
-            for case (let name, let value?) in members {
-                JSONWriter.raw(",", to: &bytes)
-                JSONWriter.member(name, value, to: &bytes)
-            }
+            JSONWriter.member("code", refusal.code, to: &bytes)
+            JSONWriter.member("claim", refusal.claim, to: &bytes)
+            JSONWriter.member("detail", refusal.detail, to: &bytes)
+            JSONWriter.member("cure", refusal.cure, to: &bytes)
         }
-        JSONWriter.raw(",\"checks\":", to: &bytes)
+        JSONWriter.name("checks", to: &bytes)
         bytes += PageJSON.array(rows) { row in
             PageJSON.object([("check", row.check), ("outcome", row.outcome.rawValue)])
         }

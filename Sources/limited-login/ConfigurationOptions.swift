@@ -52,6 +52,15 @@ struct ConfigurationOptions: ParsableArguments, CustomReflectable, Sendable {
         )
     }
 
+    /// The same, with the apps' secrets, which must be configured.
+    func loadWithAppSecrets() throws -> (configuration: ServiceConfiguration, secrets: AppSecrets) {
+        let configuration = try load().configuration
+        guard let secrets = try ServiceParts.appSecrets(configuration) else {
+            throw StartError("this needs the app's secret: set \(ConfigurationKey.appSecretsFile.environmentName)")
+        }
+        return (configuration, secrets)
+    }
+
     private static func option(_ key: ConfigurationKey) -> Option<String?> {
         let completion: CompletionKind? =
             switch key.definition.kind {

@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import LimitedLogin
 internal import OpenSSL
-internal import Sockets
 internal import StandInIssuer
 internal import VerificationService
 
@@ -24,24 +23,17 @@ struct DPoPCommand: ParsableCommand {
         @Option(help: "A file with the id token that the request brings.", completion: .file())
         var tokenFile: String
 
-        @Option(help: "The moment of the request: seconds since 1970, or 2024-01-31T12:00:00Z.")
-        var at: String?
+        @Option(
+            help: "The moment of the request: seconds since 1970, or 2024-01-31T12:00:00Z.",
+            transform: Moment.read
+        )
+        var at: NumericDate?
 
         func token() throws -> String {
             String(
                 decoding: try TokenInput.read(argument: nil, file: tokenFile, unreadable: Exit.configuration),
                 as: UTF8.self
             )
-        }
-
-        func moment() throws -> NumericDate {
-            let seconds = at == nil ? Double(WallClock.unixSeconds()) : at.flatMap { Moment.secondsSince1970($0) }
-            guard let moment = seconds.flatMap({ NumericDate(secondsSince1970: $0) }) else {
-                throw ValidationError(
-                    "--at '\(at ?? "")' is no moment; use seconds since 1970 or 2024-01-31T12:00:00Z."
-                )
-            }
-            return moment
         }
     }
 
@@ -76,7 +68,7 @@ struct DPoPCommand: ParsableCommand {
         func run() throws {
             let token = try request.token()
             let text = try TokenInput.read(argument: proof, file: nil)
-            let now = try request.moment()
+            let now = try request.at ?? Moment.now()
             let verdict: Result<DPoPProof, DPoPRejection>
             do throws(DPoPRejection) {
                 guard let thumbprint = keyThumbprint ?? UnverifiedGlance.keyThumbprint(of: Array(token.utf8)) else {
@@ -119,10 +111,7 @@ struct DPoPCommand: ParsableCommand {
             }
             var bytes: [UInt8] = []
             JSONWriter.raw(isAccepted ? "{\"accepted\":true" : "{\"accepted\":false", to: &bytes)
-            for (name, value) in members {
-                JSONWriter.raw(",", to: &bytes)
-                JSONWriter.member(name, value, to: &bytes)
-            }
+            for (name, value) in members { JSONWriter.member(name, value, to: &bytes) }
             JSONWriter.raw("}", to: &bytes)
             StandardOutput.write(json: bytes)
         }
@@ -149,7 +138,7 @@ struct DPoPCommand: ParsableCommand {
         func run() throws {
             let minter = try device()
             let token = try request.token()
-            let moment = try request.moment()
+            let moment = try request.at ?? Moment.now()
             let proof: String
             let thumbprint: String
             do throws(OpenSSLError) {
@@ -167,7 +156,6 @@ struct DPoPCommand: ParsableCommand {
             var bytes: [UInt8] = []
             JSONWriter.raw("{", to: &bytes)
             JSONWriter.member("proof", proof, to: &bytes)
-            JSONWriter.raw(",", to: &bytes)
             JSONWriter.member("key_thumbprint", thumbprint, to: &bytes)
             JSONWriter.raw("}", to: &bytes)
             StandardOutput.write(json: bytes)

@@ -1,4 +1,6 @@
 internal import ArgumentParser
+internal import Bytes
+internal import FoundationEssentials
 internal import HTTPServer
 internal import LimitedLogin
 internal import Logging
@@ -17,40 +19,34 @@ struct Demo: AsyncParsableCommand {
             """
     )
 
-    @Option(help: "Address and port of the service, HOST:PORT on loopback. Port 0 takes a free one.")
-    var listen = ConfigurationKey.listen.defaultText
+    @Option(
+        help:
+            "Address and port of the service, HOST:PORT on loopback. Port 0 takes a free one. (default: 127.0.0.1:8080)",
+        transform: Loopback.read
+    )
+    var listen = SocketAddress.loopback(port: 8080)
 
-    @Option(help: "Address and port of the administrative listener, HOST:PORT on loopback. Port 0 takes a free one.")
-    var adminListen = ConfigurationKey.adminListen.defaultText
+    @Option(
+        help:
+            "Address and port of the administrative listener, HOST:PORT on loopback. Port 0 takes a free one. (default: 127.0.0.1:8081)",
+        transform: Loopback.read
+    )
+    var adminListen = SocketAddress.loopback(port: 8081)
 
-    @Option(help: "Address and port of the stand-in issuer, HOST:PORT on loopback. Port 0 takes a free one.")
-    var issuerListen = "127.0.0.1:8090"
-
-    func validate() throws {
-        for (name, value) in [("listen", listen), ("admin-listen", adminListen), ("issuer-listen", issuerListen)] {
-            guard !value.hasPrefix(ListenAddress.unixPrefix) else {
-                throw ValidationError("--\(name) takes an address and port: 'serve' alone listens on a Unix socket.")
-            }
-            guard let address = SocketAddress(value) else {
-                throw ValidationError("--\(name) '\(value)' is no numeric address and port.")
-            }
-            // The stand-in signs whatever it is asked to, and the callers' key is public.
-            guard address.isLoopback else {
-                throw ValidationError("--\(name) must be a loopback address: this is for this machine alone.")
-            }
-        }
-    }
+    @Option(
+        help:
+            "Address and port of the stand-in issuer, HOST:PORT on loopback. Port 0 takes a free one. (default: 127.0.0.1:8090)",
+        transform: Loopback.read
+    )
+    var issuerListen = SocketAddress.loopback(port: 8090)
 
     func run() async throws {
-        guard let issuerAddress = SocketAddress(issuerListen) else {
-            throw Exit.refusing("--issuer-listen: no address")
-        }
         do {
             let backend = try DemonstrationBackend()
             try backend.start()
             let files = try DemonstrationFiles(appID: Demonstration.appID, webhookSecret: backend.secret)
             defer { files.remove() }
-            var setUp = StandInIssuer.Configuration(address: issuerAddress, audience: Demonstration.appID)
+            var setUp = StandInIssuer.Configuration(address: issuerListen, audience: Demonstration.appID)
             setUp.appSecret = files.appSecret
             let pages = Locked<DemoDesk?>(nil)
             let issuer = try StandInIssuer(configuration: setUp) { handler in
@@ -60,7 +56,7 @@ struct Demo: AsyncParsableCommand {
             let desk = DemoDesk(issuer: issuer)
             pages.withLock { $0 = desk }
             try issuer.start()
-            let configuration = try serviceConfiguration(files, backend, issuer: issuer.address ?? issuerAddress)
+            let configuration = try serviceConfiguration(files, backend, issuer: issuer.address ?? issuerListen)
             // A secret of this run alone: its nonces are worthless afterwards.
             let secret = try NonceSecret(bytes: RandomBytes.make(count: NonceSecret.leastByteCount))
             let application = try Application(
@@ -98,8 +94,8 @@ struct Demo: AsyncParsableCommand {
                 .accessTokens: "accept",
                 .graphURL: "http://\(issuer)",
                 .uninstallURL: "http://\(issuer)/platform/uninstall/",
-                .listen: listen,
-                .adminListen: adminListen,
+                .listen: listen.description,
+                .adminListen: adminListen.description,
                 .logLevel: "warning",
             ].merging(backend.settings(secretFile: files.webhookSecret)) { $1 },
             environment: [:],
@@ -112,5 +108,83 @@ struct Demo: AsyncParsableCommand {
         let service = application.server.localAddresses.first.map(\.description) ?? "?"
         let stand = issuer.address.map(\.description) ?? "?"
         StandardOutput.write(Demonstration.text(service: service, issuer: stand))
+    }
+}
+
+/// What `demo` prints, and the app it demonstrates with.
+enum Demonstration {
+    /// The app id of the demonstration's tokens; no real app has it.
+    static let appID = "123456789012345"
+
+    /// The commands to paste: what each shows, the path of its token at the stand-in, and what the service answers.
+    private static let commands = [
+        ("a good login", "/login", "200, the Profile"),
+        ("an expired token", "/login/expired", "401 expired"),
+        ("a token that somebody changed", "/login/changed", "401 invalid_signature"),
+    ]
+
+    /// The whole text. Each command is one line: it has a token minted, and passes it on to the service.
+    ///
+    /// - Parameters:
+    ///   - service: the service's host and port.
+    ///   - issuer: the stand-in's.
+    static func text(service: String, issuer: String) -> String {
+        var lines = [
+            "limited-login demo: the service on http://\(service), a stand-in for Facebook on http://\(issuer)",
+            "",
+            "Open the page:  http://\(issuer)/",
+            "",
+            "Or paste these into another terminal:",
+        ]
+        for (title, path, outcome) in commands {
+            lines += [
+                "",
+                "# \(title) -> \(outcome)",
+                "curl -s \(issuer)\(path) | curl -s --json @- -H X-Api-Key:\(DemonstrationFiles.clientKey) "
+                    + "\(service)/verify",
+            ]
+        }
+        lines += ["", "Control-C stops it."]
+        return lines.joined(separator: "\n")
+    }
+}
+
+/// The files that a demonstration's service is configured with: they are needed while it starts, and gone after.
+struct DemonstrationFiles {
+    /// The key of the demonstration's caller. It is no secret, and nothing but a demonstration takes it.
+    static let clientKey = "demo"
+    /// The secret of the demonstration's app, made anew each time.
+    let appSecret: String
+    let clientKeys: String
+    let appSecrets: String
+    let webhookSecret: String
+    private let folder: URL
+
+    init(appID: String, webhookSecret secret: String) throws {
+        // A folder of its own, which only its user may look into.
+        let place = FileManager.default.temporaryDirectory
+        folder = place.appending(path: "limited-login-demo-\(UUID().uuidString)")
+        do {
+            try FileManager.default.createDirectory(
+                at: folder,
+                withIntermediateDirectories: false,
+                attributes: [.posixPermissions: 0o700]
+            )
+        } catch {
+            throw StartError("\(place.path) cannot be written; set TMPDIR to a folder that you may write to")
+        }
+        appSecret = Hexadecimal.encode(try RandomBytes.make(count: 16))
+        let digest = try SHA256.digest(of: Array(Self.clientKey.utf8).span).hexadecimal
+        clientKeys = try Self.write("demo \(digest)\n", "client-keys", in: folder)
+        appSecrets = try Self.write("\(appID) \(appSecret)\n", "app-secrets", in: folder)
+        webhookSecret = try Self.write("\(secret)\n", "webhook-secret", in: folder)
+    }
+
+    func remove() { try? FileManager.default.removeItem(at: folder) }
+
+    private static func write(_ text: String, _ name: String, in folder: URL) throws -> String {
+        let file = folder.appending(path: name)
+        try Data(text.utf8).write(to: file)
+        return file.path
     }
 }

@@ -249,6 +249,7 @@ struct DemoStage {
             steps: steps
         )
     }
+
     private func report(_ verdict: Verdict) throws -> CheckReport {
         let settings = application.core.settings.value
         guard let login = verdict.login else {
@@ -256,7 +257,7 @@ struct DemoStage {
                 token: Array(verdict.token.utf8),
                 subject: nil,
                 configuration: application.configuration,
-                now: nil,
+                now: Moment.now(),
                 apps: settings.accessTokenApps
             )
         }
@@ -265,7 +266,7 @@ struct DemoStage {
             login: login,
             keySet: application.cache.snapshot.keySet,
             configuration: application.configuration,
-            now: nil,
+            now: Moment.now(),
             verifier: settings.verifier
         )
     }

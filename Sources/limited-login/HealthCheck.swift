@@ -18,13 +18,7 @@ struct HealthCheck: ParsableCommand {
     @OptionGroup var options: ConfigurationOptions
 
     func run() throws {
-        let loaded: LoadedConfiguration
-        do throws(ConfigurationError) {
-            loaded = try options.load()
-        } catch {
-            throw Exit.refusing("\(error)")
-        }
-        let listener = loaded.configuration.adminListen
+        let listener = try options.load().configuration.adminListen
         guard listener.port != 0 else {
             throw Exit.refusing("admin_listen: port 0 is another one at each start; name a port that can be asked")
         }

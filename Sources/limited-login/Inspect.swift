@@ -62,11 +62,7 @@ final class InspectDesk: PageDesk {
 
     init(configuration: ServiceConfiguration) throws(StartError) {
         self.configuration = configuration
-        cache = try ServiceParts.keyCache(configuration) { event in
-            if case .sourceFailed(let source, let reason) = event {
-                StandardError.write("limited-login: \(source): \(reason)")
-            }
-        }
+        cache = try ServiceParts.keyCache(configuration, events: KeySetLoader.tell)
         cache.onUpdate { [fetched] in fetched.signal() }
     }
 
@@ -122,7 +118,7 @@ final class InspectDesk: PageDesk {
             login: ExpectedLogin(binding: binding, value: Array(value.utf8)),
             keySet: cache.snapshot.keySet,
             configuration: configuration,
-            now: nil
+            now: Moment.now()
         )
     }
 

@@ -23,8 +23,11 @@ struct Issuer: AsyncParsableCommand {
             """
     )
 
-    @Option(help: "Address and port, HOST:PORT; a loopback address. Port 0 takes a free one.")
-    var listen = "127.0.0.1:8090"
+    @Option(
+        help: "Address and port, HOST:PORT; a loopback address. Port 0 takes a free one. (default: 127.0.0.1:8090)",
+        transform: Loopback.read
+    )
+    var listen = SocketAddress.loopback(port: 8090)
 
     @Option(name: .customLong("app-id"), help: "The audience of tokens whose request names none.")
     var appID = Demonstration.appID
@@ -46,17 +49,10 @@ struct Issuer: AsyncParsableCommand {
         if let serviceURL, (try? HTTPURL(parsing: serviceURL)) == nil || serviceURL.hasSuffix("/") {
             throw ValidationError("--service-url must be https, or http on a loopback address, without a path.")
         }
-        guard !listen.hasPrefix(ListenAddress.unixPrefix) else {
-            throw ValidationError("--listen takes an address and port: 'serve' alone listens on a Unix socket.")
-        }
-        guard let address = SocketAddress(listen), address.isLoopback else {
-            throw ValidationError("--listen must be a loopback address: the stand-in signs whatever it is asked to.")
-        }
     }
 
     func run() async throws {
-        guard let address = SocketAddress(listen) else { throw Exit.refusing("--listen: no address") }
-        var configuration = StandInIssuer.Configuration(address: address, audience: appID)
+        var configuration = StandInIssuer.Configuration(address: listen, audience: appID)
         configuration.issuer = issuer
         configuration.maxAgeSeconds = maxAge
         configuration.appSecret = appSecret
@@ -65,7 +61,7 @@ struct Issuer: AsyncParsableCommand {
             standIn.callbacks.service = serviceURL
             try await Lifecycle.run {
                 try standIn.start()
-                Self.print(base: "http://\(standIn.address ?? address)")
+                Self.print(base: "http://\(standIn.address ?? listen)")
             } stop: {
                 await standIn.stop()
             }

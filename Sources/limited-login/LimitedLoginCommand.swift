@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
 internal import OpenSSL
+internal import VerificationService
 
 /// The root command; every subcommand has a file of its own.
 struct LimitedLoginCommand: AsyncParsableCommand {
@@ -46,6 +47,8 @@ enum Main {
             } else {
                 try command.run()
             }
+        } catch let error where error is ConfigurationError || error is StartError {
+            Glibc.exit(Exit.refusing("\(error)").rawValue)
         } catch {
             let code = LimitedLoginCommand.exitCode(for: error)
             // Help and the version.

@@ -1,6 +1,8 @@
+internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
 internal import LimitedLogin
+internal import Sockets
 
 /// Moments as people read them: the local time, and how long ago or ahead.
 enum LocalTime {
@@ -47,16 +49,31 @@ enum LocalTime {
     private static func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
 }
 
-/// Reads a moment as people write it on a command line.
+/// Moments on a command line.
 enum Moment {
-    /// Seconds since 1970 of `1700000000` or `2023-11-14T22:13:20Z`; nil for anything else.
-    static func secondsSince1970(_ text: String) -> Double? {
-        if let seconds = Double(text), seconds >= 0, seconds <= 9_007_199_254_740_992 { return seconds }
+    /// The present.
+    static func now() throws(StartError) -> NumericDate {
+        guard let now = NumericDate(secondsSince1970: WallClock.unixSeconds()) else {
+            throw StartError("this machine's clock stands before 1970")
+        }
+        return now
+    }
+
+    /// The moment that a person wrote: `1700000000` or `2023-11-14T22:13:20Z`.
+    static func read(_ text: String) throws -> NumericDate {
+        guard let moment = secondsSince1970(text).flatMap({ NumericDate(secondsSince1970: $0) }) else {
+            throw ValidationError("use seconds since 1970 or 2024-01-31T12:00:00Z.")
+        }
+        return moment
+    }
+
+    private static func secondsSince1970(_ text: String) -> Double? {
+        if let seconds = Double(text) { return seconds }
         let style = Date.ISO8601FormatStyle()
         // The style takes 30 February for 1 March, so what stands before the zone must come back as it was given.
         let local = text.prefix("2023-11-14T22:13:20".count) + "Z"
         guard let date = try? Date(String(local), strategy: style), date.formatted(style) == local,
-            let seconds = try? Date(text, strategy: style).timeIntervalSince1970, seconds >= 0
+            let seconds = try? Date(text, strategy: style).timeIntervalSince1970
         else { return nil }
         return seconds
     }

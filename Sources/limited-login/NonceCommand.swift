@@ -32,30 +32,15 @@ struct NonceCommand: ParsableCommand {
         @OptionGroup var options: ConfigurationOptions
 
         func run() throws {
-            let configuration: ServiceConfiguration
-            do throws(ConfigurationError) {
-                configuration = try options.load().configuration
-            } catch {
-                throw Exit.refusing("\(error)")
-            }
-            let issued = try issue(configuration)
-            guard json else {
-                StandardOutput.write(issued.nonce.value)
-                return
-            }
+            let issued = try issue(options.load().configuration)
+            guard json else { return StandardOutput.write(issued.nonce.value) }
             var bytes: [UInt8] = []
             NonceAnswer.write(issued, to: &bytes)
             StandardOutput.write(json: bytes)
         }
 
         private func issue(_ configuration: ServiceConfiguration) throws -> IssuedNonce {
-            let issuer: NonceIssuer?
-            do throws(StartError) {
-                issuer = try ServiceParts.nonceIssuer(configuration)
-            } catch {
-                throw Exit.refusing(error.description)
-            }
-            guard let issuer else {
+            guard let issuer = try ServiceParts.nonceIssuer(configuration) else {
                 throw Exit.refusing(
                     "nonce_secret_file: no secret is configured; 'limited-login nonce secret' makes one"
                 )

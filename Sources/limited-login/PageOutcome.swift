@@ -31,26 +31,20 @@ struct PageOutcome {
         var bytes: [UInt8] = []
         JSONWriter.raw("{\"state\":", to: &bytes)
         bytes += state
-        JSONWriter.raw(",\"report\":", to: &bytes)
+        JSONWriter.name("report", to: &bytes)
         bytes += report.json
-        JSONWriter.raw(",\"checks\":", to: &bytes)
+        JSONWriter.name("checks", to: &bytes)
         bytes += PageJSON.checks(report.rows.map { ($0.check, $0.title) })
         if let answer {
-            JSONWriter.raw(",", to: &bytes)
             JSONWriter.member("status", "\(answer.status)", to: &bytes)
-            if !answer.json.isEmpty {
-                JSONWriter.raw(",", to: &bytes)
-                // As text, so that the page shows what was sent, not what it read.
-                JSONWriter.member("answer", String(decoding: answer.json, as: UTF8.self), to: &bytes)
-            }
+            // As text, so that the page shows what was sent, not what it read.
+            let text = String(decoding: answer.json, as: UTF8.self)
+            JSONWriter.member("answer", text.isEmpty ? nil : text, to: &bytes)
         }
-        for (name, value) in [("token", token), ("note", note), ("command", command)] {
-            JSONWriter.raw(",", to: &bytes)
-            JSONWriter.string(name, to: &bytes)
-            JSONWriter.raw(":", to: &bytes)
-            JSONWriter.string(value, to: &bytes)
-        }
-        JSONWriter.raw(",\"steps\":", to: &bytes)
+        JSONWriter.member("token", token, to: &bytes)
+        JSONWriter.member("note", note, to: &bytes)
+        JSONWriter.member("command", command, to: &bytes)
+        JSONWriter.name("steps", to: &bytes)
         bytes += PageJSON.array(steps) { step in
             PageJSON.object([("what", step.what), ("result", step.result), ("note", step.note)])
         }
@@ -79,12 +73,9 @@ enum PageJSON {
     }
 
     static func array<Element>(_ elements: [Element], _ json: (Element) -> [UInt8]) -> [UInt8] {
-        var bytes = [UInt8(ascii: "[")]
-        for (index, element) in elements.enumerated() {
-            if index > 0 { bytes.append(UInt8(ascii: ",")) }
-            bytes += json(element)
-        }
-        return bytes + [UInt8(ascii: "]")]
+        var bytes: [UInt8] = []
+        JSONWriter.array(elements, to: &bytes) { $1 += json($0) }
+        return bytes
     }
 
     static func string(_ text: String) -> [UInt8] {
@@ -101,15 +92,12 @@ enum PageJSON {
     }
 
     /// The member of this name, where it is text.
-    static func text(_ name: String, in object: [UInt8]) -> String? {
+    static func text(_ name: StaticString, in object: [UInt8]) -> String? {
         var document = JSONDocument()
-        guard (try? document.parse(object.span)) != nil else { return nil }
-        for member in document.children(of: document.root) {
-            if document.string(member, in: object.span) == name {
-                return document.kind(member + 1) == .string ? document.string(member + 1, in: object.span) : nil
-            }
-        }
-        return nil
+        guard (try? document.parse(object.span)) != nil, document.isObject(document.root),
+            let value = document.member(name, of: document.root, in: object.span), document.isString(value)
+        else { return nil }
+        return document.string(value, in: object.span)
     }
 
     /// The members of an object that are texts, and those that are arrays of texts; nil where it is no object of these.

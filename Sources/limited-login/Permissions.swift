@@ -117,23 +117,14 @@ struct GraphCommand {
 
     init(_ person: PersonOptions, _ options: ConfigurationOptions) throws {
         guard let user = GraphUserID(person.userID) else { throw ValidationError("The user id is none.") }
-        do {
-            let configuration = try options.load().configuration
-            guard let secrets = try ServiceParts.appSecrets(configuration) else {
-                throw Exit.refusing(
-                    "Graph needs the app's secret: set \(ConfigurationKey.appSecretsFile.environmentName)"
-                )
-            }
+        let (configuration, secrets) = try options.loadWithAppSecrets()
+        do throws(AppSecrets.Missing) {
             app = try secrets.secret(of: person.appID.map { Array($0.utf8) })
-            self.user = user
-            client = try ServiceParts.graphClient(configuration)
-        } catch let error as ConfigurationError {
-            throw Exit.refusing("\(error)")
-        } catch let error as StartError {
-            throw Exit.refusing(error.description)
-        } catch let missing as AppSecrets.Missing {
-            throw Self.refusal(of: missing)
+        } catch {
+            throw Self.refusal(of: error)
         }
+        self.user = user
+        client = try ServiceParts.graphClient(configuration)
     }
 
     /// How the command line says that no secret fits.

@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import Graph
 internal import LimitedLogin
-internal import Sockets
 internal import StandInIssuer
 internal import VerificationService
 
@@ -25,25 +24,18 @@ struct SignedRequestCommand: ParsableCommand {
         )
         var text: String
 
-        @Option(help: "Judge as of this moment: seconds since 1970, or 2024-01-31T12:00:00Z.")
-        var at: String?
+        @Option(help: "Judge as of this moment: seconds since 1970, or 2024-01-31T12:00:00Z.", transform: Moment.read)
+        var at: NumericDate?
 
         @Flag(help: "Print one JSON object.")
         var json = false
 
         @OptionGroup var options: ConfigurationOptions
 
-        func validate() throws {
-            if let at, Moment.secondsSince1970(at) == nil {
-                throw ValidationError("--at '\(at)' is no moment; use seconds since 1970 or 2024-01-31T12:00:00Z.")
-            }
-        }
-
         func run() throws {
-            let (configuration, secrets) = try SignedRequestCommand.load(options)
+            let (configuration, secrets) = try options.loadWithAppSecrets()
             let bytes = try TokenInput.read(argument: text, file: nil)
-            let seconds = at.flatMap { Moment.secondsSince1970($0) } ?? Double(WallClock.unixSeconds())
-            guard let now = NumericDate(secondsSince1970: seconds) else { throw ValidationError("--at is no moment.") }
+            let now = try at ?? Moment.now()
             let request: SignedRequest
             do throws(SignedRequestRejection) {
                 request = try SignedRequest(
@@ -57,7 +49,6 @@ struct SignedRequestCommand: ParsableCommand {
                 if json {
                     var answer = Array("{".utf8)
                     JSONWriter.member("code", code, to: &answer)
-                    JSONWriter.raw(",", to: &answer)
                     JSONWriter.member("detail", error.description, to: &answer)
                     StandardOutput.write(json: answer + Array("}".utf8))
                 } else {
@@ -77,10 +68,8 @@ struct SignedRequestCommand: ParsableCommand {
             }
             var answer = Array("{".utf8)
             JSONWriter.member("app_id", request.appID, to: &answer)
-            JSONWriter.raw(",", to: &answer)
             JSONWriter.member("user_id", request.userID, to: &answer)
-            JSONWriter.raw(",\"issued_at\":", to: &answer)
-            JSONWriter.integer(Int(request.issuedAt.wholeSeconds), to: &answer)
+            JSONWriter.member("issued_at", Int(request.issuedAt.wholeSeconds), to: &answer)
             StandardOutput.write(json: answer + Array("}".utf8))
         }
     }
@@ -97,51 +86,31 @@ struct SignedRequestCommand: ParsableCommand {
 
         @OptionGroup var person: PersonOptions
 
-        @Option(help: "The moment it is made at: seconds since 1970, or 2024-01-31T12:00:00Z; now by default.")
-        var issuedAt: String?
+        @Option(
+            help: "The moment it is made at: seconds since 1970, or 2024-01-31T12:00:00Z; now by default.",
+            transform: Moment.read
+        )
+        var issuedAt: NumericDate?
 
         @OptionGroup var options: ConfigurationOptions
 
-        func validate() throws {
-            if let issuedAt, Moment.secondsSince1970(issuedAt) == nil {
-                throw ValidationError("--issued-at '\(issuedAt)' is no moment; use seconds since 1970.")
-            }
-        }
-
         func run() throws {
-            let (_, secrets) = try SignedRequestCommand.load(options)
+            let secrets = try options.loadWithAppSecrets().secrets
             let secret: String
             do throws(AppSecrets.Missing) {
                 secret = try secrets.secret(of: person.appID.map { Array($0.utf8) }).signingKey
             } catch {
                 throw GraphCommand.refusal(of: error)
             }
-            let seconds = issuedAt.flatMap { Moment.secondsSince1970($0) }.map { Int64($0) }
+            let moment = try issuedAt ?? Moment.now()
             guard
                 let text = try? StandInCallbacks.signedRequest(
                     userID: person.userID,
-                    issuedAt: seconds ?? WallClock.unixSeconds(),
+                    issuedAt: moment.wholeSeconds,
                     appSecret: secret
                 )
             else { throw Exit.refusing("no signed request could be made") }
             StandardOutput.write(line: text)
-        }
-    }
-
-    /// The configuration, and the secrets it names.
-    private static func load(_ options: ConfigurationOptions) throws -> (ServiceConfiguration, AppSecrets) {
-        do {
-            let configuration = try options.load().configuration
-            guard let secrets = try ServiceParts.appSecrets(configuration) else {
-                throw Exit.refusing(
-                    "signed requests need the app's secret: set \(ConfigurationKey.appSecretsFile.environmentName)"
-                )
-            }
-            return (configuration, secrets)
-        } catch let error as ConfigurationError {
-            throw Exit.refusing("\(error)")
-        } catch let error as StartError {
-            throw Exit.refusing(error.description)
         }
     }
 }

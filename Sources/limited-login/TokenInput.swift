@@ -4,6 +4,7 @@ internal import Glibc
 internal import JOSE
 internal import LimitedLogin
 internal import OpenSSL
+internal import Sockets
 internal import VerificationService
 
 /// Gets the token to judge, without the white space around it.
@@ -45,6 +46,23 @@ enum TokenInput {
         let start = bytes.drop(while: isBlank)
         let end = start.lastIndex { !isBlank($0) }.map { start.index(after: $0) } ?? start.startIndex
         return Array(start[..<end])
+    }
+}
+
+/// Gets the address of a listener that only this machine reaches.
+enum Loopback {
+    static func read(_ text: String) throws -> SocketAddress {
+        guard !text.hasPrefix(ListenAddress.unixPrefix) else {
+            throw ValidationError("an address and port are needed: 'serve' alone listens on a Unix socket.")
+        }
+        guard let address = SocketAddress(text) else {
+            throw ValidationError("it is no numeric address and port, such as 127.0.0.1:8080.")
+        }
+        // What listens there signs or judges for anybody who asks.
+        guard address.isLoopback else {
+            throw ValidationError("it must be a loopback address: this is for this machine alone.")
+        }
+        return address
     }
 }
 

@@ -1,6 +1,5 @@
 internal import JOSE
 internal import LimitedLogin
-internal import Sockets
 internal import VerificationService
 
 /// The login that a token should belong to, as the command line names it.
@@ -43,7 +42,7 @@ enum VerificationReport {
         login: ExpectedLogin,
         keySet: JSONWebKeySet,
         configuration: ServiceConfiguration,
-        now: Double?,
+        now moment: NumericDate,
         verifier: TokenVerifier? = nil
     ) throws -> CheckReport {
         let verifier =
@@ -54,9 +53,6 @@ enum VerificationReport {
             )
         let workspace = VerificationWorkspace()
         let anyApp: [UInt8] = []
-        guard let moment = NumericDate(secondsSince1970: now ?? Double(WallClock.unixSeconds())) else {
-            throw StartError("this machine's clock stands before 1970")
-        }
         func report(_ refused: (why: Refusal, cure: String)?, _ answer: [UInt8] = []) -> CheckReport {
             CheckReport(
                 failed: refused?.why.check,

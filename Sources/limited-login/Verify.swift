@@ -54,8 +54,8 @@ struct Verify: AsyncParsableCommand {
     @Option(help: "The JWK Set: a file or a URL, instead of the configured sources.", completion: .file())
     var jwks: String?
 
-    @Option(help: "Judge as of this moment: seconds since 1970, or 2024-01-31T12:00:00Z.")
-    var at: String?
+    @Option(help: "Judge as of this moment: seconds since 1970, or 2024-01-31T12:00:00Z.", transform: Moment.read)
+    var at: NumericDate?
 
     @Flag(help: "Print one JSON object.")
     var json = false
@@ -79,18 +79,10 @@ struct Verify: AsyncParsableCommand {
         for (name, value) in [("subject", subject), ("key-thumbprint", keyThumbprint)] where value == "" {
             throw ValidationError("--\(name) is empty.")
         }
-        if let at, Moment.secondsSince1970(at) == nil {
-            throw ValidationError("--at '\(at)' is no moment; use seconds since 1970 or 2024-01-31T12:00:00Z.")
-        }
     }
 
     func run() async throws {
-        var configuration: ServiceConfiguration
-        do throws(ConfigurationError) {
-            configuration = try options.load().configuration
-        } catch {
-            throw Exit.refusing("\(error)")
-        }
+        var configuration = try options.load().configuration
         // On the command line --unbound says so; the service asks its policy.
         if unbound { configuration.bindingIsRequired = false }
         let text = try TokenInput.read(
@@ -112,7 +104,7 @@ struct Verify: AsyncParsableCommand {
             login: try expectation(),
             keySet: keySet,
             configuration: configuration,
-            now: at.flatMap { Moment.secondsSince1970($0) }
+            now: at ?? Moment.now()
         )
         try tell(report)
     }
@@ -137,18 +129,8 @@ struct Verify: AsyncParsableCommand {
                 "An access token carries no nonce and no device's key: --subject alone names its person."
             )
         }
-        let report: CheckReport
-        do {
-            report = try AccessTokenReport.make(
-                token: text,
-                subject: subject,
-                configuration: configuration,
-                now: at.flatMap { Moment.secondsSince1970($0) }
-            )
-        } catch let error as StartError {
-            throw Exit.refusing(error.description)
-        }
-        try tell(report)
+        let now = try at ?? Moment.now()
+        try tell(AccessTokenReport.make(token: text, subject: subject, configuration: configuration, now: now))
     }
 
     private func expectation() throws -> ExpectedLogin {

@@ -64,6 +64,18 @@ extension HTTPRequestHandler {
     package func didRespond(status: UInt16, context: RequestContext) {}
     package func attach(_ waker: RequestWaker) {}
     package func didAbandon(_ request: ParkedRequest) {}
+
+    /// The failure's sentence as plain text.
+    package func renderFailure(
+        _ failure: HTTPFailure,
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) {
+        response.addField("Content-Type: text/plain; charset=utf-8")
+        response.body.append(contentsOf: "\(failure.sentence)\n".utf8)
+    }
 }
 
 /// What to do after a request head.

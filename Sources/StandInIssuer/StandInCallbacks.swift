@@ -20,26 +20,19 @@ package final class StandInCallbacks: Sendable {
         static func failed(_ reason: String) -> Answer { Answer(status: 502, body: Array("\(reason)\n".utf8)) }
     }
 
-    private struct State {
-        var service: String?
-        /// The answers of the requests that wait; nil while the service has said nothing.
-        var answers: [ParkedRequest: Answer?] = [:]
-        var waker: RequestWaker?
-    }
-
     private let appSecret: String
     private let client = HTTPSClient()
-    private let state = Locked(State())
+    private let place = Locked<String?>(nil)
+    /// The requests that wait for the service's answer.
+    let jobs = BackgroundJobs<Void, Answer>(capacity: waitingLimit)
 
     init(appSecret: String) { self.appSecret = appSecret }
 
     /// Where the service is, such as `http://127.0.0.1:8080`; known only once it listens.
     package var service: String? {
-        get { state.withLock { $0.service } }
-        set { state.withLock { $0.service = newValue } }
+        get { place.withLock { $0 } }
+        set { place.withLock { $0 = newValue } }
     }
-
-    func attach(_ waker: RequestWaker) { state.withLock { $0.waker = waker } }
 
     /// `base64url(signature).base64url(payload)` as Facebook signs it (Meta, "Parsing the Signed Request").
     package static func signedRequest(
@@ -56,72 +49,45 @@ package final class StandInCallbacks: Sendable {
         return String(decoding: code.base64URL + [UInt8(ascii: ".")] + encoded, as: UTF8.self)
     }
 
-    /// What there is for a request that is visited again; nil while the service has said nothing.
-    func answer(_ request: ParkedRequest, isExpired: Bool) -> Answer? {
-        state.withLock { state in
-            if let answer = state.answers[request] ?? nil {
-                state.answers[request] = nil
-                return answer
-            }
-            guard isExpired else { return nil }
-            state.answers[request] = nil
-            return .failed("the service did not answer")
-        }
-    }
-
-    func abandon(_ request: ParkedRequest) { state.withLock { $0.answers[request] = nil } }
-
     /// Sends a callback from a thread of its own, and wakes the request with the service's answer.
     /// - Returns: Until when the request waits.
     func begin(
         _ name: String,
         userID: String,
         issuedAt: Int64,
-        for request: ParkedRequest
-    ) -> Result<MonotonicInstant, Refusal> {
+        _ context: RequestContext
+    ) throws(Refusal) -> MonotonicInstant {
         guard let service, let url = try? HTTPURL(parsing: "\(service)/callbacks/\(name)") else {
-            return .failure(Refusal("the stand-in does not know the service: start it with --service-url"))
+            throw Refusal(sentence: "the stand-in does not know the service: start it with --service-url")
         }
-        let isEntered = state.withLock { state in
-            guard state.answers.count < Self.waitingLimit else { return false }
-            state.answers[request] = .some(nil)
+        let deadline = MonotonicClock.now() + Self.patience
+        let signed = try? Self.signedRequest(userID: userID, issuedAt: issuedAt, appSecret: appSecret)
+        let isBegun = jobs.begin(context, keeping: (), until: deadline) { request in
+            guard let signed else { return false }
+            LoopQueue.start("callback") {
+                self.jobs.finish(request, self.send(signed, url), now: MonotonicClock.now())
+            }
             return true
         }
-        guard isEntered,
-            let signed = try? Self.signedRequest(userID: userID, issuedAt: issuedAt, appSecret: appSecret)
-        else {
-            abandon(request)
-            return .failure(Refusal("too many callbacks are under way"))
-        }
-        LoopQueue.start("callback") { self.send(signed, url, request) }
-        return .success(MonotonicClock.now() + Self.patience)
+        guard isBegun else { throw Refusal(sentence: "too many callbacks are under way") }
+        return deadline
     }
 
     /// Why no callback is made.
     struct Refusal: Error {
         let sentence: String
-
-        init(_ sentence: String) { self.sentence = sentence }
     }
 
-    private func send(_ signed: String, _ url: HTTPURL, _ request: ParkedRequest) {
+    private func send(_ signed: String, _ url: HTTPURL) -> Answer {
         var limits = HTTPSClientLimits()
         limits.fetchTimeout = Self.patience
-        let answer: Answer
         do throws(HTTPSClientError) {
             let form = HTTPSRequest(.post, url, body: .form([("signed_request", signed)]))
             let response = try client.send(form, limits: limits)
-            answer = Answer(status: UInt16(clamping: response.status), body: response.body)
+            return Answer(status: UInt16(clamping: response.status), body: response.body)
         } catch {
-            answer = .failed(error.description)
+            return .failed(error.description)
         }
-        let waker = state.withLock { state -> RequestWaker? in
-            // Nobody waits any more.
-            guard state.answers[request] != nil else { return nil }
-            state.answers[request] = .some(answer)
-            return state.waker
-        }
-        waker?.wake(request)
     }
 
     func stop() { client.cancel() }
@@ -151,22 +117,24 @@ extension StandInIssuerHandler {
         _ context: RequestContext,
         _ response: inout HTTPResponse
     ) -> RequestDecision {
-        if context.visit != .first {
-            guard let answer = callbacks.answer(context.request, isExpired: context.visit == .expired) else {
-                return .park(until: context.now + .seconds(1))
+        switch callbacks.jobs.visit(context) {
+        case .none:
+            _ = graph.revoke(nil, of: path.userID, appID: query["app_id"] ?? template.audience)
+            let issuedAt = query["issued_at"].flatMap { Int64($0) } ?? WallClock.unixSeconds()
+            do throws(StandInCallbacks.Refusal) {
+                return .park(
+                    until: try callbacks.begin(path.name, userID: path.userID, issuedAt: issuedAt, context)
+                )
+            } catch {
+                _ = refuse(503, error.sentence, &response)
             }
+        case .waiting(let moment): return .park(until: moment)
+        case .expired: _ = refuse(502, "the service did not answer", &response)
+        case .done(_, let answer):
             response.status = answer.status
             response.addField("Content-Type: application/json")
             response.body = answer.body
-            return .respond
         }
-        _ = graph.revoke(nil, of: path.userID, appID: query["app_id"] ?? template.audience)
-        let issuedAt = query["issued_at"].flatMap { Int64($0) } ?? WallClock.unixSeconds()
-        switch callbacks.begin(path.name, userID: path.userID, issuedAt: issuedAt, for: context.request) {
-        case .success(let moment): return .park(until: moment)
-        case .failure(let refusal):
-            _ = refuse(503, refusal.sentence, &response)
-            return .respond
-        }
+        return .respond
     }
 }

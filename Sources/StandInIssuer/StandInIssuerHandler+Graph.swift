@@ -1,3 +1,4 @@
+internal import Bytes
 internal import HTTP1
 internal import Sockets
 
@@ -24,7 +25,7 @@ extension StandInIssuerHandler {
         _ response: inout HTTPResponse
     ) -> Bool {
         let text = Self.text(head.path, bytes)
-        let query = FormText.parameters(of: head.query.map { Self.text($0, bytes) } ?? "")
+        let query = Self.query(head, bytes)
         if answerAboutToken(text, query, head, bytes, &response) { return true }
         guard let path = GraphPath(text) else { return false }
         let authorization = head.value(of: "authorization", in: bytes).map { Self.text($0, bytes) }
@@ -78,7 +79,7 @@ extension StandInIssuerHandler {
     /// What the query of `/tokens` says of permissions that the token does not show: `?declined=user_friends,email`,
     /// `?expired=…`.
     static func statuses(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> [String: String] {
-        let query = FormText.parameters(of: head.query.map { text($0, bytes) } ?? "")
+        let query = query(head, bytes)
         var statuses: [String: String] = [:]
         for status in ["declined", "expired"] {
             for name in (query[status] ?? "").split(separator: ",") where isName(name) {
@@ -92,7 +93,31 @@ extension StandInIssuerHandler {
         text.utf8.allSatisfy { $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: ".") }
     }
 
+    static func query(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> [String: String] {
+        FormText.parameters(of: head.query.map { text($0, bytes) } ?? "")
+    }
+
     static func text(_ range: Range<Int>, _ bytes: Span<UInt8>) -> String {
         String(decoding: range.map { bytes[$0] }, as: UTF8.self)
+    }
+}
+
+/// Reads `application/x-www-form-urlencoded` text: a query, or a form.
+enum FormText {
+    /// The parameters by name; of one that repeats itself, the last.
+    static func parameters(of text: String) -> [String: String] {
+        var parameters: [String: String] = [:]
+        for part in text.split(separator: "&") {
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = pair.first else { continue }
+            parameters[decoded(name)] = pair.count > 1 ? decoded(pair[1]) : ""
+        }
+        return parameters
+    }
+
+    private static func decoded(_ text: Substring) -> String {
+        let bytes = Array(text.utf8)
+        // A malformed escape stays as it is.
+        return String(decoding: PercentEncoding.decode(bytes.span, bytes.indices, isForm: true) ?? bytes, as: UTF8.self)
     }
 }

@@ -1,6 +1,8 @@
+internal import Bytes
 package import HTTP1
 package import HTTPServer
 internal import JOSE
+internal import OpenSSL
 internal import Sockets
 
 /// Answers the stand-in issuer's requests.
@@ -47,9 +49,9 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
         self.configuration = configuration
     }
 
-    package func attach(_ waker: RequestWaker) { callbacks.attach(waker) }
+    package func attach(_ waker: RequestWaker) { callbacks.jobs.attach(waker) }
 
-    package func didAbandon(_ request: ParkedRequest) { callbacks.abandon(request) }
+    package func didAbandon(_ request: ParkedRequest) { callbacks.jobs.abandon(request) }
 
     package func receiveHead(
         _ head: borrowing RequestHead,
@@ -86,7 +88,7 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
         do {
             let route = Route(head, bytes)
             if let path = CallbackPath(Self.text(head.path, bytes)) {
-                let query = FormText.parameters(of: head.query.map { Self.text($0, bytes) } ?? "")
+                let query = Self.query(head, bytes)
                 return callBack(path, query, context, &response)
             } else if route == .uninstall {
                 let form = Self.text(0..<body.count, body)
@@ -109,10 +111,11 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
                 )
                 json("{\"access_token\":\"\(token)\"}", &response)
             } else {
-                var claims: [UInt8] = []
-                for index in body.indices { claims.append(body[index]) }
                 let minter = keys.current
-                let payload = try template.payload(claims: claims, now: WallClock.unixSeconds())
+                let payload = try template.payload(
+                    claims: Array(Self.text(0..<body.count, body).utf8),
+                    now: WallClock.unixSeconds()
+                )
                 let token = try minter.mint(header: minter.header, payload: payload)
                 graph.recordLogin(payload: payload, statuses: Self.statuses(head, bytes))
                 json("{\"id_token\":\"\(token)\"}", &response)
@@ -153,7 +156,7 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
         _ bytes: Span<UInt8>,
         _ body: Span<UInt8>
     ) throws -> StandInGraph.Answer {
-        let query = FormText.parameters(of: head.query.map { Self.text($0, bytes) } ?? "")
+        let query = Self.query(head, bytes)
         let way = query["way"] ?? "direct"
         guard way == "direct" || way == "silent" else {
             throw ClaimsTemplateError(description: "way is direct or silent")
@@ -177,17 +180,6 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
         )
         let minted = try minter.mint(header: minter.header, payload: refreshed)
         return StandInGraph.Answer(status: 200, body: "{\"id_token\":\"\(minted)\"}")
-    }
-
-    package func renderFailure(
-        _ failure: HTTPFailure,
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) {
-        response.addField("Content-Type: text/plain; charset=utf-8")
-        response.body.append(contentsOf: "refused\n".utf8)
     }
 
     /// The members of Facebook's own document, with this issuer's addresses.
@@ -240,5 +232,38 @@ package final class StandInIssuerHandler: HTTPRequestHandler {
         response.addField("Content-Type: text/plain; charset=utf-8")
         response.body.append(contentsOf: "\(reason)\n".utf8)
         return .respond
+    }
+}
+
+extension StandInIssuerHandler {
+    /// Answers `GET /login`, and `GET /login/NAME` for a token of the catalogue, with a body that is ready for the
+    /// service's `POST /verify`; false where the request is for something else.
+    func answerLogin(
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ response: inout HTTPResponse
+    ) -> Bool {
+        let path = Self.text(head.path, bytes)
+        guard head.method == .get || head.method == .head, path == "/login" || path.hasPrefix("/login/") else {
+            return false
+        }
+        let name = path.dropFirst("/login/".count)
+        guard let entry = CatalogueEntry.named(name.isEmpty ? "good" : String(name)) else { return false }
+        do {
+            let nonce = "n-" + Hexadecimal.encode(try RandomBytes.make(count: 8))
+            let workshop = try CatalogueWorkshop(
+                template: template,
+                keys: keys,
+                nonce: nonce,
+                now: WallClock.unixSeconds()
+            )
+            let token = try entry.token(workshop)
+            graph.recordLogin(payload: Array(try workshop.payload().utf8), statuses: [:])
+            let members = [("id_token", token)] + entry.requestMembers(workshop).map { ($0.name, $0.value) }
+            json(FacebookJSON.object(members.map { ($0.0, FacebookJSON.string($0.1)) }), &response)
+        } catch {
+            _ = refuse(500, "\(error)", &response)
+        }
+        return true
     }
 }

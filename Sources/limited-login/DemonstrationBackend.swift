@@ -83,14 +83,6 @@ final class DemonstrationBackend: Sendable {
             return .respond
         }
 
-        func renderFailure(
-            _ failure: HTTPFailure,
-            _ head: borrowing RequestHead,
-            bytes: Span<UInt8>,
-            context: RequestContext,
-            response: inout HTTPResponse
-        ) {}
-
         /// Whether the webhook was signed with the secret, within five minutes (Standard Webhooks, "Verifying").
         private func isGenuine(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ body: Span<UInt8>) -> Bool {
             guard let id = head.value(of: "webhook-id", in: bytes),

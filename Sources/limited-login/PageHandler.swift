@@ -131,17 +131,6 @@ final class PageHandler: HTTPRequestHandler {
         return .respond
     }
 
-    func renderFailure(
-        _ failure: HTTPFailure,
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) {
-        response.addField("Content-Type: text/plain; charset=utf-8")
-        response.body.append(contentsOf: "\(failure.sentence)\n".utf8)
-    }
-
     private func refuse(_ status: UInt16, _ sentence: String, _ response: inout HTTPResponse) -> HeadDecision {
         response.status = status
         response.addField("Content-Type: text/plain; charset=utf-8")

@@ -21,7 +21,13 @@ extension HTTPRequestHandler {
     ) -> RequestDecision {
         .respond
     }
+}
 
+/// Answers 200 without a body to everything, so that any other status is the server's own.
+package final class AgreeableHandler: HTTPRequestHandler {
+    package init() {}
+
+    /// No body: a reader that does not know that the request was HEAD reads the answer all the same.
     package func renderFailure(
         _ failure: HTTPFailure,
         _ head: borrowing RequestHead,
@@ -29,9 +35,4 @@ extension HTTPRequestHandler {
         context: RequestContext,
         response: inout HTTPResponse
     ) {}
-}
-
-/// Answers 200 without a body to everything, so that any other status is the server's own.
-package final class AgreeableHandler: HTTPRequestHandler {
-    package init() {}
 }

@@ -1,3 +1,4 @@
+internal import JOSE
 internal import OpenSSL
 
 /// What a start found: the configuration in force, and where each setting came from.
@@ -72,5 +73,121 @@ package enum ConfigurationLoader {
         let member = name.dropFirst(ConfigurationKey.environmentPrefix.count).lowercased()
         guard let key = ConfigurationFile.nearest(member).flatMap({ ConfigurationKey(rawValue: $0) }) else { return "" }
         return "; did you mean \(key.environmentName)?"
+    }
+}
+
+/// The configuration file: one JSON object whose members are the names of `ConfigurationKey`.
+///
+/// It is read with the project's own strict reader, because `Codable` cannot tell a repeated member.
+enum ConfigurationFile {
+    /// A configuration is a few hundred bytes; 100,000 app ids fit into this.
+    static let sizeLimit = 4 * 1024 * 1024
+
+    /// The reader's limits, wide enough for 100,000 app ids.
+    static var limits: JSONLimits {
+        var limits = JSONLimits()
+        limits.byteCount = sizeLimit
+        limits.nodeCount = 262_144
+        return limits
+    }
+
+    static func settings(
+        of bytes: [UInt8],
+        path: String
+    ) throws(ConfigurationError) -> [ConfigurationKey: ConfigurationSetting] {
+        var document = JSONDocument(limits: limits)
+        do throws(JSONError) {
+            try document.parse(bytes.span)
+        } catch {
+            throw Self.refusal(error, bytes, path)
+        }
+        guard document.kind(document.root) == .object else {
+            throw ConfigurationError(place: path, reason: "the file must hold one JSON object")
+        }
+        var settings: [ConfigurationKey: ConfigurationSetting] = [:]
+        for name in document.children(of: document.root) {
+            let member = document.string(name, in: bytes.span)
+            guard let key = ConfigurationKey(rawValue: member) else {
+                let hint = nearest(member).map { "; did you mean '\($0)'?" } ?? ""
+                throw ConfigurationError(place: path, reason: "unknown key '\(member)'\(hint)")
+            }
+            let origin = ConfigurationOrigin.file(path: path, member: member)
+            // null and an empty list stand for "not set", so that a file can show every key.
+            if document.kind(name + 1) == .null { continue }
+            let value = try value(name + 1, of: key, in: document, bytes, origin)
+            if value == .list([]) { continue }
+            settings[key] = ConfigurationSetting(value: value, origin: origin)
+        }
+        return settings
+    }
+
+    /// Where the reader stopped, in lines and columns from 1, and why.
+    private static func refusal(_ error: JSONError, _ bytes: [UInt8], _ path: String) -> ConfigurationError {
+        let lines = bytes.prefix(error.offset).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        let place = "\(path), line \(lines.count), column \((lines.last?.count ?? 0) + 1)"
+        guard error.reason == .repeatedMember else {
+            return ConfigurationError(place: place, reason: "the file is not valid JSON: \(error.reason.rawValue)")
+        }
+        let name = bytes.dropFirst(error.offset + 1).prefix { $0 != UInt8(ascii: "\"") }
+        let member = String(decoding: name, as: UTF8.self)
+        return ConfigurationError(place: place, reason: "the member '\(member)' comes twice")
+    }
+
+    private static func value(
+        _ node: Int,
+        of key: ConfigurationKey,
+        in document: borrowing JSONDocument,
+        _ bytes: [UInt8],
+        _ origin: ConfigurationOrigin
+    ) throws(ConfigurationError) -> ConfigurationValue {
+        switch (key.definition.kind, document.kind(node)) {
+        case (.duration, .string):
+            return .integer(try ConfigurationSetting.seconds(document.string(node, in: bytes.span), origin))
+        case (.size, .string):
+            return .integer(try ConfigurationSetting.bytes(document.string(node, in: bytes.span), origin))
+        case (.integer, .number), (.duration, .number), (.size, .number):
+            guard let number = document.integer(node, in: bytes.span) else {
+                throw ConfigurationError(place: origin.description, reason: "a whole number is needed")
+            }
+            return .integer(Int(number))
+        case (.text, .string), (.file, .string), (.secretFile, .string), (.choice, .string):
+            return .text(document.string(node, in: bytes.span))
+        case (.list, .array):
+            var values: [String] = []
+            for element in document.children(of: node) {
+                guard document.kind(element) == .string else {
+                    throw ConfigurationError(place: origin.description, reason: "the list may hold strings alone")
+                }
+                values.append(document.string(element, in: bytes.span))
+            }
+            return .list(values)
+        case (.integer, _): throw ConfigurationError(place: origin.description, reason: "a whole number is needed")
+        case (.duration, _):
+            throw ConfigurationError(place: origin.description, reason: "a time is needed: 90, or \"90s\"")
+        case (.size, _):
+            throw ConfigurationError(place: origin.description, reason: "a size is needed: \"64MiB\", or its bytes")
+        case (.list, _): throw ConfigurationError(place: origin.description, reason: "a list of strings is needed")
+        default: throw ConfigurationError(place: origin.description, reason: "a string is needed")
+        }
+    }
+
+    /// The key a misspelt name most likely meant: one edit away, or the same but for `-` and `_`.
+    static func nearest(_ name: String) -> String? {
+        let folded = Array(name.lowercased().map { $0 == "-" ? "_" : $0 })
+        return ConfigurationKey.allCases.map(\.rawValue).first { isWithinTwoEdits(folded, Array($0)) }
+    }
+
+    private static func isWithinTwoEdits(_ a: [Character], _ b: [Character]) -> Bool {
+        guard abs(a.count - b.count) <= 2 else { return false }
+        var row = Array(0...b.count)
+        for (i, left) in a.enumerated() {
+            var previous = row
+            previous[0] = i + 1
+            for (j, right) in b.enumerated() {
+                previous[j + 1] = min(row[j] + (left == right ? 0 : 1), row[j + 1] + 1, previous[j] + 1)
+            }
+            row = previous
+        }
+        return row[b.count] <= 2
     }
 }

@@ -19,3 +19,13 @@ enum Outcome {
     /// Nothing yet: ask again when the request is woken, and at this moment at the latest.
     case wait(until: MonotonicInstant)
 }
+
+/// What a request that is visited again finds where it may have waited.
+enum Revisit<Value> {
+    /// It did not wait here.
+    case none
+    /// What it waits for is not over.
+    case wait(until: MonotonicInstant)
+    /// What it waited for.
+    case done(Value)
+}

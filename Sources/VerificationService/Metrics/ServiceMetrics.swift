@@ -4,7 +4,6 @@ package import HTTP1
 internal import LimitedLogin
 package import LoginStores
 package import Sockets
-internal import Synchronization
 
 /// The service's own metrics, made once; their label values are closed sets of this code, never words from outside.
 package final class ServiceMetrics: Sendable {
@@ -244,67 +243,43 @@ struct RequestDurations {
     }
 }
 
-/// A monotonic count.
-final class CounterSeries: CounterHandler, Sendable {
-    private let count = Atomic<Int64>(0)
-
-    var value: Int64 { count.load(ordering: .relaxed) }
-
-    func increment(by amount: Int64) {
-        guard amount > 0 else { return }
-        count.wrappingAdd(amount, ordering: .relaxed)
-    }
-
-    func reset() { count.store(0, ordering: .relaxed) }
-}
-
-/// A value that goes up and down.
-final class GaugeSeries: MeterHandler, RecorderHandler, Sendable {
-    private let bits = Atomic<UInt64>(0)
-
-    var value: Double { Double(bitPattern: bits.load(ordering: .relaxed)) }
-
-    func set(_ value: Int64) { set(Double(value)) }
-    func set(_ value: Double) { bits.store(value.bitPattern, ordering: .relaxed) }
-    func record(_ value: Int64) { set(Double(value)) }
-    func record(_ value: Double) { set(value) }
-    func increment(by amount: Double) { adjust(amount) }
-    func decrement(by amount: Double) { adjust(-amount) }
-
-    private func adjust(_ amount: Double) {
-        var expected = bits.load(ordering: .relaxed)
-        while true {
-            let desired = (Double(bitPattern: expected) + amount).bitPattern
-            let outcome = bits.compareExchange(expected: expected, desired: desired, ordering: .relaxed)
-            guard !outcome.exchanged else { return }
-            expected = outcome.original
-        }
-    }
-}
-
-/// A distribution of durations over fixed buckets.
-final class DurationSeries: TimerHandler, Sendable {
-    /// Upper bounds in nanoseconds: from 50 µs, because a verdict takes about that, to 10 s.
-    static let boundsNanoseconds: [Int64] = [
-        50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000, 25_000_000, 50_000_000,
-        100_000_000, 250_000_000, 500_000_000, 1_000_000_000, 2_500_000_000, 5_000_000_000, 10_000_000_000,
+/// The counts of Facebook's callbacks and of the webhooks they cause; every series is there from the start, so that the
+/// first failure of its kind is an increase too.
+package final class CallbackMetrics: Sendable {
+    /// What a callback can be answered: nil is 200.
+    private static let answers: [ProblemCode?] = [
+        nil, .invalidSignedRequest, .callbackNotDelivered, .replayStoreUnavailable, .overloaded,
     ]
 
-    private let buckets: [CounterSeries]
-    private let sum = Atomic<Int64>(0)
+    private let callbacks: [CallbackKind: [ProblemCode?: Counter]]
+    private let deliveries: [WebhookFailure.Reason?: Counter]
 
-    init() { buckets = (0...Self.boundsNanoseconds.count).map { _ in CounterSeries() } }
-
-    func recordNanoseconds(_ duration: Int64) {
-        let nanoseconds = max(0, duration)
-        var index = 0
-        while index < Self.boundsNanoseconds.count, nanoseconds > Self.boundsNanoseconds[index] { index += 1 }
-        buckets[index].increment(by: 1)
-        sum.wrappingAdd(nanoseconds, ordering: .relaxed)
+    package init(factory: any MetricsFactory) {
+        var callbacks: [CallbackKind: [ProblemCode?: Counter]] = [:]
+        for kind in CallbackKind.allCases {
+            for answer in Self.answers {
+                callbacks[kind, default: [:]][answer] = Counter(
+                    label: "limited_login_callbacks_total",
+                    dimensions: [("callback", kind.rawValue), ("result", answer?.text ?? "accepted")],
+                    factory: factory
+                )
+            }
+        }
+        self.callbacks = callbacks
+        var deliveries: [WebhookFailure.Reason?: Counter] = [:]
+        for reason in [nil] + WebhookFailure.Reason.allCases.map(Optional.some) {
+            deliveries[reason] = Counter(
+                label: "limited_login_webhooks_total",
+                dimensions: [("result", reason?.rawValue ?? "delivered")],
+                factory: factory
+            )
+        }
+        self.deliveries = deliveries
     }
 
-    /// The counts of the buckets, not cumulated, the last one for everything above the greatest bound; and the sum.
-    func read() -> (counts: [Int64], sumNanoseconds: Int64) {
-        (buckets.map(\.value), sum.load(ordering: .relaxed))
-    }
+    /// Counts a callback by its answer; nil is 200. Requests that are no callbacks at all are not counted.
+    func count(_ kind: CallbackKind, _ answer: ProblemCode?) { callbacks[kind]?[answer]?.increment() }
+
+    /// Counts a delivery, its attempts together; nil is one that the backend took.
+    func countDelivery(_ reason: WebhookFailure.Reason?) { deliveries[reason]?.increment() }
 }

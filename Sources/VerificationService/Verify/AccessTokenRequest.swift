@@ -20,13 +20,13 @@ struct AccessTokenRequest {
         for name in document.children(of: document.root) {
             let value = name + 1
             switch document.string(name, in: body) {
-            case "access_token":
-                token = Array(try Self.text(document, value, "access_token", body).utf8)
-            case "subject": subject = try Self.text(document, value, "subject", body)
+            case "access_token": try document.appendText("access_token", value, in: body, to: &token)
+            case "subject":
+                var text: [UInt8] = []
+                try document.appendText("subject", value, in: body, to: &text)
+                subject = String(decoding: text, as: UTF8.self)
             case "app_id":
-                guard document.isString(value) else {
-                    throw Problem(.invalidRequest, "The member app_id must be a string.")
-                }
+                try document.requireString("app_id", value)
                 appID = Array(document.string(value, in: body).utf8)
             case "permissions": permissions = try Self.permissions(document, value, body)
             case "nonce", "raw_nonce", "issued_nonce", "key_thumbprint":
@@ -42,20 +42,6 @@ struct AccessTokenRequest {
             }
         }
         self.token = token
-    }
-
-    private static func text(
-        _ document: borrowing JSONDocument,
-        _ value: Int,
-        _ member: StaticString,
-        _ body: Span<UInt8>
-    ) throws(Problem) -> String {
-        guard document.isString(value) else {
-            throw Problem(.invalidRequest, "The member \(member) must be a string.")
-        }
-        let text = document.string(value, in: body)
-        guard !text.isEmpty else { throw Problem(.invalidRequest, "The member \(member) is empty.") }
-        return text
     }
 
     private static func permissions(

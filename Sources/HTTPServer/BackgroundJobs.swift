@@ -1,4 +1,3 @@
-package import HTTPServer
 package import Sockets
 
 /// The requests of one worker that wait for one kind of job.
@@ -104,14 +103,4 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: WaitingRe
     }
 
     package func abandon(_ request: ParkedRequest) { state.withLock { $0.entries[request] = nil } }
-}
-
-/// What a request that is visited again finds where it may have waited.
-enum Revisit<Value> {
-    /// It did not wait here.
-    case none
-    /// What it waits for is not over.
-    case wait(until: MonotonicInstant)
-    /// What it waited for.
-    case done(Value)
 }

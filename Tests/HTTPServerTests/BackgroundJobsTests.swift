@@ -4,7 +4,6 @@ import HTTPServer
 import Sockets
 import TestSupport
 import Testing
-import VerificationService
 
 @Suite("Jobs on other threads, and the requests that wait for them", .live)
 struct BackgroundJobsTests {

@@ -43,10 +43,15 @@ struct ConfigurationOptions: ParsableArguments, CustomReflectable, Sendable {
 
     /// Loads the configuration from these flags, this process's environment and the file.
     ///
-    /// - Parameter known: the file that was read before. It must still be there: without it, what it forbids is allowed.
-    func load(again known: String? = nil) throws(ConfigurationError) -> LoadedConfiguration {
+    /// - Parameters:
+    ///   - known: the file that was read before. It must still be there: without it, what it forbids is allowed.
+    ///   - key: the flag that says something else than the service's setting.
+    func load(
+        again known: String? = nil,
+        without key: ConfigurationKey? = nil
+    ) throws(ConfigurationError) -> LoadedConfiguration {
         try ConfigurationLoader.load(
-            flags: flags,
+            flags: flags.filter { $0.key != key },
             environment: ProcessInfo.processInfo.environment,
             file: known ?? file
         )

@@ -24,7 +24,8 @@ struct Inspect: AsyncParsableCommand {
             throw Exit.refusing("--listen '\(place)' is no loopback address and port, such as 127.0.0.1:0")
         }
         do {
-            let configuration = try options.load().configuration
+            // The address is the page's, not the service's.
+            let configuration = try options.load(without: .listen).configuration
             // A setting out of range ends the start, not the first verdict.
             _ = try ServiceParts.policy(configuration)
             _ = try ServiceParts.nonceIssuer(configuration)
@@ -62,7 +63,7 @@ final class InspectDesk: PageDesk {
 
     init(configuration: ServiceConfiguration) throws(StartError) {
         self.configuration = configuration
-        cache = try ServiceParts.keyCache(configuration, events: KeySetLoader.tell)
+        cache = try KeySetLoader.cache(configuration)
         cache.onUpdate { [fetched] in fetched.signal() }
     }
 

@@ -63,16 +63,21 @@ enum KeySetLoader {
     static func fetch(
         _ configuration: ServiceConfiguration
     ) async throws -> (keys: JSONWebKeySet, status: JWKSetCacheStatus) {
-        let cache = try ServiceParts.keyCache(configuration, events: tell)
+        let cache = try cache(configuration)
         defer { cache.stop() }
         let status = await KeyFetchProgress.during(configuration.jwksURLs) { await cache.refresh() }
         return (cache.snapshot.keySet, status)
     }
 
-    /// Says on standard error that a source failed.
-    static func tell(_ event: JWKSetEvent) {
-        guard case .sourceFailed(let source, let reason) = event else { return }
-        StandardError.write("limited-login: \(source): \(reason)")
+    /// A cache that says on standard error which sources fail. It has no seed file: that is the service's alone, which
+    /// would start with the keys of whatever issuer was asked here.
+    static func cache(_ configuration: ServiceConfiguration) throws(StartError) -> JWKSetCache {
+        var configuration = configuration
+        configuration.jwksFile = nil
+        return try ServiceParts.keyCache(configuration) { event in
+            guard case .sourceFailed(let source, let reason) = event else { return }
+            StandardError.write("limited-login: \(source): \(reason)")
+        }
     }
 
     private static func file(_ path: String) throws -> JSONWebKeySet {

@@ -195,6 +195,27 @@ struct PageTests {
         #expect(try page.curl([], path: "/tokens").status == "404")
     }
 
+    @Test("inspect takes an address of its own where the service has a Unix socket, and leaves its seed file alone")
+    func ownAddress() throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.end() }
+        let file = FileManager.default.temporaryDirectory.appending(path: "seed-\(UUID().uuidString).json")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let page = try Page(
+            ["inspect", "--listen", "127.0.0.1:0"],
+            environment: [
+                "LIMITED_LOGIN_APP_IDS": "123456789012345", "LIMITED_LOGIN_JWKS_URLS": issuer.jwksURL,
+                "LIMITED_LOGIN_LISTEN": "unix:/tmp/service.sock", "LIMITED_LOGIN_LISTEN_MODE": "0600",
+                "LIMITED_LOGIN_JWKS_FILE": file.path,
+            ]
+        )
+        defer { page.process.end() }
+        let token = try issuer.token(#"{"nonce":"n-1"}"#)
+        let report = try page.run(#"{"id_token":"\#(token)","binding":"nonce","value":"n-1"}"#)["report"]
+        #expect((report as? [String: Any])?["accepted"] as? Bool == true)
+        #expect(!FileManager.default.fileExists(atPath: file.path))
+    }
+
     @Test("inspect listens on this machine alone", arguments: ["0.0.0.0:0", "192.0.2.1:0", "[::]:0", "unix:/tmp/page"])
     func loopbackAlone(address: String) throws {
         let run = try FinishedRun(["inspect", "--listen", address], environment: ["LIMITED_LOGIN_APP_IDS": "1"])

@@ -36,6 +36,25 @@ struct VerifyCommandTests {
         #expect(checks.allSatisfy { ["passed", "not_asked"].contains($0["outcome"]) })
     }
 
+    @Test("Keys that a command fetches never become those that the service starts with")
+    func seedFile() throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.end() }
+        let token = try issuer.token(#"{"nonce":"n-1"}"#)
+        let file = FileManager.default.temporaryDirectory.appending(path: "seed-\(UUID().uuidString).json")
+        let seed = Data(#"{"keys":[]}"#.utf8)
+        try seed.write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        for arguments in [
+            ["verify", token, "--nonce", "n-1", "--jwks", issuer.jwksURL], ["keys", "--jwks-urls", issuer.jwksURL],
+        ] {
+            let own = ["LIMITED_LOGIN_JWKS_FILE": file.path]
+            let run = try FinishedRun(arguments, environment: Self.app.merging(own) { $1 })
+            #expect(run.exitCode == 0, "\(run.output)\(run.errors)")
+            #expect(try Data(contentsOf: file) == seed, "\(arguments[0])")
+        }
+    }
+
     @Test("A refresh is judged by nonce and person, or the person alone, and by device and access token besides")
     func refresh() throws {
         let issuer = try IssuerProcess()

@@ -153,6 +153,8 @@ struct ConfigurationLoaderTests {
             needed[.tlsCertificateFile] = "/tmp/certificate.pem"
             needed[.tlsKeyFile] = "/tmp/key.pem"
         }
+        if key == .jwksTTLSeconds { needed[.jwksMinimumTTLSeconds] = "1" }
+        if key == .jwksMaximumTTLSeconds { needed[.jwksTTLSeconds] = "300" }
         if key == .accessTokens { needed[.appSecretsFile] = "/tmp/secrets" }
         if [.callbacksURL, .callbacksSecretFile, .dataDeletionStatusURL].contains(key) {
             needed[.appSecretsFile] = "/tmp/secrets"

@@ -66,7 +66,8 @@ struct MalformedConfigurationTests {
         .variable("JWKS_TTL_SECONDS", "5ms"), .variable("JWKS_TTL_SECONDS", "999999999999d"),
         .variable("JWKS_TTL_SECONDS", " 60"), .variable("JWKS_TTL_SECONDS", "3600.0"),
         .variable("JWKS_TTL_SECONDS", "99999999999999999999"), .variable("JWKS_TTL_SECONDS", "604801"),
-        .variable("JWKS_MINIMUM_TTL_SECONDS", "86401"), .variable("JWKS_MAXIMUM_TTL_SECONDS", "0"),
+        .variable("JWKS_TTL_SECONDS", "59"), .variable("JWKS_MINIMUM_TTL_SECONDS", "86401"),
+        .variable("JWKS_MAXIMUM_TTL_SECONDS", "0"),
         .variable("JWKS_MAX_STALE_SECONDS", "x"), .variable("LISTEN", "8080"), .variable("LISTEN", ":8080"),
         .variable("LISTEN", "127.0.0.1"), .variable("LISTEN", "127.0.0.1:65536"),
         .variable("LISTEN", "127.0.0.1:+80"), .variable("LISTEN", "256.0.0.1:80"),
@@ -82,7 +83,9 @@ struct MalformedConfigurationTests {
         .variable("TRACKING", "enabled"), .variable("DRAIN_DELAY_SECONDS", "301"),
         .variable("TLS_CERTIFICATE_FILE", "/tls/certificate.pem"), .variable("TLS_KEY_FILE", "/tls/key.pem"),
         .variable("TLS_CLIENT_CA_FILE", "/tls/authority.pem"), .variable("TLS_CERTIFICATE_FILE", ""),
-        .variable("LOG_LEVEL", "verbose"), .variable("LOG_FORMAT", "xml"),
+        .variable("GRAPH_URL", "https://graph.facebook.com/v26.0"),
+        .variable("GRAPH_URL", "https://graph.facebook.com/v26.0/"), .variable("LOG_LEVEL", "verbose"),
+        .variable("LOG_FORMAT", "xml"),
         .variable("APP_ID", "123"), .variable("", "1"), .variable("NONCE", "1"), .variable("app_ids", "1"),
     ]
 

@@ -164,6 +164,13 @@ extension ServiceConfiguration {
                     + "(\(jwksMaximumTTLSeconds) s)"
             )
         }
+        guard (jwksMinimumTTLSeconds...jwksMaximumTTLSeconds).contains(jwksTTLSeconds) else {
+            throw reader.failure(
+                .jwksTTLSeconds,
+                "\(jwksTTLSeconds) s is outside \(jwksMinimumTTLSeconds) to \(jwksMaximumTTLSeconds) s, which "
+                    + "jwks_minimum_ttl_seconds and jwks_maximum_ttl_seconds allow"
+            )
+        }
         try requireConsistentStore(reader)
         guard !accessTokensAreAccepted || appSecretsFile != nil else {
             throw reader.failure(

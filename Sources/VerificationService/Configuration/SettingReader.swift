@@ -313,6 +313,13 @@ extension SettingReader {
                 }
             throw failure(key, "'\(url.withoutUserInformation)' cannot be used: \(reason)")
         }
+        // Graph's own addresses have it there, and every call would name it twice.
+        if let last = url.split(separator: "/").last, GraphConfiguration.isVersion(String(last)) {
+            throw failure(
+                key,
+                "'\(url.withoutUserInformation)' ends with a version: that is \(ConfigurationKey.graphVersion.rawValue)"
+            )
+        }
         return url
     }
 }

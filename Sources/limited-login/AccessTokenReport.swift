@@ -73,7 +73,7 @@ enum AccessTokenReport {
             switch error {
             case .rejected(let rejection): return report(Refusal(rejection, configuration))
             case .graph(let failure):
-                failure.write()
+                failure.ofAccessToken.write()
                 throw Exit.graphUnavailable
             }
         }

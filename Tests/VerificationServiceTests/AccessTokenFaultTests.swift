@@ -108,6 +108,32 @@ struct AccessTokenFaultTests {
         }
     }
 
+    @Test("A question that is still open when its request's time is over speaks of nothing to be revoked")
+    func expired() async throws {
+        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { _, peer in
+            peer.waitUntilClosed()
+        }
+        let apps = try #require(service.core.settings.value.accessTokenApps)
+        let requests = AccessTokenRequests(workers: service.core.graph)
+        let now = MonotonicClock.now()
+        var context = RequestContext(
+            firstByteAt: now,
+            now: now,
+            worker: 0,
+            connectionID: 1,
+            requestsBefore: 0,
+            isDraining: false,
+            descriptor: -1
+        )
+        let token = GraphAccessToken(Array("EAA0123456789012345678".utf8))
+        let question = AccessTokenQuestion(token: token, apps: apps, subject: nil)
+        _ = try requests.begin(question, context, trace: nil)
+        context.visit = .expired
+        let problem = #expect(throws: Problem.self) { _ = try requests.revisit(context) }
+        #expect(problem?.detail == "Graph did not answer in time; try again.")
+        await service.stop()
+    }
+
     @Test("An app that may not use its own token is told so")
     func desktop() async throws {
         let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { _, peer in

@@ -206,6 +206,12 @@ struct CallbackRouteTests {
             }
         }
         #expect(service.backend.connectionCount == 0)
+        let coded = try service.send(
+            "deauthorize",
+            form: "x",
+            fields: [CallbackService.formType, "Content-Encoding: gzip"]
+        )
+        #expect(coded["accept-encoding"] == "identity" && coded.text.contains("must not be compressed"))
         // Other parameters are Facebook's business, and charset is a habit.
         let more = try service.send(
             "deauthorize",

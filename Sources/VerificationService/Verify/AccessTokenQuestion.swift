@@ -117,7 +117,7 @@ package struct AccessTokenQuestion: Sendable {
 extension GraphFailure {
     /// The failure of a question about an access token: what other routes answer as the person's or the app's fault (403,
     /// 404, 409) tells nothing about the token here, and a caller would take it for a refusal.
-    var ofAccessToken: GraphFailure {
+    package var ofAccessToken: GraphFailure {
         let isOurs = error.status == 429 || error.status >= 500
         return GraphFailure(
             isOurs ? error : .other,

@@ -26,7 +26,7 @@ final class AccessTokenRequests {
         switch jobs.visit(context) {
         case .none: return .none
         case .waiting(let moment): return .wait(until: moment)
-        case .expired: throw Problem(GraphFailure(.timedOut))
+        case .expired: throw Problem(GraphFailure(.timedOut).ofAccessToken)
         case .done(_, .success(let verified)): return .done(verified)
         case .done(_, .failure(.rejected(let rejection))): throw Problem(rejection)
         case .done(_, .failure(.graph(let failure))): throw Problem(failure.ofAccessToken)

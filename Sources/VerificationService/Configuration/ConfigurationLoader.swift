@@ -171,7 +171,7 @@ enum ConfigurationFile {
         }
     }
 
-    /// The key a misspelt name most likely meant: one edit away, or the same but for `-` and `_`.
+    /// The key that a misspelt name most likely meant: at most two edits away, `-` and `_` taken for the same.
     static func nearest(_ name: String) -> String? {
         let folded = Array(name.lowercased().map { $0 == "-" ? "_" : $0 })
         return ConfigurationKey.allCases.map(\.rawValue).first { isWithinTwoEdits(folded, Array($0)) }

@@ -112,6 +112,11 @@ public final class JWKSetCache: Sendable {
     public func run() async {
         start()
         await stopOrCancellation()
+        await stopAndWait()
+    }
+
+    /// Stops, and returns when the fetch under way has ended: keys that it published are in the seed file then.
+    package func stopAndWait() async {
         stop()
         await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
     }

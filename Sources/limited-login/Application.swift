@@ -159,7 +159,7 @@ extension Application {
         core.logger.notice("stopping", metadata: ["drain_delay_seconds": "\(delay)"])
         let cut = await server.stop(drainDelay: .seconds(delay), grace: Self.grace)
         await administration.stop(drainDelay: .zero, grace: .seconds(1))
-        cache.stop()
+        await cache.stopAndWait()
         // Graph first: the store remembers what its last calls revoked.
         core.graph?.stop()
         core.webhooks?.stop()

@@ -264,7 +264,7 @@ package struct JSONLimits: Equatable, Sendable {
 }
 
 /// Why a text is not the JSON (RFC 8259, I-JSON RFC 7493) this project reads.
-package struct JSONError: Error, Equatable, Sendable {
+package struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The rule that was broken.
     package enum Reason: String, Equatable, Sendable {
         case empty = "the text is empty"
@@ -294,4 +294,6 @@ package struct JSONError: Error, Equatable, Sendable {
         self.reason = reason
         self.offset = offset
     }
+
+    package var description: String { "\(reason.rawValue), at byte \(offset)" }
 }

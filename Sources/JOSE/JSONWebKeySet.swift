@@ -75,7 +75,7 @@ extension JSONWebKeySet {
         do throws(JSONError) {
             try document.parse(text)
         } catch {
-            throw .malformed("\(error.reason.rawValue), at byte \(error.offset)")
+            throw .malformed(error.description)
         }
         guard document.kind(document.root) == .object, !document.isRepeating(document.root),
             let list = document.member("keys", of: document.root, in: text), document.kind(list) == .array

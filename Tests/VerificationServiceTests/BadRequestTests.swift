@@ -37,6 +37,19 @@ struct BadRequestTests {
     }
 
     @Test(
+        "The detail says in words why a body is no JSON, and where",
+        arguments: [
+            ("{\(token)", "the text ends too early, at byte 19"), ("{} x", "bytes follow the value, at byte 3"),
+            ("{\"a\":1,\"a\":2}", "an object names a member twice, at byte 7"),
+        ]
+    )
+    func unreadableBody(body: String, fault: String) async throws {
+        let service = try await InProcessService()
+        let answer = try service.answer(body: body)
+        #expect(answer.detail == "The body is not acceptable JSON: \(fault).")
+    }
+
+    @Test(
         "A nonce that is no nonce is invalid_nonce",
         arguments: [
             #""nonce":"""#, #""nonce":"a b""#, #""nonce":"a\tb""#, #""nonce":" a""#, #""nonce":"a\n""#,

@@ -13,11 +13,16 @@ final class RedisSession {
         /// Milliseconds since 1970.
         let sentAt: UInt64
         var answers: [ReplayAnswer] = []
+        /// Whether its own time was over first, and it was answered so.
+        var isOver = false
 
         var next: ReplayEntry? {
             let entries = waiting.question.entries
             return answers.count < entries.count && answers.allSatisfy { $0 == .first } ? entries[answers.count] : nil
         }
+
+        /// When its own time is over.
+        var endsAt: MonotonicInstant { isOver ? .never : waiting.deadline }
     }
 
     private enum Work {
@@ -26,11 +31,13 @@ final class RedisSession {
     }
 
     private struct Batch {
-        let work: Work
+        var work: Work
         /// How many answers there will be, before the one about the server's life.
         let answerCount: Int
         var answers: [RedisReply] = []
         let sentAt: MonotonicInstant
+        /// When the time of its first question is over.
+        var endsAt = MonotonicInstant.never
 
         /// A command about revocations that is refused costs no question its answer.
         var bearsRefusal: Bool {
@@ -97,6 +104,7 @@ final class RedisSession {
         guard !entries.isEmpty else { return }
         for words in entries { channel.command(words) }
         try close(.questions(asked), answerCount: entries.count, now)
+        batches[batches.count - 1].endsAt = asked.map(\.endsAt).min() ?? .never
     }
 
     /// Sends commands about revocations; ``takeFinished()`` hands out their answers.
@@ -150,10 +158,26 @@ final class RedisSession {
             batches.removeFirst()
         case .questions(var asked):
             for (index, reply) in batch.answers.enumerated() { asked[index].answers.append(try Self.answer(reply)) }
-            // From here on these are nobody's but ours: each is answered once, or asked about again.
+            // The batch is gone before its questions are answered, so that each is answered once, or asked about again.
             batches.removeFirst()
+            asked.removeAll(where: \.isOver)
             for question in asked where question.next == nil { question.waiting.answer(question.answers, now: now) }
-            try ask(asked.filter { $0.next != nil }, now)
+            asked.removeAll { $0.next == nil }
+            for question in asked where question.endsAt <= now { question.waiting.answer([], now: now) }
+            try ask(asked.filter { $0.endsAt > now }, now)
+        }
+    }
+
+    /// Answers the questions whose own time is over. What the server says about them comes too late.
+    private func endQuestions(_ now: MonotonicInstant) {
+        for index in batches.indices where batches[index].endsAt <= now {
+            guard case .questions(var asked) = batches[index].work else { continue }
+            for place in asked.indices where asked[place].endsAt <= now {
+                asked[place].isOver = true
+                asked[place].waiting.answer([], now: now)
+            }
+            batches[index].work = .questions(asked)
+            batches[index].endsAt = asked.map(\.endsAt).min() ?? .never
         }
     }
 
@@ -168,23 +192,25 @@ final class RedisSession {
     /// Waits until answers may be there, the store's signal is given, there is something else to do, or the deadline is
     /// over.
     func wait(until dueAt: MonotonicInstant) throws(RedisFailure) {
-        let deadline = deadline
-        channel.wait(until: min(dueAt, deadline))
+        let end = batches.reduce(deadline) { min($0, $1.endsAt) }
+        channel.wait(until: min(dueAt, end))
         let now = MonotonicClock.now()
-        if now >= deadline {
+        if now >= end {
             // They may have come at the last moment.
             try receive(now: now)
-            if self.deadline <= MonotonicClock.now() { throw .timedOut }
+            endQuestions(now)
+            if deadline <= MonotonicClock.now() { throw .timedOut }
         }
     }
 
-    /// Nobody will answer what is under way.
+    /// The server will not answer what is under way.
     /// - Returns: the exchange about revocations that is.
     func abandon(now: MonotonicInstant) -> RedisRevocations.Exchange? {
         var exchange = finished?.0
         for batch in batches {
             switch batch.work {
-            case .questions(let asked): for question in asked { question.waiting.answer([], now: now) }
+            case .questions(let asked):
+                for question in asked where !question.isOver { question.waiting.answer([], now: now) }
             case .revocations(let abandoned): exchange = abandoned
             }
         }

@@ -10,6 +10,33 @@ import Testing
     .enabled(if: RedisServer.isInstalled, "redis-server is not installed")
 )
 struct RedisSessionTests {
+    @Test("A question has an answer when its own time is over, though the server may take longer")
+    func ownTime() throws {
+        let server = try RedisServer()
+        let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)") { limits in
+            (limits.answerTimeout, limits.questionTimeout) = (.seconds(60), .milliseconds(100))
+            limits.revocationPause = .seconds(600)
+        }
+        #expect(store.wait { $0.store.revocations.isKnown })
+        server.suspend()
+        // The nonce's answer and the token's would each have a minute.
+        let both = ReplayQuestion(nonce: StoreUnderTest.question(1).nonce, token: StoreUnderTest.question(2).nonce)
+        let (verdict, took) = store.ask(both)
+        #expect(verdict == .unavailable)
+        #expect(took < .seconds(30))
+        server.resume()
+        var number: UInt64 = 10
+        #expect(
+            store.wait { store in
+                number += 1
+                return store.use(number) == .accepted
+            }
+        )
+        // The connection is the same, and what the server heard of is used.
+        #expect(store.failures.isEmpty)
+        #expect(store.wait { $0.use(1) == .nonceUsed })
+    }
+
     @Test("A token whose nonce was answered while this machine stood still is asked about with time of its own")
     func stoodStill() throws {
         let server = try RedisServer()

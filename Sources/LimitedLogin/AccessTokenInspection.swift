@@ -67,8 +67,8 @@ public struct AccessTokenInspection: Equatable, Sendable {
         subject: String? = nil,
         now: NumericDate
     ) throws(AccessTokenRejection) {
-        let json = try GraphObject(answer)
-        guard let data = json.object("data", of: json.document.root), let isValid = json.bool("is_valid", of: data)
+        let json = try JSONObject.graph(answer)
+        guard let data = json.object("data"), let isValid = json.bool("is_valid", of: data)
         else {
             throw .unreadableAnswer
         }
@@ -79,8 +79,8 @@ public struct AccessTokenInspection: Equatable, Sendable {
         guard let app = json.identifier("app_id", of: data) else { throw .unreadableAnswer }
         guard appIDs.contains(where: { $0.utf8.elementsEqual(app.utf8) }) else { throw .otherApp }
         guard let user = json.identifier("user_id", of: data) else { throw .noUser }
-        guard let expiry = json.member("expires_at", of: data) else { throw .noExpiry }
-        guard let expiresAt = json.date(expiry) else { throw .unreadableAnswer }
+        guard json.member("expires_at", of: data) != nil else { throw .noExpiry }
+        guard let expiresAt = json.date("expires_at", of: data) else { throw .unreadableAnswer }
         // 0 says that the token does not expire.
         guard expiresAt.secondsSince1970 == 0 || now < expiresAt else { throw .expired }
         if let subject {
@@ -89,17 +89,13 @@ public struct AccessTokenInspection: Equatable, Sendable {
         appID = app
         userID = user
         self.expiresAt = expiresAt.secondsSince1970 == 0 ? nil : expiresAt
-        issuedAt = json.member("issued_at", of: data).flatMap { json.date($0) }.flatMap {
-            $0.secondsSince1970 == 0 ? nil : $0
-        }
-        dataAccessExpiresAt = json.member("data_access_expires_at", of: data).flatMap { json.date($0) }.flatMap {
-            $0.secondsSince1970 == 0 ? nil : $0
-        }
+        issuedAt = json.moment("issued_at", of: data)
+        dataAccessExpiresAt = json.moment("data_access_expires_at", of: data)
         permissions = json.strings("scopes", of: data).filter(Self.isPermission)
     }
 
     /// The moment to compare with a revocation: `issued_at`, else two hours before it expires. A token that would be
-    /// issued ahead of `now` by that, or does not expire, lives longer than two hours: nobody knows since when, and any
+    /// issued ahead of `now` by that, or does not expire, lives longer than two hours: its issue is not known, and any
     /// revocation counts.
     package func earliestIssue(now: NumericDate) -> NumericDate {
         if let issuedAt { return issuedAt }
@@ -110,7 +106,7 @@ public struct AccessTokenInspection: Equatable, Sendable {
     }
 
     /// Why Graph says that a token is not valid: `data.error.subcode`.
-    private static func rejection(_ json: borrowing GraphObject, _ data: Int) -> AccessTokenRejection {
+    private static func rejection(_ json: borrowing JSONObject, _ data: Int) -> AccessTokenRejection {
         guard let error = json.object("error", of: data), let subcode = json.integer("subcode", of: error) else {
             return .invalid
         }
@@ -156,18 +152,17 @@ public struct VerifiedAccessToken: Equatable, Sendable {
     ///   - inspection: what Graph said about the token before.
     /// - Throws: ``AccessTokenRejection`` when it is the answer of another person, or no answer.
     public init(me answer: [UInt8], of inspection: AccessTokenInspection) throws(AccessTokenRejection) {
-        let json = try GraphObject(answer)
-        let root = json.document.root
-        guard let id = json.identifier("id", of: root) else { throw .unreadableAnswer }
+        let json = try JSONObject.graph(answer)
+        guard let id = json.identifier("id") else { throw .unreadableAnswer }
         guard id.utf8.elementsEqual(inspection.userID.utf8) else { throw .otherPerson }
         self.inspection = inspection
         let asked = Self.fields(for: inspection)
         // A field that was not asked for is not passed on.
         func text(_ name: StaticString) -> String? {
-            asked.contains("\(name)") ? json.string(name, of: root).flatMap { $0.isEmpty ? nil : $0 } : nil
+            asked.contains("\(name)") ? json.string(name).flatMap { $0.isEmpty ? nil : $0 } : nil
         }
         func member(_ name: StaticString) -> Int? {
-            asked.contains("\(name)") ? json.member(name, of: root) : nil
+            asked.contains("\(name)") ? json.member(name) : nil
         }
         profile = Profile(
             userID: id,
@@ -235,13 +230,10 @@ public struct AccessTokenRejection: Error, Equatable, Sendable, CustomStringConv
     }
 }
 
-/// One of Graph's answers: a JSON object, whose members are read by their type.
-private struct GraphObject: ~Copyable {
+/// What Graph's answers hold besides plain members.
+extension JSONObject {
     /// Greatest number of friends that are told: 5,000, which is how many a person can have.
-    static let friendLimit = 5_000
-
-    let bytes: [UInt8]
-    var document = JSONDocument(limits: limits)
+    private static var friendLimit: Int { 5_000 }
 
     private static var limits: JSONLimits {
         var limits = JSONLimits()
@@ -251,61 +243,24 @@ private struct GraphObject: ~Copyable {
         return limits
     }
 
-    init(_ bytes: [UInt8]) throws(AccessTokenRejection) {
-        self.bytes = bytes
-        guard (try? document.parse(bytes)) != nil, document.isObject(document.root) else { throw .unreadableAnswer }
+    /// One of Graph's answers.
+    fileprivate static func graph(_ bytes: [UInt8]) throws(AccessTokenRejection) -> JSONObject {
+        guard let object = JSONObject(bytes, limits: limits) else { throw .unreadableAnswer }
+        return object
     }
 
-    func member(_ name: StaticString, of node: Int) -> Int? { document.member(name, of: node, in: bytes.span) }
-
-    func object(_ name: StaticString, of node: Int) -> Int? {
-        member(name, of: node).flatMap { document.isObject($0) ? $0 : nil }
-    }
-
-    func bool(_ name: StaticString, of node: Int) -> Bool? {
-        guard let node = member(name, of: node) else { return nil }
-        return switch document.kind(node) {
-        case .true: true
-        case .false: false
-        default: nil
-        }
-    }
-
-    func string(_ name: StaticString, of node: Int) -> String? {
-        member(name, of: node).flatMap { document.isString($0) ? document.string($0, in: bytes.span) : nil }
-    }
-
-    func integer(_ name: StaticString, of node: Int) -> Int64? {
-        member(name, of: node).flatMap { document.integer($0, in: bytes.span) }
-    }
-
-    func date(_ node: Int) -> NumericDate? { NumericDate(document, node, in: bytes.span) }
-
-    /// An ID: 1 to 20 digits, as a string or a number.
-    func identifier(_ name: StaticString, of node: Int) -> String? {
-        guard let node = member(name, of: node), document.isString(node) || document.isNumber(node) else { return nil }
-        let text = document.string(node, in: bytes.span)
-        let isID = (1...20).contains(text.utf8.count) && text.utf8.allSatisfy { ASCII.digit($0) != nil }
-        return isID ? text : nil
-    }
-
-    /// The strings of an array; none where it is no array.
-    func strings(_ name: StaticString, of node: Int) -> [String] {
-        guard let list = member(name, of: node), document.kind(list) == .array else { return [] }
-        var strings: [String] = []
-        for element in document.children(of: list) {
-            if document.isString(element) { strings.append(document.string(element, in: bytes.span)) }
-        }
-        return strings
+    /// A moment; nil too for 0, which says that there is none.
+    fileprivate func moment(_ name: StaticString, of node: Int) -> NumericDate? {
+        date(name, of: node).flatMap { $0.secondsSince1970 == 0 ? nil : $0 }
     }
 
     /// `{"data": {"url": string}}`.
-    func pictureURL(_ node: Int) -> String? {
+    fileprivate func pictureURL(_ node: Int) -> String? {
         object("data", of: node).flatMap { string("url", of: $0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 
     /// `{"data": [{"id": string}, …]}`; nil where one has no ID.
-    func friendIDs(_ node: Int) -> [String]? {
+    fileprivate func friendIDs(_ node: Int) -> [String]? {
         guard let list = member("data", of: node), document.kind(list) == .array else { return nil }
         var friends: [String] = []
         for element in document.children(of: list) {
@@ -317,7 +272,7 @@ private struct GraphObject: ~Copyable {
     }
 
     /// `{"min": number, "max": number}`.
-    func ageRange(_ node: Int) -> AgeRange? {
+    fileprivate func ageRange(_ node: Int) -> AgeRange? {
         guard document.isObject(node) else { return nil }
         let bounds = [member("min", of: node), member("max", of: node)]
         var values: [Int?] = []
@@ -333,7 +288,7 @@ private struct GraphObject: ~Copyable {
     }
 
     /// `{"id": string, "name": string}`; a place without both is none.
-    func place(_ node: Int) -> Profile.Place? {
+    fileprivate func place(_ node: Int) -> Profile.Place? {
         guard document.isObject(node), let id = identifier("id", of: node), let name = string("name", of: node),
             !name.isEmpty
         else { return nil }

@@ -68,26 +68,25 @@ public struct DPoPProof: Equatable, Sendable {
         // (2) A single well-formed JWT.
         guard let jws = try? JWSCompactSerialization(splitting: proof) else { throw .malformed }
         let key = try Self.key(proof, jws.header)
-        let claims = try Claims(proof, jws.payload)
+        let claims = try Self.part(proof, jws.payload)
         var signature: [UInt8] = []
         guard Base64URL.decode(proof, jws.signature, into: &signature) else { throw .malformed }
         try Self.checkSignature(signature, of: proof.extracting(jws.signingInput), key)
         // (8) `htm`, compared exactly: methods are case-sensitive (RFC 9110 section 9.1).
-        guard let claimed = claims.method, claimed.span.equal(claimed.indices, method) else { throw .wrongMethod }
+        guard let claimed = claims.text("htm"), claimed.span.equal(claimed.indices, method) else { throw .wrongMethod }
         // (9) `htu`.
-        guard let uri = claims.uri, TargetURI(uri.span) == target else { throw .wrongURI }
+        guard let uri = claims.text("htu"), TargetURI(uri.span) == target else { throw .wrongURI }
         // (10) Nonces are not given out here, so `nonce` is not read.
         // (11) `iat`.
-        guard let issuedAt = claims.issuedAt,
-            issuedAt.secondsSince1970 <= now.secondsSince1970 + VerificationLimits.skew(clockSkewSeconds),
-            now.secondsSince1970 - issuedAt.secondsSince1970 <= Double(Self.greatestAgeSeconds)
+        guard let issuedAt = claims.date("iat"),
+            issuedAt.isRecent(within: Self.greatestAgeSeconds, clockSkewSeconds: clockSkewSeconds, now: now)
         else { throw .outOfTime }
         // (3) `jti`, which the caller remembers; the other required claims are missed where they are compared.
-        guard let tokenID = claims.tokenID, (1...Self.tokenIDByteLimit).contains(tokenID.count) else {
+        guard let tokenID = claims.text("jti"), (1...Self.tokenIDByteLimit).contains(tokenID.count) else {
             throw .missingTokenID
         }
         // (12) `ath`, and the key that the token is bound to.
-        guard let tokenHash = claims.tokenHash, try Self.isHash(tokenHash, of: token) else { throw .otherToken }
+        guard let tokenHash = claims.text("ath"), try Self.isHash(tokenHash, of: token) else { throw .otherToken }
         let thumbprint = try Self.thumbprint(of: key)
         guard ConstantTime.areEqual(thumbprint.span, keyThumbprint) else { throw .otherKey }
         self.keyThumbprint = String(decoding: thumbprint, as: UTF8.self)
@@ -98,9 +97,9 @@ public struct DPoPProof: Equatable, Sendable {
     /// (4), (5) and (7): the key of a header that has what section 4.2 asks for and nothing that is not understood. That
     /// it is the right key is proved by (12).
     private static func key(_ proof: Span<UInt8>, _ range: Range<Int>) throws(DPoPRejection) -> P256JSONWebKey {
-        let header = try Part(proof, range)
-        guard header.isEqual("typ", "dpop+jwt") else { throw .wrongType }
-        guard header.isEqual("alg", "ES256") else { throw .unsupportedAlgorithm }
+        let header = try part(proof, range)
+        guard header.string("typ")?.utf8.elementsEqual("dpop+jwt".utf8) == true else { throw .wrongType }
+        guard header.string("alg")?.utf8.elementsEqual("ES256".utf8) == true else { throw .unsupportedAlgorithm }
         // RFC 7515 section 4.1.11 and RFC 7797 section 6: no extension is understood.
         guard header.member("crit") == nil, header.member("b64") == nil else { throw .unsupportedCriticalHeader }
         guard let node = header.member("jwk") else { throw .invalidKey }
@@ -134,49 +133,13 @@ public struct DPoPProof: Equatable, Sendable {
         return ConstantTime.areEqual(digest.base64URL.span, hash.span)
     }
 
-    /// The claims of section 4.2; nil is one that is not there, or of the wrong type.
-    private struct Claims {
-        let method: [UInt8]?
-        let uri: [UInt8]?
-        let tokenID: [UInt8]?
-        let tokenHash: [UInt8]?
-        let issuedAt: NumericDate?
-
-        init(_ proof: Span<UInt8>, _ range: Range<Int>) throws(DPoPRejection) {
-            let payload = try Part(proof, range)
-            method = payload.text("htm")
-            uri = payload.text("htu")
-            tokenID = payload.text("jti")
-            tokenHash = payload.text("ath")
-            issuedAt = payload.member("iat").flatMap { NumericDate(payload.document, $0, in: payload.bytes.span) }
-        }
-    }
-
     /// A part of the proof: one JSON object that names no member twice (RFC 7515 section 4, RFC 7519 section 4).
-    private struct Part: ~Copyable {
-        var document = JSONDocument(limits: VerificationLimits.header)
+    private static func part(_ proof: Span<UInt8>, _ range: Range<Int>) throws(DPoPRejection) -> JSONObject {
         var bytes: [UInt8] = []
-
-        init(_ proof: Span<UInt8>, _ range: Range<Int>) throws(DPoPRejection) {
-            guard Base64URL.decode(proof, range, into: &bytes), (try? document.parse(bytes)) != nil,
-                document.isObject(document.root)
-            else { throw .malformed }
-        }
-
-        func member(_ name: StaticString) -> Int? { document.member(name, of: document.root, in: bytes.span) }
-
-        func isEqual(_ name: StaticString, _ value: StaticString) -> Bool {
-            guard let node = member(name), document.isString(node) else { return false }
-            return document.string(node, equals: value, in: bytes.span)
-        }
-
-        /// The value of a string.
-        func text(_ name: StaticString) -> [UInt8]? {
-            guard let node = member(name), document.isString(node) else { return nil }
-            var text: [UInt8] = []
-            document.appendString(node, in: bytes, to: &text)
-            return text
-        }
+        guard Base64URL.decode(proof, range, into: &bytes),
+            let part = JSONObject(bytes, limits: VerificationLimits.header)
+        else { throw .malformed }
+        return part
     }
 }
 

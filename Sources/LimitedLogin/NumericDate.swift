@@ -50,6 +50,13 @@ public struct NumericDate: Comparable, Hashable, Sendable {
         Int64(secondsSince1970)
     }
 
+    /// Whether this is at most `seconds` ago, and ahead by no more than the skew, of which 0 to 300 s count.
+    func isRecent(within seconds: Int, clockSkewSeconds: Int, now: NumericDate) -> Bool {
+        let skew = min(max(0, clockSkewSeconds), VerificationLimits.clockSkewSeconds)
+        return secondsSince1970 <= now.secondsSince1970 + Double(skew)
+            && now.secondsSince1970 - secondsSince1970 <= Double(seconds)
+    }
+
     /// Whether the left moment is before the right one.
     public static func < (left: NumericDate, right: NumericDate) -> Bool {
         left.secondsSince1970 < right.secondsSince1970

@@ -19,8 +19,6 @@ public struct SignedRequest: Equatable, Sendable {
     package static let byteLimit = 8_192
     /// Greatest age in seconds: a day, so that a request that is sent again later logs nobody out anew.
     package static let greatestAgeSeconds = 86_400
-    /// Greatest number of digits of a user's ID: those of a 64-bit number.
-    package static let userIDDigitLimit = 20
 
     /// Verifies a signed request.
     /// - Parameters:
@@ -60,14 +58,16 @@ public struct SignedRequest: Equatable, Sendable {
         let message = bytes.extracting(stop + 1..<bytes.count)
         appID = try Self.signer(of: message, signature.span, secrets)
         // Nothing of the payload is looked at before this line.
-        var document = JSONDocument(limits: VerificationLimits.payload)
-        guard (try? document.parse(payload.span)) != nil, document.isObject(document.root) else { throw .malformed }
-        try Self.checkAlgorithm(document, payload.span)
-        userID = try Self.userID(document, payload.span)
-        issuedAt = try Self.issuedAt(document, payload.span)
-        guard issuedAt.secondsSince1970 <= now.secondsSince1970 + VerificationLimits.skew(clockSkewSeconds),
-            now.secondsSince1970 - issuedAt.secondsSince1970 <= Double(Self.greatestAgeSeconds)
+        guard let request = JSONObject(payload, limits: VerificationLimits.payload) else { throw .malformed }
+        guard let algorithm = request.text("algorithm"),
+            algorithm.span.equalIgnoringCase(algorithm.indices, "hmac-sha256")
+        else { throw .unsupportedAlgorithm }
+        guard let user = request.identifier("user_id") else { throw .invalidUser }
+        guard let issuedAt = request.date("issued_at"),
+            issuedAt.isRecent(within: Self.greatestAgeSeconds, clockSkewSeconds: clockSkewSeconds, now: now)
         else { throw .outOfTime }
+        userID = user
+        self.issuedAt = issuedAt
     }
 
     /// `range` without the padding that fills up its last four digits; with any other padding, as it is.
@@ -98,43 +98,6 @@ public struct SignedRequest: Equatable, Sendable {
         }
         guard let signer else { throw .invalidSignature }
         return signer
-    }
-
-    private static func checkAlgorithm(
-        _ document: borrowing JSONDocument,
-        _ payload: Span<UInt8>
-    ) throws(SignedRequestRejection) {
-        guard let node = document.member("algorithm", of: document.root, in: payload), document.isString(node) else {
-            throw .unsupportedAlgorithm
-        }
-        var name: [UInt8] = []
-        document.appendString(node, in: payload, to: &name)
-        guard name.span.equalIgnoringCase(name.indices, "hmac-sha256") else { throw .unsupportedAlgorithm }
-    }
-
-    private static func userID(
-        _ document: borrowing JSONDocument,
-        _ payload: Span<UInt8>
-    ) throws(SignedRequestRejection) -> String {
-        guard let node = document.member("user_id", of: document.root, in: payload),
-            document.isString(node) || document.isNumber(node)
-        else { throw .invalidUser }
-        // Of a number this is its text: a sign, a fraction or an exponent is no digit.
-        let text = document.string(node, in: payload)
-        guard (1...userIDDigitLimit).contains(text.utf8.count), text.utf8.allSatisfy({ ASCII.digit($0) != nil }) else {
-            throw .invalidUser
-        }
-        return text
-    }
-
-    private static func issuedAt(
-        _ document: borrowing JSONDocument,
-        _ payload: Span<UInt8>
-    ) throws(SignedRequestRejection) -> NumericDate {
-        guard let node = document.member("issued_at", of: document.root, in: payload),
-            let date = NumericDate(document, node, in: payload)
-        else { throw .outOfTime }
-        return date
     }
 }
 

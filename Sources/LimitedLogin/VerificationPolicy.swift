@@ -198,8 +198,6 @@ package enum VerificationLimits {
     package static let subjectByteCount = 255
     /// Greatest clock skew in seconds. 300: more would noticeably lengthen the life of a stolen token.
     package static let clockSkewSeconds = 300
-    /// A skew that a caller gave, within 0 to the greatest.
-    static func skew(_ seconds: Int) -> Double { Double(min(max(0, seconds), clockSkewSeconds)) }
     /// Greatest length of a configured app ID in bytes. 128: Facebook's have at most 20 digits.
     package static let appIDByteCount = 128
     /// Greatest length of a configured issuer in bytes. 1024: a generous URL.

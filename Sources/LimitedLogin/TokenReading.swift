@@ -138,7 +138,7 @@ extension TokenVerifier {
     ) -> VerifiedClaims? {
         buffers.recognizedNonce = nil
         guard let claims = reading.claims(texts, of: signingInput, into: &buffers.payload) else { return nil }
-        // A configured app is plain ASCII, so that an audience spelt with escapes is judged in whole.
+        // No configured app has a reverse solidus, so that an audience spelt with escapes is judged in whole.
         guard apps.contains(buffers.payload.span, claims.audience),
             appID.isEmpty || buffers.payload.span.equal(claims.audience, appID)
         else { return nil }

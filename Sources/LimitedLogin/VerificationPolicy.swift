@@ -72,7 +72,9 @@ public struct VerificationPolicy: Sendable {
     }
 
     private static func isAppID(_ text: String) -> Bool {
-        isVisibleASCII(text) && text.utf8.count <= VerificationLimits.appIDByteCount
+        // With a reverse solidus, an ID could be the JSON spelling of another one.
+        isVisibleASCII(text) && !text.utf8.contains(UInt8(ascii: "\\"))
+            && text.utf8.count <= VerificationLimits.appIDByteCount
     }
 
     /// OpenID Connect Core section 2 wants an `https` URL; loopback is for stand-ins on the same machine.
@@ -124,7 +126,7 @@ public struct InvalidConfiguration: Error, Equatable, Sendable, CustomStringConv
 
     package static func invalidAppID(_ text: String) -> Self {
         Self(
-            "\(text.debugDescription) is no app ID: give 1 to \(VerificationLimits.appIDByteCount) visible ASCII characters without white space."
+            "\(text.debugDescription) is no app ID: give 1 to \(VerificationLimits.appIDByteCount) visible ASCII characters without white space and \\."
         )
     }
 

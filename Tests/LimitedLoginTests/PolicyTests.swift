@@ -13,8 +13,8 @@ struct PolicyTests {
     }
 
     @Test(
-        "An app ID is visible ASCII of at most 128 bytes",
-        arguments: ["", " ", "1 2", "1\n", "é", "1\u{0}", String(repeating: "1", count: 129)]
+        "An app ID is visible ASCII of at most 128 bytes, without what JSON escapes begin with",
+        arguments: ["", " ", "1 2", "1\n", "é", "1\u{0}", #"12\u0033"#, String(repeating: "1", count: 129)]
     )
     func appIDs(appID: String) {
         #expect(throws: InvalidConfiguration.invalidAppID(appID)) { try VerificationPolicy(appIDs: ["1", appID]) }

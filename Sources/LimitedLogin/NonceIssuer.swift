@@ -20,12 +20,19 @@ public struct NonceIssuer: Sendable {
     private let secret: NonceSecret
     private let former: NonceSecret?
 
-    /// An issuer of nonces.
+    /// An issuer of nonces. It never shows its secrets.
     /// - Parameters:
-    ///   - secret: issues nonces, and recognises those it issued.
+    ///   - secret: issues nonces, and recognises those it issued: 32 to 128 visible ASCII characters from a cryptographic
+    ///     random generator, whose bytes are the secret. What `openssl rand -hex 32` prints will do.
     ///   - former: only recognises nonces: the secret before, or the next one, while servers change from one to the
     ///     other.
-    public init(secret: NonceSecret, former: NonceSecret? = nil) {
+    /// - Throws: ``InvalidConfiguration`` where one of them is no such secret.
+    public init(secret: String, former: String? = nil) throws(InvalidConfiguration) {
+        self.init(secret: try NonceSecret(text: secret), former: try former.map(NonceSecret.init(text:)))
+    }
+
+    /// The same with secrets that were judged already.
+    package init(secret: NonceSecret, former: NonceSecret? = nil) {
         self.secret = secret
         self.former = former
     }
@@ -199,4 +206,41 @@ enum NonceFormat {
     private static func append(_ value: UInt64, to bytes: inout [UInt8]) {
         for shift: UInt64 in [40, 32, 24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: value >> shift)) }
     }
+}
+
+/// The secret under which a ``NonceIssuer`` issues nonces and recognises them. Anybody who knows it can make nonces.
+///
+/// It never shows its bytes: its description says how many there are, and its mirror, which `dump` shows, is empty.
+package struct NonceSecret: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
+    /// Fewest bytes: 32, the output of SHA-256, below which a key weakens the code (RFC 2104 section 3).
+    package static let leastByteCount = 32
+    /// Most bytes: 128. More adds nothing.
+    package static let greatestByteCount = 128
+    /// Fewest different bytes: 8. Random bytes have more (with 32 of them, all but one time in 10²⁰); a secret that
+    /// somebody typed, or left at zeros, has not.
+    static let leastDistinctByteCount = 8
+
+    let bytes: [UInt8]
+
+    /// Takes a secret of 32 to 128 bytes from a cryptographic random generator.
+    package init(bytes: [UInt8]) throws(InvalidConfiguration) {
+        guard bytes.count >= Self.leastByteCount else { throw .secretTooShort }
+        guard bytes.count <= Self.greatestByteCount else { throw .secretTooLong }
+        guard Set(bytes).count >= Self.leastDistinctByteCount else { throw .secretNotRandom }
+        self.bytes = bytes
+    }
+
+    /// Takes a secret as it is written: 32 to 128 visible ASCII characters, without white space, whose bytes are the
+    /// secret. What `openssl rand -hex 32`, `openssl rand -base64 32` and password generators print will do.
+    package init(text: String) throws(InvalidConfiguration) {
+        let bytes = Array(text.utf8)
+        guard bytes.allSatisfy(ASCII.isVisible) else { throw .secretNotVisible }
+        try self.init(bytes: bytes)
+    }
+
+    /// Never the secret itself.
+    package var customMirror: Mirror { Mirror(self, children: []) }
+
+    /// Never the secret itself.
+    package var description: String { "a secret of \(bytes.count) bytes" }
 }

@@ -61,9 +61,106 @@ public struct AgeRange: Equatable, Hashable, Sendable {
 }
 
 /// The tracking a login was made with, as far as its token shows.
-public enum LoginTracking: String, CaseIterable, Sendable {
+package enum LoginTracking: Sendable {
     /// An access token came with the id token (`at_hash` is there): Facebook Login.
     case enabled
     /// Only the id token was issued: Limited Login.
     case limited
+}
+
+/// A birthday with what the person shares: a date, a day of the year, or a year.
+@nonexhaustive  // SE-0487
+public enum Birthday: Equatable, Hashable, Sendable, CustomStringConvertible {
+    /// The whole date: year 1 to 9999, a day that exists.
+    case date(year: Int, month: Int, day: Int)
+    /// The day of the year, without the year.
+    case dayOfYear(month: Int, day: Int)
+    /// The year alone.
+    case year(Int)
+
+    /// Reads the three spellings Facebook uses: `MM/DD/YYYY`, `MM/DD` and `YYYY`; nil for any other text.
+    init?(_ text: Span<UInt8>, _ range: Range<Int>) {
+        let start = range.lowerBound
+        switch range.count {
+        case 4:
+            guard let year = Self.number(text, start..<start + 4), year >= 1 else { return nil }
+            self = .year(year)
+        case 5:
+            // Without a year the 29th of February may be meant.
+            guard let (month, day) = Self.dayOfYear(text, start, inYear: 4) else { return nil }
+            self = .dayOfYear(month: month, day: day)
+        case 10:
+            guard text[start + 5] == UInt8(ascii: "/"), let year = Self.number(text, start + 6..<start + 10), year >= 1,
+                let (month, day) = Self.dayOfYear(text, start, inYear: year)
+            else { return nil }
+            self = .date(year: year, month: month, day: day)
+        default: return nil
+        }
+    }
+
+    /// The birthday as OpenID Connect Core section 5.1 spells `birthdate`: `YYYY-MM-DD`, `0000-MM-DD` without a
+    /// year, or `YYYY`.
+    public var description: String {
+        var text: [UInt8] = []
+        append(to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Appends the same text as ASCII, without memory of its own.
+    package func append(to buffer: inout [UInt8]) {
+        switch self {
+        case .year(let year):
+            Self.append(year, digitCount: 4, to: &buffer)
+        case .dayOfYear(let month, let day):
+            Self.append(0, digitCount: 4, to: &buffer)
+            Self.append(month: month, day: day, to: &buffer)
+        case .date(let year, let month, let day):
+            Self.append(year, digitCount: 4, to: &buffer)
+            Self.append(month: month, day: day, to: &buffer)
+        }
+    }
+
+    private static func append(month: Int, day: Int, to buffer: inout [UInt8]) {
+        buffer.append(UInt8(ascii: "-"))
+        append(month, digitCount: 2, to: &buffer)
+        buffer.append(UInt8(ascii: "-"))
+        append(day, digitCount: 2, to: &buffer)
+    }
+
+    private static func append(_ value: Int, digitCount: Int, to buffer: inout [UInt8]) {
+        var unit = digitCount == 4 ? 1000 : 10
+        while unit > 0 {
+            buffer.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: abs(value / unit % 10)))
+            unit /= 10
+        }
+    }
+
+    /// Reads `MM/DD` at `start`, a day that exists in `year`.
+    private static func dayOfYear(_ text: Span<UInt8>, _ start: Int, inYear year: Int) -> (month: Int, day: Int)? {
+        guard text[start + 2] == UInt8(ascii: "/"), let month = number(text, start..<start + 2),
+            let day = number(text, start + 3..<start + 5), (1...12).contains(month), day >= 1,
+            day <= dayCount(ofMonth: month, year: year)
+        else { return nil }
+        return (month, day)
+    }
+
+    private static func dayCount(ofMonth month: Int, year: Int) -> Int {
+        let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        return switch month {
+        case 2: isLeapYear ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
+    }
+
+    private static func number(_ text: Span<UInt8>, _ range: Range<Int>) -> Int? {
+        var value = 0
+        for offset in range {
+            let digit = text[offset] &- UInt8(ascii: "0")
+            guard digit < 10 else { return nil }
+            // At most four digits are read.
+            value = value * 10 + Int(digit)
+        }
+        return value
+    }
 }

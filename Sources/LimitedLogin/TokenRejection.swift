@@ -118,7 +118,7 @@ public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertibl
     public var claim: String? { refusal.claim }
 
     /// The check that refused the token; the checks before it passed.
-    public var check: VerificationCheck { refusal.check }
+    package var check: VerificationCheck { refusal.check }
 
     /// One sentence or two that a person can act on.
     public var detail: String { refusal.detail }
@@ -129,7 +129,7 @@ public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertibl
 
 /// Why it cannot be told whether a token is good: a fault of the keys or of the clock, never of the token.
 ///
-/// Answer 503 and let the app try again. Nobody should be logged out for it.
+/// Answer 503 and let the app try again. End no session for it.
 public struct VerificationUnavailable: Error, Equatable, Sendable, CustomStringConvertible {
     /// There are no keys to verify with, or they cannot be used.
     public static let keys = VerificationUnavailable("No keys are available to verify with; try again later.")
@@ -146,5 +146,92 @@ extension Refusal {
     /// The error that the library throws for it.
     package var error: any Error {
         self == .keysUnavailable ? VerificationUnavailable.keys : TokenRejection(self)
+    }
+}
+
+/// The checks of a verdict, in the order they are made.
+package struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, CustomStringConvertible {
+    private enum Known: Int, CaseIterable {
+        case expectation, size, serialization, header, algorithm, criticalHeader, type, keyID, key, signature
+        case payload, issuer, audience, times, identity, binding, device, tracking, accessToken
+    }
+
+    private let known: Known
+
+    private init(_ known: Known) { self.known = known }
+
+    /// The expectation names a configured app and a login.
+    package static let expectation = VerificationCheck(.expectation)
+    /// The token is not too long.
+    package static let size = VerificationCheck(.size)
+    /// It has three parts in strict base64url.
+    package static let serialization = VerificationCheck(.serialization)
+    /// Its header is one JSON object.
+    package static let header = VerificationCheck(.header)
+    /// `alg`.
+    package static let algorithm = VerificationCheck(.algorithm)
+    /// `crit` and `b64`.
+    package static let criticalHeader = VerificationCheck(.criticalHeader)
+    /// `typ`, and no sign of an encrypted or nested token.
+    package static let type = VerificationCheck(.type)
+    /// `kid`.
+    package static let keyID = VerificationCheck(.keyID)
+    /// The issuer's key set has that key.
+    package static let key = VerificationCheck(.key)
+    /// The signature.
+    package static let signature = VerificationCheck(.signature)
+    /// The payload is one JSON object.
+    package static let payload = VerificationCheck(.payload)
+    /// `iss`.
+    package static let issuer = VerificationCheck(.issuer)
+    /// `aud`, and `azp` where it is there.
+    package static let audience = VerificationCheck(.audience)
+    /// `exp`, `iat`, `nbf` and the age.
+    package static let times = VerificationCheck(.times)
+    /// `sub` and `jti`.
+    package static let identity = VerificationCheck(.identity)
+    /// `nonce` or `sub`, as the login expects.
+    package static let binding = VerificationCheck(.binding)
+    /// `cnf.jkt`, where the caller knows the device's key.
+    package static let device = VerificationCheck(.device)
+    /// `at_hash`, as far as it tells the tracking.
+    package static let tracking = VerificationCheck(.tracking)
+    /// `at_hash`, where the caller has the access token.
+    package static let accessToken = VerificationCheck(.accessToken)
+
+    /// All checks, in their order.
+    package static let allCases = Known.allCases.map { VerificationCheck($0) }
+
+    /// The check's name, as in ``VerificationCheck/keyID``.
+    package var description: String { "\(known)" }
+
+    /// What the check asks, for a person.
+    package var title: String {
+        switch known {
+        case .expectation: "The expectation names a configured app and a login"
+        case .size: "The token is at most \(VerificationLimits.tokenByteCount) bytes long"
+        case .serialization: "The token is a JWS of three parts in strict base64url"
+        case .header: "The header is one JSON object that names no member twice"
+        case .algorithm: "The algorithm is RS256"
+        case .criticalHeader: "The header demands no extension"
+        case .type: "The token says it is a JWT, neither encrypted nor nested"
+        case .keyID: "The header names its key"
+        case .key: "The issuer publishes that key"
+        case .signature: "The signature is the issuer's"
+        case .payload: "The payload is one JSON object that names no member twice"
+        case .issuer: "The issuer is trusted"
+        case .audience: "The token is meant for this app"
+        case .times: "The token is valid now"
+        case .identity: "The token names its subject and itself"
+        case .binding: "The token belongs to this login"
+        case .device: "The token is bound to the key of the login's device"
+        case .tracking: "The tracking of the login is allowed"
+        case .accessToken: "The access token came together with the token"
+        }
+    }
+
+    /// Whether the left check is made before the right one.
+    package static func < (left: VerificationCheck, right: VerificationCheck) -> Bool {
+        left.known.rawValue < right.known.rawValue
     }
 }

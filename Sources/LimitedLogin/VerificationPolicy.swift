@@ -4,15 +4,17 @@ internal import JOSE
 /// What is accepted: apps, issuers, clock skew, age, binding and tracking. No member turns a check off.
 public struct VerificationPolicy: Sendable {
     /// Whether a token must be bound to a login.
-    public enum Binding: String, CaseIterable, Sendable {
+    @nonexhaustive  // SE-0487
+    public enum Binding: Sendable {
         /// A nonce, raw nonce or subject must be given.
         case required
         /// A token may be judged by itself.
         case optional
     }
 
-    /// Which `LoginTracking` is accepted.
-    public enum Tracking: String, CaseIterable, Sendable {
+    /// Which tracking a login may have been made with.
+    @nonexhaustive  // SE-0487
+    public enum Tracking: Sendable {
         /// Facebook Login and Limited Login.
         case any
         /// Limited Login alone.
@@ -39,7 +41,7 @@ public struct VerificationPolicy: Sendable {
 
     /// A policy of these values, if each is in its range.
     /// - Parameters:
-    ///   - appIDs: at least one; each 1 to 128 visible ASCII characters.
+    ///   - appIDs: at least one; each 1 to 128 visible ASCII characters but `\`.
     ///   - issuers: at least one; each an `https` URL, or an `http` URL of a loopback host, of at most 1,024 bytes.
     ///   - clockSkewSeconds: 0 to 300.
     ///   - maximumTokenAgeSeconds: 1 to 2,147,483,647 (2³¹ - 1), or nil.

@@ -49,8 +49,6 @@ public struct AuthenticationToken: Equatable, Sendable {
     public let expiresAt: NumericDate
     /// `kid`: the key that signed it.
     public let keyID: String
-    /// The tracking the login was made with, as far as the token shows.
-    public let tracking: LoginTracking
     /// `cnf.jkt`: the RFC 7638 thumbprint of the key the token is bound to (RFC 9449 section 6.1); nil when there
     /// is none or it is no string. To see that the caller has that key, verify a ``DPoPProof``.
     public let keyThumbprint: String?
@@ -75,7 +73,6 @@ extension VerifiedToken {
                 issuedAt: claims.issuedAt,
                 expiresAt: claims.expiresAt,
                 keyID: String(decoding: workspace.keyID, as: UTF8.self),
-                tracking: claims.tracking,
                 keyThumbprint: claims[.keyThumbprint].map(text)
             ),
             profile: Profile(

@@ -17,7 +17,6 @@ struct AcceptanceTests {
         #expect(token.issuedAt.wholeSeconds == Login.now - 5)
         #expect(token.expiresAt.wholeSeconds == Login.now + 3595)
         #expect(token.keyID == StandInKeys.current.keyID)
-        #expect(token.tracking == .limited)
         #expect(token.tokenID.utf8.count == 69)
     }
 

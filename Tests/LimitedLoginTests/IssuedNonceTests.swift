@@ -163,15 +163,17 @@ struct IssuedNonceTests {
         ]
     )
     func secrets(text: String, error: InvalidConfiguration) {
-        #expect(throws: error) { try NonceSecret(text: text) }
+        #expect(throws: error) { try NonceIssuer(secret: text) }
+        #expect(throws: error) { try NonceIssuer(secret: "0123456789abcdef0123456789abcdef", former: text) }
     }
 
     @Test("A secret does not show itself")
     func silentSecret() throws {
-        let secret = try NonceSecret(text: "0123456789abcdef0123456789abcdef")
+        let text = "0123456789abcdef0123456789abcdef"
         var dumped = ""
-        dump(NonceIssuer(secret: secret), to: &dumped)
+        dump(try NonceIssuer(secret: text), to: &dumped)
         #expect(!dumped.contains("48") && !dumped.contains("0123"))
+        let secret = try NonceSecret(text: text)
         #expect("\(secret)" == "a secret of 32 bytes")
         #expect(String(reflecting: secret) == "a secret of 32 bytes")
     }

@@ -51,7 +51,7 @@ func judge(_ token: String, keys: String, nonce: String) async throws -> Profile
     } catch let rejection as TokenRejection {
         switch rejection.code {
         case .expired, .tooOld: print("log in again")
-        case .nonceMismatch: print("another login:", rejection.claim ?? "", rejection.check, rejection.detail)
+        case .nonceMismatch: print("another login:", rejection.claim ?? "", rejection.detail)
         default: print(rejection)
         }
         return nil

@@ -158,7 +158,7 @@ private func fuzzRefresh(_ fixture: TokenFixture) {
         let token = VerifiedToken("", claims, workspace)
         require(token.profile.userID == "7", "a refreshed token is the session's person's")
         require(Array((token.authenticationToken.keyThumbprint ?? "").utf8) == added.keyThumbprint, "and its device's")
-        require(token.authenticationToken.tracking == .enabled, "and came with an access token")
+        require(!token.profile.isLimited, "and came with an access token")
     } catch {
         require(!error.detail.isEmpty, "every refusal says why")
     }

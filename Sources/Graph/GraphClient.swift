@@ -110,7 +110,7 @@ package final class GraphClient: Sendable {
         return try authorized(method, "\(user.text)/permissions\(tail)", [], by: app.accessToken, app)
     }
 
-    /// A request with an access token, and the proof that whoever holds it has the app's secret too.
+    /// A request with an access token, and the proof that its sender has the app's secret too.
     private func authorized(
         _ method: HTTPSRequest.Method,
         _ path: String,

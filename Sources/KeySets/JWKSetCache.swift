@@ -167,7 +167,7 @@ extension JWKSetCache {
         }
     }
 
-    /// Somebody who waits for the end of a fetch.
+    /// A task that waits for the end of a fetch.
     struct Waiter: Sendable {
         /// The number of the fetch that was under way when the waiting began.
         let fetch: UInt64

@@ -19,7 +19,7 @@ extension JWKSetCacheState {
             return (wait(since: since, at: now), false)
         case .idle:
             guard !isStopped else { return (.unavailable(retryAfterSeconds: 1), false) }
-            // Nobody has asked the sources about this key ID, so nobody may call it unknown.
+            // The sources were not asked about this key ID, so it may not be called unknown.
             guard budget.take(at: now), begin(at: now) else {
                 return (.unavailable(retryAfterSeconds: Self.seconds(from: now, to: budget.nextAt)), false)
             }

@@ -1,3 +1,7 @@
+internal import JOSE
+internal import OpenSSL
+internal import Sockets
+
 /// The state of a key cache, by its most serious property.
 @nonexhaustive  // SE-0487
 public enum JWKSetCachePhase: String, Sendable, CaseIterable {
@@ -45,7 +49,7 @@ public struct JWKSetCacheStatus: Sendable, Equatable {
         public var fetchesUnchanged: UInt64 = 0
         /// Fetches that brought no usable set.
         public var fetchesFailed: UInt64 = 0
-        /// Tokens refused, or answered that nobody can tell, because their key ID was not in the set.
+        /// Tokens whose key ID was not in the set: refused, or left without a verdict.
         public var unknownKeyIDs: UInt64 = 0
         /// Fetches begun for the sake of an unknown key ID.
         public var fetchesForUnknownKeyIDs: UInt64 = 0
@@ -77,4 +81,61 @@ public struct JWKSetCacheStatus: Sendable, Equatable {
     public let lastError: String?
     /// Totals.
     public let counters: Counters
+}
+
+extension JWKSetCache {
+    /// What the cache is and has done, at this moment.
+    public var status: JWKSetCacheStatus {
+        let now = clock()
+        let (storage, snapshot) = storage.withLock { ($0, published.value) }
+        let holds = snapshot.epoch > 0
+        var untilNextAttempt: Duration?
+        var isFetching = false
+        switch storage.machine.fetch {
+        case .idle: break
+        case .underWay: isFetching = true
+        case .backingOff(let until): untilNextAttempt = until.duration(since: now)
+        }
+        return JWKSetCacheStatus(
+            phase: storage.machine.phase(at: now),
+            isUsable: snapshot.isUsable(at: now),
+            isFetching: isFetching,
+            keys: snapshot.keySet.keys.map(JWKSetCacheStatus.Key.init),
+            ignoredKeys: snapshot.keySet.ignoredKeys.map(JWKSetCacheStatus.IgnoredKey.init),
+            source: snapshot.source,
+            age: holds ? storage.ageWhenPublished + now.duration(since: snapshot.fetchedAt) : nil,
+            untilExpiry: holds ? Self.time(from: now, to: snapshot.expiresAt) : nil,
+            untilUnusable: holds ? Self.time(from: now, to: snapshot.usableUntil) : nil,
+            untilNextAttempt: untilNextAttempt,
+            consecutiveFailures: storage.machine.consecutiveFailures,
+            lastError: storage.lastError,
+            counters: storage.counters
+        )
+    }
+
+    private static func time(from now: MonotonicInstant, to later: MonotonicInstant) -> Duration {
+        now <= later ? later.duration(since: now) : .zero - now.duration(since: later)
+    }
+}
+
+extension JWKSetCacheStatus.Key {
+    init(_ key: JSONWebKey) {
+        id = key.keyID
+        bits = key.modulusBitCount
+        thumbprint = Self.thumbprint(of: key)
+    }
+
+    /// RFC 7638: base64url of the SHA-256 of the key's canonical JSON. Empty only when OpenSSL has no memory left.
+    private static func thumbprint(of key: JSONWebKey) -> String {
+        guard let digest = try? SHA256.digest(of: key.thumbprintInput.span) else { return "" }
+        return String(decoding: digest.base64URL, as: UTF8.self)
+    }
+}
+
+extension JWKSetCacheStatus.IgnoredKey {
+    init(_ key: JSONWebKeySet.IgnoredKey) {
+        index = key.index
+        id = key.keyID
+        reason = key.reason.description
+    }
 }

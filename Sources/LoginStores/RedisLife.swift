@@ -154,7 +154,7 @@ package struct RedisServerFacts: Equatable, Sendable {
     ]
 }
 
-/// The talk that opens a connection: who we are, whether the server can be relied on, and since when it remembers.
+/// The talk that opens a connection: the credentials, whether the server can be relied on, and since when it remembers.
 struct RedisGreeting {
     let life: RedisLife
     /// What came to be from this moment on, by this machine's clock, is known.
@@ -227,7 +227,7 @@ struct RedisGreeting {
             let knowsLastRun = try knows(lastIdentity)
             let mine: RedisLife.Beginning
             if let written = try beginning(key) {
-                // Who wrote it may have known of no run before; this replica does, and what it knew is not there.
+                // The replica that wrote it may have known no run before. This one knows one, whose data are not there.
                 guard !knowsLastRun, !written.isAfterLoss else {
                     return RedisLife(identity: facts.identity, written: written, inherited: inherited)
                 }
@@ -244,7 +244,7 @@ struct RedisGreeting {
                 // Of replicas that see the new run at once, one writes, and all read what it wrote.
                 _ = try ask(["SET", key, mine.text, "NX"])
             }
-            // That something was lost must reach the others, whoever wrote first: they look at this key with every batch.
+            // The loss must reach the other replicas, whichever wrote first: they read this key with every batch.
             if mine.isAfterLoss, try beginning(key)?.isAfterLoss != true { _ = try ask(["SET", key, mine.text]) }
             guard let agreed = try beginning(key) else { throw .memoryLost }
             _ = try ask(["SET", RedisLife.dataKey, agreed.text])
@@ -255,7 +255,7 @@ struct RedisGreeting {
             RedisLife.Beginning(try ask(["GET", key]))
         }
 
-        /// Whether the server waits for its disk before it answers. One that does not say is taken for one that does not.
+        /// Whether the server waits for its disk before it answers; false where it does not say.
         private func writesThrough(_ facts: RedisServerFacts) throws(RedisFailure) -> Bool {
             guard facts.appendsToFile else { return false }
             let reply = try channel.call(["CONFIG", "GET", "appendfsync"], until: deadline)

@@ -3,15 +3,15 @@ package import Sockets
 
 /// Remembers what was used in a Redis or Valkey server, for any number of replicas.
 ///
-/// One thread of its own keeps one connection, over which many questions are under way at once. Whoever asks never waits:
-/// it is called back, within ``ReplayLimits/questionTimeout`` whatever the server does.
+/// One thread of its own keeps one connection, over which many questions are under way at once. The caller never waits: it
+/// is called back, within ``ReplayLimits/questionTimeout`` whatever the server does.
 package final class RedisReplayStore: Sendable {
-    /// Where the server is, and who we are.
+    /// The server's address, and the credentials.
     package struct Configuration: Sendable {
         package var url: ReplayStoreURL
         /// Overrides the URL's own; nil where the server asks for none.
         package var password: [UInt8]?
-        /// Whom to trust; nil where the URL asks for no TLS.
+        /// The trusted authorities; nil where the URL asks for no TLS.
         package var tls: TLSContext?
         package var limits = ReplayLimits()
 
@@ -177,7 +177,7 @@ extension RedisReplayStore {
             if end == .renew { state.withLock { $0.phase = .connecting } }
         } catch {
             abandon(session, &memory)
-            // Those that waited behind the failure have waited long enough.
+            // Revocations that waited behind the failure are answered now, and written later.
             revocations.setLink(.connecting)
             // One that has worked may work again at once: a restart, a broken connection, data that were emptied. A server
             // that greets well and then fails each time is tried again without a pause once.

@@ -55,7 +55,7 @@ package struct ReplayKey: Hashable, Sendable {
 /// One thing that may be used once. Times are milliseconds since 1970.
 package struct ReplayEntry: Equatable, Sendable {
     package let key: ReplayKey
-    /// When it came to be: nobody can have used it before.
+    /// When it came to be: it cannot have been used before.
     package let bornAt: UInt64
     /// Until when it must be remembered: from then on it is refused for its age, by whatever clock.
     package let keepUntil: UInt64

@@ -2,7 +2,7 @@ internal import Sockets
 
 /// What the store's thread does with the copy.
 extension Revocations {
-    /// Whether something is to be written that nobody asked for yet.
+    /// Whether a revocation is to be written.
     var hasWork: Bool { state.withLock { !$0.waiting.isEmpty || $0.hasUnwritten } }
 
     func takeWaiting(atMost count: Int) -> [WaitingRevocation] {
@@ -13,7 +13,7 @@ extension Revocations {
         }
     }
 
-    /// Whether entries may lack in Redis that nobody waits for; asked once.
+    /// Whether Redis may lack entries whose callers were answered already; clears the flag.
     func takeUnwritten() -> Bool {
         state.withLock { state in
             defer { state.hasUnwritten = false }

@@ -11,7 +11,7 @@ package enum RevocationAnswer: Equatable, Sendable {
     case full
 }
 
-/// A revocation on its way to Redis, and the one who waits for it.
+/// A revocation on its way to Redis, and the callback of its caller.
 struct WaitingRevocation: Sendable {
     let revocation: Revocation
     /// The moment of the login's revocation before, which Redis need not hold any longer.

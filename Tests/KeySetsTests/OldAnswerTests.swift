@@ -6,19 +6,9 @@ import Testing
 
 @Suite("An answer that is older than the key")
 struct OldAnswerTests {
-    /// A driver with keys held and nothing under way.
-    private func settled() -> StateDriver {
-        var driver = StateDriver()
-        driver.source = { _ in .replaced(.init()) }
-        driver.start()
-        driver.advance(by: .seconds(1))
-        driver.source = { _ in .unchanged(.init()) }
-        return driver
-    }
-
     @Test("A key that left the set is asked for again after two seconds, and refused for a minute if it really left")
     func keyThatLeftIsAskedForAgain() {
-        var driver = settled()
+        var driver = StateDriver.settled()
         driver.source = { _ in .replaced(.init()) }
         _ = driver.ask(1)
         driver.advance(by: .milliseconds(100))
@@ -36,7 +26,7 @@ struct OldAnswerTests {
 
     @Test("A key that left the set causes no fetch beyond the budget, however many tokens name it")
     func keyThatLeftInFlood() {
-        var driver = settled()
+        var driver = StateDriver.settled()
         driver.source = { _ in .replaced(.init()) }
         let began = driver.now
         for number in 0..<6_000 {
@@ -52,7 +42,7 @@ struct OldAnswerTests {
 
     @Test("A hundred tokens that joined a fetch under way cause one more, and each is answered by that")
     func burstDuringFetch() {
-        var driver = settled()
+        var driver = StateDriver.settled()
         _ = driver.ask(1)
         driver.advance(by: .milliseconds(50))
         let since = driver.now
@@ -68,7 +58,7 @@ struct OldAnswerTests {
 
     @Test("A key ID that joined a fetch is unavailable while the budget is spent, and known after the next fetch")
     func joinedWithoutBudget() {
-        var driver = settled()
+        var driver = StateDriver.settled()
         _ = driver.ask(1)
         driver.advance(by: .seconds(1))
         _ = driver.ask(2)
@@ -88,7 +78,7 @@ struct OldAnswerTests {
 
     @Test("A key ID that joined a fetch which failed is answered by the retry")
     func joinedFailedFetch() {
-        var driver = settled()
+        var driver = StateDriver.settled()
         driver.source = { _ in .failed(retryAfterSeconds: nil) }
         _ = driver.ask(1)
         driver.advance(by: .milliseconds(50))
@@ -109,7 +99,7 @@ struct OldAnswerTests {
     )
     func publishedDuringFetch(seed: UInt64) {
         var random = RepeatableGenerator(seed: seed)
-        var driver = settled()
+        var driver = StateDriver.settled()
         let latency = Duration.milliseconds(Int.random(in: 50...1_900, using: &random))
         driver.latency = latency
         func flood(for milliseconds: Int) {

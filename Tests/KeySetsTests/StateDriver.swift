@@ -17,6 +17,16 @@ struct StateDriver {
         state = JWKSetCacheState(limits: limits, jitter: { jitter })
     }
 
+    /// One with keys held and nothing under way.
+    static func settled() -> StateDriver {
+        var driver = StateDriver()
+        driver.source = { _ in .replaced(.init()) }
+        driver.start()
+        driver.advance(by: .seconds(1))
+        driver.source = { _ in .unchanged(.init()) }
+        return driver
+    }
+
     mutating func start() {
         if state.begin(at: now) { noteFetch(.start) }
     }

@@ -6,16 +6,6 @@ import Testing
 
 @Suite("An unknown key ID")
 struct UnknownKeyIDStateTests {
-    /// A driver with keys held and nothing under way.
-    func settled(_ limits: JWKSetCacheLimits = .init()) -> StateDriver {
-        var driver = StateDriver(limits: limits)
-        driver.source = { _ in .replaced(.init()) }
-        driver.start()
-        driver.advance(by: .seconds(1))
-        driver.source = { _ in .unchanged(.init()) }
-        return driver
-    }
-
     func check(
         _ answer: UnknownKeyIDAnswer,
         _ expected: UnknownKeyIDAnswer,
@@ -26,7 +16,7 @@ struct UnknownKeyIDStateTests {
 
     @Test("A key that leaves the set is unknown at once, also when the budget is spent")
     func keyThatLeft() {
-        var driver = settled()
+        var driver = StateDriver.settled()
         driver.source = { _ in .replaced(.init()) }
         for hash: UInt64 in [1, 2] {
             _ = driver.ask(hash)
@@ -43,7 +33,7 @@ struct UnknownKeyIDStateTests {
 
     @Test("One second after a fetch still causes one, and the request waits for it")
     func rotationAfterFetch() {
-        var driver = settled()
+        var driver = StateDriver.settled()
         let asked = driver.now
         check(driver.ask(1), .wait(until: asked + .seconds(2)))
         #expect(driver.fetches.map(\.reason) == [.start, .unknownKeyID])
@@ -51,7 +41,7 @@ struct UnknownKeyIDStateTests {
 
     @Test("Is refused at once for a minute after its own fetch did not bring it, then asked for again")
     func negativeMemory() {
-        var driver = settled()
+        var driver = StateDriver.settled()
         _ = driver.ask(1)
         driver.advance(by: .milliseconds(100))
         check(driver.ask(1), .unknown)
@@ -65,7 +55,7 @@ struct UnknownKeyIDStateTests {
 
     @Test("A burst of ten thousand causes exactly one fetch, and each is refused when it ends")
     func burst() {
-        var driver = settled()
+        var driver = StateDriver.settled()
         let since = driver.now
         for hash in 1...10_000 {
             check(driver.ask(UInt64(hash)), .wait(until: since + .seconds(2)))
@@ -79,7 +69,7 @@ struct UnknownKeyIDStateTests {
 
     @Test("One that joined a fetch under way causes another when it ends, for that answer may be older than the key")
     func joined() {
-        var driver = settled()
+        var driver = StateDriver.settled()
         _ = driver.ask(1)
         driver.advance(by: .milliseconds(50))
         let since = driver.now
@@ -96,7 +86,7 @@ struct UnknownKeyIDStateTests {
 
     @Test("A changed set forgets what was unknown before it")
     func changedSet() {
-        var driver = settled()
+        var driver = StateDriver.settled()
         _ = driver.ask(1)
         driver.advance(by: .milliseconds(100))
         check(driver.ask(1), .unknown)
@@ -113,7 +103,7 @@ struct UnknownKeyIDStateTests {
 
     @Test("What the fetch that changed the set did not bring is unknown all the same")
     func changedSetCovers() {
-        var driver = settled()
+        var driver = StateDriver.settled()
         driver.source = { _ in .replaced(.init()) }
         _ = driver.ask(1)
         driver.advance(by: .milliseconds(100))
@@ -123,7 +113,7 @@ struct UnknownKeyIDStateTests {
 
     @Test("While the source fails nobody can tell: unavailable, never unknown, and no fetch beyond the back-off's")
     func sourceFails() {
-        var driver = settled()
+        var driver = StateDriver.settled()
         driver.source = { _ in .failed(retryAfterSeconds: nil) }
         let since = driver.now
         check(driver.ask(1), .wait(until: since + .seconds(2)))
@@ -144,7 +134,7 @@ struct UnknownKeyIDStateTests {
 
     @Test("A request that has waited its time is told that nobody can tell, whatever else happens")
     func deadline() {
-        var driver = settled()
+        var driver = StateDriver.settled()
         driver.latency = .seconds(9)
         let since = driver.now
         _ = driver.ask(1)
@@ -156,7 +146,7 @@ struct UnknownKeyIDStateTests {
 
     @Test("With the budget spent one that nobody has asked about is unavailable, with the time until it can be asked")
     func budgetSpent() {
-        var driver = settled()
+        var driver = StateDriver.settled()
         for hash in 1...2 {
             check(driver.ask(UInt64(hash)), .wait(until: driver.now + .seconds(2)))
             driver.advance(by: .milliseconds(100))
@@ -174,7 +164,7 @@ struct UnknownKeyIDStateTests {
 
     @Test("A hundred thousand in ten seconds cause at most four fetches, and none is refused that nobody asked about")
     func flood() {
-        var driver = settled()
+        var driver = StateDriver.settled()
         var generator = SystemRandomNumberGenerator()
         var refused = 0
         for _ in 0..<100_000 {
@@ -191,7 +181,7 @@ struct UnknownKeyIDStateTests {
         arguments: [1, 2, 7, 600]
     )
     func longFlood(repeats: Int) {
-        var driver = settled()
+        var driver = StateDriver.settled()
         let began = driver.now
         for number in 0..<36_000 {
             _ = driver.ask(UInt64(number / repeats + 1) &* 0x9E37_79B9_7F4A_7C15)
@@ -208,7 +198,7 @@ struct UnknownKeyIDStateTests {
     )
     func rotationInFlood(seed: UInt64) {
         var random = RepeatableGenerator(seed: seed)
-        var driver = settled()
+        var driver = StateDriver.settled()
         var rotatedAt = MonotonicInstant.never
         driver.latency = .milliseconds(Int.random(in: 1...1_900, using: &random))
         var published: MonotonicInstant?

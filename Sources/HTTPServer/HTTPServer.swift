@@ -41,7 +41,7 @@ package final class HTTPServer: Sendable {
     /// Binds, listens and starts the workers; returns once connections are accepted. A server starts once.
     /// - Throws: Where an address cannot be bound or a descriptor cannot be had; nothing is left open then.
     package func start() throws(SocketError) {
-        let workerCount = max(1, configuration.workerCount ?? ProcessorCount.allowed())
+        let workerCount = max(1, configuration.workerCount ?? ProcessLimits.processorCount())
         let system = SystemCalls(faults: faults)
         let listening = try ListenerSet.make(configuration: configuration, workerCount: workerCount)
         for listener in listening.listeners.joined() { system.adopt(listener.descriptor) }

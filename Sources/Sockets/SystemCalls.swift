@@ -123,13 +123,6 @@ extension SystemCalls {
 
     /// Gives memory that is free in this process back to the system.
     package func releaseMemory() { platform_release_memory() }
-
-    /// Raises how many descriptors the process may open to the most that is allowed to it.
-    /// - Returns: What it is then; 1,024, the usual one, where the system does not tell.
-    package func raiseDescriptorLimit() -> Int {
-        let limit = platform_raise_descriptor_limit()
-        return limit < 0 ? 1_024 : Int(limit)
-    }
 }
 
 /// What an epoll set reported last, in memory that is used again and again.

@@ -62,14 +62,14 @@ struct Application {
         )
         self.core = core
         self.cache = cache
-        let memory = MemoryLimit.allowed(of: configuration.memoryLimitBytes)
+        let memory = ProcessLimits.memory(of: configuration.memoryLimitBytes)
         var limits = HTTPServerLimits()
         // The other half is for the program with its files (20 MB), for what buffers leave unused, and for what is remembered.
         limits.connectionBytes = memory / 2
         limits.trustedPeers = configuration.trustedPeers
         limits.leaveDescriptors(
-            of: SystemCalls().raiseDescriptorLimit(),
-            workers: configuration.workers ?? ProcessorCount.allowed()
+            of: ProcessLimits.raiseDescriptorLimit(),
+            workers: configuration.workers ?? ProcessLimits.processorCount()
         )
         server = HTTPServer(
             configuration: HTTPServerConfiguration(

@@ -98,14 +98,4 @@ struct ConnectionMemoryTests {
         #expect(server.waitUntil { $0.open == 0 && $0.heldBytes == 0 })
         await server.stop()
     }
-
-    @Test("The control group's limit is read as the system writes it")
-    func controlGroup() {
-        #expect(MemoryLimit.parse(Array("67108864\n".utf8)) == 67_108_864)
-        #expect(MemoryLimit.parse(Array("max\n".utf8)) == nil)
-        #expect(MemoryLimit.parse(Array("9223372036854771712\n".utf8)) == nil)
-        #expect(MemoryLimit.pathOfVersion2(Array("0::/system.slice/a.service\n".utf8)) == "/system.slice/a.service")
-        #expect(MemoryLimit.pathOfVersion2(Array("0::/\n".utf8)) == "")
-        #expect(MemoryLimit.pathOfVersion2(Array("12:memory:/a\n".utf8)) == nil)
-    }
 }

@@ -158,7 +158,7 @@ static inline int COpenSSL_SSL_holds_partial_input(const SSL *connection) {
     return SSL_has_pending(connection) || SSL_rstate_string(connection)[1] == 'B';
 }
 
-/// Sessions are kept by the clients alone, as tickets, for so many seconds: nothing is stored for whoever connects.
+/// Sessions are kept by the clients alone, as tickets, for so many seconds: the server stores none.
 static inline void COpenSSL_SSL_CTX_resume_by_ticket(SSL_CTX *context, long lifetime) {
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_timeout(context, lifetime);

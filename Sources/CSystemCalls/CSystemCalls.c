@@ -12,7 +12,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -21,31 +20,6 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-
-_Static_assert(PLATFORM_READABLE == EPOLLIN, "EPOLLIN");
-_Static_assert(PLATFORM_WRITABLE == EPOLLOUT, "EPOLLOUT");
-_Static_assert(PLATFORM_ERROR == EPOLLERR, "EPOLLERR");
-_Static_assert(PLATFORM_HANG_UP == EPOLLHUP, "EPOLLHUP");
-_Static_assert(PLATFORM_READ_HANG_UP == EPOLLRDHUP, "EPOLLRDHUP");
-_Static_assert(PLATFORM_EXCLUSIVE == EPOLLEXCLUSIVE, "EPOLLEXCLUSIVE");
-_Static_assert(PLATFORM_EINTR == EINTR, "EINTR");
-_Static_assert(PLATFORM_ENOENT == ENOENT, "ENOENT");
-_Static_assert(PLATFORM_EEXIST == EEXIST, "EEXIST");
-_Static_assert(PLATFORM_EAGAIN == EAGAIN && EAGAIN == EWOULDBLOCK, "EAGAIN");
-_Static_assert(PLATFORM_ENOMEM == ENOMEM, "ENOMEM");
-_Static_assert(PLATFORM_EINVAL == EINVAL, "EINVAL");
-_Static_assert(PLATFORM_ENFILE == ENFILE, "ENFILE");
-_Static_assert(PLATFORM_EMFILE == EMFILE, "EMFILE");
-_Static_assert(PLATFORM_EPIPE == EPIPE, "EPIPE");
-_Static_assert(PLATFORM_EPROTO == EPROTO, "EPROTO");
-_Static_assert(PLATFORM_ENOTSOCK == ENOTSOCK, "ENOTSOCK");
-_Static_assert(PLATFORM_EADDRINUSE == EADDRINUSE, "EADDRINUSE");
-_Static_assert(PLATFORM_ECONNABORTED == ECONNABORTED, "ECONNABORTED");
-_Static_assert(PLATFORM_ECONNRESET == ECONNRESET, "ECONNRESET");
-_Static_assert(PLATFORM_ENOBUFS == ENOBUFS, "ENOBUFS");
-_Static_assert(PLATFORM_ETIMEDOUT == ETIMEDOUT, "ETIMEDOUT");
-_Static_assert(PLATFORM_ECONNREFUSED == ECONNREFUSED, "ECONNREFUSED");
-_Static_assert(PLATFORM_EINPROGRESS == EINPROGRESS, "EINPROGRESS");
 
 #define NEGATED(call)            \
     do {                         \
@@ -56,7 +30,6 @@ _Static_assert(PLATFORM_EINPROGRESS == EINPROGRESS, "EINPROGRESS");
     } while (0)
 
 int platform_close(int fd) { NEGATED(close(fd)); }
-long platform_read(int fd, void *buffer, size_t count) { NEGATED(read(fd, buffer, count)); }
 long platform_recv(int fd, void *buffer, size_t count) { NEGATED(recv(fd, buffer, count, 0)); }
 long platform_send(int fd, const void *buffer, size_t count) { NEGATED(send(fd, buffer, count, MSG_NOSIGNAL)); }
 int platform_shutdown_write(int fd) { NEGATED(shutdown(fd, SHUT_WR)); }
@@ -73,11 +46,6 @@ int platform_set_reuse_address(int fd) { return set_option(fd, SOL_SOCKET, SO_RE
 int platform_set_reuse_port(int fd) { return set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1); }
 int platform_set_ipv6_only(int fd) { return set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1); }
 int platform_set_no_delay(int fd) { return set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1); }
-
-int platform_set_reset_on_close(int fd) {
-    struct linger linger = {.l_onoff = 1, .l_linger = 0};
-    NEGATED(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger));
-}
 
 static socklen_t to_system(const struct platform_address *address, struct sockaddr_storage *out) {
     memset(out, 0, sizeof *out);
@@ -283,7 +251,6 @@ int platform_event_clear(int fd) {
 }
 
 int platform_spare_descriptor(void) { NEGATED(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
-int platform_open_for_reading(const char *path) { NEGATED(open(path, O_RDONLY | O_CLOEXEC)); }
 
 int platform_raise_descriptor_limit(void) {
     struct rlimit limit;
@@ -322,9 +289,4 @@ int platform_allowed_processors(void) {
     if (sched_getaffinity(0, sizeof set, &set) < 0)
         return -errno;
     return CPU_COUNT(&set);
-}
-
-const char *platform_error_sentence(int error) {
-    const char *sentence = strerrordesc_np(error);
-    return sentence ? sentence : "unknown error";
 }

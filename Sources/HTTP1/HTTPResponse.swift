@@ -20,7 +20,7 @@ package struct HTTPResponse: ~Copyable {
     /// Forgets the response and keeps the storage.
     package mutating func reset() {
         status = 200
-        // To empty what is empty costs as much as anything else would.
+        // A look is cheaper than emptying what is empty.
         if !fields.isEmpty { fields.removeAll(keepingCapacity: true) }
         if !body.isEmpty { body.removeAll(keepingCapacity: !bodyIsShared) }
         bodyIsShared = false

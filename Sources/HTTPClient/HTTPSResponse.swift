@@ -1,3 +1,6 @@
+internal import Bytes
+internal import HTTP1
+
 /// A whole response: status, fields in order, decoded body.
 package struct HTTPSResponse: Sendable {
     package struct Field: Sendable, Equatable {
@@ -30,5 +33,150 @@ package struct HTTPSResponse: Sendable {
             joined = joined.map { "\($0), \(field.value)" } ?? field.value
         }
         return joined
+    }
+}
+
+/// Reads one response from a stream within the limits, however it is cut.
+struct HTTPSResponseReader {
+    let limits: HTTPSClientLimits
+
+    /// The whole response; a body that is not wanted is left unread, and the fault of one that is not needed is told in it.
+    func read(
+        from stream: BlockingStream,
+        bodyOf wanted: (_ status: Int) -> Bool,
+        needsBody: Bool
+    ) throws(HTTPSClientError) -> HTTPSResponse {
+        var received: [UInt8] = []
+        let head = try readHead(from: stream, into: &received, answersConnect: false)
+        let fields = head.fields.map { field in
+            HTTPSResponse.Field(
+                name: String(decoding: received[field.name].map(ASCII.lowercased), as: UTF8.self),
+                value: String(decoding: received[field.value], as: UTF8.self)
+            )
+        }
+        guard wanted(head.status) else { return HTTPSResponse(status: head.status, fields: fields, body: []) }
+        do throws(HTTPSClientError) {
+            // RFC 9110, 8.4: no coding was offered, so every coding is refused. 8.4.1: its case does not matter.
+            if fields.contains(where: { $0.name == "content-encoding" && $0.value.lowercased() != "identity" }) {
+                throw .malformedResponse(reason: "the body is encoded, although no coding was offered")
+            }
+            let body = try readBody(from: stream, head.framing, begun: received[head.byteCount...])
+            return HTTPSResponse(status: head.status, fields: fields, body: body)
+        } catch {
+            guard !needsBody else { throw error }
+            var response = HTTPSResponse(status: head.status, fields: fields, body: [])
+            response.bodyFault = error
+            return response
+        }
+    }
+
+    /// The status of a proxy's answer to CONNECT; nothing may follow it, for a TLS server never speaks first.
+    func readTunnelAnswer(from stream: BlockingStream) throws(HTTPSClientError) -> Int {
+        var received: [UInt8] = []
+        let head = try readHead(from: stream, into: &received, answersConnect: true)
+        if (200..<300).contains(head.status), received.count > head.byteCount {
+            throw .proxyFailed(reason: "it sent bytes that nobody asked for")
+        }
+        return head.status
+    }
+
+    private func readHead(
+        from stream: BlockingStream,
+        into received: inout [UInt8],
+        answersConnect: Bool
+    ) throws(HTTPSClientError) -> ResponseHead {
+        var parser = ResponseParser(
+            headLimit: limits.headBytes,
+            fieldLimit: limits.fieldCount,
+            answersConnect: answersConnect
+        )
+        var buffer = [UInt8](repeating: 0, count: 8192)
+        while true {
+            switch parser.parse(received.span) {
+            case .complete(let head): return head
+            case .needMore: break
+            case .reject(.headTooLarge): throw .headTooLarge(limit: limits.headBytes)
+            case .reject(let refusal): throw .malformedResponse(reason: "\(refusal.sentence)")
+            }
+            let count = try stream.read(into: &buffer)
+            guard count > 0 else { throw .connectionClosed }
+            received.append(contentsOf: buffer[..<count])
+        }
+    }
+
+    private func readBody(
+        from stream: BlockingStream,
+        _ framing: ResponseHead.Framing,
+        begun: ArraySlice<UInt8>
+    ) throws(HTTPSClientError) -> [UInt8] {
+        var collector = BodyCollector(framing, limit: limits.bodyBytes)
+        var piece = Array(begun)
+        var count = piece.count
+        while true {
+            try collector.receive(piece.span.extracting(0..<count))
+            if collector.isComplete { return collector.body }
+            if piece.count < 16_384 { piece = [UInt8](repeating: 0, count: 16_384) }
+            count = try stream.read(into: &piece)
+            if count == 0 {
+                try collector.end()
+                return collector.body
+            }
+        }
+    }
+}
+
+/// Gathers a body, never more of it than the limit.
+private struct BodyCollector {
+    private let framing: ResponseHead.Framing
+    private let limit: Int
+    private var decoder: ChunkedDecoder
+    private(set) var body: [UInt8] = []
+    private(set) var isComplete = false
+
+    init(_ framing: ResponseHead.Framing, limit: Int) {
+        self.framing = framing
+        self.limit = limit
+        decoder = ChunkedDecoder(limits: HTTPLimits(), bodyLimit: limit)
+    }
+
+    mutating func receive(_ bytes: Span<UInt8>) throws(HTTPSClientError) {
+        switch framing {
+        case .length(let length):
+            // Refused before it is read.
+            guard length <= limit else { throw .bodyTooLarge(limit: limit) }
+            let count = min(bytes.count, length - body.count)
+            try append(bytes, 0..<count)
+            isComplete = body.count == length
+        case .untilClose:
+            try append(bytes, 0..<bytes.count)
+        case .chunked:
+            try decode(bytes)
+        }
+    }
+
+    /// The stream has ended: right for a body that ends with it, too early for every other (RFC 9112, 8).
+    func end() throws(HTTPSClientError) {
+        guard framing == .untilClose else { throw .connectionClosed }
+    }
+
+    private mutating func decode(_ bytes: Span<UInt8>) throws(HTTPSClientError) {
+        var position = 0
+        while true {
+            switch decoder.next(in: bytes, from: &position) {
+            case .data(let range): try append(bytes, range)
+            case .needMore: return
+            case .complete:
+                isComplete = true
+                return
+            case .reject(.bodyTooLarge): throw .bodyTooLarge(limit: limit)
+            case .reject(let refusal):
+                throw .malformedResponse(reason: "\(ResponseRefusal.chunkedBody(refusal).sentence)")
+            }
+        }
+    }
+
+    private mutating func append(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(HTTPSClientError) {
+        guard range.count <= limit - body.count else { throw .bodyTooLarge(limit: limit) }
+        for index in range { body.append(bytes[index]) }
     }
 }

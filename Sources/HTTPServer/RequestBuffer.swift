@@ -75,7 +75,7 @@ final class RequestBuffer {
             start = 0
         }
         let needed = bytes.count + other.count
-        // Whole pages instead of twice as much: what is held is what came.
+        // The buffer grows by whole pages, not to twice its size: it holds little more than the bytes that came.
         if needed > bytes.capacity { bytes.reserveCapacity((needed + 4_095) & ~4_095) }
         bytes.append(contentsOf: other.bytes[other.start..<other.end])
         end = bytes.count

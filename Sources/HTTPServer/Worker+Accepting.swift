@@ -28,16 +28,16 @@ extension Worker {
             acceptConnections(listener, atMost: limits.acceptsPerWake)
             return
         }
-        // Whom the system wakes takes one at least: nobody else was woken for it.
+        // Accept at least one: EPOLLEXCLUSIVE woke only this worker.
         let most = min(max(limits.acceptLead - connectionLead(), 1), limits.acceptsPerWake)
         acceptConnections(listener, atMost: most)
-        // The first in line that sleeps is woken, so that connections which come one by one would all be the first
-        // worker's, and so would be the load they bring later. Who leads leaves the line, and comes back at its end.
+        // The system wakes the first worker in line that sleeps. Connections that come one by one would all be the first
+        // worker's, with the load they bring later. So a worker that leads leaves the line, and comes back at its end.
         if connectionLead() >= limits.acceptLead { leaveLine() }
     }
 
-    /// Leaves a shared queue to the others for a moment, and calls back who left it before. Of two that leave at once each
-    /// has said so before it looks, so one at least is called.
+    /// Leaves a shared queue to the others for a moment, and calls back the workers that left it before. The flag is stored
+    /// before the others' are read, so of two workers that leave at once at least one sees the other.
     private mutating func leaveLine() {
         guard acceptPausedUntil == nil else { return }
         handle.isOutOfLine.store(true, ordering: .sequentiallyConsistent)
@@ -127,7 +127,7 @@ extension Worker {
                 close(victim, isOwn ? .limit : .peer)
                 return true
             }
-            // Nobody else goes for one more of a crowd.
+            // One more connection of a crowd closes no other peer's.
             if isCrowd, isOwn { return false }
         }
         let lists: [ConnectionTable.List] = [
@@ -186,9 +186,9 @@ extension Worker {
     private mutating func setListeners(watched: Bool) {
         for (position, listener) in listeners.enumerated() {
             if listener.isShared {
-                // What wakes one of several cannot be modified (epoll_ctl(2), EPOLLEXCLUSIVE).
+                // An entry with EPOLLEXCLUSIVE cannot be modified (epoll_ctl(2)).
                 if !watched { _ = system.remove(poll, listener.descriptor) }
-                // One that refuses would be readable for ever.
+                // A listener that refuses connections would be readable for ever.
                 if !watched || listenersAreRefusing || watch(listener, at: position) { continue }
             } else {
                 let events = watched ? Self.events(of: listener) : 0

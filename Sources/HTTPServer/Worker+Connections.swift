@@ -28,7 +28,7 @@ extension Worker {
                 settle(connection)
             }
         case .input, .outputSpace:
-            // Bytes in memory have their turn first; the socket reports again.
+            // Buffered bytes go first; epoll is level-triggered and will report again.
             if connection.isQueuedToResume, events & Self.gone == 0 { return }
             receive(connection)
         }
@@ -210,7 +210,7 @@ extension Worker {
     private func list(for connection: Connection) -> ConnectionTable.List {
         if connection.isWriting { return .busy }
         switch connection.phase {
-        // One that lingers has nothing left to lose.
+        // A lingering connection may be closed at any time.
         case .idle, .lingering: return .idle
         case .head, .body, .discarding: return .busy
         case .parked: return .parked

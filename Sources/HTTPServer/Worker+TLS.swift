@@ -50,7 +50,8 @@ extension Worker {
     /// them at the last poll has been handled, however long that took.
     mutating func beginWaitingHandshakes() {
         guard handshakesWait else { return }
-        // One of a crowd comes first where none is under way: many others would keep it waiting without end.
+        // A crowd's handshake comes first where no other of a crowd is under way: those from elsewhere, where there are many,
+        // would keep it waiting without end.
         if table.count(of: .crowdHandshaking) == 0 { _ = beginWaitingHandshake(in: .crowdWaiting) }
         for list in [ConnectionTable.List.waiting, .crowdWaiting] {
             while beginWaitingHandshake(in: list) {}
@@ -155,7 +156,7 @@ extension Worker {
             }
         } catch {
             connection.tlsHasFailed = true
-            // Requests say where they end, so an end without close_notify cuts none short (RFC 9112 §9.8).
+            // Requests say where they end, so an end without close_notify shortens no request (RFC 9112 §9.8).
             return error == .truncated ? 0 : Self.errorNumber(of: error)
         }
     }
@@ -186,7 +187,7 @@ extension Worker {
     /// Says close_notify (RFC 8446, 6.1), unless the connection is already lost; nobody waits for an answer.
     func endTLS(_ connection: Connection) {
         guard let tls = connection.tls, !connection.isHandshaking, !connection.tlsHasFailed else { return }
-        _ = try? tls.shutdown()
+        tls.sayClose()
     }
 
     /// Decrypted bytes that wait in memory would never make the socket readable.

@@ -61,7 +61,7 @@ final class WorkerHandle: Sendable {
         wake.give()
     }
 
-    /// What was asked for since the last look; costs one look at memory where that is nothing.
+    /// Takes the pending commands; one relaxed load where there are none.
     func takeCommands() -> WorkerCommand {
         guard commands.load(ordering: .relaxed) != 0 else { return [] }
         return WorkerCommand(rawValue: commands.exchange(0, ordering: .acquiringAndReleasing))

@@ -15,7 +15,8 @@ package enum FileContents {
     /// - Parameters:
     ///   - limit: the greatest size, in bytes; a larger file is refused rather than read.
     ///   - allowingPipe: whether a pipe may stand in the file's place, as in `--token-file <(…)`; the call then waits
-    ///     for its writer. A setting's file may be none: it is read again at a reload, and nothing may hold that up.
+    ///     for its writer. A setting's file is refused where it is a pipe: it is read again at a
+    ///     reload, which no writer may hold up.
     package static func read(path: String, limit: Int, allowingPipe: Bool = false) throws(Failure) -> [UInt8] {
         let descriptor = try allowingPipe ? openAny(path, O_RDONLY | O_CLOEXEC) : openRegular(path)
         defer { close(descriptor) }
@@ -58,9 +59,15 @@ package enum FileContents {
 
     private static func failure() -> Failure {
         let number = errno
-        // strerror answers a constant or thread-local NUL-terminated text, copied here at once.
-        let text = unsafe strerror(number)
-        let reason = unsafe text.map { unsafe String(cString: $0) } ?? "error \(number)"
-        return Failure(reason: reason, isMissing: number == ENOENT)
+        return Failure(reason: SystemReason.sentence(for: number), isMissing: number == ENOENT)
+    }
+}
+
+/// The system's own words for an error number, such as "No such file or directory".
+package enum SystemReason {
+    package static func sentence(for number: Int32) -> String {
+        // `strerror` answers a constant or thread-local text that ends in NUL; it is copied at once.
+        guard let text = unsafe strerror(number) else { return "error \(number)" }
+        return unsafe String(cString: text)
     }
 }

@@ -31,7 +31,7 @@ internal import COpenSSL
         return unsafe Key(takingOwnershipOf: made)
     }
 
-    /// Reads an unencrypted private key in PEM form (PKCS #8, PKCS #1 or SEC 1).
+    /// Reads an unencrypted private key in PEM form (PKCS #8 or SEC 1).
     convenience init(pem: [UInt8]) throws(OpenSSLError) {
         ProcessExit.leavesOpenSSLInPlace()
         guard
@@ -40,7 +40,8 @@ internal import COpenSSL
             })
         else { throw OpenSSLError("BIO_new_mem_buf") }
         defer { unsafe BIO_free(source) }
-        guard let key = unsafe PEM_read_bio_PrivateKey(source, nil, nil, nil) else {
+        // An encrypted key would otherwise be asked for on the terminal: no passphrase, and so an error.
+        guard let key = unsafe PEM_read_bio_PrivateKey(source, nil, { _, _, _, _ in 0 }, nil) else {
             throw OpenSSLError("PEM_read_bio_PrivateKey")
         }
         unsafe self.init(takingOwnershipOf: key)

@@ -13,7 +13,7 @@ package struct OpenSSLError: Error, Equatable, Sendable, CustomStringConvertible
     /// Describes the failure of `operation` from the thread's error queue, and empties the queue.
     package init(_ operation: String) {
         self.operation = operation
-        self.reason = Self.drainQueue()
+        self.reason = TLSError.drainQueue() ?? "no reason given"
     }
 
     package var description: String { "\(operation): \(reason)" }
@@ -25,26 +25,13 @@ package struct OpenSSLError: Error, Equatable, Sendable, CustomStringConvertible
 
     /// Whether the calling thread's error queue is empty.
     package static var isQueueEmpty: Bool { ERR_peek_error() == 0 }
-
-    private static func drainQueue() -> String {
-        let code = ERR_get_error()
-        ERR_clear_error()
-        guard code != 0 else { return "no reason given" }
-        // 256 bytes is the size ERR_error_string_n documents as always enough; it is zero-terminated within them.
-        var text = [CChar](repeating: 0, count: 256)
-        unsafe text.withUnsafeMutableBufferPointer { buffer in
-            unsafe ERR_error_string_n(code, buffer.baseAddress, buffer.count)
-        }
-        let bytes = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-        return String(decoding: bytes, as: UTF8.self)
-    }
 }
 
 /// What OpenSSL does when the process ends.
 package enum ProcessExit {
     /// Tells OpenSSL to leave its memory to the system at the end of the process; later calls change nothing.
     ///
-    /// It counts only before the process's first use of OpenSSL, so whatever here may be that use calls it.
+    /// It counts only before the process's first use of OpenSSL, so each function here that may be that use calls it.
     ///
     /// By default OpenSSL frees its global state in an `atexit` handler. `exit` does not wait for other threads, so
     /// a worker that verifies or a fetch under way would then use freed locks and crash, and an orderly stop would

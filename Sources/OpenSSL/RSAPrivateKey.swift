@@ -17,9 +17,6 @@ package final class RSAPrivateKey: Sendable {
         )
     }
 
-    /// Reads an unencrypted private key in PEM form (PKCS #8 or PKCS #1).
-    package convenience init(pem: [UInt8]) throws(OpenSSLError) { self.init(try Key(pem: pem)) }
-
     /// The modulus, big-endian, without leading zeros.
     package var modulus: [UInt8] { number(named: "n") }
 

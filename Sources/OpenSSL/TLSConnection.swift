@@ -6,7 +6,7 @@ internal import Glibc
 /// Every call returns at once: `wantRead` or `wantWrite` says what to wait for before the same call is made again. A
 /// connection belongs to one thread at a time. OpenSSL's error queue is empty when a call returns.
 @safe package final class TLSConnection {
-    /// How far a handshake or a shutdown came.
+    /// How far a handshake came.
     package enum Step: Sendable, Equatable { case done, wantRead, wantWrite }
 
     /// What a read or a write achieved.
@@ -106,16 +106,11 @@ extension TLSConnection {
         return try outcome(of: result, errno: errno)
     }
 
-    /// Says close_notify; does not wait for the peer's own (RFC 8446, 6.1).
-    package func shutdown() throws(TLSError) -> Step {
+    /// Says close_notify where the socket takes it at once; does not wait for the peer's own (RFC 8446, 6.1).
+    package func sayClose() {
         ERR_clear_error()
-        let result = unsafe SSL_shutdown(pointer)
-        if result >= 0 { return .done }
-        switch try outcome(of: result, errno: errno) {
-        case .wantRead: return .wantRead
-        case .wantWrite: return .wantWrite
-        case .closed, .bytes: return .done
-        }
+        _ = unsafe SSL_shutdown(pointer)
+        ERR_clear_error()
     }
 
     /// Whether bytes are decrypted and ready: a poll of the descriptor would not tell.
@@ -196,12 +191,7 @@ extension TLSError {
     /// `ERR_SYSTEM_FLAG`, which is no name in Swift.
     private static let systemErrorMark: CUnsignedLong = 0x8000_0000
 
-    /// The system's words for an errno.
-    static func systemReason(_ number: Int32) -> String {
-        // glibc's and musl's `strerror` answer from constant or thread-local memory.
-        guard let text = unsafe strerror(number) else { return "error \(number)" }
-        return unsafe String(cString: text).lowercased()
-    }
+    static func systemReason(_ number: Int32) -> String { SystemReason.sentence(for: number).lowercased() }
 
     /// The sentence for a certificate that failed verification (`X509_V_ERR_…`).
     static func certificateReason(_ code: Int) -> String {

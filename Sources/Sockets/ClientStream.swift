@@ -107,8 +107,8 @@ package final class ClientStream {
 
     /// Waits until bytes may be there (or space, where a transfer needed it), the signal is given, which is not taken, or
     /// the deadline is over.
-    /// - Parameter hearsPeer: Whether bytes that come end the wait even where the last transfer needs space. Whoever
-    ///   does not read them then would be woken by them without end.
+    /// - Parameter hearsPeer: Whether bytes that come end the wait even where the last transfer needs space. A caller that
+    ///   does not read them then says false, or they would end each of its waits at once.
     package func wait(or signal: WakeSignal, until deadline: MonotonicInstant, hearsPeer: Bool = true) -> Event {
         let wantsInput = hearsPeer || !wantsSpace
         if wantsInput, tls?.hasPendingBytes == true { return .ready }
@@ -127,7 +127,7 @@ package final class ClientStream {
 
     /// Says goodbye under TLS, without waiting for an answer; the descriptor closes with this object.
     package func close() {
-        _ = try? tls?.shutdown()
+        tls?.sayClose()
         tls = nil
     }
 
@@ -135,10 +135,36 @@ package final class ClientStream {
         switch error {
         case let error as StreamError: error
         case TLSError.truncated: .closed
-        case TLSError.system(let errno): .failed(reason: SocketError.sentence(for: errno))
+        case TLSError.system(let errno): .failed(reason: SystemReason.sentence(for: errno))
         case let error as TLSError: .tls(reason: error.description)
-        case let error as SocketError: .failed(reason: SocketError.sentence(for: error.errorNumber))
+        case let error as SocketError: .failed(reason: SystemReason.sentence(for: error.errorNumber))
         default: .failed(reason: "for an unknown reason")
+        }
+    }
+}
+
+/// Why an outbound stream could not be opened, or broke.
+package enum StreamError: Error, Equatable, Sendable, CustomStringConvertible {
+    case nameNotResolved(host: String, reason: String)
+    case connectFailed(reason: String)
+    case tls(reason: String)
+    case timedOut(phase: Phase)
+    case closed
+    case failed(reason: String)
+    case cancelled
+
+    /// What was under way when the time ran out.
+    package enum Phase: String, Sendable { case resolving, connecting, handshaking, sending, receiving }
+
+    package var description: String {
+        switch self {
+        case .nameNotResolved(let host, let reason): "the name \(host) could not be resolved: \(reason)"
+        case .connectFailed(let reason): "no connection could be made: \(reason)"
+        case .tls(let reason): reason
+        case .timedOut(let phase): "the time ran out while \(phase.rawValue)"
+        case .closed: "the connection was closed before the answer was whole"
+        case .failed(let reason): "the connection failed: \(reason)"
+        case .cancelled: "the fetch was cancelled"
         }
     }
 }

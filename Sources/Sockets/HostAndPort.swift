@@ -2,7 +2,7 @@ internal import Bytes
 
 /// A host with or without a port: what stands between the slashes of a URL (RFC 3986, 3.2), user information apart.
 package struct HostAndPort: Sendable, Equatable {
-    /// Why a text is none.
+    /// Why a text is refused.
     package enum ParsingError: Error, Equatable, Sendable { case invalidHost, invalidPort }
 
     /// Lower case; an IPv6 address without its brackets.

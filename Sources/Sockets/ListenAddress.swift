@@ -67,7 +67,7 @@ package struct UnixSocketPath: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The permissions of a socket's file: who may write to it may connect.
+/// The permissions of a socket's file: a client needs the right to write to it.
 package struct UnixSocketMode: Hashable, Sendable, CustomStringConvertible {
     /// `0660`: the service's user and group.
     package static let standard = UnixSocketMode(bits: 0o660)

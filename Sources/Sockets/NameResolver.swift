@@ -1,4 +1,5 @@
 internal import Glibc
+internal import OpenSSL
 internal import Synchronization
 
 /// Finds the addresses of hosts without ever holding its caller beyond a deadline.
@@ -52,7 +53,7 @@ package final class NameResolver: Sendable {
             done.give()
         }
         if let error = done.error {
-            throw .nameNotResolved(host: host, reason: SocketError.sentence(for: error.errorNumber))
+            throw .nameNotResolved(host: host, reason: SystemReason.sentence(for: error.errorNumber))
         }
         let isDone = BlockingWait.Interest(done.descriptor, wantsInput: true, wantsSpace: false)
         switch BlockingWait.wait(for: [isDone], or: cancellation, until: deadline) {

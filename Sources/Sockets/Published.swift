@@ -1,3 +1,6 @@
+internal import CSystemCalls
+internal import Dispatch
+internal import Glibc
 package import Synchronization
 
 /// A value that is replaced as a whole while threads use it, each by a copy of its own: settings, keys, certificates.
@@ -28,7 +31,7 @@ package final class Published<Value: Sendable>: Sendable {
 
         package init(_ published: Published) {
             self.published = published
-            // The number first: a value published in between is taken again, never missed.
+            // Read the number first: a value published in between is taken again, never missed.
             epoch = published.epoch
             value = published.value
         }
@@ -38,5 +41,53 @@ package final class Published<Value: Sendable>: Sendable {
 
         /// A copy of the value in force.
         package var renewed: Copy { Copy(published) }
+    }
+}
+
+/// A value that several threads share, each while it holds the lock.
+///
+/// A POSIX mutex rather than the library's `Mutex`, for the thread sanitizer knows the one and not the other: with
+/// `Mutex` it reports every guarded access as a race, and no true race can be told from them.
+///
+/// `value` is touched only while `mutex` is held; hence `@unchecked Sendable`.
+@safe package final class Locked<Value: Sendable>: @unchecked Sendable {
+    // A mutex must not move, so it has a place of its own for the life of this object.
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private var value: Value
+
+    package init(_ value: Value) {
+        self.value = value
+        unsafe mutex = .allocate(capacity: 1)
+        unsafe mutex.initialize(to: pthread_mutex_t())
+        // With default attributes this cannot fail on Linux.
+        _ = unsafe pthread_mutex_init(mutex, nil)
+    }
+
+    deinit {
+        _ = unsafe pthread_mutex_destroy(mutex)
+        unsafe mutex.deallocate()
+    }
+
+    /// Runs `body` while no other thread does. It must not take the same lock again.
+    package func withLock<Result, Failure>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        _ = unsafe pthread_mutex_lock(mutex)
+        defer { _ = unsafe pthread_mutex_unlock(mutex) }
+        return try body(&value)
+    }
+}
+
+/// Runs loops that end with what they serve, each on a serial dispatch queue of its own.
+///
+/// Such a queue takes a thread for the time of its block and watches nothing. The global pool would: one use of it keeps
+/// libdispatch's monitor awake once a second for ever, where an idle server shall not wake at all.
+package enum LoopQueue {
+    /// Runs `body` on a queue of its own; its thread is named `name` meanwhile (at most 15 bytes are kept).
+    package static func start(_ name: String, _ body: @escaping @Sendable () -> Void) {
+        DispatchQueue(label: name).async {
+            unsafe String(name.prefix(15)).withCString { unsafe platform_name_thread($0) }
+            body()
+        }
     }
 }

@@ -94,11 +94,6 @@ package struct Socket: ~Copyable {
         _ = platform_set_no_delay(descriptor.number)
     }
 
-    /// Closing answers with a reset instead of an orderly end.
-    package func resetOnClose() {
-        _ = platform_set_reset_on_close(descriptor.number)
-    }
-
     /// Ends the sending direction; the peer reads an end of stream after what was sent.
     package func shutdownWrite() {
         _ = platform_shutdown_write(descriptor.number)
@@ -190,5 +185,30 @@ extension Socket {
     package func listen(on path: UnixSocketPath, backlog: Int32) throws(SocketError) {
         let result = platform_listen(descriptor.number, backlog)
         guard result >= 0 else { throw SocketError(.listen, errorNumber: -result, address: .unix(path)) }
+    }
+}
+
+/// The owner of one file descriptor: it cannot be copied, and it is closed exactly once.
+package struct FileDescriptor: ~Copyable {
+    /// The number the system knows it by; valid as long as this value lives.
+    package let number: Int32
+
+    /// Takes over an open descriptor.
+    package init(takingOwnershipOf number: Int32) {
+        self.number = number
+    }
+
+    /// Gives the number away: its taker closes it.
+    package consuming func release() -> Int32 {
+        let number = number
+        discard self
+        return number
+    }
+
+    /// Closes the descriptor now. The system frees the number even where it reports an error, so a close is not repeated.
+    package consuming func close() {}
+
+    deinit {
+        _ = platform_close(number)
     }
 }

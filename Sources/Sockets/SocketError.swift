@@ -1,4 +1,5 @@
-internal import CSystemCalls
+internal import Glibc
+internal import OpenSSL
 
 /// A system call on a socket failed.
 package struct SocketError: Error, Equatable, CustomStringConvertible {
@@ -41,13 +42,29 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
         let place = address.map { " \($0)" } ?? ""
         // The system's words for it would be of an operation on a socket.
         let isOther = operation == .replace && errorNumber == ErrorNumber.notSocket
-        let reason = isOther ? "the file there is no socket, so it is left alone" : Self.sentence(for: errorNumber)
+        let reason =
+            isOther ? "the file there is no socket, so it is left alone" : SystemReason.sentence(for: errorNumber)
         return "cannot \(operation.rawValue)\(place): \(reason)"
     }
+}
 
-    /// The system's own words for an error number.
-    package static func sentence(for errorNumber: Int32) -> String {
-        guard let sentence = unsafe platform_error_sentence(errorNumber) else { return "error \(errorNumber)" }
-        return unsafe String(cString: sentence)
-    }
+/// The system error numbers this target tells apart.
+package enum ErrorNumber {
+    package static let again = EAGAIN
+    package static let addressInUse = EADDRINUSE
+    package static let brokenPipe = EPIPE
+    package static let connectionAborted = ECONNABORTED
+    package static let connectionRefused = ECONNREFUSED
+    package static let connectionReset = ECONNRESET
+    package static let exists = EEXIST
+    package static let inProgress = EINPROGRESS
+    package static let interrupted = EINTR
+    package static let invalid = EINVAL
+    package static let noBufferSpace = ENOBUFS
+    package static let noSuchFile = ENOENT
+    package static let notSocket = ENOTSOCK
+    package static let processFileLimit = EMFILE
+    package static let protocolError = EPROTO
+    package static let systemFileLimit = ENFILE
+    package static let timedOut = ETIMEDOUT
 }

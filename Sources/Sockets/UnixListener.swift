@@ -2,8 +2,8 @@ internal import CSystemCalls
 
 /// A listening Unix socket with its file.
 package struct UnixListener: ~Copyable {
-    /// Another service takes its path within microseconds; whoever holds the lock longer than this is none, and no start
-    /// waits for it for ever.
+    /// A service needs the lock for microseconds. A start that finds it taken for longer than this fails, and does not wait
+    /// for ever.
     private static let lockWait: Duration = .seconds(1)
     private static let lockPause: Duration = .milliseconds(2)
 
@@ -12,9 +12,9 @@ package struct UnixListener: ~Copyable {
 
     /// Takes a path: makes the file, or replaces a socket that no process listens on any more.
     ///
-    /// Nobody can connect before the permissions are right: until it listens, a socket refuses everybody. So one that is
-    /// bound and does not listen yet looks like one whose process is gone, and the directory is locked meanwhile: of two
-    /// processes that start at once, neither takes the other's path.
+    /// A socket refuses every connection until it listens, so no client connects before the permissions are right. A socket
+    /// that is bound and does not listen yet looks like one whose process is gone. So the directory is locked meanwhile, and
+    /// of two processes that start at once neither takes the other's path.
     package init(on path: UnixSocketPath, mode: UnixSocketMode, backlog: Int32) throws(SocketError) {
         let directory = try Self.lockDirectory(of: path)
         let socket = try Self.bound(to: path)
@@ -95,5 +95,48 @@ package struct UnixListener: ~Copyable {
     private static func setMode(_ mode: UnixSocketMode, of path: UnixSocketPath) throws(SocketError) {
         let result = unsafe path.description.withCString { unsafe platform_change_mode($0, mode.bits) }
         guard result >= 0 else { throw SocketError(.setMode, errorNumber: -result, address: .unix(path)) }
+    }
+}
+
+/// The file of a Unix socket that this process has bound.
+package final class UnixSocketFile: Sendable {
+    /// Which file a path names.
+    package struct Identity: Equatable {
+        let device: UInt64
+        let inode: UInt64
+        let isSocket: Bool
+
+        /// Nil where there is no file, or none that may be looked at.
+        init?(of path: UnixSocketPath) {
+            var file = platform_file()
+            let result = unsafe path.description.withCString { unsafe platform_file_facts($0, &file) }
+            guard result >= 0 else { return nil }
+            device = file.device
+            inode = file.inode
+            isSocket = file.is_socket != 0
+        }
+    }
+
+    private let path: UnixSocketPath
+    private let identity: Identity
+    private let isRemoved = Locked(false)
+
+    /// The file `path` names now; nil where there is none.
+    package init?(at path: UnixSocketPath) {
+        guard let identity = Identity(of: path) else { return nil }
+        self.path = path
+        self.identity = identity
+    }
+
+    /// Removes the file, unless another has its place by now. The first call does it, and the others return when it has
+    /// been done. As long as the socket is open the system gives its inode to no other file.
+    package func remove() {
+        isRemoved.withLock { isRemoved in
+            guard !isRemoved else { return }
+            isRemoved = true
+            guard Identity(of: path) == identity else { return }
+            // Where this is not allowed, the next start finds that nobody listens there.
+            _ = unsafe path.description.withCString { unsafe platform_unlink($0) }
+        }
     }
 }

@@ -128,7 +128,7 @@ struct HTTPServerTLSTests {
         let server = try server(kind)
         let polite = try client(server)
         #expect(try polite.exchange(Self.get)?.status == 200)
-        try polite.sayClose()
+        polite.sayClose()
         #expect(polite.read().end == .closed)
         let abrupt = try client(server)
         #expect(try abrupt.exchange(Self.get)?.status == 200)

@@ -100,11 +100,7 @@ package final class ScriptedPeer: @unchecked Sendable {
     }
 
     /// Closes with a reset instead of an end.
-    package func reset() {
-        var option = linger(l_onoff: 1, l_linger: 0)
-        let size = socklen_t(MemoryLayout<linger>.size)
-        _ = unsafe setsockopt(socket.descriptor.number, SOL_SOCKET, SO_LINGER, &option, size)
-    }
+    package func reset() { socket.resetOnClose() }
 
     /// Ends the stream without close_notify under TLS: what a cut connection looks like.
     package func cut() {
@@ -113,7 +109,7 @@ package final class ScriptedPeer: @unchecked Sendable {
     }
 
     func finish() {
-        _ = try? tls?.shutdown()
+        tls?.sayClose()
         socket.shutdownWrite()
     }
 

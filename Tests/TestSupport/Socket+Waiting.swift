@@ -1,3 +1,4 @@
+internal import Glibc
 package import Sockets
 
 extension Socket {
@@ -6,5 +7,12 @@ extension Socket {
     package func wait(forWriting: Bool, until deadline: MonotonicInstant) -> Bool {
         let interest = BlockingWait.Interest(descriptor.number, wantsInput: !forWriting, wantsSpace: forWriting)
         return BlockingWait.wait(for: [interest], until: deadline) != .deadline
+    }
+
+    /// Closing answers with a reset instead of an orderly end.
+    func resetOnClose() {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        // The option is as long as it is said to be.
+        _ = unsafe setsockopt(descriptor.number, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 }

@@ -116,7 +116,7 @@ package final class TLSClient {
     }
 
     /// Says close_notify and keeps the connection.
-    package func sayClose() throws { _ = try connection.shutdown() }
+    package func sayClose() { connection.sayClose() }
 
     /// Sends the first bytes of a record of application data, as it would come encrypted, and leaves it so.
     package func beginRecord(_ byteCount: Int) {

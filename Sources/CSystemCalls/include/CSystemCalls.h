@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 #include <sys/types.h>
 
 /* A socket address without the casts: IPv4 uses the first 4 bytes of address. */
@@ -31,38 +32,17 @@ struct platform_event {
     uint32_t events;
 };
 
+/* What to be told about a descriptor, and what was told (epoll_ctl(2)). */
 enum {
-    PLATFORM_READABLE = 0x001,       /* EPOLLIN */
-    PLATFORM_WRITABLE = 0x004,       /* EPOLLOUT */
-    PLATFORM_ERROR = 0x008,          /* EPOLLERR */
-    PLATFORM_HANG_UP = 0x010,        /* EPOLLHUP */
-    PLATFORM_READ_HANG_UP = 0x2000,  /* EPOLLRDHUP */
-    PLATFORM_EXCLUSIVE = 0x10000000, /* EPOLLEXCLUSIVE: of several sets that wait, one is woken */
-};
-
-enum {
-    PLATFORM_ENOENT = 2,
-    PLATFORM_EINTR = 4,
-    PLATFORM_EAGAIN = 11,
-    PLATFORM_ENOMEM = 12,
-    PLATFORM_EEXIST = 17,
-    PLATFORM_EINVAL = 22,
-    PLATFORM_ENFILE = 23,
-    PLATFORM_EMFILE = 24,
-    PLATFORM_EPIPE = 32,
-    PLATFORM_EPROTO = 71,
-    PLATFORM_ENOTSOCK = 88,
-    PLATFORM_EADDRINUSE = 98,
-    PLATFORM_ECONNABORTED = 103,
-    PLATFORM_ECONNRESET = 104,
-    PLATFORM_ENOBUFS = 105,
-    PLATFORM_ETIMEDOUT = 110,
-    PLATFORM_ECONNREFUSED = 111,
-    PLATFORM_EINPROGRESS = 115,
+    PLATFORM_READABLE = EPOLLIN,
+    PLATFORM_WRITABLE = EPOLLOUT,
+    PLATFORM_ERROR = EPOLLERR,
+    PLATFORM_HANG_UP = EPOLLHUP,
+    PLATFORM_READ_HANG_UP = EPOLLRDHUP,
+    PLATFORM_EXCLUSIVE = EPOLLEXCLUSIVE, /* Of several sets that wait, one is woken. */
 };
 
 int platform_close(int fd);
-long platform_read(int fd, void *buffer, size_t count);
 long platform_recv(int fd, void *buffer, size_t count);
 /* send with MSG_NOSIGNAL: a peer that is gone is an error, never SIGPIPE. */
 long platform_send(int fd, const void *buffer, size_t count);
@@ -74,8 +54,6 @@ int platform_set_reuse_address(int fd);
 int platform_set_reuse_port(int fd);
 int platform_set_ipv6_only(int fd);
 int platform_set_no_delay(int fd);
-/* Closing answers with a reset instead of waiting for the peer. */
-int platform_set_reset_on_close(int fd);
 int platform_bind(int fd, const struct platform_address *address);
 int platform_listen(int fd, int backlog);
 /* Makes a listener drop the packets that open connections, while those begun still complete. */
@@ -122,7 +100,6 @@ int platform_spare_descriptor(void);
 void platform_name_thread(const char *name);
 /* Gives memory that is free in this process back to the system. */
 void platform_release_memory(void);
-int platform_open_for_reading(const char *path);
 /* Raises how many descriptors this process may open to the most that is allowed to it; returns what it is then. */
 int platform_raise_descriptor_limit(void);
 
@@ -130,7 +107,5 @@ uint64_t platform_monotonic_nanoseconds(void);
 int64_t platform_unix_seconds(void);
 int64_t platform_unix_nanoseconds(void);
 int platform_allowed_processors(void);
-/* The system's own sentence for an errno; a string that lives for ever. */
-const char *platform_error_sentence(int error);
 
 #endif

@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// Finds the addresses of hosts without ever holding its caller beyond a deadline.
 ///
-/// The system's resolver knows no deadline, so it runs on a queue of its own; when it takes too long it is left to end
-/// by itself, and only so many may be left at a time.
+/// The system's resolver knows no deadline, so it runs on a queue of its own. A look-up that takes too long is left to end
+/// by itself.
 package final class NameResolver: Sendable {
     /// Finds a host's addresses; blocks for as long as it likes.
     package typealias Lookup = @Sendable (_ host: String) -> Result<[SocketAddress], Failure>
@@ -19,12 +19,15 @@ package final class NameResolver: Sendable {
         }
     }
 
-    /// Look-ups under way, those left behind by their callers included. 8: a resolver that answers nothing must not
-    /// gather threads.
-    private static let runningLimit = 8
+    /// Look-ups that their callers have left, and that have not ended. 8: a resolver that answers nothing must not gather
+    /// threads. Those that callers wait for do not count: each caller has a thread of its own already.
+    private static let leftLimit = 8
+
+    /// How far one look-up came.
+    private enum Progress: Sendable { case underWay, left, ended(Result<[SocketAddress], Failure>) }
 
     private let lookup: Lookup
-    private let running = Atomic<Int>(0)
+    private let left = Atomic<Int>(0)
 
     package init(_ lookup: @escaping Lookup = NameResolver.system) {
         self.lookup = lookup
@@ -40,28 +43,36 @@ package final class NameResolver: Sendable {
         if let bytes = SocketAddress.addressBytes(host), let address = SocketAddress(bytes: bytes, port: port) {
             return [address]
         }
-        guard running.add(1, ordering: .relaxed).newValue <= Self.runningLimit else {
-            running.subtract(1, ordering: .relaxed)
+        guard left.load(ordering: .relaxed) < Self.leftLimit else {
             throw .nameNotResolved(host: host, reason: "the resolver does not answer")
         }
         let done = WakeSignal()
-        let outcome = Locked<Result<[SocketAddress], Failure>?>(nil)
-        LoopQueue.start("name-resolution") { [self] in
-            let result = lookup(host)
-            outcome.withLock { $0 = result }
-            running.subtract(1, ordering: .relaxed)
-            done.give()
-        }
         if let error = done.error {
             throw .nameNotResolved(host: host, reason: SystemReason.sentence(for: error.errorNumber))
         }
+        let progress = Locked(Progress.underWay)
+        LoopQueue.start("name-resolution") { [self] in
+            let result = lookup(host)
+            progress.withLock { progress in
+                if case .left = progress { left.subtract(1, ordering: .relaxed) }
+                progress = .ended(result)
+            }
+            done.give()
+        }
         let isDone = BlockingWait.Interest(done.descriptor, wantsInput: true, wantsSpace: false)
-        switch BlockingWait.wait(for: [isDone], or: cancellation, until: deadline) {
+        let event = BlockingWait.wait(for: [isDone], or: cancellation, until: deadline)
+        let outcome: Result<[SocketAddress], Failure>? = progress.withLock { progress in
+            if case .ended(let result) = progress { return result }
+            left.add(1, ordering: .relaxed)
+            progress = .left
+            return nil
+        }
+        switch event {
         case .ready: break
         case .signal: throw .cancelled
         case .deadline: throw .timedOut(phase: .resolving)
         }
-        switch outcome.withLock({ $0 }) {
+        switch outcome {
         case .success(let addresses) where !addresses.isEmpty: return addresses.map { $0.with(port: port) }
         case .success, nil: throw .nameNotResolved(host: host, reason: "it has no address")
         case .failure(let failure): throw .nameNotResolved(host: host, reason: failure.reason)

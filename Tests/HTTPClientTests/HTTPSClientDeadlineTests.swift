@@ -158,6 +158,30 @@ struct HTTPSClientDeadlineTests {
         #expect(errors.last == .stream(.nameNotResolved(host: "issuer.test", reason: "the resolver does not answer")))
     }
 
+    @Test("A resolver that is asked by many at once serves them all: none of them hangs")
+    func resolverIsAskedByMany() async throws {
+        let callers = 24
+        let (asked, refused, served) = (Locked(0), Locked(0), Locked(0))
+        let release = DispatchSemaphore(value: 0)
+        let names = NameResolver { _ in
+            asked.withLock { $0 += 1 }
+            release.wait()
+            return .success([.loopback(port: 0)])
+        }
+        for _ in 0..<callers {
+            LoopQueue.start("caller") {
+                let found = try? names.addresses(of: "issuer.test", port: 443, cancelledBy: nil, until: .never)
+                (found == nil ? refused : served).withLock { $0 += 1 }
+            }
+        }
+        await eventually("Each look-up is under way or refused") {
+            asked.withLock { $0 } + refused.withLock { $0 } == callers
+        }
+        for _ in 0..<callers { release.signal() }
+        await eventually("Each call has ended") { served.withLock { $0 } + refused.withLock { $0 } == callers }
+        #expect(refused.withLock { $0 } == 0)
+    }
+
     @Test("A resolver's failure is told in its words")
     func resolverFails() throws {
         let client = HTTPSClient(names: NameResolver { _ in .failure(.init(reason: "no such name")) })

@@ -33,6 +33,7 @@ extension Worker {
         for connection in table.all(in: .parked) where connection.slot >= 0 {
             engine.wake(connection, now: now)
             settle(connection)
+            keepToShare()
         }
     }
 
@@ -44,6 +45,7 @@ extension Worker {
             else { continue }
             engine.wake(connection, now: now)
             settle(connection)
+            keepToShare()
         }
     }
 
@@ -53,7 +55,7 @@ extension Worker {
         for listener in listeners {
             system.refuseNewConnections(listener.descriptor, file: listener.file)
             guard listener.isShared else { continue }
-            // Who is not in the queue now never will be, and who is was connected when it came.
+            // The listener refuses new connections; those already queued are served.
             acceptQueue(of: listener)
             _ = system.remove(poll, listener.descriptor)
         }
@@ -65,7 +67,7 @@ extension Worker {
         }
     }
 
-    /// Whoever is in the accept queue was promised a connection by the system, and gets an answer.
+    /// The system has completed the connections in the accept queue, so their clients expect an answer and get one.
     private mutating func closeListeners() {
         for listener in listeners {
             acceptQueue(of: listener)
@@ -93,16 +95,6 @@ extension Worker {
         listeners.removeAll()
         if spareDescriptor >= 0 { system.close(spareDescriptor) }
         system.close(poll)
-        handle.counters.publish(finalCounters())
-    }
-
-    private mutating func finalCounters() -> HTTPServerCounters {
-        counters.requests = engine.requestCount
-        counters.overloaded = engine.overloadedCount
-        counters.open = 0
-        counters.idle = 0
-        counters.parked = 0
-        counters.heldBytes = 0
-        return counters
+        publish()
     }
 }

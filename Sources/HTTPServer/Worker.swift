@@ -95,14 +95,14 @@ struct Worker: ~Copyable {
         now = MonotonicClock.now()
         polledAt = now
         engine.unixSeconds = WallClock.unixSeconds()
-        // Whatever is ready now came after the last time nothing was left over; after a real wait it came just now.
+        // These events came after the last poll that reported all there were; after a real wait they came just now.
         let waited = now.nanoseconds(since: before) > 200_000
         engine.waitingSince = waited && count < Self.eventCapacity ? now : drainedAt
         if count < Self.eventCapacity { drainedAt = now }
         if count > 0 {
             for position in 0..<min(count, events.capacity) {
                 handle(events[position])
-                if engine.heldBytes > memoryShare { freeMemory() }
+                keepToShare()
             }
         }
         resumeQueued()
@@ -157,9 +157,11 @@ struct Worker: ~Copyable {
         resumeQueue.removeAll(keepingCapacity: true)
         for connection in queue where connection.slot >= 0 {
             connection.isQueuedToResume = false
-            if connection.tls != nil, receivePendingTLS(connection) { continue }
-            engine.resume(connection, now: now)
-            settle(connection)
+            if connection.tls == nil || !receivePendingTLS(connection) {
+                engine.resume(connection, now: now)
+                settle(connection)
+            }
+            keepToShare()
         }
     }
 
@@ -170,13 +172,14 @@ struct Worker: ~Copyable {
             if connection.deadline <= now {
                 engine.deadlinePassed(connection, now: now)
                 settle(connection)
+                keepToShare()
             } else {
                 wheel.schedule(slot, at: connection.deadline)
             }
         }
     }
 
-    private mutating func publish() {
+    mutating func publish() {
         counters.requests = engine.requestCount
         counters.overloaded = engine.overloadedCount
         counters.open = table.count
@@ -188,11 +191,16 @@ struct Worker: ~Copyable {
 }
 
 extension Worker {
+    /// Called after whatever may make a connection hold more: one turn can fill thousands of them.
+    mutating func keepToShare() {
+        if engine.heldBytes > memoryShare { freeMemory() }
+    }
+
     /// The connections hold more than the worker's share: those of a crowd from one peer address are closed first, then
     /// the largest, the oldest of equals first. A handshake is large for a moment, and their number is bounded: unless
     /// it is slow, it is closed last. It ends when a sixteenth of the share is free, so that not every byte that comes
     /// next costs a walk through all of them.
-    mutating func freeMemory() {
+    private mutating func freeMemory() {
         let target = memoryShare - memoryShare / 16
         // One peer's many small connections must not close another's single larger one.
         let crowd = peers.greatest().flatMap { isCrowd($0.count) ? $0.peer : nil }

@@ -1,3 +1,4 @@
+import Dispatch
 import HTTP1
 import TestSupport
 import Testing
@@ -65,6 +66,32 @@ struct ConnectionMemoryTests {
         #expect(server.server.counters.heldBytes == 0)
     }
 
+    @Test("Answers that no client reads stay within the bound, however many pipelined requests wait for their turn")
+    func unreadPipelines() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.connectionBytes = 1_000_000
+        limits.pipelineBudget = 1
+        // The sockets take as many answers as there are clients, and then nothing.
+        let faults = FaultPlan(.send, 40..<Int.max, errorNumber: ErrorNumber.again)
+        let handler = Locked<LargeAnswerHandler?>(nil)
+        let server = try TestServer(limits: limits, faults: faults) { _ in
+            let made = LargeAnswerHandler()
+            handler.withLock { $0 = made }
+            return made
+        }
+        let clients = try (0..<40).map { _ in try BlockingClient(server.address) }
+        #expect(server.waitUntil { $0.open == clients.count })
+        let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+        let first = try #require(handler.withLock { $0 })
+        first.counters.withLock { $0 = { [server = server.server] in server.counters } }
+        for client in clients { client.send(get + get) }
+        // The first client's request has kept the worker until now, so the others' are answered in one turn.
+        first.mayAnswer.signal()
+        #expect(server.waitUntil { $0.closed(.memory) >= 10 })
+        #expect(first.closedBefore.withLock { $0 ?? 0 } > 0)
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
     @Test("When all together hold too much, a crowd from one address makes room for another's larger connection")
     func crowdFirst() async throws {
         var limits = HTTPServerLimits()
@@ -97,5 +124,26 @@ struct ConnectionMemoryTests {
         }
         #expect(server.waitUntil { $0.open == 0 && $0.heldBytes == 0 })
         await server.stop()
+    }
+}
+
+/// Answers with 60,000 bytes, the first time once it may.
+private final class LargeAnswerHandler: HTTPRequestHandler, Sendable {
+    let mayAnswer = DispatchSemaphore(value: 0)
+    let counters = Locked<(@Sendable () -> HTTPServerCounters)?>(nil)
+    /// How many connections had been closed for memory when the last answer was made; nil before the first.
+    let closedBefore = Locked<UInt64?>(nil)
+
+    func receiveHead(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> HeadDecision {
+        if closedBefore.withLock({ $0 }) == nil { mayAnswer.wait() }
+        let closed = counters.withLock { $0 }?().closed(.memory) ?? 0
+        closedBefore.withLock { $0 = closed }
+        response.body = [UInt8](repeating: UInt8(ascii: "a"), count: 60_000)
+        return .respond
     }
 }

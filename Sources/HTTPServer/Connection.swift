@@ -51,8 +51,8 @@ package final class Connection {
     /// The socket, or -1 where there is none.
     let descriptor: Int32
 
-    // What every request changes is stored privately, so that the compiler sees each access and none is checked when it
-    // happens.
+    // The properties that every request changes are private: the compiler then sees each access, and checks none at run
+    // time.
     private var currentPhase = Phase.idle
     private var servedCount = 0
     private var writeIsBlocked = false
@@ -64,7 +64,6 @@ package final class Connection {
     var phaseDeadline: MonotonicInstant
     var writeDeadline = MonotonicInstant.never
     var requestStart: MonotonicInstant
-    var previousRequestStart: MonotonicInstant
     /// Requests answered so far.
     package internal(set) var requestsServed: Int {
         get { servedCount }
@@ -119,7 +118,6 @@ package final class Connection {
         self.endsAt = endsAt
         busySince = now
         requestStart = now
-        previousRequestStart = now
         phaseDeadline = idleDeadline
     }
 

@@ -6,6 +6,8 @@ extension ConnectionEngine {
     /// complete, or others must have their turn.
     mutating func process(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) {
         var budget = limits.pipelineBudget
+        // What is read now came after the request before it was taken up, however many requests it holds.
+        let earliest = connection.requestStart
         while true {
             switch connection.phase {
             case .idle:
@@ -20,12 +22,11 @@ extension ConnectionEngine {
                 budget -= 1
                 if connection.input == nil { connection.busySince = now }
                 connection.phase = .head
-                connection.previousRequestStart = connection.requestStart
                 connection.requestStart = now
                 connection.phaseDeadline = .never
             case .head:
                 switch buffer.parseHead() {
-                case .complete: receiveHead(connection, buffer, now)
+                case .complete: receiveHead(connection, buffer, arrivedAfter: earliest, now)
                 case .reject(let refusal): fail(connection, buffer, .refused(refusal), .refused, now)
                 case .needMore:
                     if connection.phaseDeadline == .never {
@@ -65,9 +66,13 @@ extension ConnectionEngine {
     }
 
     /// The head is complete: refuse for overload, or let the handler decide.
-    private mutating func receiveHead(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) {
-        // A request on this connection cannot have come before the last one was taken up.
-        if isOverdue(connection, arrivedAfter: connection.previousRequestStart, now) || connection.isOverLimit {
+    private mutating func receiveHead(
+        _ connection: Connection,
+        _ buffer: RequestBuffer,
+        arrivedAfter earliest: MonotonicInstant,
+        _ now: MonotonicInstant
+    ) {
+        if isOverdue(arrivedAfter: earliest, now) || connection.isOverLimit {
             let isExempt = handler.isExemptFromOverload(
                 buffer.parser.head,
                 bytes: buffer.bytes.span.extracting(buffer.start..<buffer.end)

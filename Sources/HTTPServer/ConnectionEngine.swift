@@ -4,8 +4,8 @@ package import Sockets
 /// The state machine of HTTP/1.1 connections, without any I/O: events in, bytes and a state out. One engine serves
 /// one worker, on its thread alone. What to do next is said in one place, ``next(_:now:)``.
 ///
-/// A value, so that an event has it to itself from its first byte to its answer: what stands in a class is proven to be
-/// nobody else's at every touch.
+/// A value and no class: an event has exclusive access to it from its first byte to its answer, and the program does not
+/// check that again at each use.
 package struct ConnectionEngine: ~Copyable {
     /// What the worker does once the output of an event is sent, or waits for space.
     package enum Step: Equatable, Sendable {
@@ -94,9 +94,7 @@ package struct ConnectionEngine: ~Copyable {
 
     /// True where requests have been waiting too long for some time, and this one is among them. A single pause (of
     /// the machine, say) sheds nothing; a queue that stays long does.
-    mutating func isOverdue(_ connection: Connection, arrivedAfter earliest: MonotonicInstant, _ now: MonotonicInstant)
-        -> Bool
-    {
+    mutating func isOverdue(arrivedAfter earliest: MonotonicInstant, _ now: MonotonicInstant) -> Bool {
         guard now.nanoseconds(since: max(waitingSince, earliest)) > queueDelayNanoseconds else { return false }
         sawLateRequest = true
         guard let since = lateSince else {

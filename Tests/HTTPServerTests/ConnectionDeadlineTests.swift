@@ -221,6 +221,19 @@ struct ConnectionDeadlineTests {
         #expect(driver.statuses == [200, 503, 200, 200])
     }
 
+    @Test("Of requests that come at once none jumps the queue: all of them have waited as long as the first")
+    func overloadOfPipeline() {
+        let driver = ConnectionDriver()
+        let start = driver.now
+        func send(_ count: Int, after milliseconds: Int64) {
+            driver.advance(by: .milliseconds(milliseconds))
+            driver.send(String(repeating: Self.get, count: count), waitingSince: start)
+        }
+        send(1, after: 150)
+        send(32, after: 150)
+        #expect(driver.statuses == [200] + Array(repeating: 503, count: 32))
+    }
+
     @Test("A connection beyond the limit gets one answer: its health check's, or 503")
     func overLimit() {
         let health = ConnectionDriver(isOverLimit: true)

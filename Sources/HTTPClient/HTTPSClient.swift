@@ -2,10 +2,12 @@ package import OpenSSL
 package import Sockets
 
 /// A minimal HTTPS client: each request blocks its thread, has a connection of its own, and is bounded in time and size
-/// whatever the other side does. The trust store is read anew for each connection, so that a renewed authority is seen
-/// and no memory is held in between.
+/// whatever the other side does. Connections under way at once share the trust store, which takes some 10 ms to read. It
+/// is read anew once all of them have ended, and each minute: so a renewed authority is seen, and no memory is held in
+/// between.
 package final class HTTPSClient: Sendable {
-    let trust: TLSContext.Trust
+    private let trust: TLSContext.Trust
+    private let shared = Locked(SharedContext())
     let proxy: ProxySettings
     let names: NameResolver
     let cancellation = WakeSignal()
@@ -60,6 +62,24 @@ package final class HTTPSClient: Sendable {
         let deadline = min(deadline, MonotonicClock.now() + limits.fetchTimeout)
         let exchange = HTTPSExchange(client: self, limits: limits, deadline: deadline)
         return try exchange.perform(request, bodyOf: { _ in true }, needsBody: needsBody, sent: sent)
+    }
+
+    /// What connections share for as long as one of them is under way.
+    private struct SharedContext {
+        weak var context: TLSContext?
+        var isOldAt = MonotonicInstant(nanoseconds: 0)
+    }
+
+    /// The TLS settings of a new connection.
+    func context() throws(TLSError) -> TLSContext {
+        // The others wait meanwhile: they need it too.
+        try shared.withLock { shared throws(TLSError) in
+            let now = MonotonicClock.now()
+            if let context = shared.context, now < shared.isOldAt { return context }
+            let context = try TLSContext(clientTrusting: trust)
+            shared = SharedContext(context: context, isOldAt: now + .seconds(60))
+            return context
+        }
     }
 
     /// Waits, unless the client is cancelled, which ends it at once.

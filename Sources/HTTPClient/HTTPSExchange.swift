@@ -31,7 +31,7 @@ struct HTTPSExchange {
     private func secure(_ stream: BlockingStream, _ hostName: String) throws(HTTPSClientError) {
         let context: TLSContext
         do throws(TLSError) {
-            context = try TLSContext(clientTrusting: client.trust)
+            context = try client.context()
         } catch {
             throw .stream(.tls(reason: error.description))
         }

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPClient
 import OpenSSL
 import Sockets
@@ -117,6 +118,26 @@ struct HTTPSClientTests {
     }
 
     var trust: TLSContext.Trust { .authorities(file: certificates.authorityFile) }
+
+    @Test("Connections under way at once share the trust store, and a later one reads it anew")
+    func trustStore() throws {
+        let folder = try ShortFolder()
+        let file = "\(folder.path)/authority.pem"
+        let authority = try FileContents.read(path: certificates.authorityFile, limit: 65_536)
+        try Data(authority).write(to: URL(filePath: file))
+        let client = HTTPSClient(trust: .authorities(file: file))
+        let issuer = try ScriptedIssuer(.tls(certificates.good)) { request, peer in
+            guard request.number == 1 else { return try peer.answer("inner") }
+            try FileManager.default.removeItem(atPath: file)
+            let inner = try client.get(HTTPURL(parsing: "https://\(request.value(of: "host") ?? "")/"))
+            try peer.answer(inner.body)
+        }
+        defer { issuer.stop() }
+        let url = try HTTPURL(parsing: issuer.url)
+        #expect(try client.get(url).body == Array("inner".utf8))
+        let error = #expect(throws: HTTPSClientError.self) { try client.get(url) }
+        #expect("\(String(describing: error))".contains("the trusted authorities"))
+    }
 
     func client() -> HTTPSClient { HTTPSClient(trust: trust) }
 }

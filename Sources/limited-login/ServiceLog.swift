@@ -50,7 +50,8 @@ struct KeyEvents: Sendable {
             logger.notice(
                 "key set changed",
                 metadata: [
-                    "source": "\(source)", "added": "\(added)", "removed": "\(removed)", "replaced": "\(replaced)",
+                    "source": "\(source)", "added": "\(added.joined(separator: ","))",
+                    "removed": "\(removed.joined(separator: ","))", "replaced": "\(replaced.joined(separator: ","))",
                 ]
             )
         case .keyIgnored(let source, let index, let keyID, let reason):

@@ -21,6 +21,7 @@ struct ServiceLifeTests {
         #expect(gone.status == 401)
         #expect(gone.code == "unknown_key")
         #expect(service.process.errorText.contains("key set changed"))
+        #expect(!service.process.errorText.contains(#"[\""#), "key IDs stand in the log as they are")
     }
 
     @Test("A connection stays usable after each refusal that HTTP allows to go on")

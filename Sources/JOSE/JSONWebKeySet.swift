@@ -95,6 +95,7 @@ extension JSONWebKeySet {
     }
 
     /// Reads the JSON text of a JWK Set.
+    /// - Throws: `JSONWebKeySetError`, as for bytes.
     public init(parsing text: String) throws(JSONWebKeySetError) {
         try self.init(parsing: Array(text.utf8).span)
     }

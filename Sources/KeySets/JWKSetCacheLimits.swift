@@ -50,6 +50,7 @@ public struct JWKSetCacheLimits: Sendable, Equatable {
 
 extension JWKSetCacheLimits {
     /// Refuses limits that contradict each other or that no cache could keep.
+    /// - Throws: ``JWKSetCacheError/invalidLimits(_:)``.
     public func validate() throws(JWKSetCacheError) {
         try Self.check(minimumTimeToLive >= .seconds(1), "the minimum time to live is below one second")
         try Self.check(minimumTimeToLive <= maximumTimeToLive, "the minimum time to live exceeds the maximum")

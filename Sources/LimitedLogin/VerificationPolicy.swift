@@ -47,6 +47,7 @@ public struct VerificationPolicy: Sendable {
     ///   - maximumTokenAgeSeconds: 1 to 2,147,483,647 (2³¹ - 1), or nil.
     ///   - binding: whether a token must be bound to a login.
     ///   - tracking: which tracking is accepted.
+    /// - Throws: ``InvalidConfiguration``, which says which value is out of its range.
     public init(
         appIDs: [String],
         issuers: [String] = defaultIssuers,
@@ -128,7 +129,7 @@ public struct InvalidConfiguration: Error, Equatable, Sendable, CustomStringConv
 
     package static func invalidAppID(_ text: String) -> Self {
         Self(
-            "\(text.debugDescription) is no app ID: give 1 to \(VerificationLimits.appIDByteCount) visible ASCII characters without white space and \\."
+            "\(text.debugDescription) is no app ID: give 1 to \(VerificationLimits.appIDByteCount) visible ASCII characters without white space or \\."
         )
     }
 

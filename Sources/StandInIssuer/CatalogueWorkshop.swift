@@ -21,7 +21,7 @@ package struct CatalogueWorkshop: Sendable {
     /// A key that was never published.
     let stranger: TokenMinter
     private let template: ClaimsTemplate
-    private let person: [MintedClaims.Member]
+    private let person: [FacebookJSON.Member]
 
     /// - Parameter person: what the token tells of the person.
     package init(
@@ -30,7 +30,7 @@ package struct CatalogueWorkshop: Sendable {
         nonce: String,
         now: Int64,
         audience: String? = nil,
-        person: [MintedClaims.Member] = jane
+        person: [FacebookJSON.Member] = jane
     ) throws(OpenSSLError) {
         let published = keys.published
         stranger = try keys.stranger()
@@ -47,7 +47,7 @@ package struct CatalogueWorkshop: Sendable {
     package static let janesID = "2954873201847263"
 
     /// Every claim about a person that a Limited Login can bring, as JSON.
-    package static let jane: [MintedClaims.Member] = [
+    package static let jane: [FacebookJSON.Member] = [
         ("sub", "\"\(janesID)\""), ("email", "\"jane.doe@example.com\""), ("given_name", "\"Jane\""),
         ("middle_name", "\"Q\""), ("family_name", "\"Doe\""), ("name", "\"Jane Q Doe\""),
         (
@@ -71,7 +71,7 @@ package struct CatalogueWorkshop: Sendable {
     }
 
     /// The payload, with these claims (JSON values) in place of its own, and one left out.
-    func payload(_ claims: [MintedClaims.Member] = [], without omitted: String? = nil) throws -> String {
+    func payload(_ claims: [FacebookJSON.Member] = [], without omitted: String? = nil) throws -> String {
         var members = claims
         func add(_ name: String, _ json: String) {
             if !members.contains(where: { $0.name == name }) { members.append((name, json)) }
@@ -97,7 +97,7 @@ package struct CatalogueWorkshop: Sendable {
 
     /// A token with these claims in place of its own.
     func token(
-        _ claims: [MintedClaims.Member] = [],
+        _ claims: [FacebookJSON.Member] = [],
         without omitted: String? = nil,
         signedBy minter: TokenMinter? = nil
     ) throws -> String {

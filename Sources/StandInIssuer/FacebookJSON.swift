@@ -1,5 +1,8 @@
 /// JSON as Facebook's issuer spells it: `/` as `\/`, `@` as `\u0040`, and everything outside ASCII as `\uXXXX`.
 package enum FacebookJSON {
+    /// A member of an object: its name, and its value as JSON text.
+    package typealias Member = (name: String, json: String)
+
     /// A string with its quotes.
     package static func string(_ text: String) -> String {
         var json = "\""
@@ -19,7 +22,7 @@ package enum FacebookJSON {
     }
 
     /// An object of members whose values are JSON already.
-    package static func object(_ members: [(name: String, json: String)]) -> String {
+    package static func object(_ members: [Member]) -> String {
         "{" + members.map { string($0.name) + ":" + $0.json }.joined(separator: ",") + "}"
     }
 

@@ -28,16 +28,6 @@ package struct TokenMinter: Sendable {
         )
     }
 
-    /// A token with these claims.
-    package func mint(_ claims: MintedClaims) throws(OpenSSLError) -> String {
-        try mint(header: header, payload: claims.payload)
-    }
-
-    /// A token with these members as its payload, in this order, repeated ones and all.
-    package func mint(members: [MintedClaims.Member]) throws(OpenSSLError) -> String {
-        try mint(header: header, payload: Array(FacebookJSON.object(members).utf8))
-    }
-
     /// A token with exactly these header and payload bytes, whatever they are.
     package func mint(header: [UInt8], payload: [UInt8]) throws(OpenSSLError) -> String {
         let dot = UInt8(ascii: ".")

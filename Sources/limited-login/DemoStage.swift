@@ -48,7 +48,7 @@ struct DemoStage {
     }
 
     /// What Facebook knows of the person, as far as the app asked for it.
-    private var person: [MintedClaims.Member] {
+    private var person: [FacebookJSON.Member] {
         CatalogueWorkshop.jane.compactMap { name, json in
             if name == "sub" { return (name, FacebookJSON.string(userID)) }
             // What needs a permission is told only if the app asked for it.
@@ -78,7 +78,7 @@ struct DemoStage {
             audience: wishes.appID,
             person: person
         )
-        let login: [MintedClaims.Member] = [
+        let login: [FacebookJSON.Member] = [
             ("aud", FacebookJSON.string(wishes.appID)), ("nonce", FacebookJSON.string(nonce)),
         ]
         let token =

@@ -45,7 +45,7 @@ struct TokenGenerator {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    private mutating func goodMembers() -> [MintedClaims.Member] {
+    private mutating func goodMembers() -> [FacebookJSON.Member] {
         var claims = MintedClaims(
             audience: Self.appID,
             subject: String(10_000 + next(below: 1_000_000)),
@@ -61,7 +61,7 @@ struct TokenGenerator {
         return claims.members
     }
 
-    private mutating func bend(_ members: inout [MintedClaims.Member]) {
+    private mutating func bend(_ members: inout [FacebookJSON.Member]) {
         let name = pick(["iss", "aud", "sub", "iat", "exp", "jti", "nonce", "nbf", "azp", "at_hash", "other"])
         let index = members.firstIndex { $0.name == name }
         switch next(below: 8) {
@@ -128,7 +128,7 @@ struct TokenGenerator {
         ])
     }
 
-    private mutating func shuffled(_ members: [MintedClaims.Member]) -> [MintedClaims.Member] {
+    private mutating func shuffled(_ members: [FacebookJSON.Member]) -> [FacebookJSON.Member] {
         var members = members
         for index in members.indices.reversed() { members.swapAt(index, next(below: index + 1)) }
         return members

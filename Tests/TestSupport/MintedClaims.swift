@@ -1,3 +1,6 @@
+package import OpenSSL
+package import StandInIssuer
+
 /// The claims of a token to mint. Nil leaves a claim out.
 package struct MintedClaims: Sendable {
     /// `iss`
@@ -53,12 +56,9 @@ package struct MintedClaims: Sendable {
 }
 
 extension MintedClaims {
-    /// A member of the payload: its name, and its value as JSON text.
-    package typealias Member = (name: String, json: String)
-
     /// The members in the order of Facebook's own tokens, each value in its spelling.
-    package var members: [Member] {
-        var members: [Member] = []
+    package var members: [FacebookJSON.Member] {
+        var members: [FacebookJSON.Member] = []
         func add(_ name: String, _ text: String?) {
             if let text { members.append((name, FacebookJSON.string(text))) }
         }
@@ -104,5 +104,17 @@ extension MintedClaims {
 
     private static func place(_ place: (id: String, name: String)) -> String {
         FacebookJSON.object([("id", FacebookJSON.string(place.id)), ("name", FacebookJSON.string(place.name))])
+    }
+}
+
+extension TokenMinter {
+    /// A token with these claims.
+    package func mint(_ claims: MintedClaims) throws(OpenSSLError) -> String {
+        try mint(header: header, payload: claims.payload)
+    }
+
+    /// A token with these members as its payload, in this order, repeated ones and all.
+    package func mint(members: [FacebookJSON.Member]) throws(OpenSSLError) -> String {
+        try mint(header: header, payload: Array(FacebookJSON.object(members).utf8))
     }
 }

@@ -3,7 +3,7 @@ package import OpenSSL
 
 /// What the tokens of the catalogue are made with: one login, the keys that are published, and one that is not.
 package struct CatalogueWorkshop: Sendable {
-    /// An access token in Facebook's shape; nobody's.
+    /// A made-up access token in Facebook's shape.
     static let accessToken = "EAAB" + String(repeating: "ZCstandIn0", count: 6) + "ZD"
     /// The example of RFC 7638 section 3.1.
     static let thumbprint = "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"

@@ -126,7 +126,7 @@ extension Application {
         )
     }
 
-    /// Told at the start and at each reload: the operator who changed the setting reads the log then.
+    /// Logged at the start and at each reload, when the operator reads the log.
     func warnOfDoubts(in configuration: ServiceConfiguration) {
         for doubt in configuration.doubts {
             core.logger.warning("a setting may be a mistake", metadata: ["reason": "\(doubt)"])

@@ -1,8 +1,8 @@
 internal import LimitedLogin
 internal import VerificationService
 
-/// What to do about a refused token: one sentence for the person at the terminal, who has the token and the
-/// configuration before them.
+/// What to do about a refused token: one sentence for a person who has the token and the configuration
+/// at hand.
 struct Cure {
     let token: [UInt8]
     let configuration: ServiceConfiguration
@@ -97,7 +97,7 @@ struct Cure {
             + "somebody forged it, or --jwks holds other keys under the same id."
     }
 
-    /// Who the token says issued it, which nothing has proved.
+    /// The issuer that the token names, unproven.
     private var unverifiedIssuer: String? { UnverifiedGlance.issuer(of: token) }
 
     private var glance: String {

@@ -97,7 +97,7 @@ enum KeySetLoader {
 
 /// Says what is waited for when fetching the keys takes longer than a moment.
 enum KeyFetchProgress {
-    /// How long nothing is said.
+    /// How long a fetch may take before a line says so.
     static let patience = Duration.milliseconds(700)
 
     /// Runs `fetch`; while it lasts longer, one line on standard error names the sources.

@@ -10,7 +10,7 @@ struct PageOutcome {
         let what: String
         /// A status, or a word.
         let result: String
-        /// Who asked whom, in one sentence.
+        /// One sentence about it.
         let note: String
     }
 

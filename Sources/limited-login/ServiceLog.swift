@@ -125,7 +125,7 @@ enum LoggingSetup {
 }
 
 extension Duration {
-    /// For logs: seconds with three decimals, `52.566s`; what is finer says nothing to a reader.
+    /// For logs: seconds with three decimals, such as `52.566s`.
     var inSeconds: String {
         let (seconds, attoseconds) = components
         let milliseconds = String((attoseconds / 1_000_000_000_000_000).magnitude)

@@ -60,7 +60,7 @@ enum ServiceParts {
         return WebhookSender(client: try httpsClient(configuration), metrics: metrics, logger: logger)
     }
 
-    /// A client that trusts whom the configuration says, by way of the environment's proxy.
+    /// A client with the configured authorities and the environment's proxy.
     private static func httpsClient(_ configuration: ServiceConfiguration) throws(StartError) -> HTTPSClient {
         let proxy: ProxySettings
         do {

@@ -58,7 +58,7 @@ enum Loopback {
         guard let address = SocketAddress(text) else {
             throw ValidationError("it is no numeric address and port, such as 127.0.0.1:8080.")
         }
-        // What listens there signs or judges for anybody who asks.
+        // The stand-in signs, and the page judges, for every caller.
         guard address.isLoopback else {
             throw ValidationError("it must be a loopback address: this is for this machine alone.")
         }

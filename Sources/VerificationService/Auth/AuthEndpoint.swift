@@ -127,7 +127,7 @@ struct AuthEndpoint {
                 AuthFieldValue.append(range, in: payload, to: &output)
             }
             if !isTold, text == .subject {
-                // Without its subject an answer would be nobody's.
+                // An answer must name its person.
                 throw Problem(
                     .rejectedToken(.malformedClaim),
                     "The claim sub is longer than \(AuthFieldValue.byteLimit) bytes.",

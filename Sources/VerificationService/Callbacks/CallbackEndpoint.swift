@@ -159,7 +159,7 @@ final class CallbackRequests {
         webhook.status(of: kept.event, answer).write(to: &response.body)
     }
 
-    /// Facebook is not told why: the log says it to those who can mend it.
+    /// The log says why; Facebook learns only that it failed.
     private static var notDelivered: Problem {
         Problem(.callbackNotDelivered, "The app's backend has not taken it; send it again.")
     }

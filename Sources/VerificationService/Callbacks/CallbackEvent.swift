@@ -29,7 +29,7 @@ package struct CallbackEvent: Sendable {
     let issuedAt: Int64
     /// The `webhook-id`, by which the backend knows a repetition.
     let id: String
-    /// 32 letters and digits, which nobody can guess who has not seen the signed request.
+    /// 32 letters and digits. They follow from the signed request and cannot be guessed without it.
     let confirmationCode: String
 
     /// - Parameter text: The signed request as it came.

@@ -3,7 +3,7 @@ package import HTTPClient
 internal import JOSE
 internal import OpenSSL
 
-/// Where the backend is told of callbacks, and what is said to people where the backend says nothing.
+/// Where the backend is told of callbacks, and the page for people whose backend names none.
 package struct WebhookTarget: Sendable, Equatable {
     /// The backend's address for webhooks.
     let url: HTTPURL

@@ -7,8 +7,8 @@ internal import OpenSSL
 /// One line for each answer of `/auth` and `/verify`, where the setting `audit_log` is on: who, what, the outcome and the
 /// request's id. Nothing of a token, a name or an e-mail address is in it.
 ///
-/// The person is told by ``hash(appID:userID:)``, and only where the token is good: what a refused one says of itself is
-/// nobody's word.
+/// The person is told by ``hash(appID:userID:)``, and only where the token is good: a refused token
+/// proves no person.
 struct AuditTrail {
     private let logger: Logger
 
@@ -41,7 +41,7 @@ struct AuditTrail {
         write("\(problem.code.text)", nil, head, bytes, route, requestID)
     }
 
-    /// SHA-256 of `APP_ID:USER_ID` in hexadecimal: who knows the id can find its lines, and nobody reads it off them.
+    /// SHA-256 of `APP_ID:USER_ID` in hexadecimal: an operator who has the id finds its lines by it.
     static func hash(appID: String, userID: String) -> String? {
         try? SHA256.digest(of: Array("\(appID):\(userID)".utf8).span).hexadecimal
     }

@@ -1,7 +1,7 @@
 internal import Sockets
 
-/// Threads for work that blocks, such as asking another server: few, begun when there is something to do and ended when
-/// there is nothing. What waits for a thread is bounded.
+/// Threads for work that blocks, such as asking another server. They are few, begin when there is work and end when there
+/// is none. A bounded number of jobs waits for them.
 final class BlockingThreads: Sendable {
     /// One piece of work; it must end by itself.
     typealias Job = @Sendable () -> Void

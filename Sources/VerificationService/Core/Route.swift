@@ -123,7 +123,7 @@ enum Caller: Sendable {
     case anybody
     /// One of the clients, where clients are configured.
     case knownWhereConfigured
-    /// One of the clients; nobody where none are configured.
+    /// One of the clients; without configured clients every caller is refused.
     case known
 }
 

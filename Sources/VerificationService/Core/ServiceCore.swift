@@ -17,7 +17,7 @@ package final class ServiceCore: Sendable {
     package let metrics: ServiceMetrics
     package let logger: Logger
     package let identifiers: RequestIdentifier
-    /// Tells of each answer of `/auth` and `/verify`; nil where nobody wants to know.
+    /// Logs each answer of `/auth` and `/verify`; nil where `audit_log` is off.
     package let auditLogger: Logger?
     /// The most signatures that each worker remembers.
     package let signatureCacheEntries: Int

@@ -8,8 +8,7 @@ internal import Sockets
 
 /// Judges tokens with the keys at hand, or says until when a request must wait for others. One for each worker.
 final class TokenJudge {
-    /// What a token and its caller must be, for `/auth` and `/introspect`, where nobody knows the login, or
-    /// only perhaps.
+    /// What a token must be at `/auth` and `/introspect`, whose callers may not know the login.
     struct Question {
         /// How the token is tied to a login; `.unbound` where the caller cannot know.
         var binding = BindingKind.unbound

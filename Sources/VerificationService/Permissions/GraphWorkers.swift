@@ -98,7 +98,7 @@ package final class GraphWorkers: Sendable {
         let began = MonotonicClock.now()
         let outcome: GraphOutcome
         do throws(GraphFailure) {
-            // A late caller has been answered already; nothing is taken back behind its back.
+            // A late caller has been answered 504 already, so the call is not made.
             guard began < deadline else { throw GraphFailure(.timedOut) }
             outcome = .success(try call.perform(client, until: deadline))
             metrics.count(call.operation, nil, since: began)

@@ -5,13 +5,14 @@ It imports the listed products alone, under the strict import rules, so a type t
 gives is a failed build.
 """
 
-import pathlib
 import re
 import shutil
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+import live
+
+ROOT = live.ROOT
 PAGE = ROOT / "Sources/LimitedLogin/LimitedLogin.docc/GettingStarted.md"
 PLACE = ROOT / ".build/throw-away"
 
@@ -89,7 +90,8 @@ def main():
         sys.exit(f"{PAGE.name} has no code")
     (PLACE / "Sources/app/App.swift").write_text(IMPORTS + "\n\n".join(snippets) + "\n" + OWN_TEST)
     done = subprocess.run(
-        ["swift", "build", "--explicit-target-dependency-import-check", "error"], cwd=PLACE, capture_output=True, text=True
+        ["swift", "build", *live.MADE_ONCE, "--explicit-target-dependency-import-check", "error"],
+        cwd=PLACE, capture_output=True, text=True,
     )
     if done.returncode:
         sys.exit(done.stdout[-4000:] + done.stderr[-4000:])

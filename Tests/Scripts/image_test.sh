@@ -2,18 +2,16 @@
 # image_test.sh: builds the Dockerfile as it stands, runs the image the way a cautious cluster
 # would, and takes a login through it: DNS, private CA, HTTPS key fetch, verdict, health, stop.
 #
-# usage: image_test.sh [first]     first: only builds IMAGE_TEST_FIRST
+# usage: image_test.sh [build|run]     build: only builds it; run: takes it as the last build left it; else both
 #
 # CONTAINER_SCRIPTS  folder with common.sh and build_image.sh (default ../shared/container)
 # IMAGE_TEST_TAG     default limited-login:ci
 # IMAGE_TEST_REPEAT  1 (default): build twice from nothing and compare the image ids; 0: once, from the cache
-# IMAGE_TEST_FIRST   the first of the two (default limited-login:first); built where it is not there, removed at the end
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 scripts=${CONTAINER_SCRIPTS:-$root/../shared/container}
 tag=${IMAGE_TEST_TAG:-limited-login:ci}
-first=${IMAGE_TEST_FIRST:-limited-login:first}
 helper=$root/Tests/Scripts/image/stand_in_issuer.py
 
 maximum_image_bytes=25000000
@@ -86,16 +84,22 @@ print(blob(index["manifests"][0]["digest"])["config"]["digest"])
 EOF
 }
 
-check_image() {
-  local size
+check_build() {
+  local first second
   if [ "${IMAGE_TEST_REPEAT:-1}" = 1 ]; then
-    podman image exists "$first" || build "$first" "${from_nothing[@]}"
     build "$tag" "${from_nothing[@]}"
-    expect 'id of a second build from nothing' "$(oci_id "$tag")" "$(oci_id "$first")"
-    podman image rm "$first" >/dev/null
+    first=$(oci_id "$tag")
+    podman image rm "$tag" >/dev/null
+    build "$tag" "${from_nothing[@]}"
+    second=$(oci_id "$tag")
+    expect 'id of a second build from nothing' "$second" "$first"
   else
     build "$tag"
   fi
+}
+
+check_image() {
+  local size
   size=$(podman image inspect "$tag" --format '{{.Size}}')
   [ "$size" -le "$maximum_image_bytes" ] || fail "the image has $size bytes, more than $maximum_image_bytes"
   passed "the image has $size bytes of $maximum_image_bytes allowed"
@@ -231,11 +235,12 @@ check_stop() {
 # shellcheck source=/dev/null
 . "$scripts/common.sh"
 trap finish EXIT
-if [ "${1:-}" = first ]; then
-  podman image rm "$first" >/dev/null 2>&1 || true
-  build "$first" "${from_nothing[@]}"
-  exit
-fi
+case "${1:-}" in
+  build) check_build; exit ;;
+  run) ;;
+  '') check_build ;;
+  *) fail "usage: $0 [build|run]" ;;
+esac
 check_image
 check_start
 check_confinement

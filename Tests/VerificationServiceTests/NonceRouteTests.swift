@@ -264,14 +264,10 @@ struct NonceRouteTests {
         #expect(try service.answer("POST", "/nonces/", body: "{}").status == 404)
     }
 
-    @Test("Without a secret there are no nonces: 404 by every method, and a request bound by one says what to set")
+    @Test("Without a secret there are no nonces: 404, and a request bound by one says what to set")
     func disabled() async throws {
         let service = try await InProcessService()
-        for method in ["POST", "GET", "DELETE", "OPTIONS"] {
-            let answer = try service.answer(method, "/nonces", fields: [])
-            #expect(answer.status == 404 && answer["allow"] == nil, "\(method)")
-        }
-        #expect(try service.answer("NONSENSE", "/nonces", fields: []).status == 501)
+        #expect(try service.answer("POST", "/nonces", body: "{}").status == 404)
         let answer = try service.verify(try Self.token("n-1"), Self.issued)
         #expect(answer.status == 400)
         #expect(answer.code == "invalid_request")

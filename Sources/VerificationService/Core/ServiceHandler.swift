@@ -152,16 +152,15 @@ package final class ServiceHandler: HTTPRequestHandler {
         _ bytes: Span<UInt8>,
         _ response: inout HTTPResponse
     ) throws(Problem) -> RequestBody? {
-        let isAllowed = route.methods == nil || route.allows(head.method)
-        if !isAllowed { try Self.requireKnown(head.method) }
-        worker.copyOfSettings.refresh()
-        if let requirement = route.requirement, !requirement.isMet(worker.settings) {
-            throw Problem(.notFound, requirement.sentence)
-        }
-        guard isAllowed else {
+        if route.methods != nil, !route.allows(head.method) {
+            try Self.requireKnown(head.method)
             response.addField("Allow", route.allow)
             if head.method == .options { return nil }
             throw Problem(.methodNotAllowed, "The method is not allowed at this path; see Allow.")
+        }
+        worker.copyOfSettings.refresh()
+        if let requirement = route.requirement, !requirement.isMet(worker.settings) {
+            throw Problem(.notFound, requirement.sentence)
         }
         try callers.require(route.caller, head, bytes, &response)
         try route.body.require(head, bytes, &response)

@@ -67,6 +67,13 @@ package struct RequestParser: ~Copyable {
         framing = Framing()
     }
 
+    /// Makes the complete head a request without a body, after which the connection is not to be kept.
+    package mutating func dropBody() {
+        head.contentLength = nil
+        head.isChunked = false
+        head.keepAlive = false
+    }
+
     /// Looks at the bytes that came since the last call.
     /// - Parameter bytes: All bytes of the request so far, from its first; at least as many as at the last call.
     package mutating func parse(_ bytes: Span<UInt8>) -> Outcome {

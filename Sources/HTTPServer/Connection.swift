@@ -147,7 +147,7 @@ package final class Connection {
     /// What the connection takes in memory: itself, what is buffered, and what OpenSSL keeps for it.
     var heldBytes: Int {
         var held = Self.ownBytes + pendingOutput.capacity
-        if let input { held += input.heldBytes }
+        held += input?.heldBytes ?? 0
         guard let tls else { return held }
         if isHandshaking { return held + Self.handshakeBytes }
         held += Self.sessionBytes

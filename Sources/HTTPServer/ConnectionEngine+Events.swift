@@ -2,27 +2,20 @@ internal import HTTP1
 package import Sockets
 
 extension ConnectionEngine {
-    /// Bytes for `connection` are in the receive buffer.
-    mutating func received(_ connection: Connection, now: MonotonicInstant) {
+    /// Bytes for `connection` have come into `buffer`, at most ``room(for:)`` of them; none stay there.
+    package mutating func received(_ connection: Connection, _ buffer: inout RequestBuffer, now: MonotonicInstant) {
         if connection.phase == .lingering || connection.phase == .closing {
-            connection.lingerBytesLeft -= receiveBuffer.count
-            receiveBuffer.clear()
+            connection.lingerBytesLeft -= buffer.count
+            buffer.clear()
             if connection.phase == .lingering, connection.lingerBytesLeft <= 0 { connection.phase = .ended }
             return
         }
-        guard let own = connection.input else {
-            process(connection, receiveBuffer, now)
-            return
+        if var own = connection.input.take() {
+            own.append(contentsOf: &buffer)
+            process(connection, own: own, now)
+        } else if process(connection, &buffer, isOwn: false, now) {
+            keep(&buffer, for: connection)
         }
-        own.append(contentsOf: receiveBuffer)
-        account(connection)
-        process(connection, own, now)
-    }
-
-    /// As above, for bytes that lie elsewhere; at most ``HTTPServerLimits/receiveBytes`` of them.
-    package mutating func received(_ connection: Connection, _ bytes: Span<UInt8>, now: MonotonicInstant) {
-        receiveBuffer.fill(bytes)
-        received(connection, now: now)
     }
 
     /// The peer ended its direction, and every byte before the end was read; or, while a request is parked, the end was
@@ -104,8 +97,8 @@ extension ConnectionEngine {
 
     /// Goes on with pipelined requests whose turn has come.
     package mutating func resume(_ connection: Connection, now: MonotonicInstant) {
-        guard let own = connection.input, connection.phase == .idle, !connection.isWriting else { return }
-        process(connection, own, now)
+        guard connection.phase == .idle, !connection.isWriting, let own = connection.input.take() else { return }
+        process(connection, own: own, now)
     }
 
     /// The parked request may go on.
@@ -135,11 +128,14 @@ extension ConnectionEngine {
         case .idle: end(connection, isDraining ? .stopped : .idle)
         case .head, .body:
             // After nothing but empty lines there is no request to answer.
-            guard let own = connection.input, connection.phase == .body || own.parser.hasBegun else {
+            guard connection.phase == .body || connection.input?.parser.hasBegun == true,
+                var own = connection.input.take()
+            else {
                 end(connection, .idle)
                 return
             }
-            fail(connection, own, .timedOut, .requestTimeout, now)
+            fail(connection, &own, .timedOut, .requestTimeout, now)
+            connection.input = consume own
         case .discarding: close(connection, cause: .requestTimeout)
         case .parked: visit(connection, .expired, now)
         case .lingering: connection.phase = .ended
@@ -160,7 +156,7 @@ extension ConnectionEngine {
         let isSlow = now > connection.busySince + limits.slowRequestAge
         if connection.isWriting { return isSlow }
         switch connection.phase {
-        case .idle: return connection.input == nil || isSlow
+        case .idle: return !connection.hasBufferedInput || isSlow
         case .head, .body, .discarding, .silent, .waiting, .handshaking: return isSlow
         case .lingering: return true
         case .parked, .closing, .ended: return false

@@ -23,8 +23,6 @@ package struct ConnectionEngine: ~Copyable {
     package let limits: HTTPServerLimits
     let worker: WorkerIndex
     let handler: any HTTPRequestHandler
-    /// Where a worker receives bytes, before ``received(_:now:)``.
-    let receiveBuffer: RequestBuffer
     /// Response bytes of the event just handled, to be sent on its connection; the worker empties it.
     package var output: [UInt8] = []
     /// A shared body that follows ``output``; the worker takes it. Nothing further is answered before it is sent.
@@ -47,7 +45,8 @@ package struct ConnectionEngine: ~Copyable {
 
     var response = HTTPResponse()
     var encoder = ResponseEncoder()
-    private var spareBuffers: [RequestBuffer] = []
+    /// A small buffer that a connection gave back, for the next request that comes in pieces.
+    private var spareBuffer: RequestBuffer?
     let queueDelayNanoseconds: UInt64
     let idleNanoseconds: UInt64
 
@@ -55,7 +54,6 @@ package struct ConnectionEngine: ~Copyable {
         self.limits = limits
         self.worker = worker
         self.handler = handler
-        receiveBuffer = RequestBuffer(limits: limits.http, capacity: max(limits.receiveBytes, 1))
         queueDelayNanoseconds = limits.queueDelay.wholeNanoseconds
         idleNanoseconds = limits.idleTimeout.wholeNanoseconds
     }
@@ -105,13 +103,12 @@ package struct ConnectionEngine: ~Copyable {
     }
 
     /// Lets the connection keep what `buffer` holds, when its bytes must outlive this event.
-    mutating func keep(_ buffer: RequestBuffer, for connection: Connection) {
-        guard connection.input !== buffer else { return }
-        let own = spareBuffers.popLast() ?? RequestBuffer(limits: limits.http, capacity: 0)
+    mutating func keep(_ buffer: inout RequestBuffer, for connection: Connection) {
+        var own = spareBuffer.take() ?? RequestBuffer(limits: limits.http, capacity: 0)
         // A declared body is received behind its head without growing again.
         let declared = connection.phase == .body ? buffer.requestEnd : 0
-        buffer.move(to: own, reserving: declared)
-        connection.input = own
+        buffer.move(to: &own, reserving: declared)
+        connection.input = consume own
         account(connection)
     }
 
@@ -125,40 +122,44 @@ package struct ConnectionEngine: ~Copyable {
 
     /// How many bytes may be received for a connection now: 0 where it holds as much as it may.
     package func room(for connection: Connection) -> Int {
-        guard let own = connection.input else { return limits.receiveBytes }
-        return max(0, min(limits.receiveBytes, limits.requestBytes - own.count))
+        max(0, min(limits.receiveBytes, limits.requestBytes - (connection.input?.count ?? 0)))
     }
 
     /// Takes the connection's own buffer away: nothing of it is needed any more.
     mutating func releaseBuffer(of connection: Connection) {
-        guard let own = connection.input else { return }
-        connection.input = nil
-        // A few are kept for the next request that comes in pieces; large ones are given back to the system.
-        if spareBuffers.count < 4, own.bytes.capacity <= 8_192 {
-            own.clear()
-            spareBuffers.append(own)
-        }
+        guard let own = connection.input.take() else { return }
+        release(own)
         account(connection)
     }
 }
 
 extension ConnectionEngine {
+    /// Keeps a small buffer for later; a large one is given back to the system.
+    mutating func release(_ buffer: consuming RequestBuffer) {
+        guard buffer.bytes.capacity <= 8_192 else { return }
+        buffer.clear()
+        spareBuffer = consume buffer
+    }
+
     /// Encodes ``response`` and prepares for what follows it.
-    mutating func respond(_ connection: Connection, _ buffer: RequestBuffer, bodyIsRead: Bool, _ now: MonotonicInstant)
-    {
+    mutating func respond(
+        _ connection: Connection,
+        _ buffer: inout RequestBuffer,
+        bodyIsRead: Bool,
+        _ now: MonotonicInstant
+    ) {
         if response.status < 200 || response.status > 599 {
             render(.handlerFailed, connection, buffer, now)
         }
-        let facts = buffer.facts
-        let bodyFollows = !bodyIsRead && facts.hasBody
+        let bodyFollows = !bodyIsRead && buffer.parser.head.hasBody
         if bodyFollows, !canDiscard(buffer) { response.closesConnection = true }
         let keepAlive = encodeResponse(connection, buffer, now)
         if !keepAlive {
             close(connection, cause: isDraining ? .stopped : .finished)
         } else if bodyFollows {
-            beginDiscarding(connection, buffer, now)
+            beginDiscarding(connection, &buffer, now)
         } else {
-            buffer.advance(by: bodyIsRead ? buffer.requestEnd : facts.byteCount)
+            buffer.advance(by: bodyIsRead ? buffer.requestEnd : buffer.parser.head.byteCount)
             connection.phase = .idle
         }
     }
@@ -166,16 +167,16 @@ extension ConnectionEngine {
     /// Refuses the request, and with it the connection: what follows in the stream cannot be trusted to be a request.
     mutating func fail(
         _ connection: Connection,
-        _ buffer: RequestBuffer,
+        _ buffer: inout RequestBuffer,
         _ failure: HTTPFailure,
         _ cause: ConnectionCloseCause,
         _ now: MonotonicInstant
     ) {
         render(failure, connection, buffer, now)
-        if failure == .overloaded, !connection.isOverLimit, !buffer.facts.hasBody {
+        if failure == .overloaded, !connection.isOverLimit, !buffer.parser.head.hasBody {
             // The request was understood, and the next may have better luck.
             response.closesConnection = false
-            respond(connection, buffer, bodyIsRead: false, now)
+            respond(connection, &buffer, bodyIsRead: false, now)
             return
         }
         _ = encodeResponse(connection, buffer, now)
@@ -185,51 +186,64 @@ extension ConnectionEngine {
     private mutating func render(
         _ failure: HTTPFailure,
         _ connection: Connection,
-        _ buffer: RequestBuffer,
+        _ buffer: borrowing RequestBuffer,
         _ now: MonotonicInstant
     ) {
         response.reset()
         response.status = failure.status
-        // Of a head that was not read to its end nothing counts.
-        if buffer.facts.byteCount == 0 { buffer.parser.reset() }
         if failure == .overloaded {
             // RFC 9110 §15.6.4.
             response.addField("Retry-After", String(limits.retryAfterSeconds))
         }
-        // A second reference for the time of the call, as in `RequestBuffer.parseHead`.
-        let bytes = buffer.bytes
-        handler.renderFailure(
-            failure,
-            buffer.parser.head,
-            bytes: bytes.span.extracting(buffer.start..<buffer.end),
-            context: context(connection, .first, now),
-            response: &response
-        )
+        if buffer.parser.head.byteCount > 0 {
+            write(failure, buffer.parser.head, connection, buffer, now)
+        } else {
+            // Of a head that was not read to its end nothing counts.
+            write(failure, RequestHead(), connection, buffer, now)
+        }
         response.status = failure.status
         response.closesConnection = true
     }
 
+    private mutating func write(
+        _ failure: HTTPFailure,
+        _ head: borrowing RequestHead,
+        _ connection: Connection,
+        _ buffer: borrowing RequestBuffer,
+        _ now: MonotonicInstant
+    ) {
+        handler.renderFailure(
+            failure,
+            head,
+            bytes: buffer.bytes.span.extracting(buffer.start..<buffer.end),
+            context: context(connection, .first, now),
+            response: &response
+        )
+    }
+
     /// - Returns: True where the connection serves further requests.
-    private mutating func encodeResponse(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant)
-        -> Bool
-    {
-        let facts = buffer.facts
+    private mutating func encodeResponse(
+        _ connection: Connection,
+        _ buffer: borrowing RequestBuffer,
+        _ now: MonotonicInstant
+    ) -> Bool {
+        let method = buffer.parser.head.method
         connection.requestsServed += 1
         let keepAlive =
-            facts.keepAlive && !response.closesConnection && !isDraining
+            buffer.parser.head.keepAlive && !response.closesConnection && !isDraining
             && connection.requestsServed < limits.requestsPerConnection && !connection.isOverLimit
             && now < connection.endsAt
         encoder.encode(
             response,
             ResponseEncoder.Context(
-                method: facts.method,
-                minorVersion: facts.minorVersion,
+                method: method,
+                minorVersion: buffer.parser.head.minorVersion,
                 keepAlive: keepAlive
             ),
             unixSeconds: unixSeconds,
             to: &output
         )
-        if response.bodyIsShared, ResponseEncoder.sharedBodyFollows(response, facts.method) {
+        if response.bodyIsShared, ResponseEncoder.sharedBodyFollows(response, method) {
             sharedOutput = response.body
         }
         requestCount += 1
@@ -246,14 +260,14 @@ extension ConnectionEngine {
 
     /// RFC 9112 §9.3: the rest of a body is read, or the connection closed. A client that asked for `100 Continue` may
     /// or may not send its body now, so there the connection closes, whatever has already come.
-    private func canDiscard(_ buffer: RequestBuffer) -> Bool {
-        !buffer.facts.expectsContinue && (buffer.facts.contentLength ?? 0) <= limits.discardedBodyBytes
+    private func canDiscard(_ buffer: borrowing RequestBuffer) -> Bool {
+        !buffer.parser.head.expectsContinue && (buffer.parser.head.contentLength ?? 0) <= limits.discardedBodyBytes
     }
 
-    private func beginDiscarding(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) {
-        let length = buffer.facts.contentLength
-        let isChunked = buffer.facts.isChunked
-        buffer.advance(by: buffer.facts.byteCount)
+    private func beginDiscarding(_ connection: Connection, _ buffer: inout RequestBuffer, _ now: MonotonicInstant) {
+        let length = buffer.parser.head.contentLength
+        let isChunked = buffer.parser.head.isChunked
+        buffer.advance(by: buffer.parser.head.byteCount)
         buffer.discardCount = length ?? 0
         if isChunked {
             buffer.beginChunked(limits: limits.http, bodyLimit: limits.discardedBodyBytes, at: 0)
@@ -270,7 +284,9 @@ extension ConnectionEngine {
         case broken
     }
 
-    func discardBody(_ connection: Connection, _ buffer: RequestBuffer, _ now: MonotonicInstant) -> DiscardProgress {
+    func discardBody(_ connection: Connection, _ buffer: inout RequestBuffer, _ now: MonotonicInstant)
+        -> DiscardProgress
+    {
         if buffer.discardCount < 0 {
             switch buffer.discardChunked() {
             case .complete: buffer.advance(by: buffer.discardedEnd)

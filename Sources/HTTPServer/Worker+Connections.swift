@@ -35,21 +35,19 @@ extension Worker {
     }
 
     mutating func receive(_ connection: Connection) {
-        var result = 0
         let room = engine.room(for: connection)
         if room == 0 {
             close(connection, .memory)
             return
         }
-        engine.receiveBuffer.receive { storage in
-            result =
-                connection.tls == nil
-                ? system.receive(connection.descriptor, into: &storage, atMost: room)
-                : receiveTLS(connection, into: &storage, atMost: room)
-            return result
-        }
+        var storage = receiveBuffer.takeStorage()
+        let result =
+            connection.tls == nil
+            ? system.receive(connection.descriptor, into: &storage, atMost: room)
+            : receiveTLS(connection, into: &storage, atMost: room)
+        receiveBuffer.putBack(storage, count: result)
         if result > 0 {
-            engine.received(connection, now: now)
+            engine.received(connection, &receiveBuffer, now: now)
             settle(connection)
         } else if result == 0 {
             engine.inputEnded(connection)

@@ -19,6 +19,8 @@ struct Worker: ~Copyable {
     let handle: WorkerHandle
     let system: SystemCalls
     var engine: ConnectionEngine
+    /// Where bytes are received, for one event at a time.
+    var receiveBuffer: RequestBuffer
     let poll: Int32
     var listeners: [Listener]
     var table = ConnectionTable()
@@ -71,6 +73,7 @@ struct Worker: ~Copyable {
         self.system = system
         self.tls = tls.map { Published.Copy($0) }
         engine = ConnectionEngine(limits: limits, worker: index, handler: handler)
+        receiveBuffer = RequestBuffer(limits: limits.http, capacity: max(limits.receiveBytes, 1))
         handler.attach(RequestWaker(handle))
         now = MonotonicClock.now()
         polledAt = now

@@ -4,6 +4,7 @@ package import Sockets
 /// Drives one connection's state machine as a worker would, without a socket and with a clock that only tests move.
 package final class ConnectionDriver {
     package var engine: ConnectionEngine
+    private var receiveBuffer: RequestBuffer
     package let connection: Connection
     /// The present; starts far enough from zero that nothing lies before the clock's start.
     package private(set) var now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
@@ -25,6 +26,7 @@ package final class ConnectionDriver {
         isOverLimit: Bool = false
     ) {
         engine = ConnectionEngine(limits: limits, worker: 0, handler: handler)
+        receiveBuffer = RequestBuffer(limits: limits.http, capacity: 0)
         engine.waitingSince = now
         engine.unixSeconds = 784_111_777
         connection = engine.open(id: 1, descriptor: -1, isOverLimit: isOverLimit, now: now)
@@ -61,7 +63,7 @@ package final class ConnectionDriver {
     /// As above, for bytes that may have waited since an earlier moment.
     package func send(_ text: String, waitingSince: MonotonicInstant) {
         engine.waitingSince = waitingSince
-        perform { $0.received(connection, Array(text.utf8).span, now: now) }
+        receive(Array(text.utf8))
     }
 
     /// Text arrives.
@@ -83,8 +85,13 @@ package final class ConnectionDriver {
             let piece = Array(unread.prefix(engine.room(for: connection)))
             unread.removeFirst(piece.count)
             engine.waitingSince = now
-            perform { $0.received(connection, piece.span, now: now) }
+            receive(piece)
         }
+    }
+
+    private func receive(_ bytes: [UInt8]) {
+        receiveBuffer.putBack(bytes, count: bytes.count)
+        perform { $0.received(connection, &receiveBuffer, now: now) }
     }
 
     /// Wakes a parked request.

@@ -118,7 +118,7 @@ public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertibl
     public var claim: String? { refusal.claim }
 
     /// The check that refused the token; the checks before it passed.
-    package var check: VerificationCheck { refusal.check }
+    public var check: VerificationCheck { refusal.check }
 
     /// One sentence or two that a person can act on.
     public var detail: String { refusal.detail }
@@ -149,8 +149,8 @@ extension Refusal {
     }
 }
 
-/// The checks of a verdict, in the order they are made.
-package struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, CustomStringConvertible {
+/// The checks of a verdict, in the order they are made. Later versions may know more of them.
+public struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, CustomStringConvertible {
     private enum Known: Int, CaseIterable {
         case expectation, size, serialization, header, algorithm, criticalHeader, type, keyID, key, signature
         case payload, issuer, audience, times, identity, binding, device, tracking, accessToken
@@ -161,52 +161,52 @@ package struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, 
     private init(_ known: Known) { self.known = known }
 
     /// The expectation names a configured app and a login.
-    package static let expectation = VerificationCheck(.expectation)
+    public static let expectation = VerificationCheck(.expectation)
     /// The token is not too long.
-    package static let size = VerificationCheck(.size)
+    public static let size = VerificationCheck(.size)
     /// It has three parts in strict base64url.
-    package static let serialization = VerificationCheck(.serialization)
+    public static let serialization = VerificationCheck(.serialization)
     /// Its header is one JSON object.
-    package static let header = VerificationCheck(.header)
+    public static let header = VerificationCheck(.header)
     /// `alg`.
-    package static let algorithm = VerificationCheck(.algorithm)
+    public static let algorithm = VerificationCheck(.algorithm)
     /// `crit` and `b64`.
-    package static let criticalHeader = VerificationCheck(.criticalHeader)
+    public static let criticalHeader = VerificationCheck(.criticalHeader)
     /// `typ`, and no sign of an encrypted or nested token.
-    package static let type = VerificationCheck(.type)
+    public static let type = VerificationCheck(.type)
     /// `kid`.
-    package static let keyID = VerificationCheck(.keyID)
+    public static let keyID = VerificationCheck(.keyID)
     /// The issuer's key set has that key.
-    package static let key = VerificationCheck(.key)
+    public static let key = VerificationCheck(.key)
     /// The signature.
-    package static let signature = VerificationCheck(.signature)
+    public static let signature = VerificationCheck(.signature)
     /// The payload is one JSON object.
-    package static let payload = VerificationCheck(.payload)
+    public static let payload = VerificationCheck(.payload)
     /// `iss`.
-    package static let issuer = VerificationCheck(.issuer)
+    public static let issuer = VerificationCheck(.issuer)
     /// `aud`, and `azp` where it is there.
-    package static let audience = VerificationCheck(.audience)
+    public static let audience = VerificationCheck(.audience)
     /// `exp`, `iat`, `nbf` and the age.
-    package static let times = VerificationCheck(.times)
+    public static let times = VerificationCheck(.times)
     /// `sub` and `jti`.
-    package static let identity = VerificationCheck(.identity)
+    public static let identity = VerificationCheck(.identity)
     /// `nonce` or `sub`, as the login expects.
-    package static let binding = VerificationCheck(.binding)
+    public static let binding = VerificationCheck(.binding)
     /// `cnf.jkt`, where the caller knows the device's key.
-    package static let device = VerificationCheck(.device)
+    public static let device = VerificationCheck(.device)
     /// `at_hash`, as far as it tells the tracking.
-    package static let tracking = VerificationCheck(.tracking)
+    public static let tracking = VerificationCheck(.tracking)
     /// `at_hash`, where the caller has the access token.
-    package static let accessToken = VerificationCheck(.accessToken)
+    public static let accessToken = VerificationCheck(.accessToken)
 
     /// All checks, in their order.
-    package static let allCases = Known.allCases.map { VerificationCheck($0) }
+    public static let allCases = Known.allCases.map { VerificationCheck($0) }
 
     /// The check's name, as in ``VerificationCheck/keyID``.
-    package var description: String { "\(known)" }
+    public var description: String { "\(known)" }
 
     /// What the check asks, for a person.
-    package var title: String {
+    public var title: String {
         switch known {
         case .expectation: "The expectation names a configured app and a login"
         case .size: "The token is at most \(VerificationLimits.tokenByteCount) bytes long"
@@ -231,7 +231,7 @@ package struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, 
     }
 
     /// Whether the left check is made before the right one.
-    package static func < (left: VerificationCheck, right: VerificationCheck) -> Bool {
+    public static func < (left: VerificationCheck, right: VerificationCheck) -> Bool {
         left.known.rawValue < right.known.rawValue
     }
 }

@@ -5,7 +5,7 @@
 set -euo pipefail
 package=$(readlink -f "$1")
 work=$(mktemp -d)
-trap 'umount "$work/root/proc" "$root/proc" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'umount "$root/proc" 2>/dev/null || true; rm -rf "$work"' EXIT
 root=${2:-$work/root}
 [ -d "$root/etc" ] || debootstrap --variant=minbase --include=adduser bookworm "$root" >"$work/debootstrap.log" 2>&1 ||
   { tail "$work/debootstrap.log"; exit 1; }

@@ -74,7 +74,8 @@ public struct VerificationPolicy: Sendable {
         self.tracking = tracking
     }
 
-    private static func isAppID(_ text: String) -> Bool {
+    /// Whether the text may be an app ID.
+    package static func isAppID(_ text: String) -> Bool {
         // With a reverse solidus, an ID could be the JSON spelling of another one.
         isVisibleASCII(text) && !text.utf8.contains(UInt8(ascii: "\\"))
             && text.utf8.count <= VerificationLimits.appIDByteCount

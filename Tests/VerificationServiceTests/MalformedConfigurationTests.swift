@@ -116,7 +116,8 @@ struct MalformedConfigurationTests {
     }
 
     static let flags: [MalformedConfiguration] = [
-        .flag(.appIDs, ","), .flag(.listen, "here"), .flag(.workers, "many"), .flag(.binding, "maybe"),
+        .flag(.appIDs, ","), .flag(.appIDs, "1\\u0032"), .flag(.listen, "here"), .flag(.workers, "many"),
+        .flag(.binding, "maybe"),
         .flag(.clockSkewSeconds, "1e2"), .flag(.jwksURLs, "https://a.example,http://b.example"),
     ]
 

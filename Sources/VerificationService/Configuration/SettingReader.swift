@@ -85,7 +85,7 @@ extension SettingReader {
                 reason: "no app id is configured; set it to your Facebook app id (or pass --app-ids)"
             )
         }
-        for value in values where value.utf8.count > 64 || !value.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) {
+        for value in values where value.utf8.count > 64 || !VerificationPolicy.isAppID(value) {
             throw failure(.appIDs, "'\(value.withoutUserInformation)' is no app id; Facebook's are decimal numbers")
         }
         return values

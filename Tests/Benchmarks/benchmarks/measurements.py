@@ -33,9 +33,9 @@ class Bench:
         self.rounds, self.seconds = rounds, seconds
         self.good = write_requests("verify", peers.requests_for(None, tokens.tokens))
 
-    def start(self, workers=1, cpus="0", apps=APP, environment=None, keys_url=None, unix=False, more=()):
+    def start(self, workers=1, cpus="0", apps=APP, environment=None, keys_url=None, unix=False, more=(), binary=None):
         address = free_path() if unix else free_port()
-        arguments = [self.binary, "serve", "--app-ids", apps, "--jwks-urls", keys_url or self.keys_url,
+        arguments = [binary or self.binary, "serve", "--app-ids", apps, "--jwks-urls", keys_url or self.keys_url,
                      "--listen", f"unix:{address}" if unix else f"127.0.0.1:{address}", "--admin-listen", "127.0.0.1:0",
                      "--workers", workers, "--log-level", "error", *more]
         program = Program("limited-login", arguments, address, cpus, environment, READY)
@@ -244,11 +244,12 @@ class Bench:
             program.stop()
 
     def allocations(self, requests=4000):
-        """Heap allocations of one accepted request in steady state, counted by a preloaded interposer."""
+        """Heap allocations of one accepted request in steady state, counted by a preloaded interposer: so of the program
+        that is linked dynamically."""
         file = WORK / "allocations"
         environment = dict(os.environ, LD_PRELOAD=str(BUILT / "libAllocationCounter.so"),
                            ALLOCATION_COUNT_FILE=str(file))
-        program = self.start(environment=environment)
+        program = self.start(environment=environment, binary=BUILT / "limited-login")
 
         def count():
             file.write_text("")

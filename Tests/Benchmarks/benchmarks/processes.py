@@ -120,12 +120,22 @@ class Program:
             pathlib.Path(self.address).unlink(missing_ok=True)
 
 
-def build():
-    """Builds the service and the instruments, optimised, and ends this program where that fails."""
-    done = subprocess.run(["swift", "build", "-c", "release", "--package-path", str(ROOT)], capture_output=True, text=True,
-                          env={**os.environ, "BUILD_BENCHMARKS": "1"})
+def succeed(*command, **options):
+    """What a program prints; ends this one where it fails."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
     if done.returncode != 0:
         sys.exit((done.stdout + done.stderr)[-2000:])
+    return done.stdout
+
+
+def build():
+    """Builds the instruments, and the service as they need it, optimised."""
+    succeed("swift", "build", "-c", "release", "--package-path", ROOT, env={**os.environ, "BUILD_BENCHMARKS": "1"})
+
+
+def shipped():
+    """The service as it is shipped, built if need be."""
+    return succeed(ROOT / "config/package/build").split()[-1]
 
 
 def output(*arguments, seconds=600):

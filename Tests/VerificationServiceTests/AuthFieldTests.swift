@@ -62,6 +62,23 @@ struct AuthFieldTests {
         #expect(answer.fields.count { $0.name.hasPrefix("x-auth-") } == 2)
     }
 
+    @Test("Whatever byte stands wherever in a claim, its field's value is visible ASCII")
+    func everyByte() {
+        let plain = Array("abcdefghijklmnopqrstuvwxyzabcdefghij".utf8)
+        for byte in UInt8.min ... .max {
+            for place in plain.indices {
+                var text = plain
+                text[place] = byte
+                var value: [UInt8] = []
+                let room = AuthFieldValue.room(for: text.indices)
+                value.append(addingCapacity: room) { (output: inout OutputSpan<UInt8>) in
+                    _ = AuthFieldValue.append(text.indices, in: text.span, to: &output)
+                }
+                #expect(value.allSatisfy { (0x21...0x7E).contains($0) }, "\(byte) at \(place)")
+            }
+        }
+    }
+
     @Test("A claim that is absent, of another type, empty or longer than 1,024 bytes gives no field; sub is then 401")
     func absent() async throws {
         func name(_ json: String) async throws -> String? {

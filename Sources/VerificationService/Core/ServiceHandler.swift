@@ -21,7 +21,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     /// The position of the request's route in `routes`; nil where there is nothing at its path.
     private var place: Int?
     private var method = HTTPMethod.unrecognized
-    private var durations: RequestDurations
+    private let durations: RequestDurations
 
     package init(core: ServiceCore, listener: ListenerRole) {
         self.core = core

@@ -206,7 +206,7 @@ package final class GraphMetrics: Sendable {
 }
 
 /// One worker's timers, found by route, method and status without joining labels again.
-struct RequestDurations {
+final class RequestDurations {
     private struct Key: Hashable {
         let route: Int
         let method: HTTPMethod
@@ -223,7 +223,7 @@ struct RequestDurations {
     /// - Parameters:
     ///   - route: a number for each path.
     ///   - path: the label of that number.
-    mutating func record(
+    func record(
         _ nanoseconds: UInt64,
         route: Int,
         path: @autoclosure () -> StaticString,

@@ -118,6 +118,7 @@ class Bench:
             "**limited-login** `/auth`": (service, peers.auth),
             "the same, `signature_cache_entries: 0`":
                 (self.start(more=FORGETFUL), peers.auth),
+            "**limited-login** `/auth`, Unix socket": (self.start(more=GATEWAY, unix=True), peers.auth),
         }
         for start in peers.GATEWAY_PEERS.values() if with_peers else ():
             name, program, style = start(self.tokens) or (None, None, None)

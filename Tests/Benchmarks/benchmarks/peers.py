@@ -49,18 +49,18 @@ frontend verify
     return f"HAProxy {version} `jwt_verify`" + (", Unix socket" if unix else ""), program, bearer
 
 
-def envoy(tokens, cached=False):
+def envoy(tokens, cached=False, unix=False):
     """jwt_authn with a local JWK Set, issuer and audience checked; an empty 200. Its cache keeps whole tokens, as many as
     this service keeps signatures."""
     binary = os.environ.get("ENVOY") or shutil.which("envoy")
     if not binary:
         return None
-    port = free_port()
+    address = free_path() if unix else free_port()
     provider = {"issuer": "https://www.facebook.com", "audiences": [APP], "forward": False,
                 "local_jwks": {"filename": str(WORK / "jwks.json")}}
     if cached:
         provider["jwt_cache_config"] = {"jwt_cache_size": 10_000}
-    name = "envoy-cached" if cached else "envoy"
+    name = "envoy" + ("-cached" if cached else "") + ("-unix" if unix else "")
     types = "type.googleapis.com/envoy.extensions.filters.http"
     filters = [
         {"name": "envoy.filters.http.jwt_authn", "typed_config": {
@@ -73,13 +73,15 @@ def envoy(tokens, cached=False):
         "stat_prefix": "verify", "http_filters": filters,
         "route_config": {"virtual_hosts": [{"name": "all", "domains": ["*"], "routes": [
             {"match": {"prefix": "/"}, "direct_response": {"status": 200}}]}]}}
-    listener = {"address": {"socket_address": {"address": "127.0.0.1", "port_value": port}}, "filter_chains": [
+    place = {"pipe": {"path": address}} if unix else {"socket_address": {"address": "127.0.0.1", "port_value": address}}
+    listener = {"address": place, "filter_chains": [
         {"filters": [{"name": "envoy.filters.network.http_connection_manager", "typed_config": manager}]}]}
     (WORK / f"{name}.json").write_text(json.dumps({"static_resources": {"listeners": [listener]}}))
     version = next(part for part in output(binary, "--version").split("/") if part[:1].isdigit() and "." in part)
     program = Program(name, [binary, "--concurrency", "1", "--disable-hot-restart", "-l", "off",
-                             "-c", WORK / f"{name}.json"], port, "0")
-    return f"Envoy {version} `jwt_authn`" + (" with `jwt_cache_config`" if cached else ""), program, bearer
+                             "-c", WORK / f"{name}.json"], address, "0")
+    told = f"Envoy {version} `jwt_authn`" + (" with `jwt_cache_config`" if cached else "") + (", Unix socket" if unix else "")
+    return told, program, bearer
 
 
 def apache(tokens):
@@ -160,6 +162,7 @@ PEERS = {"HAProxy": haproxy, "HAProxy, Unix socket": lambda tokens: haproxy(toke
 
 # Those that stand where a gateway asks `/auth`.
 GATEWAY_PEERS = {"HAProxy": haproxy, "Envoy": envoy, "Envoy with jwt_cache_config": lambda tokens: envoy(tokens, cached=True),
+                 "the same, Unix socket": lambda tokens: envoy(tokens, cached=True, unix=True),
                  "Apache + mod_auth_openidc": apache}
 
 

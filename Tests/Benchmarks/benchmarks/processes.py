@@ -1,5 +1,6 @@
 """Starts and ends the programs that are measured, and reads what the system knows about them."""
 
+import itertools
 import os
 import pathlib
 import socket
@@ -12,6 +13,7 @@ HERE = pathlib.Path(__file__).resolve().parent.parent
 ROOT = HERE.parent.parent
 WORK = HERE / ".build" / "work"
 BUILT = ROOT / ".build" / "release"
+PATH_NUMBERS = itertools.count()
 
 
 def free_port():
@@ -22,7 +24,7 @@ def free_port():
 
 def free_path():
     """Where a Unix socket can be made; short, because such a path has 107 bytes at most."""
-    path = pathlib.Path(tempfile.gettempdir()) / f"limited-login-bench-{os.getpid()}.sock"
+    path = pathlib.Path(tempfile.gettempdir()) / f"limited-login-bench-{os.getpid()}-{next(PATH_NUMBERS)}.sock"
     path.unlink(missing_ok=True)
     return str(path)
 

@@ -128,6 +128,12 @@ struct DemonstrationTests {
         #expect(run.output.contains("\"key_ids\":["))
     }
 
+    @Test("A script that waits for what does not come is ended")
+    func overdueScript() throws {
+        let run = try FinishedRun(["-c", "until false; do sleep 0.01; done"], program: "/bin/bash", endedAfter: 0.1)
+        #expect(run.exitCode == -SIGKILL)
+    }
+
     @Test("The README's demo and test commands install what is needed and then run what their name says")
     func commands() throws {
         for (name, end) in [("demo", "swift run limited-login demo"), ("test", "swift test")] {

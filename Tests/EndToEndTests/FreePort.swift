@@ -1,8 +1,13 @@
 import Sockets
 
-/// A port nobody listens on at this moment.
+/// A port nobody listens on at this moment, for a program that is told a number; below those that the system itself gives
+/// to others meanwhile (`ip_local_port_range`).
 enum FreePort {
     static func take() throws -> UInt16 {
-        try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false).localAddress().port
+        for _ in 0..<1_000 {
+            let port = UInt16.random(in: 10_000..<32_768)
+            if (try? Socket.listener(on: .loopback(port: port), backlog: 1, sharesPort: false)) != nil { return port }
+        }
+        return try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false).localAddress().port
     }
 }

@@ -165,12 +165,14 @@ struct FinishedRun {
     let output: String
     let errors: String
 
+    /// - Parameter seconds: after which it is ended; many times what any run takes under a sanitizer on a busy machine.
     init(
         _ arguments: [String],
         environment: [String: String] = [:],
         program: String = ServiceProcess.executable,
         input: String? = nil,
-        directory: String? = nil
+        directory: String? = nil,
+        endedAfter seconds: Double = 180
     ) throws {
         let process = try ServiceProcess(
             arguments,
@@ -179,7 +181,12 @@ struct FinishedRun {
             input: input,
             directory: directory
         )
+        let identifier = process.identifier
+        // A script that waits for what does not come: its signal is then the exit code.
+        let overdue = DispatchWorkItem { _ = kill(identifier, SIGKILL) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: overdue)
         exitCode = process.waitForExit()
+        overdue.cancel()
         output = process.outputText
         errors = process.errorText
     }

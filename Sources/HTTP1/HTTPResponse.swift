@@ -58,10 +58,10 @@ package struct HTTPResponse: ~Copyable {
         return true
     }
 
-    /// Adds a field with a name that was configured, and a value that is written in its place.
+    /// As above, with a name that was configured, and a value that is written in its place.
     /// - Parameters:
     ///   - byteCount: the greatest length of the value.
-    ///   - write: appends visible ASCII alone; says false, and nothing is added, where there is no value.
+    ///   - write: appends the value; says false, and nothing is added, where there is none.
     @discardableResult
     package mutating func addField(
         _ name: FieldName,
@@ -76,8 +76,9 @@ package struct HTTPResponse: ~Copyable {
             isThere = write(&output)
             output.append("\r\n")
         }
-        if !isThere { fields.removeLast(fields.count - start) }
-        return isThere
+        if isThere, FieldGrammar.isValue(fields.span.extracting(start..<fields.count - 2)) { return true }
+        fields.removeLast(fields.count - start)
+        return false
     }
 
     /// Adds whole field lines that another response had.

@@ -75,7 +75,7 @@ struct OverloadTests {
         #expect(shed.refusalsWithoutRetryAfter == 0)
         let median = { (times: [Duration]) in times.sorted()[times.count / 2] }
         // Under a sanitizer sixty clients wait longer for their own turn on the processor than for the server.
-        #expect(Sanitizer.isActive || median(shed.served + shed.refused) < median(queued.served))
+        #expect(Sanitizer.isActive || median(shed.served + shed.refused) < median(queued.served) / 2)
         // Once the crowd is gone everyone is served.
         for _ in 0..<3 {
             #expect(try BlockingClient(shedding.address).exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n")?.status == 200)

@@ -46,8 +46,9 @@ struct ConnectionMemoryTests {
         // Six heads and the two small bodies besides.
         let rest = received.count - 2 * ProbeHandler.shared.count
         #expect(rest > 0 && rest < 2_000, "\(rest)")
-        #expect(server.server.counters.requests == 6)
         await server.stop()
+        // A worker publishes its counts once a turn, and the client may have its answers before.
+        #expect(server.server.counters.requests == 6)
     }
 
     @Test("When all together hold too much, the largest are closed and the others served")
@@ -74,7 +75,8 @@ struct ConnectionMemoryTests {
         // The sockets take as many answers as there are clients, and then nothing.
         let faults = FaultPlan(.send, 40..<Int.max, errorNumber: ErrorNumber.again)
         let handler = Locked<LargeAnswerHandler?>(nil)
-        let server = try TestServer(limits: limits, faults: faults) { _ in
+        // On a Unix socket what is sent is there at once: over TCP it may come late on a busy machine, in several turns.
+        let server = try TestServer(.unix, limits: limits, faults: faults) { _ in
             let made = LargeAnswerHandler()
             handler.withLock { $0 = made }
             return made

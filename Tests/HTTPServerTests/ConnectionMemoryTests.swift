@@ -55,6 +55,8 @@ struct ConnectionMemoryTests {
     func largestFirst() async throws {
         var limits = HTTPServerLimits()
         limits.connectionBytes = 1_000_000
+        // The small ones begin their requests before all the others come.
+        limits.headDeadline = .seconds(100)
         let server = try TestServer(limits: limits)
         let small = try (0..<20).map { _ in try BlockingClient(server.address) }
         for client in small { client.send("GET / HTTP/1.1\r\nHost: a\r\n") }
@@ -99,6 +101,7 @@ struct ConnectionMemoryTests {
         var limits = HTTPServerLimits()
         limits.connectionBytes = 1_000_000
         limits.connections = 200
+        limits.headDeadline = .seconds(100)
         let server = try TestServer(limits: limits)
         let other = try BlockingClient(server.address, from: [127, 0, 0, 2])
         other.send(Array(Self.large.dropLast()))

@@ -1,4 +1,3 @@
-import Glibc
 import HTTPServer
 import Sockets
 import TestSupport
@@ -125,11 +124,6 @@ struct FaultInjectionTests {
 extension FaultPlan {
     /// True once the last descriptor is closed; a worker's thread ends a moment after the server says it is over.
     fileprivate func closesEverything() -> Bool {
-        let deadline = MonotonicClock.now() + .seconds(10)
-        while openDescriptors != 0 {
-            if MonotonicClock.now() > deadline { return false }
-            sched_yield()
-        }
-        return true
+        becomesTrue { openDescriptors == 0 }
     }
 }

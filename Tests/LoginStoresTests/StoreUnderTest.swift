@@ -1,5 +1,4 @@
 import Dispatch
-import Glibc
 import LoginStores
 import OpenSSL
 import Sockets
@@ -49,12 +48,7 @@ final class StoreUnderTest: Sendable {
 
     /// Waits until a condition holds; false when it never does.
     func wait(_ timeout: Duration = .seconds(10), until condition: (StoreUnderTest) -> Bool) -> Bool {
-        let deadline = MonotonicClock.now() + timeout
-        while MonotonicClock.now() < deadline {
-            if condition(self) { return true }
-            sched_yield()
-        }
-        return false
+        becomesTrue(within: timeout) { condition(self) }
     }
 
     func waitUntilUp() -> Bool { wait { $0.store.isUp } }

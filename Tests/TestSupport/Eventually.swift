@@ -19,6 +19,19 @@ package func eventually(
             Issue.record(what, sourceLocation: sourceLocation)
             return
         }
-        await Task.yield()
+        try? await Task.sleep(for: timeBetweenLooks)
     }
+}
+
+/// Between two looks at what is waited for. Without it those who wait take the processor from those they wait for.
+private let timeBetweenLooks = Duration.milliseconds(1)
+
+/// Waits in its thread for what other threads bring about; false where it does not come within `patience`.
+package func becomesTrue(within patience: Duration = .seconds(10), _ isSo: () -> Bool) -> Bool {
+    let deadline = MonotonicClock.now() + patience
+    while !isSo() {
+        if MonotonicClock.now() >= deadline { return false }
+        _ = BlockingWait.wait(for: [], until: MonotonicClock.now() + timeBetweenLooks)
+    }
+    return true
 }

@@ -1,4 +1,3 @@
-internal import Glibc
 package import HTTPServer
 package import OpenSSL
 package import Sockets
@@ -49,12 +48,7 @@ package final class TestServer: Sendable {
 
     /// Waits until the counters satisfy `condition`, at most for `timeout`.
     package func waitUntil(_ timeout: Duration = .seconds(10), _ condition: (HTTPServerCounters) -> Bool) -> Bool {
-        let deadline = MonotonicClock.now() + timeout
-        while MonotonicClock.now() < deadline {
-            if condition(server.counters) { return true }
-            sched_yield()
-        }
-        return false
+        becomesTrue(within: timeout) { condition(server.counters) }
     }
 
     /// Stops in order.

@@ -32,7 +32,7 @@ final class GatedSource: JWKSetSource {
 
     func fetch(validator: String?) throws(JWKSetSourceError) -> JWKSetAnswer {
         state.withLock { $0.fetchCount += 1 }
-        let isLate = gate.wait(timeout: .now() + .seconds(10)) == .timedOut
+        let isLate = gate.wait(timeout: .now() + .seconds(Int(patienceOfTests.components.seconds))) == .timedOut
         state.withLock { state in
             state.endCount += 1
             state.hasTimedOut = state.hasTimedOut || isLate

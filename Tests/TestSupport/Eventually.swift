@@ -19,19 +19,17 @@ package func eventually(
             Issue.record(what, sourceLocation: sourceLocation)
             return
         }
-        try? await Task.sleep(for: timeBetweenLooks)
+        await Task.yield()
     }
 }
 
-/// Between two looks at what is waited for. Without it those who wait take the processor from those they wait for.
-private let timeBetweenLooks = Duration.milliseconds(1)
-
-/// Waits in its thread for what other threads bring about; false where it does not come within `patience`.
+/// Waits in its thread for what other threads bring about; false where it does not come within `patience`. Between two looks
+/// it leaves the processor to them for a millisecond.
 package func becomesTrue(within patience: Duration = .seconds(10), _ isSo: () -> Bool) -> Bool {
     let deadline = MonotonicClock.now() + patience
     while !isSo() {
         if MonotonicClock.now() >= deadline { return false }
-        _ = BlockingWait.wait(for: [], until: MonotonicClock.now() + timeBetweenLooks)
+        _ = BlockingWait.wait(for: [], until: MonotonicClock.now() + .milliseconds(1))
     }
     return true
 }

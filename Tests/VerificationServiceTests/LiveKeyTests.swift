@@ -160,7 +160,7 @@ struct LiveKeyTests {
         let clients = try (0..<40).map { _ in try service.connect() }
         let request = LiveService.request(try LiveService.token(keyID: "unknown"))
         for client in clients { client.send(request) }
-        await eventually("all clients wait") { service.server.counters.parked >= 40 }
+        await eventually("all clients wait", within: .seconds(10)) { service.server.counters.parked >= 40 }
         #expect(service.server.counters.parked == 40)
         for client in clients[..<20] { client.reset() }
         service.cache.stop()

@@ -117,7 +117,7 @@ private final class WorkerThreads: Sendable {
 }
 
 /// Holds each request until it is opened once for it.
-private final class Gate: Sendable {
+final class Gate: Sendable {
     let reached = DispatchSemaphore(value: 0)
     let open = DispatchSemaphore(value: 0)
 }

@@ -15,7 +15,7 @@ public struct JSONWebKeySet: Equatable, Sendable {
         /// Greatest length of the text in bytes. 64 KiB: Facebook's set has about 1 KiB.
         package static let byteCount = 65_536
         /// Greatest number of keys. 64: Facebook publishes two; a set beyond it is refused whole.
-        package static let keyCount = 64
+        static let keyCount = 64
     }
 
     /// The keys that may verify, in the order of the set; no two have the same key ID.
@@ -56,7 +56,7 @@ public struct JSONWebKeySet: Equatable, Sendable {
 
 extension JSONWebKey {
     /// Whether both are the same public key, whatever their names.
-    func hasSameValue(as other: JSONWebKey) -> Bool {
+    package func hasSameValue(as other: JSONWebKey) -> Bool {
         modulus == other.modulus && publicExponent == other.publicExponent
     }
 }

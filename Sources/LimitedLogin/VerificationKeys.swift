@@ -1,6 +1,6 @@
 internal import Bytes
 package import JOSE
-package import OpenSSL
+internal import OpenSSL
 
 /// The keys of a JWK Set made ready to verify: one worker's own, found by key ID.
 ///
@@ -13,37 +13,28 @@ package final class VerificationKeys {
     }
 
     private let entries: [Entry]
-    /// SHA-256 of all the keys with their IDs, in their order: the same for the same keys under the same names alone. Nil if
-    /// OpenSSL fails.
-    package let fingerprint: SHA256Digest?
+    /// The same keys as they were published. Other workers share their memory, so that no request touches them.
+    private let published: [JSONWebKey]
 
     /// Makes each usable key of the set ready. A key OpenSSL refuses is left out, as the set's other unusable
     /// keys are.
     package init(_ set: JSONWebKeySet) {
-        let entries: [Entry] = set.keys.compactMap { key in
-            guard let ready = try? RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent) else { return nil }
-            return Entry(keyID: Array(key.keyID.utf8), key: ready)
+        let ready = set.keys.compactMap { key in
+            (try? RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)).map { (key, $0) }
         }
-        self.entries = entries
-        fingerprint = try? SHA256.digest(of: Self.description(of: entries).span)
+        published = ready.map(\.0)
+        entries = ready.map { Entry(keyID: Array($0.keyID.utf8), key: $1) }
     }
 
-    /// Each ID stands behind its length, each key has 32 bytes: no two lists have the same description.
-    private static func description(of entries: [Entry]) -> [UInt8] {
-        var bytes: [UInt8] = []
-        for entry in entries {
-            let length = UInt64(entry.keyID.count)
-            bytes += (0..<8).map { UInt8(truncatingIfNeeded: length >> (8 * $0)) }
-            bytes += entry.keyID
-            bytes.append(entry.key.fingerprint.bytes.span)
+    /// Whether both are the same keys under the same names, in the same order.
+    package func areSame(as other: VerificationKeys) -> Bool {
+        published.elementsEqual(other.published) { left, right in
+            left.keyID.utf8.elementsEqual(right.keyID.utf8) && left.hasSameValue(as: right)
         }
-        return bytes
     }
 
-    /// Whether no key can verify anything.
     package var isEmpty: Bool { entries.isEmpty }
 
-    /// The number of keys.
     package var count: Int { entries.count }
 
     /// The key with exactly this key ID (RFC 7515 section 4.1.4: a case-sensitive string, compared byte for byte).

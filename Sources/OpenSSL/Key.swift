@@ -14,21 +14,32 @@ internal import COpenSSL
         unsafe EVP_PKEY_free(handle)
     }
 
-    /// Makes a new private key.
+    /// A key that OpenSSL makes: a new one, or one of numbers.
     /// - Parameters:
     ///   - kind: OpenSSL's name of the algorithm.
-    ///   - configure: tells the context what to make; false where OpenSSL refuses it.
-    static func generate(_ kind: String, _ configure: (OpaquePointer) -> Bool) throws(OpenSSLError) -> Key {
+    ///   - operation: the function that makes it.
+    ///   - make: has the context make the key; false where OpenSSL refuses it.
+    private convenience init(
+        _ kind: String,
+        _ operation: String,
+        _ make: (_ context: OpaquePointer, _ key: inout OpaquePointer?) -> Bool
+    ) throws(OpenSSLError) {
         ProcessExit.leavesOpenSSLInPlace()
         guard let context = unsafe EVP_PKEY_CTX_new_from_name(nil, kind, nil) else {
             throw OpenSSLError("EVP_PKEY_CTX_new_from_name")
         }
         defer { unsafe EVP_PKEY_CTX_free(context) }
         var key: OpaquePointer?
-        guard unsafe EVP_PKEY_keygen_init(context) == 1, unsafe configure(context),
-            unsafe EVP_PKEY_generate(context, &key) == 1, let made = unsafe key
-        else { throw OpenSSLError("EVP_PKEY_generate") }
-        return unsafe Key(takingOwnershipOf: made)
+        guard unsafe make(context, &key), let made = unsafe key else { throw OpenSSLError(operation) }
+        unsafe self.init(takingOwnershipOf: made)
+    }
+
+    /// Makes a new private key.
+    /// - Parameter configure: tells the context what to make; false where OpenSSL refuses it.
+    convenience init(generating kind: String, _ configure: (OpaquePointer) -> Bool) throws(OpenSSLError) {
+        unsafe try self.init(kind, "EVP_PKEY_generate") { context, key in
+            unsafe EVP_PKEY_keygen_init(context) == 1 && configure(context) && EVP_PKEY_generate(context, &key) == 1
+        }
     }
 
     /// Reads an unencrypted private key in PEM form (PKCS #8 or SEC 1).
@@ -61,16 +72,25 @@ internal import COpenSSL
         defer { unsafe OSSL_PARAM_BLD_free(builder) }
         guard let parameters = unsafe parameters(builder) else { throw OpenSSLError("OSSL_PARAM_BLD_to_param") }
         defer { unsafe OSSL_PARAM_free(parameters) }
-        guard let context = unsafe EVP_PKEY_CTX_new_from_name(nil, kind, nil) else {
-            throw OpenSSLError("EVP_PKEY_CTX_new_from_name")
+        unsafe try self.init(kind, "EVP_PKEY_fromdata") { context, key in
+            unsafe EVP_PKEY_fromdata_init(context) == 1
+                && EVP_PKEY_fromdata(context, &key, COpenSSL_EVP_PKEY_PUBLIC_KEY, parameters) == 1
         }
-        defer { unsafe EVP_PKEY_CTX_free(context) }
-        var key: OpaquePointer?
-        guard unsafe EVP_PKEY_fromdata_init(context) == 1,
-            unsafe EVP_PKEY_fromdata(context, &key, COpenSSL_EVP_PKEY_PUBLIC_KEY, parameters) == 1,
-            let made = unsafe key
-        else { throw OpenSSLError("EVP_PKEY_fromdata") }
-        unsafe self.init(takingOwnershipOf: made)
+    }
+
+    /// Whether OpenSSL finds a signature of the digest good, by a context that is ready to verify.
+    ///
+    /// The one return value that means yes is 1; zero and every negative value are a no. The thread's error queue is empty
+    /// afterwards.
+    static func isValid(_ signature: Span<UInt8>, of digest: SHA256Digest, in context: OpaquePointer) -> Bool {
+        let hash = digest.bytes.span
+        let result = unsafe signature.withUnsafeBufferPointer { signature in
+            unsafe hash.withUnsafeBufferPointer { hash in
+                unsafe EVP_PKEY_verify(context, signature.baseAddress, signature.count, hash.baseAddress, hash.count)
+            }
+        }
+        if result != 1 { ERR_clear_error() }
+        return result == 1
     }
 
     /// A literal for C: it lives as long as the program, and the compiler ends it with a zero byte.

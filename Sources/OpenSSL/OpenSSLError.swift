@@ -18,11 +18,6 @@ package struct OpenSSLError: Error, Equatable, Sendable, CustomStringConvertible
 
     package var description: String { "\(operation): \(reason)" }
 
-    /// Empties the calling thread's error queue.
-    package static func clearQueue() {
-        ERR_clear_error()
-    }
-
     /// Whether the calling thread's error queue is empty.
     package static var isQueueEmpty: Bool { ERR_peek_error() == 0 }
 }

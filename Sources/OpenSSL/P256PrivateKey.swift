@@ -8,10 +8,9 @@ package final class P256PrivateKey: Sendable {
 
     private init(_ key: Key) { self.key = key }
 
-    /// Makes a new key.
     package static func generate() throws(OpenSSLError) -> P256PrivateKey {
         P256PrivateKey(
-            unsafe try Key.generate("EC") { context in unsafe EVP_PKEY_CTX_set_group_name(context, "P-256") == 1 }
+            unsafe try Key(generating: "EC") { context in unsafe EVP_PKEY_CTX_set_group_name(context, "P-256") == 1 }
         )
     }
 
@@ -59,7 +58,7 @@ package final class P256PrivateKey: Sendable {
                 && EVP_PKEY_get_octet_string_param(key.handle, "pub", buffer.baseAddress, buffer.count, &length) == 1
         }
         guard done, length <= bytes.count, bytes.first == 0x04 else {
-            OpenSSLError.clearQueue()
+            ERR_clear_error()
             return []
         }
         return Array(bytes[..<length])

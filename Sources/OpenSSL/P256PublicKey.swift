@@ -28,37 +28,19 @@ internal import COpenSSL
         }
     }
 
-    /// Whether `signature`, its two numbers as 32 bytes each, is this key's signature of the message with the digest.
-    ///
-    /// The one return value that means yes is 1; zero and every negative value are a no. The thread's error queue is
-    /// empty afterwards.
+    /// Whether `signature`, its two numbers as 32 bytes each, is this key's signature of the message with the digest. The
+    /// thread's error queue is empty afterwards.
     package func isValidSignature(_ signature: Span<UInt8>, of digest: SHA256Digest) -> Bool {
-        guard signature.count == 2 * Self.coordinateByteCount,
-            let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, key.handle, nil)
+        let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, key.handle, nil)
+        defer { unsafe EVP_PKEY_CTX_free(context) }
+        guard signature.count == 2 * Self.coordinateByteCount, let context = unsafe context,
+            unsafe EVP_PKEY_verify_init(context) == 1
         else {
-            OpenSSLError.clearQueue()
+            ERR_clear_error()
             return false
         }
-        defer { unsafe EVP_PKEY_CTX_free(context) }
         // OpenSSL takes the form of RFC 3279 section 2.2.3. It refuses numbers outside 1 to the order less one.
-        let encoded = Self.sequence(signature)
-        let digestBytes = digest.bytes
-        let hash = digestBytes.span
-        let result = unsafe encoded.withUnsafeBufferPointer { signatureBytes in
-            unsafe hash.withUnsafeBufferPointer { hashBytes in
-                unsafe EVP_PKEY_verify_init(context) == 1
-                    ? EVP_PKEY_verify(
-                        context,
-                        signatureBytes.baseAddress,
-                        signatureBytes.count,
-                        hashBytes.baseAddress,
-                        hashBytes.count
-                    ) : 0
-            }
-        }
-        if result == 1 { return true }
-        OpenSSLError.clearQueue()
-        return false
+        return unsafe Key.isValid(Self.sequence(signature).span, of: digest, in: context)
     }
 
     /// Both numbers as a DER SEQUENCE of two INTEGERs.

@@ -11,7 +11,7 @@ package final class RSAPrivateKey: Sendable {
     /// Makes a new key with the public exponent 65537.
     package static func generate(bits: Int = 2048) throws(OpenSSLError) -> RSAPrivateKey {
         RSAPrivateKey(
-            unsafe try Key.generate("RSA") { context in
+            unsafe try Key(generating: "RSA") { context in
                 unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(clamping: bits)) == 1
             }
         )
@@ -26,34 +26,10 @@ package final class RSAPrivateKey: Sendable {
     /// The RSASSA-PKCS1-v1_5 SHA-256 signature of `message`.
     package func signature(for message: [UInt8]) throws(OpenSSLError) -> [UInt8] { try key.signature(for: message) }
 
-    /// Whether `signature` is this key's signature of `message`, by OpenSSL's own EVP interface: an independent
-    /// witness for `RSAPublicKey`.
-    package func isValidSignature(_ signature: [UInt8], for message: [UInt8]) throws(OpenSSLError) -> Bool {
-        guard let context = unsafe EVP_MD_CTX_new() else { throw OpenSSLError("EVP_MD_CTX_new") }
-        defer { unsafe EVP_MD_CTX_free(context) }
-        guard unsafe EVP_DigestVerifyInit_ex(context, nil, "SHA256", nil, nil, key.handle, nil) == 1 else {
-            throw OpenSSLError("EVP_DigestVerifyInit_ex")
-        }
-        let result = unsafe signature.withUnsafeBufferPointer { signatureBytes in
-            unsafe message.withUnsafeBufferPointer { input in
-                unsafe EVP_DigestVerify(
-                    context,
-                    signatureBytes.baseAddress,
-                    signatureBytes.count,
-                    input.baseAddress,
-                    input.count
-                )
-            }
-        }
-        // One is a yes; zero and every negative value are a no.
-        if result != 1 { OpenSSLError.clearQueue() }
-        return result == 1
-    }
-
     private func number(named name: String) -> [UInt8] {
         var number: OpaquePointer?
         guard unsafe EVP_PKEY_get_bn_param(key.handle, name, &number) == 1, let value = unsafe number else {
-            OpenSSLError.clearQueue()
+            ERR_clear_error()
             return []
         }
         defer { unsafe BN_free(value) }

@@ -7,8 +7,6 @@ internal import COpenSSL
 @safe package final class RSAPublicKey {
     /// The length in bytes of the modulus, hence of every signature under this key.
     package let modulusByteCount: Int
-    /// SHA-256 of the key's two numbers: the same for the same key alone, whatever it is called.
-    package let fingerprint: SHA256Digest
     private let key: Key
     private let context: OpaquePointer
 
@@ -18,7 +16,6 @@ internal import COpenSSL
         guard modulus.drop(while: { $0 == 0 }).count >= 64, let last = modulus.last, last & 1 == 1,
             exponent.contains(where: { $0 != 0 })
         else { throw OpenSSLError("RSA parameters") }
-        fingerprint = try Self.fingerprint(modulus, exponent)
         let key = try Self.key(modulus, exponent)
         guard let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, key.handle, nil) else {
             throw OpenSSLError("EVP_PKEY_CTX_new_from_pkey")
@@ -58,33 +55,9 @@ internal import COpenSSL
         }
     }
 
-    /// The modulus' length goes first, so that no byte of one number could be taken for one of the other.
-    private static func fingerprint(_ modulus: [UInt8], _ exponent: [UInt8]) throws(OpenSSLError) -> SHA256Digest {
-        let length = UInt64(modulus.count)
-        let prefix = (0..<8).map { UInt8(truncatingIfNeeded: length >> (8 * $0)) }
-        return try SHA256.digest(of: (prefix + modulus + exponent).span)
-    }
-
-    /// Whether `signature` is this key's signature of the message with the given digest.
-    ///
-    /// The one return value that means yes is 1; zero and every negative value are a no. The thread's
-    /// error queue is empty afterwards.
+    /// Whether `signature` is this key's signature of the message with the given digest. The thread's error queue is empty
+    /// afterwards.
     package func isValidSignature(_ signature: Span<UInt8>, of digest: SHA256Digest) -> Bool {
-        let digestBytes = digest.bytes
-        let hash = digestBytes.span
-        let result = unsafe signature.withUnsafeBufferPointer { signatureBytes in
-            unsafe hash.withUnsafeBufferPointer { hashBytes in
-                unsafe EVP_PKEY_verify(
-                    context,
-                    signatureBytes.baseAddress,
-                    signatureBytes.count,
-                    hashBytes.baseAddress,
-                    hashBytes.count
-                )
-            }
-        }
-        if result == 1 { return true }
-        OpenSSLError.clearQueue()
-        return false
+        unsafe Key.isValid(signature, of: digest, in: context)
     }
 }

@@ -76,7 +76,7 @@ internal import COpenSSL
     }
 
     private func failed() -> SHA256Digest? {
-        OpenSSLError.clearQueue()
+        ERR_clear_error()
         return nil
     }
 
@@ -89,7 +89,6 @@ internal import COpenSSL
 
 /// The 32 bytes of a SHA-256 digest (FIPS 180-4), held inline.
 package struct SHA256Digest: Sendable {
-    /// The digest's bytes, in order. `bytes.span` reads them without a copy.
     package var bytes: InlineArray<32, UInt8>
 
     package init(bytes: InlineArray<32, UInt8>) {
@@ -110,10 +109,7 @@ package struct SHA256Digest: Sendable {
     package var base64URL: [UInt8] { Base64URL.encode(bytes.indices.map { bytes[$0] }) }
 
     /// The digest as 64 lower-case hexadecimal digits.
-    package var hexadecimal: String {
-        let digits = hexadecimalBytes
-        return String(decoding: digits.indices.map { digits[$0] }, as: UTF8.self)
-    }
+    package var hexadecimal: String { Hexadecimal.encode(bytes.indices.map { bytes[$0] }) }
 }
 
 extension SHA256Digest: Equatable {
@@ -124,7 +120,6 @@ extension SHA256Digest: Equatable {
 
 /// HMAC with SHA-256 (RFC 2104).
 package enum HMACSHA256 {
-    /// The authentication code of `message` under `key`.
     package static func authenticationCode(
         for message: Span<UInt8>,
         key: Span<UInt8>
@@ -179,7 +174,6 @@ package enum ConstantTime {
 
 /// Bytes from OpenSSL's cryptographic random generator.
 package enum RandomBytes {
-    /// Makes `count` random bytes.
     package static func make(count: Int) throws(OpenSSLError) -> [UInt8] {
         ProcessExit.leavesOpenSSLInPlace()
         var bytes = [UInt8](repeating: 0, count: count)

@@ -6,10 +6,8 @@ internal import Glibc
 /// Every call returns at once: `wantRead` or `wantWrite` says what to wait for before the same call is made again. A
 /// connection belongs to one thread at a time. OpenSSL's error queue is empty when a call returns.
 @safe package final class TLSConnection {
-    /// How far a handshake came.
     package enum Step: Sendable, Equatable { case done, wantRead, wantWrite }
 
-    /// What a read or a write achieved.
     package enum Transfer: Sendable, Equatable {
         case bytes(Int)
         case wantRead, wantWrite
@@ -37,15 +35,13 @@ internal import Glibc
 
     private init(_ context: TLSContext, descriptor: Int32) throws(TLSError) {
         guard let method = unsafe SocketBIO.method, let pointer = unsafe SSL_new(context.pointer) else {
-            throw .failure(of: "a TLS connection", in: nil)
+            throw .failure(of: "a TLS connection")
         }
         self.context = context
         unsafe self.pointer = pointer
         // A client keeps OpenSSL's own bounds: it has chosen its server.
         let longest = UInt32(context.role == .server ? TLSContext.handshakeMessageBytes : 0)
-        guard unsafe COpenSSL_SSL_set_socket(pointer, method, descriptor, longest) == 1 else {
-            throw .failure(of: "a TLS connection", in: nil)
-        }
+        try TLSError.require(unsafe COpenSSL_SSL_set_socket(pointer, method, descriptor, longest), "a TLS connection")
     }
 
     deinit { unsafe SSL_free(pointer) }
@@ -59,9 +55,8 @@ internal import Glibc
         // No partial wildcards, and no fall-back to the subject's common name (RFC 9525, 2 and 6.3).
         let flags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS) | UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
         unsafe SSL_set_hostflags(pointer, flags)
-        guard unsafe SSL_set1_host(pointer, name) == 1,
-            unsafe COpenSSL_SSL_set_host_name(pointer, name) == 1
-        else { throw .failure(of: "the host name", in: nil) }
+        try TLSError.require(unsafe SSL_set1_host(pointer, name), "the host name")
+        try TLSError.require(unsafe COpenSSL_SSL_set_host_name(pointer, name), "the host name")
     }
 }
 
@@ -162,7 +157,6 @@ package enum TLSError: Error, Equatable, Sendable, CustomStringConvertible {
     case protocolFailure(String)
     /// The stream ended without the peer's close_notify: what came may be cut short (RFC 8446, 6.1).
     case truncated
-    /// The socket failed.
     case system(errno: Int32)
 
     package var description: String {

@@ -5,7 +5,6 @@ internal import COpenSSL
 /// OpenSSL guards an `SSL_CTX` by its own locks and counts its references, and nothing here changes it after `init`;
 /// hence `@unchecked Sendable`.
 @safe package final class TLSContext: @unchecked Sendable {
-    /// The authorities a client trusts.
     package enum Trust: Sendable, Equatable {
         /// The system's trust store; `SSL_CERT_FILE` and `SSL_CERT_DIR` move it.
         case system
@@ -13,10 +12,9 @@ internal import COpenSSL
         case authorities(file: String)
     }
 
-    /// Which end of a connection a context is for.
-    package enum Role: Sendable { case client, server }
+    enum Role { case client, server }
 
-    package let role: Role
+    let role: Role
     let pointer: OpaquePointer
 
     /// A client: the peer's certificate and host name are always verified, TLS 1.2 or newer.
@@ -24,13 +22,14 @@ internal import COpenSSL
     /// - Parameter speaksHTTP: whether ALPN offers `http/1.1`; where not, the protocol has no name to offer.
     package convenience init(clientTrusting trust: Trust, speaksHTTP: Bool = true) throws(TLSError) {
         try self.init(role: .client)
-        if let file = trust.fileName { try Self.requireRegular(file, "the trusted authorities") }
-        let loaded =
-            switch trust {
-            case .system: unsafe SSL_CTX_set_default_verify_paths(pointer)
-            case .authorities(let file): unsafe SSL_CTX_load_verify_locations(pointer, file, nil)
-            }
-        guard loaded == 1 else { throw .failure(of: "the trusted authorities", in: trust.fileName) }
+        switch trust {
+        case .system:
+            try TLSError.require(unsafe SSL_CTX_set_default_verify_paths(pointer), "the trusted authorities")
+        case .authorities(let file):
+            try Self.requireRegular(file, "the trusted authorities")
+            let loaded = unsafe SSL_CTX_load_verify_locations(pointer, file, nil)
+            try TLSError.require(loaded, "the trusted authorities", in: file)
+        }
         unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
         if speaksHTTP { try offerHTTP1() }
     }
@@ -49,27 +48,22 @@ internal import COpenSSL
         if let clientAuthoritiesFile { try Self.requireRegular(clientAuthoritiesFile, "the client authorities") }
         // An encrypted key would otherwise be asked for on the terminal: no passphrase, and so an error.
         unsafe SSL_CTX_set_default_passwd_cb(pointer) { _, _, _, _ in 0 }
-        guard unsafe SSL_CTX_use_certificate_chain_file(pointer, serverCertificateFile) == 1 else {
-            throw .failure(of: "the certificate", in: serverCertificateFile)
-        }
-        guard unsafe SSL_CTX_use_PrivateKey_file(pointer, keyFile, SSL_FILETYPE_PEM) == 1,
-            unsafe SSL_CTX_check_private_key(pointer) == 1
-        else { throw .failure(of: "the private key", in: keyFile) }
+        let chain = unsafe SSL_CTX_use_certificate_chain_file(pointer, serverCertificateFile)
+        try TLSError.require(chain, "the certificate", in: serverCertificateFile)
+        let key = unsafe SSL_CTX_use_PrivateKey_file(pointer, keyFile, SSL_FILETYPE_PEM)
+        try TLSError.require(key, "the private key", in: keyFile)
+        try TLSError.require(unsafe SSL_CTX_check_private_key(pointer), "the private key", in: keyFile)
         // TLS 1.2 with forward secrecy and authenticated encryption alone (RFC 9325, 4.1 and 4.2).
-        guard unsafe SSL_CTX_set_cipher_list(pointer, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1 else {
-            throw .failure(of: "the cipher suites", in: nil)
-        }
+        let ciphers = unsafe SSL_CTX_set_cipher_list(pointer, "ECDHE+AESGCM:ECDHE+CHACHA20")
+        try TLSError.require(ciphers, "the cipher suites")
         // The groups of Mozilla's intermediate configuration; OpenSSL would add X448 and P-521.
-        guard unsafe COpenSSL_SSL_CTX_set_groups(pointer, "X25519:P-256:P-384") == 1 else {
-            throw .failure(of: "the key exchange groups", in: nil)
-        }
+        let groups = unsafe COpenSSL_SSL_CTX_set_groups(pointer, "X25519:P-256:P-384")
+        try TLSError.require(groups, "the key exchange groups")
         if let clientAuthoritiesFile {
             try admitClients(of: clientAuthoritiesFile)
             // A resumed session's certificate is not verified again, and each resumption gives a new ticket
             // (RFC 8446, 4.6.1): a chain of tickets would outlive the certificate.
-            guard unsafe COpenSSL_SSL_CTX_never_resume(pointer) == 1 else {
-                throw .failure(of: "the end of session resumption", in: nil)
-            }
+            try TLSError.require(unsafe COpenSSL_SSL_CTX_never_resume(pointer), "the end of session resumption")
         } else {
             try resumeSessions(lifetimeSeconds: Self.sessionSeconds)
         }
@@ -111,27 +105,23 @@ internal import COpenSSL
     private init(role: Role) throws(TLSError) {
         ProcessExit.leavesOpenSSLInPlace()
         let method = unsafe role == .client ? TLS_client_method() : TLS_server_method()
-        guard let pointer = unsafe SSL_CTX_new(method) else { throw .failure(of: "a TLS context", in: nil) }
+        guard let pointer = unsafe SSL_CTX_new(method) else { throw .failure(of: "a TLS context") }
         self.role = role
         unsafe self.pointer = pointer
-        guard unsafe COpenSSL_SSL_CTX_harden(pointer) == 1 else { throw .failure(of: "TLS 1.2", in: nil) }
+        try TLSError.require(unsafe COpenSSL_SSL_CTX_harden(pointer), "TLS 1.2")
     }
 
     deinit { unsafe SSL_CTX_free(pointer) }
 }
 
-extension TLSContext.Trust {
-    fileprivate var fileName: String? {
-        switch self {
-        case .system: nil
-        case .authorities(let file): file
-        }
-    }
-}
-
 extension TLSError {
+    /// Demands 1, as OpenSSL's functions answer on success.
+    static func require(_ result: Int32, _ subject: String, in file: String? = nil) throws(TLSError) {
+        guard result == 1 else { throw .failure(of: subject, in: file) }
+    }
+
     /// A failed step of the set-up, with OpenSSL's reason and the file at fault.
-    static func failure(of subject: String, in file: String?) -> TLSError {
+    static func failure(of subject: String, in file: String? = nil) -> TLSError {
         let reason = drainQueue() ?? "no reason given"
         guard let file else { return .configuration("\(subject): \(reason)") }
         return .configuration("\(subject) in \(file): \(reason)")
@@ -146,7 +136,7 @@ extension TLSContext {
     func offerHTTP1() throws(TLSError) {
         // This function, against OpenSSL's habit, answers 0 on success.
         guard unsafe SSL_CTX_set_alpn_protos(pointer, http1, UInt32(http1.count)) == 0 else {
-            throw .failure(of: "ALPN", in: nil)
+            throw .failure(of: "ALPN")
         }
     }
 
@@ -189,9 +179,8 @@ extension TLSContext {
     /// ticket keys.
     func resumeSessions(lifetimeSeconds: Int) throws(TLSError) {
         let name: [UInt8] = Array("limited-login".utf8)
-        guard unsafe SSL_CTX_set_session_id_context(pointer, name, UInt32(name.count)) == 1 else {
-            throw .failure(of: "session resumption", in: nil)
-        }
+        let named = unsafe SSL_CTX_set_session_id_context(pointer, name, UInt32(name.count))
+        try TLSError.require(named, "session resumption")
         unsafe COpenSSL_SSL_CTX_resume_by_ticket(pointer, lifetimeSeconds)
     }
 }

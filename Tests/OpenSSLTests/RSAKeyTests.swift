@@ -26,14 +26,15 @@ struct RSAKeyTests {
         #expect(OpenSSLError.isQueueEmpty)
     }
 
-    @Test("Verdicts agree with OpenSSL's own interface, for good and bent signatures", arguments: [2048, 2051, 3072])
+    @Test("The one signature of a message is good, and no bent one", arguments: [2048, 2051, 3072])
     func agreement(bits: Int) throws {
         let key = try RSAPrivateKey.generate(bits: bits)
         let verifier = try RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)
         var acceptedCount = 0
         for round in 0..<60 {
             let message = try RandomBytes.make(count: round)
-            var signature = try key.signature(for: message)
+            let genuine = try key.signature(for: message)
+            var signature = genuine
             switch round % 6 {
             case 1: signature[round % signature.count] ^= 1 << UInt8(round % 8)
             case 2: signature[0] = 0xFF
@@ -43,7 +44,7 @@ struct RSAKeyTests {
             }
             let digest = try SHA256.digest(of: message.span)
             let verdict = verifier.isValidSignature(signature.span, of: digest)
-            #expect(try verdict == key.isValidSignature(signature, for: message))
+            #expect(verdict == (signature == genuine))
             acceptedCount += verdict ? 1 : 0
         }
         #expect(acceptedCount == 20)

@@ -57,7 +57,7 @@ package final class SignatureMemory {
         workspace: VerificationWorkspace
     ) throws(Refusal) -> VerifiedClaims {
         let stop = token.count <= VerificationLimits.tokenByteCount ? token.lastOffset(of: UInt8(ascii: ".")) : nil
-        guard let sha256, let stop, isAbout(keys), let name = sha256.digest(of: token, markingStart: stop) else {
+        guard let sha256, let stop, let name = sha256.digest(of: token, markingStart: stop) else {
             return try verifier.judge(
                 token,
                 binding: binding,
@@ -69,6 +69,7 @@ package final class SignatureMemory {
                 workspace: workspace
             )
         }
+        forgetOthers(than: keys)
         let found = tokens.find(name)
         metrics?.countSignature(isRemembered: found != nil)
         if let found, case .unbound = binding, added.isEmpty, let reading = found.value,
@@ -104,12 +105,10 @@ package final class SignatureMemory {
         return claims
     }
 
-    /// Forgets all that is remembered under other keys; false where nothing can be remembered under these.
-    private func isAbout(_ keys: VerificationKeys) -> Bool {
-        if keys !== self.keys {
-            if keys.fingerprint != self.keys?.fingerprint { tokens = RecentDigests(capacity: tokens.capacity) }
-            self.keys = keys
-        }
-        return keys.fingerprint != nil
+    /// Forgets all that is remembered under other keys than these.
+    private func forgetOthers(than keys: VerificationKeys) {
+        guard keys !== self.keys else { return }
+        if self.keys?.areSame(as: keys) != true { tokens = RecentDigests(capacity: tokens.capacity) }
+        self.keys = keys
     }
 }

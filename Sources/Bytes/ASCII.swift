@@ -24,6 +24,9 @@ package enum ASCII {
         (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10
     }
 
+    /// Whether a byte is unreserved in a URI (RFC 3986 section 2.3).
+    package static func isUnreserved(_ byte: UInt8) -> Bool { isAlphanumeric(byte) || "-._~".utf8.contains(byte) }
+
     /// Whether a byte is a visible character: no space, no control character.
     @inlinable
     package static func isVisible(_ byte: UInt8) -> Bool {
@@ -56,14 +59,9 @@ package enum Hexadecimal {
     /// The bytes of digits in either case; nil when their number is odd or a byte is no digit.
     package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
         guard text.count.isMultiple(of: 2) else { return nil }
-        var bytes: [UInt8] = []
-        var high: UInt8?
-        for byte in text {
-            guard let value = value(byte) else { return nil }
-            if let first = high { bytes.append(first << 4 | value) }
-            high = high == nil ? value : nil
-        }
-        return bytes
+        let digits = text.compactMap { value($0) }
+        guard digits.count == text.count else { return nil }
+        return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
     }
 }
 
@@ -112,15 +110,14 @@ package enum PercentEncoding {
         return decoded
     }
 
-    /// Encodes every byte but the unreserved ones (RFC 3986 section 2.3).
+    /// Encodes every byte but the unreserved ones.
     package static func encode(_ text: String) -> String {
         var bytes: [UInt8] = []
         for byte in text.utf8 {
-            switch byte {
-            case _ where ASCII.isAlphanumeric(byte), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
+            if ASCII.isUnreserved(byte) {
                 bytes.append(byte)
-            default: append(byte, to: &bytes)
+            } else {
+                append(byte, to: &bytes)
             }
         }
         return String(decoding: bytes, as: UTF8.self)

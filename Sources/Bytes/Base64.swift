@@ -141,11 +141,9 @@ package enum Base64 {
     /// are not zero.
     package static func decode(_ text: Span<UInt8>, _ range: Range<Int>) -> [UInt8]? {
         guard range.count.isMultiple(of: 4) else { return nil }
-        var end = range.upperBound
-        while end > range.lowerBound, range.upperBound - end < 2, text[end - 1] == UInt8(ascii: "=") { end -= 1 }
         var digits: [UInt8] = []
-        digits.reserveCapacity(end - range.lowerBound)
-        for index in range.lowerBound..<end {
+        digits.reserveCapacity(range.count)
+        for index in withoutPadding(text, range) {
             switch text[index] {
             case UInt8(ascii: "+"): digits.append(UInt8(ascii: "-"))
             case UInt8(ascii: "/"): digits.append(UInt8(ascii: "_"))
@@ -155,6 +153,14 @@ package enum Base64 {
         }
         var decoded: [UInt8] = []
         return Base64URL.decode(digits.span, digits.indices, into: &decoded) ? decoded : nil
+    }
+
+    /// `range` without the padding that fills up its last four digits; with any other padding, as it is.
+    package static func withoutPadding(_ text: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
+        guard range.count.isMultiple(of: 4) else { return range }
+        var end = range.upperBound
+        while end > range.lowerBound, range.upperBound - end < 2, text[end - 1] == UInt8(ascii: "=") { end -= 1 }
+        return range.lowerBound..<end
     }
 
     /// The base64 text of `bytes`.

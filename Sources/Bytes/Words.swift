@@ -99,49 +99,42 @@ extension Span<UInt8> {
     /// Whether the bytes in `range` are exactly those of `text`; false where the range is not inside.
     @inlinable
     package func equal(_ range: Range<Int>, _ text: StaticString) -> Bool {
-        guard range.count == text.utf8CodeUnitCount, range.lowerBound >= 0, range.upperBound <= count else {
-            return false
-        }
-        let start = unsafe text.utf8Start
-        if range.count < 8 {
-            for offset in 0..<range.count {
-                // offset < utf8CodeUnitCount, checked above.
-                guard unsafe self[range.lowerBound + offset] == start[offset] else { return false }
-            }
-            return true
-        }
-        return unsafe hasWords(of: UnsafeRawPointer(start), range) { $0 }
+        matches(range, text, byte: { $0 }, word: { $0 })
     }
 
     /// Whether the bytes in `range` are `lowercase` (ASCII, given in lower case), the case of letters set aside.
     @inlinable
     package func equalIgnoringCase(_ range: Range<Int>, _ lowercase: StaticString) -> Bool {
-        guard range.count == lowercase.utf8CodeUnitCount, range.lowerBound >= 0, range.upperBound <= count else {
-            return false
-        }
-        let start = unsafe lowercase.utf8Start
-        if range.count < 8 {
-            for offset in 0..<range.count {
-                // offset < utf8CodeUnitCount, checked above.
-                guard unsafe ASCII.lowercased(self[range.lowerBound + offset]) == start[offset] else { return false }
-            }
-            return true
-        }
-        return unsafe hasWords(of: UnsafeRawPointer(start), range) { $0.lowercasedBytes }
+        matches(range, lowercase, byte: { ASCII.lowercased($0) }, word: { $0.lowercasedBytes })
     }
 
-    /// Whether the words of `range`, at least eight bytes, are those at `start` once they are mapped.
+    /// Whether the bytes in `range`, mapped one by one or eight at a time, are those of `text`.
     @inlinable @inline(__always)
-    func hasWords(of start: UnsafeRawPointer, _ range: Range<Int>, mapped: (UInt64) -> UInt64) -> Bool {
-        let last = range.count - 8
+    func matches(
+        _ range: Range<Int>,
+        _ text: StaticString,
+        byte: (UInt8) -> UInt8,
+        word map: (UInt64) -> UInt64
+    ) -> Bool {
+        guard range.count == text.utf8CodeUnitCount, range.lowerBound >= 0, range.upperBound <= count else {
+            return false
+        }
+        let start = unsafe text.utf8Start
         var offset = 0
-        while true {
+        let last = range.count - 8
+        while last >= 0 {
             // `offset` is at most the text's length, which equals the range's, less eight; the span checks its own.
-            let expected = unsafe UInt64(littleEndian: start.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
-            guard mapped(word(at: range.lowerBound + offset)) == expected else { return false }
+            let expected = unsafe UnsafeRawPointer(start).loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            guard map(self.word(at: range.lowerBound + offset)) == UInt64(littleEndian: expected) else { return false }
             if offset == last { return true }
             offset = Swift.min(offset + 8, last)
         }
+        while offset < range.count {
+            // offset < utf8CodeUnitCount, checked above.
+            guard unsafe byte(self[range.lowerBound + offset]) == start[offset] else { return false }
+            offset += 1
+        }
+        return true
     }
 
     /// Whether every byte in `range` is below 0x80.

@@ -51,8 +51,8 @@ public struct SignedRequest: Equatable, Sendable {
         guard stop > 0, stop + 1 < bytes.count else { throw .malformed }
         var signature: [UInt8] = []
         var payload: [UInt8] = []
-        guard Base64URL.decode(bytes, Self.withoutPadding(bytes, 0..<stop), into: &signature),
-            Base64URL.decode(bytes, Self.withoutPadding(bytes, stop + 1..<bytes.count), into: &payload)
+        guard Base64URL.decode(bytes, Base64.withoutPadding(bytes, 0..<stop), into: &signature),
+            Base64URL.decode(bytes, Base64.withoutPadding(bytes, stop + 1..<bytes.count), into: &payload)
         else { throw .malformed }
         // The still encoded payload is what is signed, padding and all.
         let message = bytes.extracting(stop + 1..<bytes.count)
@@ -70,14 +70,6 @@ public struct SignedRequest: Equatable, Sendable {
         self.issuedAt = issuedAt
     }
 
-    /// `range` without the padding that fills up its last four digits; with any other padding, as it is.
-    private static func withoutPadding(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
-        guard range.count.isMultiple(of: 4) else { return range }
-        var end = range.upperBound
-        while end > range.lowerBound, range.upperBound - end < 2, bytes[end - 1] == UInt8(ascii: "=") { end -= 1 }
-        return range.lowerBound..<end
-    }
-
     /// The app whose secret the signature was made with.
     /// - Parameter authenticate: HMAC-SHA256 of a message under a key; a test counts its calls.
     package static func signer(
@@ -90,9 +82,7 @@ public struct SignedRequest: Equatable, Sendable {
         for (appID, secret) in secrets {
             let key = Array(secret.utf8)
             guard !key.isEmpty else { continue }
-            guard let code = try? authenticate(message, key.span) else {
-                throw .cannotVerify
-            }
+            guard let code = try? authenticate(message, key.span) else { throw .cannotVerify }
             // No `break`: every secret is tried, whichever fits.
             if ConstantTime.areEqual(code.bytes.span, signature) { signer = signer ?? appID }
         }
@@ -106,15 +96,10 @@ public struct SignedRequestRejection: Error, Equatable, Sendable, CustomStringCo
     /// One sentence for the log.
     public let description: String
 
-    /// It is no signature and payload in base64url, or the payload is no JSON object.
     package static let malformed = Self("The signed request is not two parts of base64url with a JSON object.")
-    /// No configured secret made the signature.
     package static let invalidSignature = Self("The signature was made with no configured app secret.")
-    /// `algorithm` is not HMAC-SHA256.
     package static let unsupportedAlgorithm = Self("The algorithm is not HMAC-SHA256.")
-    /// `user_id` is not 1 to 20 digits.
     package static let invalidUser = Self("The member user_id is missing or not 1 to 20 digits.")
-    /// `issued_at` is missing, too long ago or in the future.
     package static let outOfTime = Self("The member issued_at is missing, more than a day ago, or in the future.")
     /// OpenSSL failed; nothing is known about the request.
     public static let cannotVerify = Self("The signature cannot be verified now.")

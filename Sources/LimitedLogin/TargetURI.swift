@@ -19,15 +19,9 @@ package struct TargetURI: Equatable, Sendable {
             guard pathEnd < Self.byteLimit, ASCII.isVisible(text[pathEnd]) else { return nil }
             pathEnd += 1
         }
-        let isSecure: Bool
-        let start: Int
-        if text.count >= 8, text.equalIgnoringCase(0..<8, "https://") {
-            (isSecure, start) = (true, 8)
-        } else if text.count >= 7, text.equalIgnoringCase(0..<7, "http://") {
-            (isSecure, start) = (false, 7)
-        } else {
-            return nil
-        }
+        let isSecure = text.equalIgnoringCase(0..<8, "https://")
+        guard isSecure || text.equalIgnoringCase(0..<7, "http://") else { return nil }
+        let start = isSecure ? 8 : 7
         var end = start
         while end < pathEnd, text[end] != UInt8(ascii: "/") { end += 1 }
         guard let authority = Self.authority(text, start..<end, isSecure: isSecure),
@@ -90,7 +84,7 @@ package struct TargetURI: Equatable, Sendable {
             }
             guard let byte = PercentEncoding.byte(text, at: index, before: range.upperBound) else { return nil }
             // RFC 3986 section 6.2.2.2: unreserved bytes stand for themselves; section 6.2.2.1: digits in upper case.
-            if ASCII.isAlphanumeric(byte) || "-._~".utf8.contains(byte) {
+            if ASCII.isUnreserved(byte) {
                 spelt.append(byte)
             } else {
                 PercentEncoding.append(byte, to: &spelt)

@@ -5,102 +5,75 @@
 public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertible {
     /// The stable codes told to callers. Later versions may know more of them.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
-        private enum Known: String, CaseIterable {
-            case invalidRequest = "invalid_request"
-            case invalidNonce = "invalid_nonce"
-            case unknownApp = "unknown_app"
-            case malformedToken = "malformed_token"
-            case notAnIDToken = "not_an_id_token"
-            case unsupportedAlgorithm = "unsupported_algorithm"
-            case unsupportedCriticalHeader = "unsupported_critical_header"
-            case missingKeyID = "missing_key_id"
-            case unknownKey = "unknown_key"
-            case invalidSignature = "invalid_signature"
-            case missingClaim = "missing_claim"
-            case malformedClaim = "malformed_claim"
-            case invalidIssuer = "invalid_issuer"
-            case invalidAudience = "invalid_audience"
-            case expired
-            case notYetValid = "not_yet_valid"
-            case tooOld = "too_old"
-            case nonceMismatch = "nonce_mismatch"
-            case nonceNotIssued = "nonce_not_issued"
-            case nonceExpired = "nonce_expired"
-            case nonceUsed = "nonce_used"
-            case tokenReplayed = "token_replayed"
-            case loginRevoked = "login_revoked"
-            case subjectMismatch = "subject_mismatch"
-            case keyThumbprintMismatch = "key_thumbprint_mismatch"
-            case accessTokenHashMismatch = "at_hash_mismatch"
-            case trackingNotAllowed = "tracking_not_allowed"
-            case keysUnavailable = "keys_unavailable"
-        }
+        /// The code as it is written in answers and logs.
+        public let rawValue: String
 
-        private let known: Known
-
-        private init(_ known: Known) { self.known = known }
+        private init(_ rawValue: String) { self.rawValue = rawValue }
 
         /// The expectation is empty, incomplete, or not allowed by the policy.
-        public static let invalidRequest = Code(.invalidRequest)
+        public static let invalidRequest = Self("invalid_request")
         /// The nonce given is no nonce.
-        public static let invalidNonce = Code(.invalidNonce)
+        public static let invalidNonce = Self("invalid_nonce")
         /// The app given is not configured.
-        public static let unknownApp = Code(.unknownApp)
+        public static let unknownApp = Self("unknown_app")
         /// The token is no JWS of JSON.
-        public static let malformedToken = Code(.malformedToken)
+        public static let malformedToken = Self("malformed_token")
         /// The token is of another kind.
-        public static let notAnIDToken = Code(.notAnIDToken)
+        public static let notAnIDToken = Self("not_an_id_token")
         /// `alg` is not RS256.
-        public static let unsupportedAlgorithm = Code(.unsupportedAlgorithm)
+        public static let unsupportedAlgorithm = Self("unsupported_algorithm")
         /// The header has `crit` or `b64`.
-        public static let unsupportedCriticalHeader = Code(.unsupportedCriticalHeader)
+        public static let unsupportedCriticalHeader = Self("unsupported_critical_header")
         /// The header has no `kid`.
-        public static let missingKeyID = Code(.missingKeyID)
+        public static let missingKeyID = Self("missing_key_id")
         /// No published key has that ID.
-        public static let unknownKey = Code(.unknownKey)
+        public static let unknownKey = Self("unknown_key")
         /// The signature is wrong.
-        public static let invalidSignature = Code(.invalidSignature)
+        public static let invalidSignature = Self("invalid_signature")
         /// A claim is missing.
-        public static let missingClaim = Code(.missingClaim)
+        public static let missingClaim = Self("missing_claim")
         /// A claim has the wrong type or range.
-        public static let malformedClaim = Code(.malformedClaim)
+        public static let malformedClaim = Self("malformed_claim")
         /// The issuer is not trusted.
-        public static let invalidIssuer = Code(.invalidIssuer)
+        public static let invalidIssuer = Self("invalid_issuer")
         /// The token is for another app.
-        public static let invalidAudience = Code(.invalidAudience)
+        public static let invalidAudience = Self("invalid_audience")
         /// The token's life is over.
-        public static let expired = Code(.expired)
+        public static let expired = Self("expired")
         /// The token's life has not begun.
-        public static let notYetValid = Code(.notYetValid)
+        public static let notYetValid = Self("not_yet_valid")
         /// The token was issued too long ago.
-        public static let tooOld = Code(.tooOld)
+        public static let tooOld = Self("too_old")
         /// The token belongs to another login.
-        public static let nonceMismatch = Code(.nonceMismatch)
+        public static let nonceMismatch = Self("nonce_mismatch")
         /// The token's nonce was not issued here for this app.
-        public static let nonceNotIssued = Code(.nonceNotIssued)
+        public static let nonceNotIssued = Self("nonce_not_issued")
         /// The token's nonce was issued too long ago.
-        public static let nonceExpired = Code(.nonceExpired)
+        public static let nonceExpired = Self("nonce_expired")
         /// The token's nonce was used before.
-        public static let nonceUsed = Code(.nonceUsed)
+        public static let nonceUsed = Self("nonce_used")
         /// The token was accepted before.
-        public static let tokenReplayed = Code(.tokenReplayed)
+        public static let tokenReplayed = Self("token_replayed")
         /// The login was revoked after the token was issued.
-        public static let loginRevoked = Code(.loginRevoked)
+        public static let loginRevoked = Self("login_revoked")
         /// The token belongs to another person.
-        public static let subjectMismatch = Code(.subjectMismatch)
+        public static let subjectMismatch = Self("subject_mismatch")
         /// The token is bound to another key, or to none.
-        public static let keyThumbprintMismatch = Code(.keyThumbprintMismatch)
+        public static let keyThumbprintMismatch = Self("key_thumbprint_mismatch")
         /// The access token was not issued together with the token.
-        public static let accessTokenHashMismatch = Code(.accessTokenHashMismatch)
+        public static let accessTokenHashMismatch = Self("at_hash_mismatch")
         /// The login was not a Limited Login.
-        public static let trackingNotAllowed = Code(.trackingNotAllowed)
+        public static let trackingNotAllowed = Self("tracking_not_allowed")
         /// The service's code for a ``VerificationUnavailable``; no ``TokenRejection`` has it.
-        package static let keysUnavailable = Code(.keysUnavailable)
+        package static let keysUnavailable = Self("keys_unavailable")
 
-        package static let allCases = Known.allCases.map { Code($0) }
-
-        /// The code as it is written in answers and logs.
-        public var rawValue: String { known.rawValue }
+        package static let allCases: [Self] = [
+            .invalidRequest, .invalidNonce, .unknownApp, .malformedToken, .notAnIDToken, .unsupportedAlgorithm,
+            .unsupportedCriticalHeader, .missingKeyID, .unknownKey, .invalidSignature, .missingClaim, .malformedClaim,
+            .invalidIssuer, .invalidAudience, .expired, .notYetValid, .tooOld, .nonceMismatch, .nonceNotIssued,
+            .nonceExpired, .nonceUsed, .tokenReplayed, .loginRevoked, .subjectMismatch, .keyThumbprintMismatch,
+            .accessTokenHashMismatch, .trackingNotAllowed, .keysUnavailable,
+        ]
 
         /// The same as `rawValue`.
         public var description: String { rawValue }
@@ -151,87 +124,66 @@ extension Refusal {
 
 /// The checks of a verdict, in the order they are made. Later versions may know more of them.
 public struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, CustomStringConvertible {
-    private enum Known: Int, CaseIterable {
-        case expectation, size, serialization, header, algorithm, criticalHeader, type, keyID, key, signature
-        case payload, issuer, audience, times, identity, binding, device, tracking, accessToken
+    /// The place in the order.
+    private let place: Int
+    /// The check's name, as in ``VerificationCheck/keyID``.
+    public let description: String
+    /// What the check asks, for a person.
+    public let title: String
+
+    private init(_ place: Int, _ description: String, _ title: String) {
+        self.place = place
+        self.description = description
+        self.title = title
     }
-
-    private let known: Known
-
-    private init(_ known: Known) { self.known = known }
 
     /// The expectation names a configured app and a login.
-    public static let expectation = VerificationCheck(.expectation)
+    public static let expectation = Self(0, "expectation", "The expectation names a configured app and a login")
     /// The token is not too long.
-    public static let size = VerificationCheck(.size)
+    public static let size = Self(1, "size", "The token is at most \(VerificationLimits.tokenByteCount) bytes long")
     /// It has three parts in strict base64url.
-    public static let serialization = VerificationCheck(.serialization)
+    public static let serialization = Self(2, "serialization", "The token is a JWS of three parts in strict base64url")
     /// Its header is one JSON object.
-    public static let header = VerificationCheck(.header)
+    public static let header = Self(3, "header", "The header is one JSON object that names no member twice")
     /// `alg`.
-    public static let algorithm = VerificationCheck(.algorithm)
+    public static let algorithm = Self(4, "algorithm", "The algorithm is RS256")
     /// `crit` and `b64`.
-    public static let criticalHeader = VerificationCheck(.criticalHeader)
+    public static let criticalHeader = Self(5, "criticalHeader", "The header demands no extension")
     /// `typ`, and no sign of an encrypted or nested token.
-    public static let type = VerificationCheck(.type)
+    public static let type = Self(6, "type", "The token says it is a JWT, neither encrypted nor nested")
     /// `kid`.
-    public static let keyID = VerificationCheck(.keyID)
+    public static let keyID = Self(7, "keyID", "The header names its key")
     /// The issuer's key set has that key.
-    public static let key = VerificationCheck(.key)
+    public static let key = Self(8, "key", "The issuer publishes that key")
     /// The signature.
-    public static let signature = VerificationCheck(.signature)
+    public static let signature = Self(9, "signature", "The signature is the issuer's")
     /// The payload is one JSON object.
-    public static let payload = VerificationCheck(.payload)
+    public static let payload = Self(10, "payload", "The payload is one JSON object that names no member twice")
     /// `iss`.
-    public static let issuer = VerificationCheck(.issuer)
+    public static let issuer = Self(11, "issuer", "The issuer is trusted")
     /// `aud`, and `azp` where it is there.
-    public static let audience = VerificationCheck(.audience)
+    public static let audience = Self(12, "audience", "The token is meant for this app")
     /// `exp`, `iat`, `nbf` and the age.
-    public static let times = VerificationCheck(.times)
+    public static let times = Self(13, "times", "The token is valid now")
     /// `sub` and `jti`.
-    public static let identity = VerificationCheck(.identity)
+    public static let identity = Self(14, "identity", "The token names its subject and itself")
     /// `nonce` or `sub`, as the login expects.
-    public static let binding = VerificationCheck(.binding)
+    public static let binding = Self(15, "binding", "The token belongs to this login")
     /// `cnf.jkt`, where the caller knows the device's key.
-    public static let device = VerificationCheck(.device)
+    public static let device = Self(16, "device", "The token is bound to the key of the login's device")
     /// `at_hash`, as far as it tells the tracking.
-    public static let tracking = VerificationCheck(.tracking)
+    public static let tracking = Self(17, "tracking", "The tracking of the login is allowed")
     /// `at_hash`, where the caller has the access token.
-    public static let accessToken = VerificationCheck(.accessToken)
+    public static let accessToken = Self(18, "accessToken", "The access token came together with the token")
 
     /// All checks, in their order.
-    public static let allCases = Known.allCases.map { VerificationCheck($0) }
-
-    /// The check's name, as in ``VerificationCheck/keyID``.
-    public var description: String { "\(known)" }
-
-    /// What the check asks, for a person.
-    public var title: String {
-        switch known {
-        case .expectation: "The expectation names a configured app and a login"
-        case .size: "The token is at most \(VerificationLimits.tokenByteCount) bytes long"
-        case .serialization: "The token is a JWS of three parts in strict base64url"
-        case .header: "The header is one JSON object that names no member twice"
-        case .algorithm: "The algorithm is RS256"
-        case .criticalHeader: "The header demands no extension"
-        case .type: "The token says it is a JWT, neither encrypted nor nested"
-        case .keyID: "The header names its key"
-        case .key: "The issuer publishes that key"
-        case .signature: "The signature is the issuer's"
-        case .payload: "The payload is one JSON object that names no member twice"
-        case .issuer: "The issuer is trusted"
-        case .audience: "The token is meant for this app"
-        case .times: "The token is valid now"
-        case .identity: "The token names its subject and itself"
-        case .binding: "The token belongs to this login"
-        case .device: "The token is bound to the key of the login's device"
-        case .tracking: "The tracking of the login is allowed"
-        case .accessToken: "The access token came together with the token"
-        }
-    }
+    public static let allCases: [Self] = [
+        .expectation, .size, .serialization, .header, .algorithm, .criticalHeader, .type, .keyID, .key, .signature,
+        .payload, .issuer, .audience, .times, .identity, .binding, .device, .tracking, .accessToken,
+    ]
 
     /// Whether the left check is made before the right one.
     public static func < (left: VerificationCheck, right: VerificationCheck) -> Bool {
-        left.known.rawValue < right.known.rawValue
+        left.place < right.place
     }
 }

@@ -6,7 +6,6 @@ internal import Bytes
 /// named by their index in the order of the text; every question about a value takes the same bytes that
 /// were parsed. A member name is a node of its own, directly before the node of its value.
 package struct JSONDocument: ~Copyable {
-    /// What a node is.
     package enum Kind: UInt8, Sendable {
         case null, `true`, `false`, number, string, array, object, name
     }
@@ -29,9 +28,7 @@ package struct JSONDocument: ~Copyable {
         /// The index after the last node inside this one.
         @usableFromInline var next: UInt32
         @usableFromInline var kind: Kind
-        /// Whether a string or name holds at least one escape.
         @usableFromInline var isEscaped = false
-        /// Whether an object names a member twice.
         var isRepeating = false
 
         /// From `start` to `end`.
@@ -48,7 +45,6 @@ package struct JSONDocument: ~Copyable {
     let limits: JSONLimits
     let repeatedMembers: RepeatedMembers
 
-    /// A document that holds nothing yet.
     package init(limits: JSONLimits = JSONLimits(), repeatedMembers: RepeatedMembers = .refused) {
         self.limits = limits
         self.repeatedMembers = repeatedMembers
@@ -62,24 +58,20 @@ package struct JSONDocument: ~Copyable {
     @inlinable @inline(__always)
     package var count: Int { nodes.count }
 
-    /// The kind of a node.
     @inlinable @inline(__always)
     package func kind(_ node: Int) -> Kind { nodes[node].kind }
 
-    /// Whether a node is a string value.
     @inlinable @inline(__always)
     package func isString(_ node: Int) -> Bool {
         // A pattern is compared in the caller's own code; `==` would be called.
         if case .string = nodes[node].kind { true } else { false }
     }
 
-    /// Whether a node is an object.
     @inlinable @inline(__always)
     package func isObject(_ node: Int) -> Bool {
         if case .object = nodes[node].kind { true } else { false }
     }
 
-    /// Whether a node is a number.
     @inlinable @inline(__always)
     package func isNumber(_ node: Int) -> Bool {
         if case .number = nodes[node].kind { true } else { false }
@@ -88,6 +80,13 @@ package struct JSONDocument: ~Copyable {
     /// Where a node's text stands; of a string or name, without the quotes.
     @inlinable @inline(__always)
     package func range(_ node: Int) -> Range<Int> { nodes[node].range }
+
+    /// Where the text of a string stands, without its quotes; nil when the node is none.
+    package func stringRange(_ node: Int) -> Range<Int>? {
+        let node = nodes[node]
+        guard case .string = node.kind else { return nil }
+        return node.range
+    }
 
     /// Whether a string or name holds an escape, so that its text is not its value.
     @inlinable @inline(__always)
@@ -108,7 +107,7 @@ package struct JSONDocument: ~Copyable {
 
     /// The value of the object's member with this name; nil when there is none or the node is no object.
     package func member(_ name: StaticString, of object: Int, in bytes: Span<UInt8>) -> Int? {
-        guard kind(object) == .object else { return nil }
+        guard isObject(object) else { return nil }
         let end = next(object)
         var node = firstChild(object)
         while node < end {
@@ -162,9 +161,13 @@ extension JSONDocument {
 
 extension JSONDocument {
     /// Whether a string or name has exactly this value, after escape decoding.
+    @inline(__always)
     package func string(_ node: Int, equals value: StaticString, in bytes: Span<UInt8>) -> Bool {
         let node = nodes[node]
-        guard node.kind == .string || node.kind == .name else { return false }
+        switch node.kind {
+        case .string, .name: break
+        default: return false
+        }
         if !node.isEscaped { return bytes.equal(node.range, value) }
         var reader = JSONStringReader(node.range)
         for index in 0..<value.utf8CodeUnitCount where reader.next(in: bytes) != value.byte(at: index) {
@@ -187,19 +190,8 @@ extension JSONDocument {
 
     /// Appends the value of a string or name, escapes decoded, as UTF-8; of any other node, its text.
     package func appendString(_ node: Int, in bytes: Span<UInt8>, to buffer: inout [UInt8]) {
-        let range = range(node)
-        guard !range.isEmpty else { return }
-        guard isEscaped(node) else {
-            buffer.append(addingCapacity: range.count) { (output: inout OutputSpan<UInt8>) in
-                output.append(bytes, range)
-            }
-            return
-        }
-        // No escape is shorter than what it stands for: `\u0080` is two bytes of UTF-8, a pair of twelve is four.
-        buffer.append(addingCapacity: range.count) { (output: inout OutputSpan<UInt8>) in
-            var reader = JSONStringReader(range)
-            reader.readAll(of: bytes, to: &output)
-        }
+        guard isEscaped(node) else { return buffer.append(bytes, range(node)) }
+        JSONText.append(bytes, range(node), to: &buffer)
     }
 
     /// The value of a string or name; of any other node, its text.
@@ -212,10 +204,6 @@ extension JSONDocument {
     /// The value of a number as the nearest double, always finite; nil when the node is no number.
     package func double(_ node: Int, in bytes: Span<UInt8>) -> Double? {
         guard kind(node) == .number else { return nil }
-        // Up to 2⁵³ every integer is a double exactly, so the common case needs no decimal conversion.
-        if let integer = JSONScanner.integer(bytes, range(node)), integer.magnitude <= 1 << 53, integer != 0 {
-            return Double(integer)
-        }
         return JSONScanner.double(bytes, range(node))
     }
 
@@ -257,15 +245,13 @@ package struct JSONLimits: Equatable, Sendable {
     /// Greatest number of values and names in the text. 16,384: bounds the tape to 256 KiB.
     package var nodeCount = 16_384
     /// Greatest length of one number in bytes. 64: three times what a double needs.
-    package var numberByteCount = 64
+    var numberByteCount = 64
 
-    /// The default bounds.
     package init() {}
 }
 
 /// Why a text is not the JSON (RFC 8259, I-JSON RFC 7493) this project reads.
 package struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The rule that was broken.
     package enum Reason: String, Equatable, Sendable {
         case empty = "the text is empty"
         case tooLong = "the text is too long"
@@ -285,7 +271,6 @@ package struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
         case numberOutOfRange = "a number is too long or too great"
     }
 
-    /// The rule that was broken.
     package let reason: Reason
     /// The offset in bytes at which it was noticed.
     package let offset: Int

@@ -74,13 +74,14 @@ extension JSONDocument {
     /// places are left as they are. `nodes` has at least as many places as the table has names.
     ///
     /// Names are compared after escape decoding. Of a member that is named twice, where that is not refused, the last
-    /// counts.
+    /// counts. A value that is no object has no members.
     package func findMembers(
         of object: Int,
         named table: JSONNameTable,
         in bytes: Span<UInt8>,
         nodes found: inout MutableSpan<UInt32>
     ) {
+        guard isObject(object) else { return }
         let end = next(object)
         var node = firstChild(object)
         while node < end {
@@ -101,12 +102,5 @@ extension JSONDocument {
             name.append(byte)
         }
         return table.place(of: name.span, 0..<name.count)
-    }
-
-    /// Where the text of a string stands, without its quotes; nil when the node is none.
-    package func stringRange(_ node: Int) -> Range<Int>? {
-        let node = nodes[node]
-        guard case .string = node.kind else { return nil }
-        return node.range
     }
 }

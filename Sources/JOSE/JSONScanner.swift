@@ -192,46 +192,28 @@ extension JSONScanner {
 
     private static func skipDigits(_ bytes: Span<UInt8>, from start: Int) -> Int {
         var offset = start
-        while offset < bytes.count, bytes[offset] &- UInt8(ascii: "0") < 10 { offset += 1 }
+        while offset < bytes.count, ASCII.digit(bytes[offset]) != nil { offset += 1 }
         return offset
     }
 
     /// The value of a number's text as the nearest double.
     static func double(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Double? {
-        var text = String()
-        text.reserveCapacity(range.count)
-        for offset in range { text.unicodeScalars.append(Unicode.Scalar(bytes[offset])) }
-        return Double(text)
+        Double(String(decoding: range.map { bytes[$0] }, as: UTF8.self))
     }
 
-    /// The value of a number's text when it is a plain integer of 64 bits.
+    /// The value of a number's text, which is not empty, when it is a plain integer of 64 bits.
     static func integer(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int64? {
-        var offset = range.lowerBound
-        guard offset < range.upperBound else { return nil }
-        let isNegative = bytes[offset] == UInt8(ascii: "-")
-        if isNegative { offset += 1 }
-        var value: Int64 = 0
-        if range.upperBound - offset <= 18 {
-            // Eighteen digits stay below 10¹⁸: nothing overflows.
-            while offset < range.upperBound {
-                let digit = bytes[offset] &- UInt8(ascii: "0")
-                guard digit < 10 else { return nil }
-                value = value &* 10 &+ Int64(digit)
-                offset &+= 1
-            }
-            return isNegative ? -value : value
-        }
-        while offset < range.upperBound {
+        let isNegative = bytes[range.lowerBound] == UInt8(ascii: "-")
+        let digits = range.lowerBound + (isNegative ? 1 : 0)..<range.upperBound
+        // Nineteen digits stay below 2⁶⁴: nothing overflows. None of them leads with zero, so more are out of range.
+        guard digits.count <= 19 else { return nil }
+        var magnitude: UInt64 = 0
+        for offset in digits {
             let digit = bytes[offset] &- UInt8(ascii: "0")
             guard digit < 10 else { return nil }
-            // Built downwards, because the least 64-bit integer has no positive twin.
-            let (product, overflow) = value.multipliedReportingOverflow(by: 10)
-            let (sum, overflowAgain) = product.subtractingReportingOverflow(Int64(digit))
-            guard !overflow, !overflowAgain else { return nil }
-            value = sum
-            offset += 1
+            magnitude = magnitude &* 10 &+ UInt64(digit)
         }
-        if isNegative { return value }
-        return value == .min ? nil : -value
+        guard isNegative else { return Int64(exactly: magnitude) }
+        return magnitude <= Int64.min.magnitude ? Int64(truncatingIfNeeded: 0 &- magnitude) : nil
     }
 }

@@ -6,9 +6,8 @@ internal import Bytes
 package struct JSONStringReader {
     private var offset: Int
     private let end: Int
-    /// Bytes of a decoded `\u` escape that still have to be handed out, the next one lowest.
-    private var pending: UInt32 = 0
-    private var pendingCount = 0
+    /// Bytes of a decoded `\u` escape that still have to be handed out.
+    private var pending = Unicode.UTF8.EncodedScalar()
 
     /// - Parameter range: what stands between the string's quotes.
     package init(_ range: Range<Int>) {
@@ -18,7 +17,7 @@ package struct JSONStringReader {
 
     /// Where the bytes up to the next escape stand, or to the end: each of them stands for itself.
     package mutating func nextRun(in bytes: Span<UInt8>) -> Range<Int> {
-        guard pendingCount == 0 else { return offset..<offset }
+        guard pending.isEmpty else { return offset..<offset }
         let start = offset
         offset = bytes.extracting(0..<end).firstOffset(of: UInt8(ascii: "\\"), from: start)
         return start..<offset
@@ -35,11 +34,7 @@ package struct JSONStringReader {
 
     /// The next byte of the value; nil at its end.
     package mutating func next(in bytes: Span<UInt8>) -> UInt8? {
-        if pendingCount > 0 {
-            pendingCount -= 1
-            defer { pending >>= 8 }
-            return UInt8(truncatingIfNeeded: pending)
-        }
+        if !pending.isEmpty { return pending.removeFirst() }
         guard offset < end else { return nil }
         let byte = bytes[offset]
         offset += 1
@@ -58,30 +53,16 @@ package struct JSONStringReader {
     }
 
     /// Decodes the digits after `\u`, with the second half of a pair, into UTF-8 and hands out its first byte.
-    private mutating func nextOfCodePoint(in bytes: Span<UInt8>) -> UInt8 {
+    private mutating func nextOfCodePoint(in bytes: Span<UInt8>) -> UInt8? {
         var code = readFourDigits(in: bytes)
         if code & 0xFC00 == 0xD800 {
             // The parser has proven that the other half follows as `\uDC00` to `\uDFFF`.
             offset = min(offset + 2, end)
             code = 0x10000 + ((code & 0x3FF) << 10) + (readFourDigits(in: bytes) & 0x3FF)
         }
-        switch code {
-        case ..<0x80: return UInt8(truncatingIfNeeded: code)
-        case ..<0x800: return start(0xC0 | code >> 6, code, continuationCount: 1)
-        case ..<0x10000: return start(0xE0 | code >> 12, code, continuationCount: 2)
-        default: return start(0xF0 | code >> 18, code, continuationCount: 3)
-        }
-    }
-
-    private mutating func start(_ first: UInt32, _ code: UInt32, continuationCount: Int) -> UInt8 {
-        pendingCount = continuationCount
-        pending = 0
-        for position in 0..<continuationCount {
-            // The lowest six bits come last in the text, so they go highest in `pending`.
-            let bits = 0x80 | (code >> UInt32(6 * position)) & 0x3F
-            pending |= bits << UInt32(8 * (continuationCount - 1 - position))
-        }
-        return UInt8(truncatingIfNeeded: first)
+        // No text that the parser accepted holds half a pair.
+        pending = Unicode.UTF8.encode(Unicode.Scalar(code) ?? "\u{FFFD}") ?? pending
+        return pending.isEmpty ? nil : pending.removeFirst()
     }
 
     private mutating func readFourDigits(in bytes: Span<UInt8>) -> UInt32 {
@@ -115,15 +96,14 @@ package enum JSONText {
     /// The value of a string the parser accepted, given what stands between its quotes.
     package static func value(_ bytes: Span<UInt8>, _ range: Range<Int>) -> String {
         var value: [UInt8] = []
-        decode(bytes, range, into: &value)
+        append(bytes, range, to: &value)
         return String(decoding: value, as: UTF8.self)
     }
 
-    /// The same as UTF-8, in place of what the buffer holds.
-    package static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>, into buffer: inout [UInt8]) {
-        buffer.removeAll(keepingCapacity: true)
+    /// Appends the same as UTF-8.
+    package static func append(_ bytes: Span<UInt8>, _ range: Range<Int>, to buffer: inout [UInt8]) {
         guard !range.isEmpty else { return }
-        // No escape is shorter than what it stands for.
+        // No escape is shorter than what it stands for: `\u0080` is two bytes of UTF-8, a pair of twelve is four.
         buffer.append(addingCapacity: range.count) { (output: inout OutputSpan<UInt8>) in
             var reader = JSONStringReader(range)
             reader.readAll(of: bytes, to: &output)

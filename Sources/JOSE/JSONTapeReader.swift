@@ -8,13 +8,7 @@ struct JSONTapeReader: ~Copyable {
 
     let limits: JSONLimits
     let repeatedMembers: JSONDocument.RepeatedMembers
-    /// The objects and arrays that enclose the innermost open one.
     var enclosing: [JSONFrame] = []
-
-    init(limits: JSONLimits, repeatedMembers: JSONDocument.RepeatedMembers) {
-        self.limits = limits
-        self.repeatedMembers = repeatedMembers
-    }
 
     /// Reads one value with the white space around it; returns the offset behind both.
     mutating func readText(_ bytes: Span<UInt8>, to tape: inout Tape) throws(JSONError) -> Int {
@@ -48,7 +42,9 @@ struct JSONTapeReader: ~Copyable {
         guard start < bytes.count else { throw JSONError(.truncated, at: start) }
         let byte = bytes[start]
         if byte == UInt8(ascii: "\"") {
-            return (try appendString(bytes, at: start, to: &tape), true)
+            let string = try JSONScanner.scanString(bytes, from: start + 1)
+            try append(.string, from: start + 1, to: string.end, isEscaped: string.isEscaped, on: &tape)
+            return (string.end + 1, true)
         }
         guard byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[") else {
             return (try appendScalar(bytes, at: start, first: byte, to: &tape), true)
@@ -132,18 +128,6 @@ struct JSONTapeReader: ~Copyable {
         return JSONScanner.skipWhitespace(bytes, from: colon + 1)
     }
 
-    /// Reads a string value; returns the offset behind its closing quote.
-    @inline(__always)
-    private func appendString(
-        _ bytes: Span<UInt8>,
-        at start: Int,
-        to tape: inout Tape
-    ) throws(JSONError) -> Int {
-        let string = try JSONScanner.scanString(bytes, from: start + 1)
-        try append(.string, from: start + 1, to: string.end, isEscaped: string.isEscaped, on: &tape)
-        return string.end + 1
-    }
-
     /// Reads `null`, `true`, `false` or a number; returns the offset behind it.
     private func appendScalar(
         _ bytes: Span<UInt8>,
@@ -205,27 +189,16 @@ extension JSONTapeReader {
         _ bytes: Span<UInt8>,
         _ tape: borrowing Tape
     ) -> Bool {
-        let mayRepeat: Bool
         if isEscaped {
             frame.hasEscapedName = true
-            mayRepeat = true
-        } else {
+        } else if !frame.nameFilter.insert(hash(bytes, name)), !frame.hasEscapedName {
             // While no name is escaped, a clear bit proves the name new and spares the search.
-            mayRepeat = frame.nameFilter.insert(hash(bytes, name)) || frame.hasEscapedName
+            return false
         }
-        return mayRepeat && isAmong(tape.count - 1, from: frame.node + 1, bytes, tape)
-    }
-
-    /// Whether the name at `node` equals one of those before it, of which the first stands at `first`.
-    private static func isAmong(
-        _ node: Int,
-        from first: Int,
-        _ bytes: Span<UInt8>,
-        _ tape: borrowing Tape
-    ) -> Bool {
-        var earlier = first
-        while earlier < node {
-            if names(tape[earlier], tape[node], areEqualIn: bytes) { return true }
+        let newest = tape.count - 1
+        var earlier = frame.node + 1
+        while earlier < newest {
+            if names(tape[earlier], tape[newest], areEqualIn: bytes) { return true }
             earlier = Int(tape[earlier + 1].next)
         }
         return false
@@ -250,12 +223,9 @@ extension JSONTapeReader {
         _ right: JSONDocument.Node,
         areEqualIn bytes: Span<UInt8>
     ) -> Bool {
-        let (leftRange, rightRange) = (left.range, right.range)
-        if !left.isEscaped && !right.isEscaped {
-            return bytes.equal(leftRange, bytes.extracting(rightRange))
-        }
-        var leftReader = JSONStringReader(leftRange)
-        var rightReader = JSONStringReader(rightRange)
+        if !left.isEscaped && !right.isEscaped { return bytes.equal(left.range, bytes.extracting(right.range)) }
+        var leftReader = JSONStringReader(left.range)
+        var rightReader = JSONStringReader(right.range)
         while true {
             let byte = leftReader.next(in: bytes)
             guard byte == rightReader.next(in: bytes) else { return false }
@@ -274,11 +244,6 @@ struct JSONFrame {
     var nameFilter = JSONNameFilter()
     /// Whether one of the names is spelt with escapes, which the filter cannot see through.
     var hasEscapedName = false
-
-    init(node: Int, isObject: Bool) {
-        self.node = node
-        self.isObject = isObject
-    }
 }
 
 /// A filter of 256 bits, one for each hash that was inserted: a clear bit proves that a name is new.

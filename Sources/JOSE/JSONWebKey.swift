@@ -14,11 +14,11 @@ public struct JSONWebKey: Equatable, Hashable, Sendable {
         /// Greatest length of a key ID in bytes. 256: Facebook's have 40.
         package static let keyIDByteCount = 256
         /// Least size of a modulus in bits. RFC 7518 section 3.3: a key of 2048 bits or larger MUST be used.
-        package static let leastModulusBitCount = 2048
+        static let leastModulusBitCount = 2048
         /// Greatest size of a modulus in bits. 8192: beyond it one signature costs milliseconds.
-        package static let greatestModulusBitCount = 8192
+        static let greatestModulusBitCount = 8192
         /// Greatest public exponent. 2³³: the cost of a signature grows with its length.
-        package static let greatestPublicExponent: UInt64 = 1 << 33
+        static let greatestPublicExponent: UInt64 = 1 << 33
     }
 
     /// A key from its parts, judged as a JWK's would be.
@@ -45,25 +45,35 @@ public struct JSONWebKey: Equatable, Hashable, Sendable {
 extension JSONWebKey {
     /// Reads one JWK at `node`: one predicate over all its members, refusing rather than falling back.
     init(_ document: borrowing JSONDocument, _ node: Int, in bytes: Span<UInt8>) throws(JSONWebKeyError) {
-        guard document.kind(node) == .object else { throw .notAnObject }
-        guard !document.isRepeating(node) else { throw .repeatedMember }
-        // RFC 7517 section 4.1: `kty` is required.
-        guard let type = document.member("kty", of: node, in: bytes), document.kind(type) == .string else {
-            throw .malformedKeyType
-        }
-        guard document.string(type, equals: "RSA", in: bytes) else { throw .unsupportedKeyType }
+        try Self.checkType(document, node, "RSA", in: bytes)
         try Self.checkPurpose(document, node, algorithm: "RS256", in: bytes)
         try Self.checkIsPublic(document, node, in: bytes)
-        guard let keyID = document.member("kid", of: node, in: bytes), document.kind(keyID) == .string else {
+        guard let keyID = document.member("kid", of: node, in: bytes), document.isString(keyID) else {
             throw .missingKeyID
         }
-        var modulus = try Self.number("n", document, node, in: bytes)
+        guard var modulus = Self.value("n", document, node, in: bytes), !modulus.isEmpty,
+            let exponent = Self.value("e", document, node, in: bytes), !exponent.isEmpty
+        else { throw .malformedNumber }
         // RFC 7518 section 6.3.1.1 notes that some implementations put one zero octet before the modulus. The
         // value is the same, so refusing it would lock everyone out and protect nobody.
         if modulus.first == 0 { modulus.removeFirst() }
-        let exponent = try Self.number("e", document, node, in: bytes)
         guard modulus.first != 0, exponent.first != 0 else { throw .malformedNumber }
         try self.init(keyID: document.string(keyID, in: bytes), modulus: modulus, publicExponent: exponent)
+    }
+
+    /// One object that names no member twice and has the required `kty` (RFC 7517 sections 4 and 4.1).
+    static func checkType(
+        _ document: borrowing JSONDocument,
+        _ node: Int,
+        _ expected: StaticString,
+        in bytes: Span<UInt8>
+    ) throws(JSONWebKeyError) {
+        guard document.isObject(node) else { throw .notAnObject }
+        guard !document.isRepeating(node) else { throw .repeatedMember }
+        guard let type = document.member("kty", of: node, in: bytes), document.isString(type) else {
+            throw .malformedKeyType
+        }
+        guard document.string(type, equals: expected, in: bytes) else { throw .unsupportedKeyType }
     }
 
     /// RFC 7518 sections 6.2.2, 6.3.2 and 6.4.1: a private or symmetric member gives the key away.
@@ -119,22 +129,19 @@ extension JSONWebKey {
         guard verifyCount == 1, signCount <= 1 else { throw .notForVerifying }
     }
 
-    /// A Base64urlUInt member (RFC 7518 section 2): a string, strict base64url, not empty.
-    private static func number(
+    /// The bytes of a member (RFC 7518 section 2); nil unless it is a string of strict base64url.
+    static func value(
         _ name: StaticString,
         _ document: borrowing JSONDocument,
         _ node: Int,
         in bytes: Span<UInt8>
-    ) throws(JSONWebKeyError) -> [UInt8] {
-        guard let member = document.member(name, of: node, in: bytes), document.kind(member) == .string else {
-            throw .malformedNumber
-        }
+    ) -> [UInt8]? {
+        guard let member = document.member(name, of: node, in: bytes), document.isString(member) else { return nil }
         // Decoded first, so that a digit spelt as a JSON escape is the same digit.
         var text: [UInt8] = []
         document.appendString(member, in: bytes, to: &text)
         var value: [UInt8] = []
-        guard Base64URL.decode(text.span, 0..<text.count, into: &value), !value.isEmpty else { throw .malformedNumber }
-        return value
+        return Base64URL.decode(text.span, text.indices, into: &value) ? value : nil
     }
 }
 

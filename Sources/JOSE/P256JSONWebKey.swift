@@ -12,6 +12,7 @@ package struct P256JSONWebKey: Equatable, Sendable {
 
     /// A key from its coordinates. Whether they are a point of the curve is for OpenSSL to say.
     package init(x: [UInt8], y: [UInt8]) throws(JSONWebKeyError) {
+        // Leading zeros are not left out (RFC 7518 section 6.2.1.2).
         guard x.count == Self.coordinateByteCount, y.count == Self.coordinateByteCount else {
             throw .malformedCoordinate
         }
@@ -21,12 +22,7 @@ package struct P256JSONWebKey: Equatable, Sendable {
 
     /// Reads the JWK at `node`: one predicate over all its members, refusing rather than falling back.
     package init(_ document: borrowing JSONDocument, _ node: Int, in bytes: Span<UInt8>) throws(JSONWebKeyError) {
-        guard document.kind(node) == .object else { throw .notAnObject }
-        guard !document.isRepeating(node) else { throw .repeatedMember }
-        guard let type = document.member("kty", of: node, in: bytes), document.isString(type) else {
-            throw .malformedKeyType
-        }
-        guard document.string(type, equals: "EC", in: bytes) else { throw .unsupportedKeyType }
+        try JSONWebKey.checkType(document, node, "EC", in: bytes)
         // RFC 7518 section 6.2.1.1.
         guard let curve = document.member("crv", of: node, in: bytes),
             document.string(curve, equals: "P-256", in: bytes)
@@ -34,32 +30,15 @@ package struct P256JSONWebKey: Equatable, Sendable {
         // RFC 9449 section 4.3 (7): the key must not be a private one (RFC 7518 sections 6.2.2, 6.3.2 and 6.4.1).
         try JSONWebKey.checkIsPublic(document, node, in: bytes)
         try JSONWebKey.checkPurpose(document, node, algorithm: "ES256", in: bytes)
-        try self.init(
-            x: Self.coordinate("x", document, node, in: bytes),
-            y: Self.coordinate("y", document, node, in: bytes)
-        )
+        guard let x = JSONWebKey.value("x", document, node, in: bytes),
+            let y = JSONWebKey.value("y", document, node, in: bytes)
+        else { throw .malformedCoordinate }
+        try self.init(x: x, y: y)
     }
 
     /// The JSON text whose SHA-256 is the key's thumbprint (RFC 7638 section 3.2): the required members in lexical order.
     package var thumbprintInput: [UInt8] {
         Array(#"{"crv":"P-256","kty":"EC","x":""#.utf8) + Base64URL.encode(x) + Array(#"","y":""#.utf8)
             + Base64URL.encode(y) + Array(#""}"#.utf8)
-    }
-
-    private static func coordinate(
-        _ name: StaticString,
-        _ document: borrowing JSONDocument,
-        _ node: Int,
-        in bytes: Span<UInt8>
-    ) throws(JSONWebKeyError) -> [UInt8] {
-        guard let member = document.member(name, of: node, in: bytes), document.isString(member) else {
-            throw .malformedCoordinate
-        }
-        var text: [UInt8] = []
-        document.appendString(member, in: bytes, to: &text)
-        var value: [UInt8] = []
-        // The length is judged by `init(x:y:)`: leading zeros are not left out (RFC 7518 section 6.2.1.2).
-        guard Base64URL.decode(text.span, text.indices, into: &value) else { throw .malformedCoordinate }
-        return value
     }
 }

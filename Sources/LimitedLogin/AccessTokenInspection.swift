@@ -25,13 +25,10 @@ public struct AccessTokenInspection: Equatable, Sendable {
     /// Greatest length of an access token in bytes. 4,096: real ones have about 200.
     package static let greatestByteCount = 4_096
     /// The life of a short-lived token in seconds: what stands for `issued_at` where Graph does not tell it.
-    package static let shortLifeSeconds: Double = 7_200
+    private static let shortLifeSeconds: Double = 7_200
     /// How much Facebook's clock may be ahead in seconds: a minute.
     private static let clockMarginSeconds: Double = 60
-    /// Greatest length of a permission's name in bytes: 64.
-    package static let permissionByteLimit = 64
 
-    /// What the text of a credential looks like.
     package enum Shape: Equatable, Sendable {
         /// An access token may look like this.
         case accessToken
@@ -68,8 +65,7 @@ public struct AccessTokenInspection: Equatable, Sendable {
         now: NumericDate
     ) throws(AccessTokenRejection) {
         let json = try JSONObject.graph(answer)
-        guard let data = json.object("data"), let isValid = json.bool("is_valid", of: data)
-        else {
+        guard let data = json.object("data"), let isValid = json.bool("is_valid", of: data) else {
             throw .unreadableAnswer
         }
         guard isValid else { throw Self.rejection(json, data) }
@@ -91,7 +87,7 @@ public struct AccessTokenInspection: Equatable, Sendable {
         self.expiresAt = expiresAt.secondsSince1970 == 0 ? nil : expiresAt
         issuedAt = json.moment("issued_at", of: data)
         dataAccessExpiresAt = json.moment("data_access_expires_at", of: data)
-        permissions = json.strings("scopes", of: data).filter(Self.isPermission)
+        permissions = json.member("scopes", of: data).map { json.strings($0) }?.filter(Self.isPermission) ?? []
     }
 
     /// The moment to compare with a revocation: `issued_at`, else two hours before it expires. A token that would be
@@ -120,7 +116,7 @@ public struct AccessTokenInspection: Equatable, Sendable {
 
     /// Whether the text is what Graph's permissions are called: 1 to 64 of `[a-z_.]`.
     package static func isPermission(_ name: String) -> Bool {
-        (1...permissionByteLimit).contains(name.utf8.count)
+        (1...64).contains(name.utf8.count)
             && name.utf8.allSatisfy { $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: ".") }
     }
 }
@@ -243,7 +239,6 @@ extension JSONObject {
         return limits
     }
 
-    /// One of Graph's answers.
     fileprivate static func graph(_ bytes: [UInt8]) throws(AccessTokenRejection) -> JSONObject {
         guard let object = JSONObject(bytes, limits: limits) else { throw .unreadableAnswer }
         return object
@@ -269,22 +264,6 @@ extension JSONObject {
             friends.append(id)
         }
         return friends
-    }
-
-    /// `{"min": number, "max": number}`.
-    fileprivate func ageRange(_ node: Int) -> AgeRange? {
-        guard document.isObject(node) else { return nil }
-        let bounds = [member("min", of: node), member("max", of: node)]
-        var values: [Int?] = []
-        for bound in bounds {
-            guard let bound else {
-                values.append(nil)
-                continue
-            }
-            guard let value = document.wholeNumber(bound, in: bytes.span) else { return nil }
-            values.append(value)
-        }
-        return AgeRange(minimum: values[0], maximum: values[1])
     }
 
     /// `{"id": string, "name": string}`; a place without both is none.

@@ -19,7 +19,7 @@ public struct DPoPProof: Equatable, Sendable {
     /// Greatest age of a proof in seconds: 300. RFC 9449 section 11.1 wants minutes at most.
     package static let greatestAgeSeconds = 300
     /// Greatest length of `jti` in bytes. 256: a UUID has 36.
-    package static let tokenIDByteLimit = 256
+    static let tokenIDByteLimit = 256
 
     /// Verifies a proof (RFC 9449 section 4.3).
     /// - Parameters:
@@ -85,9 +85,9 @@ public struct DPoPProof: Equatable, Sendable {
         guard let tokenID = claims.text("jti"), (1...Self.tokenIDByteLimit).contains(tokenID.count) else {
             throw .missingTokenID
         }
-        // (12) `ath`, and the key that the token is bound to.
-        guard let tokenHash = claims.text("ath"), try Self.isHash(tokenHash, of: token) else { throw .otherToken }
-        let thumbprint = try Self.thumbprint(of: key)
+        // (12) `ath`, and the key that the token is bound to (RFC 7638 section 3).
+        let (tokenHash, thumbprint) = (try Self.hash(token), try Self.hash(key.thumbprintInput.span))
+        guard let hash = claims.text("ath"), ConstantTime.areEqual(hash.span, tokenHash.span) else { throw .otherToken }
         guard ConstantTime.areEqual(thumbprint.span, keyThumbprint) else { throw .otherKey }
         self.keyThumbprint = String(decoding: thumbprint, as: UTF8.self)
         self.tokenID = String(decoding: tokenID, as: UTF8.self)
@@ -121,16 +121,10 @@ public struct DPoPProof: Equatable, Sendable {
         guard verifier.isValidSignature(signature.span, of: digest) else { throw .invalidSignature }
     }
 
-    /// RFC 7638 section 3.
-    private static func thumbprint(of key: P256JSONWebKey) throws(DPoPRejection) -> [UInt8] {
-        guard let digest = try? SHA256.digest(of: key.thumbprintInput.span) else { throw .cannotVerify }
+    /// SHA-256 in base64url.
+    private static func hash(_ bytes: Span<UInt8>) throws(DPoPRejection) -> [UInt8] {
+        guard let digest = try? SHA256.digest(of: bytes) else { throw .cannotVerify }
         return digest.base64URL
-    }
-
-    /// Whether `hash` is base64url of the token's SHA-256.
-    private static func isHash(_ hash: [UInt8], of token: Span<UInt8>) throws(DPoPRejection) -> Bool {
-        guard let digest = try? SHA256.digest(of: token) else { throw .cannotVerify }
-        return ConstantTime.areEqual(digest.base64URL.span, hash.span)
     }
 
     /// A part of the proof: one JSON object that names no member twice (RFC 7515 section 4, RFC 7519 section 4).
@@ -148,9 +142,7 @@ public struct DPoPRejection: Error, Equatable, Sendable, CustomStringConvertible
     /// One sentence that a person can act on.
     public let description: String
 
-    /// The request has no proof.
     package static let missing = Self("The token is bound to a key, and the request has no DPoP proof.")
-    /// The request has several proofs.
     package static let repeated = Self("The request has more than one DPoP field.")
     package static let tooLong = Self("The DPoP proof is longer than \(DPoPProof.byteLimit) bytes.")
     package static let malformed = Self(

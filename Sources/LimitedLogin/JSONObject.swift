@@ -1,17 +1,25 @@
 internal import Bytes
 internal import JOSE
 
-/// A JSON object and the bytes it was read from, whose members are read by their type: nil is a member that is not there, or
-/// of another type.
+/// A JSON object and the bytes it was read from. Of its members, those of another type than the one asked for are nil.
 struct JSONObject: ~Copyable {
-    let bytes: [UInt8]
-    var document: JSONDocument
+    var bytes: [UInt8] = []
+    private(set) var document: JSONDocument
+
+    /// An object that is still to be read.
+    init(limits: JSONLimits) { document = JSONDocument(limits: limits) }
 
     /// Reads one JSON object that names no member twice; nil for anything else.
     init?(_ bytes: [UInt8], limits: JSONLimits) {
+        self.init(limits: limits)
         self.bytes = bytes
-        document = JSONDocument(limits: limits)
-        guard (try? document.parse(bytes)) != nil, document.isObject(document.root) else { return nil }
+        guard (try? read()) == true else { return nil }
+    }
+
+    /// Reads the bytes as JSON that names no member twice; false where it is no object.
+    mutating func read() throws(JSONError) -> Bool {
+        try document.parse(bytes)
+        return document.isObject(document.root)
     }
 
     /// The node of a member's value, in the object at `node` or else the outermost.
@@ -56,18 +64,28 @@ struct JSONObject: ~Copyable {
     func identifier(_ name: StaticString, of node: Int? = nil) -> String? {
         guard let node = member(name, of: node), document.isString(node) || document.isNumber(node) else { return nil }
         // Of a number this is its text: a sign, a fraction or an exponent is no digit.
-        let text = document.string(node, in: bytes.span)
+        let text = string(node)
         let isID = (1...20).contains(text.utf8.count) && text.utf8.allSatisfy { ASCII.digit($0) != nil }
         return isID ? text : nil
     }
 
-    /// The strings of an array; none where it is no array.
-    func strings(_ name: StaticString, of node: Int? = nil) -> [String] {
-        guard let list = member(name, of: node), document.kind(list) == .array else { return [] }
-        var strings: [String] = []
-        for element in document.children(of: list) where document.isString(element) {
-            strings.append(document.string(element, in: bytes.span))
-        }
-        return strings
+    func string(_ node: Int) -> String { document.string(node, in: bytes.span) }
+
+    /// The strings of the array at a node; none where it is no array.
+    func strings(_ node: Int) -> [String] {
+        guard document.kind(node) == .array else { return [] }
+        return document.children(of: node).filter { document.isString($0) }.map { string($0) }
+    }
+
+    /// `{"min": number, "max": number}`; a member of the wrong type drops the whole.
+    func ageRange(_ node: Int) -> AgeRange? {
+        guard let minimum = bound("min", of: node), let maximum = bound("max", of: node) else { return nil }
+        return AgeRange(minimum: minimum, maximum: maximum)
+    }
+
+    /// A whole number, or nothing; nil for any other value.
+    private func bound(_ name: StaticString, of node: Int) -> Int?? {
+        guard let bound = member(name, of: node) else { return .some(nil) }
+        return document.wholeNumber(bound, in: bytes.span).map { .some($0) }
     }
 }

@@ -107,27 +107,17 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
         let keyID = try keyID(of: token, expectation, now)
         guard keyID.utf8.count <= JSONWebKey.Limits.keyIDByteCount else {
             // No set holds a longer one, so asking for it would be in vain.
-            throw Refusal.unknownKey(keyID: String(decoding: keyID.utf8.prefix(64).map(Self.visible), as: UTF8.self))
-                .error
+            throw Refusal.unknownKey(keyID.utf8).error
         }
         guard let keySet = try? await keys.keySet(containing: keyID) else { throw VerificationUnavailable.keys }
-        return try verifier.verify(token, expecting: expectation, keys: keySet, now: later(than: now))
+        // The token may have expired during a wait for keys.
+        let later = max(now, NumericDate(secondsSince1970: clock()) ?? now)
+        return try verifier.verify(token, expecting: expectation, keys: keySet, now: later)
     }
-
-    /// The time after a wait for keys: a token may have expired meanwhile.
-    private func later(than now: NumericDate) -> NumericDate {
-        max(now, NumericDate(secondsSince1970: clock()) ?? now)
-    }
-
-    private static func visible(_ byte: UInt8) -> UInt8 { (0x20...0x7E).contains(byte) ? byte : UInt8(ascii: "?") }
 
     /// The key ID of a token that is worth looking for keys; whatever else is wrong before the key is looked up is told
     /// at once.
-    private func keyID(
-        of token: String,
-        _ expectation: TokenExpectation,
-        _ now: NumericDate
-    ) throws -> String {
+    private func keyID(of token: String, _ expectation: TokenExpectation, _ now: NumericDate) throws -> String {
         let workspace = VerificationWorkspace()
         do throws(Refusal) {
             // Without a key nothing can be accepted: the verdict ends where the key would be found.

@@ -73,7 +73,7 @@ public struct NonceIssuer: Sendable {
         let expiry = now + UInt64(lifetimeSeconds) * 1_000
         var bytes = NonceFormat.body(issuedAt: date ?? now, expiresAt: expiry, random: randomBytes)
         guard let tag = Self.tag(bytes.span, Array(appID.utf8).span, secret) else { return nil }
-        for index in 0..<NonceFormat.tagByteCount { bytes.append(tag.bytes[index]) }
+        bytes.append(tag.bytes.span, 0..<NonceFormat.tagByteCount)
         let text = String(decoding: Base64URL.encode(bytes), as: UTF8.self)
         guard let nonce = Nonce(text) else { return nil }
         return IssuedNonce(
@@ -93,7 +93,6 @@ public struct NonceIssuer: Sendable {
         return IssuedNonce(nonce: nonce, appID: appID, issuedAt: facts.issuedAt, expiresAt: facts.expiresAt)
     }
 
-    /// As above, for bytes.
     package func recognize(_ nonce: Span<UInt8>, appID: Span<UInt8>) -> RecognizedNonce? {
         guard nonce.count == NonceFormat.textByteCount else { return nil }
         var bytes: [UInt8] = []
@@ -143,21 +142,13 @@ public struct IssuedNonce: Equatable, Sendable {
 
 /// What an issued nonce says about itself, once its tag is good.
 package struct RecognizedNonce: Equatable, Sendable {
-    /// When it was issued, in milliseconds since 1970.
     package let issuedAtMilliseconds: UInt64
-    /// From when on it is refused, in milliseconds since 1970.
     package let expiresAtMilliseconds: UInt64
     /// What no other nonce has: the nonce's own bytes.
     package let identity: [UInt8]
 
-    /// When it was issued.
-    var issuedAt: NumericDate { Self.date(issuedAtMilliseconds) }
-    /// From when on it is refused.
-    var expiresAt: NumericDate { Self.date(expiresAtMilliseconds) }
-
-    private static func date(_ milliseconds: UInt64) -> NumericDate {
-        NumericDate(milliseconds: milliseconds)
-    }
+    var issuedAt: NumericDate { NumericDate(milliseconds: issuedAtMilliseconds) }
+    var expiresAt: NumericDate { NumericDate(milliseconds: expiresAtMilliseconds) }
 }
 
 /// The bytes of an issued nonce, version 1: version (1), time of issue (6), expiry (6), random (16), tag (16); the times
@@ -191,8 +182,8 @@ enum NonceFormat {
     static func message(_ body: Span<UInt8>, _ appID: Span<UInt8>) -> [UInt8] {
         var message = domain
         for shift in [24, 16, 8, 0] { message.append(UInt8(truncatingIfNeeded: appID.count >> shift)) }
-        for index in 0..<appID.count { message.append(appID[index]) }
-        for index in 0..<body.count { message.append(body[index]) }
+        message.append(appID)
+        message.append(body)
         return message
     }
 
@@ -238,9 +229,7 @@ package struct NonceSecret: Sendable, Equatable, CustomStringConvertible, Custom
         try self.init(bytes: bytes)
     }
 
-    /// Never the secret itself.
     package var customMirror: Mirror { Mirror(self, children: []) }
 
-    /// Never the secret itself.
     package var description: String { "a secret of \(bytes.count) bytes" }
 }

@@ -9,22 +9,13 @@ public struct Permission: Hashable, CaseIterable, Sendable, CustomStringConverti
         case publicProfile, email, gamingProfile, gamingUserPicture, userAgeRange, userBirthday, userFriends, userGender
         case userHometown, userLink, userLocation, userMessengerContact
 
-        var name: StaticString {
-            switch self {
-            case .publicProfile: "public_profile"
-            case .email: "email"
-            case .gamingProfile: "gaming_profile"
-            case .gamingUserPicture: "gaming_user_picture"
-            case .userAgeRange: "user_age_range"
-            case .userBirthday: "user_birthday"
-            case .userFriends: "user_friends"
-            case .userGender: "user_gender"
-            case .userHometown: "user_hometown"
-            case .userLink: "user_link"
-            case .userLocation: "user_location"
-            case .userMessengerContact: "user_messenger_contact"
-            }
-        }
+        /// The names in the order of the cases.
+        static let names: [StaticString] = [
+            "public_profile", "email", "gaming_profile", "gaming_user_picture", "user_age_range", "user_birthday",
+            "user_friends", "user_gender", "user_hometown", "user_link", "user_location", "user_messenger_contact",
+        ]
+
+        var name: StaticString { Self.names[Int(rawValue)] }
     }
 
     fileprivate let known: Known
@@ -78,24 +69,6 @@ public struct Permission: Hashable, CaseIterable, Sendable, CustomStringConverti
 
     /// The same as `rawValue`.
     public var description: String { rawValue }
-
-    /// The claims that show this permission was granted; empty when none does.
-    package var claims: [ClaimName] {
-        switch known {
-        case .publicProfile: [.name, .givenName, .middleName, .familyName, .picture]
-        case .email: [.email]
-        case .gamingProfile: [.name]
-        case .gamingUserPicture: [.givenName, .picture]
-        case .userAgeRange: [.userAgeRange]
-        case .userBirthday: [.userBirthday]
-        case .userFriends: [.userFriends]
-        case .userGender: [.userGender]
-        case .userHometown: [.userHometown]
-        case .userLink: [.userLink]
-        case .userLocation: [.userLocation]
-        case .userMessengerContact: []
-        }
-    }
 
     /// The permission's bit in a `PermissionSet`.
     var bit: PermissionSet { PermissionSet(rawValue: 1 << known.rawValue) }

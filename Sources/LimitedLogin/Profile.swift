@@ -101,38 +101,17 @@ public enum Birthday: Equatable, Hashable, Sendable, CustomStringConvertible {
     /// The birthday as OpenID Connect Core section 5.1 spells `birthdate`: `YYYY-MM-DD`, `0000-MM-DD` without a
     /// year, or `YYYY`.
     public var description: String {
-        var text: [UInt8] = []
-        append(to: &text)
-        return String(decoding: text, as: UTF8.self)
-    }
-
-    /// Appends the same text as ASCII, without memory of its own.
-    package func append(to buffer: inout [UInt8]) {
         switch self {
-        case .year(let year):
-            Self.append(year, digitCount: 4, to: &buffer)
-        case .dayOfYear(let month, let day):
-            Self.append(0, digitCount: 4, to: &buffer)
-            Self.append(month: month, day: day, to: &buffer)
+        case .year(let year): Self.digits(year, of: 10_000)
+        case .dayOfYear(let month, let day): "0000-\(Self.digits(month, of: 100))-\(Self.digits(day, of: 100))"
         case .date(let year, let month, let day):
-            Self.append(year, digitCount: 4, to: &buffer)
-            Self.append(month: month, day: day, to: &buffer)
+            "\(Self.digits(year, of: 10_000))-\(Self.digits(month, of: 100))-\(Self.digits(day, of: 100))"
         }
     }
 
-    private static func append(month: Int, day: Int, to buffer: inout [UInt8]) {
-        buffer.append(UInt8(ascii: "-"))
-        append(month, digitCount: 2, to: &buffer)
-        buffer.append(UInt8(ascii: "-"))
-        append(day, digitCount: 2, to: &buffer)
-    }
-
-    private static func append(_ value: Int, digitCount: Int, to buffer: inout [UInt8]) {
-        var unit = digitCount == 4 ? 1000 : 10
-        while unit > 0 {
-            buffer.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: abs(value / unit % 10)))
-            unit /= 10
-        }
+    /// The last digits of a number, as many as `unit` has zeros.
+    private static func digits(_ value: Int, of unit: Int) -> String {
+        String(String(unit + abs(value % unit)).dropFirst())
     }
 
     /// Reads `MM/DD` at `start`, a day that exists in `year`.

@@ -28,24 +28,44 @@ extension Refusal {
 
     private var claimDetail: String {
         switch self {
-        case .missingClaim(let claim): "The claim \(claim.rawValue) is missing."
-        case .malformedClaim(let claim, let fault): "The claim \(claim.rawValue) \(fault.clause)."
+        case .missingClaim(let claim): "The claim \(claim.spelling) is missing."
+        case .malformedClaim(let claim, let fault): "The claim \(claim.spelling) \(fault.clause)."
         case .invalidIssuer(let issuer): "The issuer \(quoted(issuer)) is not one of the configured issuers."
-        case .invalidAudience(let fault): fault.detail
+        case .invalidAudience(.otherApp(let app)):
+            "The audience \(quoted(app)) is not one of the configured apps, or not the app given."
+        case .invalidAudience(.severalAudiences):
+            "The token names several audiences; one for this app alone is needed."
+        case .invalidAudience(.otherAuthorizedParty(let app)):
+            "The authorized party \(quoted(app)) is not the token's audience."
         case .expired(let date, let now):
             "The token expired \(Self.seconds(from: date, to: now)) ago, at \(date.wholeSeconds)."
         case .notYetValid(let claim, let date, let now):
-            "The claim \(claim.rawValue) lies \(Self.seconds(from: now, to: date)) in the future: a clock is wrong."
+            "The claim \(claim.spelling) lies \(Self.seconds(from: now, to: date)) in the future: a clock is wrong."
         case .tooOld(let date, let maximum, let now):
             "The token was issued \(Self.seconds(from: date, to: now)) ago; at most \(maximum) s are allowed."
-        case .nonceMismatch(let fault): fault.detail
+        case .nonceMismatch(.empty):
+            "The token's nonce is empty: the login was started without one, so nothing ties it to this login."
+        case .nonceMismatch(.different): "The token's nonce is not the one given: it belongs to another login."
+        case .nonceMismatch(.hashed):
+            "The token's nonce is the SHA-256 of the nonce given: the client hashes it, so give it as raw_nonce."
+        case .nonceMismatch(.notHashed):
+            "The token's nonce is the raw nonce itself, not its SHA-256: the client does not hash it, so give it as nonce."
         case .nonceNotIssued:
             "The token's nonce was not issued here for this app: it belongs to a login begun elsewhere."
-        case .nonceExpired(let expiry): expiry.detail
+        case .nonceExpired(.over(let date, let now)):
+            "The token's nonce expired \(Self.seconds(from: date, to: now)) ago: begin the login anew, with a new nonce. If "
+                + "the SDK refreshed the token of a session, give the session's user as subject beside the nonce."
+        case .nonceExpired(.beyondMemory):
+            "The token's nonce was issued before the present memory of used nonces began (the service or its store was "
+                + "restarted), so it may have been used: begin the login anew, with a new nonce."
         case .nonceUsed:
             "The token's nonce was used before: every login needs a nonce of its own. If the SDK refreshed the token of a "
                 + "session, give the session's user as subject beside the nonce."
-        case .tokenReplayed(let evidence): evidence.detail
+        case .tokenReplayed(.remembered):
+            "The token was accepted before, and each is accepted once: have the app log in again."
+        case .tokenReplayed(.beyondMemory):
+            "The token was issued before the present memory of accepted tokens began (the service or its store was "
+                + "restarted), so it may have been accepted before: have the app log in again."
         case .loginRevoked:
             "The login was revoked after this token was issued (or in the same second): have the person log in anew."
         case .subjectMismatch: "The token belongs to another person than the subject given."
@@ -117,53 +137,6 @@ extension Refusal.ClaimFault {
         case .empty: "is empty"
         case .outOfRange: "is out of range: a time is a number of seconds from 0 to 2^53"
         case .outOfShape: "is too long or not ASCII"
-        }
-    }
-}
-
-extension Refusal.AudienceFault {
-    fileprivate var detail: String {
-        switch self {
-        case .otherApp(let app): "The audience \(quoted(app)) is not one of the configured apps, or not the app given."
-        case .severalAudiences: "The token names several audiences; one for this app alone is needed."
-        case .otherAuthorizedParty(let app): "The authorized party \(quoted(app)) is not the token's audience."
-        }
-    }
-}
-
-extension Refusal.NonceFault {
-    fileprivate var detail: String {
-        switch self {
-        case .empty: "The token's nonce is empty: the login was started without one, so nothing ties it to this login."
-        case .different: "The token's nonce is not the one given: it belongs to another login."
-        case .hashed:
-            "The token's nonce is the SHA-256 of the nonce given: the client hashes it, so give it as raw_nonce."
-        case .notHashed:
-            "The token's nonce is the raw nonce itself, not its SHA-256: the client does not hash it, so give it as nonce."
-        }
-    }
-}
-
-extension Refusal.NonceExpiry {
-    fileprivate var detail: String {
-        switch self {
-        case .over(let date, let now):
-            "The token's nonce expired \(max(0, now.wholeSeconds - date.wholeSeconds)) s ago: begin the login anew, with a "
-                + "new nonce. If the SDK refreshed the token of a session, give the session's user as subject beside the nonce."
-        case .beyondMemory:
-            "The token's nonce was issued before the present memory of used nonces began (the service or its store was "
-                + "restarted), so it may have been used: begin the login anew, with a new nonce."
-        }
-    }
-}
-
-extension Refusal.ReplayEvidence {
-    fileprivate var detail: String {
-        switch self {
-        case .remembered: "The token was accepted before, and each is accepted once: have the app log in again."
-        case .beyondMemory:
-            "The token was issued before the present memory of accepted tokens began (the service or its store was "
-                + "restarted), so it may have been accepted before: have the app log in again."
         }
     }
 }

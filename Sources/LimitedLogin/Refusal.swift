@@ -4,17 +4,12 @@ package enum Refusal: Error, Equatable, Sendable {
     case bindingRequired
     /// The caller's nonce is empty or holds white space.
     case invalidNonce
-    /// The caller's subject is empty.
     case invalidSubject
-    /// The caller's key thumbprint is none.
     case invalidKeyThumbprint
     /// The caller asks for a nonce that was issued here, and the verifier has no ``NonceIssuer``.
     case noNonceIssuer
-    /// The caller's app is not one of the policy's.
     case unknownApp
-    /// These bytes are no token.
     case malformedToken(MalformedToken)
-    /// This is a token, but of another kind.
     case notAnIDToken(ForeignToken)
     /// `alg` is not `RS256`; its value where it is a short name.
     case unsupportedAlgorithm(String?)
@@ -28,25 +23,19 @@ package enum Refusal: Error, Equatable, Sendable {
     case keysUnavailable
     /// The signature is not the one of the key the token names.
     case invalidSignature(SignatureFault)
-    /// A claim that every id token has is not there.
     case missingClaim(ClaimName)
-    /// A claim has the wrong type or a value out of range.
     case malformedClaim(ClaimName, ClaimFault)
-    /// The issuer is not trusted.
     case invalidIssuer(String)
     /// The token is meant for another app, or for others too.
     case invalidAudience(AudienceFault)
-    /// The token's life is over.
     case expired(at: NumericDate, now: NumericDate)
     /// The token's life has not begun: `claim` lies in the future.
     case notYetValid(ClaimName, at: NumericDate, now: NumericDate)
-    /// The token was issued too long ago.
     case tooOld(issuedAt: NumericDate, maximumAgeSeconds: Int, now: NumericDate)
     /// The token belongs to another login.
     case nonceMismatch(NonceFault)
     /// The token's nonce was not issued here, or for another app.
     case nonceNotIssued
-    /// The token's nonce was issued here, but too long ago.
     case nonceExpired(NonceExpiry)
     /// The token's nonce was used before. A store of used nonces tells this; a ``TokenVerifier`` does not.
     case nonceUsed
@@ -54,7 +43,6 @@ package enum Refusal: Error, Equatable, Sendable {
     case tokenReplayed(ReplayEvidence)
     /// The login was revoked after the token was issued. Told by the memory of revocations.
     case loginRevoked
-    /// The token belongs to another person.
     case subjectMismatch
     /// The token is bound to another key, or to none.
     case keyThumbprintMismatch
@@ -65,7 +53,6 @@ package enum Refusal: Error, Equatable, Sendable {
 
     /// What makes bytes no token at all.
     package enum MalformedToken: Equatable, Sendable {
-        /// There are no bytes.
         case empty
         /// There are more than 8 KiB.
         case tooLong
@@ -73,29 +60,20 @@ package enum Refusal: Error, Equatable, Sendable {
         case wrongPartCount(Int)
         /// It is JSON, not the compact form (RFC 7515 section 7.2).
         case jsonSerialization
-        /// The part is empty.
         case emptyPart(Part)
-        /// The part is not strict base64url.
         case invalidBase64URL(Part)
         /// The part is not strict JSON; the reason as a clause.
         case invalidJSON(Part, reason: String)
-        /// The part is JSON but not an object.
         case notAnObject(Part)
     }
 
-    /// A part of a token.
     package enum Part: String, Sendable {
-        /// The JOSE header.
         case header
-        /// The claims.
         case payload
-        /// The signature.
         case signature
     }
 
-    /// A kind of token that is not an id token.
     package enum ForeignToken: Equatable, Sendable {
-        /// An opaque access token.
         case accessToken
         /// A JWE of five parts.
         case encrypted
@@ -107,19 +85,14 @@ package enum Refusal: Error, Equatable, Sendable {
         case type(String?)
     }
 
-    /// What is wrong with a signature.
     package enum SignatureFault: Equatable, Sendable {
         /// It has not the length of the key's modulus.
         case wrongLength
-        /// It is not the key's signature of these bytes.
         case mismatch
     }
 
-    /// What is wrong with a claim.
     package enum ClaimFault: Equatable, Sendable {
-        /// It has another JSON type than its definition says.
         case wrongType
-        /// It is an empty string or array.
         case empty
         /// It is a number outside 0 to 2⁵³.
         case outOfRange
@@ -127,9 +100,7 @@ package enum Refusal: Error, Equatable, Sendable {
         case outOfShape
     }
 
-    /// What is wrong with an audience.
     package enum AudienceFault: Equatable, Sendable {
-        /// The token is for another app.
         case otherApp(String)
         /// The token is for several audiences, which Facebook never issues.
         case severalAudiences
@@ -139,7 +110,6 @@ package enum Refusal: Error, Equatable, Sendable {
 
     /// Why an issued nonce is no longer good.
     package enum NonceExpiry: Equatable, Sendable {
-        /// Its time is over.
         case over(at: NumericDate, now: NumericDate)
         /// It is older than the memory of used nonces, so it cannot be known that it was not used.
         case beyondMemory
@@ -147,7 +117,6 @@ package enum Refusal: Error, Equatable, Sendable {
 
     /// How it is known that a token was accepted before.
     package enum ReplayEvidence: Equatable, Sendable {
-        /// It is remembered.
         case remembered
         /// It is older than the memory of accepted tokens, so it cannot be known that it was not.
         case beyondMemory
@@ -157,7 +126,6 @@ package enum Refusal: Error, Equatable, Sendable {
     package enum NonceFault: Equatable, Sendable {
         /// It is empty: the login was started without one.
         case empty
-        /// It is another one.
         case different
         /// It is the SHA-256 of the nonce given: the client hashes, so the nonce is a raw nonce.
         case hashed
@@ -168,85 +136,55 @@ package enum Refusal: Error, Equatable, Sendable {
 
 extension Refusal {
     /// The stable code.
-    package var code: TokenRejection.Code {
-        switch self {
-        case .bindingRequired, .invalidSubject, .invalidKeyThumbprint, .noNonceIssuer: .invalidRequest
-        case .invalidNonce: .invalidNonce
-        case .unknownApp: .unknownApp
-        case .malformedToken: .malformedToken
-        case .notAnIDToken: .notAnIDToken
-        case .unsupportedAlgorithm: .unsupportedAlgorithm
-        case .unsupportedCriticalHeader: .unsupportedCriticalHeader
-        case .missingKeyID: .missingKeyID
-        case .unknownKey: .unknownKey
-        case .keysUnavailable: .keysUnavailable
-        case .invalidSignature: .invalidSignature
-        case .missingClaim: .missingClaim
-        case .malformedClaim: .malformedClaim
-        case .invalidIssuer: .invalidIssuer
-        case .invalidAudience: .invalidAudience
-        case .expired: .expired
-        case .notYetValid: .notYetValid
-        case .tooOld: .tooOld
-        case .nonceMismatch: .nonceMismatch
-        case .nonceNotIssued: .nonceNotIssued
-        case .nonceExpired: .nonceExpired
-        case .nonceUsed: .nonceUsed
-        case .tokenReplayed: .tokenReplayed
-        case .loginRevoked: .loginRevoked
-        case .subjectMismatch: .subjectMismatch
-        case .keyThumbprintMismatch: .keyThumbprintMismatch
-        case .accessTokenHashMismatch: .accessTokenHashMismatch
-        case .trackingNotAllowed: .trackingNotAllowed
-        }
-    }
+    package var code: TokenRejection.Code { row.code }
 
     /// The claim at fault, where one is.
-    package var claim: String? { claimName?.rawValue }
+    package var claim: String? { row.claim?.spelling }
 
-    private var claimName: ClaimName? {
+    /// The check that refused the token; the checks before it passed. A fault that only a memory tells has the check that it
+    /// speaks of, though every check was passed.
+    package var check: VerificationCheck { row.check }
+
+    private var row: (code: TokenRejection.Code, claim: ClaimName?, check: VerificationCheck) {
         switch self {
-        case .missingClaim(let claim), .malformedClaim(let claim, _), .notYetValid(let claim, _, _): claim
-        case .invalidIssuer: .issuer
-        case .invalidAudience(.otherAuthorizedParty): .authorizedParty
-        case .invalidAudience: .audience
-        case .expired: .expiration
-        case .tooOld, .loginRevoked: .issuedAt
-        case .nonceMismatch, .nonceNotIssued, .nonceExpired, .nonceUsed: .nonce
-        case .tokenReplayed: .tokenID
-        case .subjectMismatch: .subject
-        case .keyThumbprintMismatch: .confirmation
-        case .trackingNotAllowed, .accessTokenHashMismatch: .accessTokenHash
-        default: nil
+        case .bindingRequired, .invalidSubject, .invalidKeyThumbprint, .noNonceIssuer:
+            (.invalidRequest, nil, .expectation)
+        case .invalidNonce: (.invalidNonce, nil, .expectation)
+        case .unknownApp: (.unknownApp, nil, .expectation)
+        case .malformedToken(let fault): (.malformedToken, nil, fault.check)
+        case .notAnIDToken(.accessToken), .notAnIDToken(.encrypted): (.notAnIDToken, nil, .serialization)
+        case .notAnIDToken: (.notAnIDToken, nil, .type)
+        case .unsupportedAlgorithm: (.unsupportedAlgorithm, nil, .algorithm)
+        case .unsupportedCriticalHeader: (.unsupportedCriticalHeader, nil, .criticalHeader)
+        case .missingKeyID: (.missingKeyID, nil, .keyID)
+        case .unknownKey: (.unknownKey, nil, .key)
+        case .keysUnavailable: (.keysUnavailable, nil, .key)
+        case .invalidSignature: (.invalidSignature, nil, .signature)
+        case .missingClaim(let claim): (.missingClaim, claim, claim.check)
+        case .malformedClaim(let claim, _): (.malformedClaim, claim, claim.check)
+        case .invalidIssuer: (.invalidIssuer, .issuer, .issuer)
+        case .invalidAudience(.otherAuthorizedParty): (.invalidAudience, .authorizedParty, .audience)
+        case .invalidAudience: (.invalidAudience, .audience, .audience)
+        case .expired: (.expired, .expiration, .times)
+        case .notYetValid(let claim, _, _): (.notYetValid, claim, .times)
+        case .tooOld: (.tooOld, .issuedAt, .times)
+        case .nonceMismatch: (.nonceMismatch, .nonce, .binding)
+        case .nonceNotIssued: (.nonceNotIssued, .nonce, .binding)
+        case .nonceExpired: (.nonceExpired, .nonce, .binding)
+        case .nonceUsed: (.nonceUsed, .nonce, .binding)
+        case .tokenReplayed: (.tokenReplayed, .tokenID, .identity)
+        case .loginRevoked: (.loginRevoked, .issuedAt, .times)
+        case .subjectMismatch: (.subjectMismatch, .subject, .binding)
+        case .keyThumbprintMismatch: (.keyThumbprintMismatch, .confirmation, .device)
+        case .accessTokenHashMismatch: (.accessTokenHashMismatch, .accessTokenHash, .accessToken)
+        case .trackingNotAllowed: (.trackingNotAllowed, .accessTokenHash, .tracking)
         }
     }
 
-    /// The check that refused the token; the checks before it passed.
-    package var check: VerificationCheck {
-        switch self {
-        case .bindingRequired, .invalidNonce, .invalidSubject, .invalidKeyThumbprint, .noNonceIssuer, .unknownApp:
-            .expectation
-        case .malformedToken(let fault): fault.check
-        case .notAnIDToken(.accessToken), .notAnIDToken(.encrypted): .serialization
-        case .notAnIDToken(.encryptionHeader), .notAnIDToken(.nested), .notAnIDToken(.type): .type
-        case .unsupportedAlgorithm: .algorithm
-        case .unsupportedCriticalHeader: .criticalHeader
-        case .missingKeyID: .keyID
-        case .unknownKey, .keysUnavailable: .key
-        case .invalidSignature: .signature
-        case .missingClaim(let claim), .malformedClaim(let claim, _): claim.check
-        case .invalidIssuer: .issuer
-        case .invalidAudience: .audience
-        // Known only after every check was passed; `iat` is what it compares.
-        case .expired, .notYetValid, .tooOld, .loginRevoked: .times
-        case .nonceMismatch, .nonceNotIssued, .nonceExpired, .subjectMismatch: .binding
-        case .keyThumbprintMismatch: .device
-        case .accessTokenHashMismatch: .accessToken
-        // Known only after every check was passed; these are the ones they speak of.
-        case .nonceUsed: .binding
-        case .tokenReplayed: .identity
-        case .trackingNotAllowed: .tracking
-        }
+    /// No key has this ID, which is told cut to 64 visible ASCII characters.
+    static func unknownKey(_ keyID: some Collection<UInt8>) -> Refusal {
+        let shown = keyID.prefix(64).map { (0x20...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }
+        return .unknownKey(keyID: String(decoding: shown, as: UTF8.self))
     }
 }
 

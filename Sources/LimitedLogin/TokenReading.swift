@@ -125,7 +125,7 @@ extension TokenVerifier {
         now: NumericDate,
         workspace: VerificationWorkspace
     ) -> VerifiedClaims? {
-        guard policy.binding == .optional, reading.isTimely(policy, now) else { return nil }
+        guard acceptsUnbound, reading.isTimely(policy, now) else { return nil }
         return accept(reading, signingInput, texts, appID, &workspace.buffers)
     }
 
@@ -137,13 +137,14 @@ extension TokenVerifier {
         _ buffers: inout TokenBuffers
     ) -> VerifiedClaims? {
         buffers.recognizedNonce = nil
-        guard let claims = reading.claims(texts, of: signingInput, into: &buffers.payload) else { return nil }
+        guard let claims = reading.claims(texts, of: signingInput, into: &buffers.payload.bytes) else { return nil }
         // No configured app has a reverse solidus, so that an audience spelt with escapes is judged in whole.
-        guard apps.contains(buffers.payload.span, claims.audience),
-            appID.isEmpty || buffers.payload.span.equal(claims.audience, appID)
+        guard apps.contains(buffers.payload.bytes.span, claims.audience),
+            appID.isEmpty || buffers.payload.bytes.span.equal(claims.audience, appID)
         else { return nil }
-        let payload = buffers.payload
-        JSONText.decode(payload.span, claims.issuer, into: &buffers.scratch)
+        let payload = buffers.payload.bytes
+        buffers.scratch.removeAll(keepingCapacity: true)
+        JSONText.append(payload.span, claims.issuer, to: &buffers.scratch)
         guard issuers.contains(buffers.scratch.span, 0..<buffers.scratch.count) else { return nil }
         return claims
     }

@@ -14,7 +14,7 @@ extension TokenVerifier {
         case .nonce, .rawNonce: guard Nonce.isValid(value) else { throw .invalidNonce }
         case .issuedNonce: guard nonces != nil else { throw .noNonceIssuer }
         case .subject: guard !value.isEmpty else { throw .invalidSubject }
-        case .unbound: guard policy.binding == .optional else { throw .bindingRequired }
+        case .unbound: guard acceptsUnbound else { throw .bindingRequired }
         }
         guard appID.isEmpty || apps.contains(appID, 0..<appID.count) else { throw .unknownApp }
         if !added.keyThumbprint.isEmpty {
@@ -32,7 +32,7 @@ extension TokenVerifier {
         keys: VerificationKeys,
         workspace: VerificationWorkspace
     ) throws(Refusal) {
-        _ = try authenticate(token, keys, false, nil, &workspace.buffers)
+        try authenticate(token, keys, false, nil, &workspace.buffers)
     }
 
     func checkSize(_ token: Span<UInt8>) throws(Refusal) {
@@ -57,10 +57,10 @@ extension TokenVerifier {
         of token: Span<UInt8>,
         _ buffers: inout TokenBuffers
     ) throws(Refusal) {
-        guard Base64URL.decode(token, jws.header, into: &buffers.header) else {
+        guard Base64URL.decode(token, jws.header, into: &buffers.header.bytes) else {
             throw .malformedToken(.invalidBase64URL(.header))
         }
-        guard Base64URL.decode(token, jws.payload, into: &buffers.payload) else {
+        guard Base64URL.decode(token, jws.payload, into: &buffers.payload.bytes) else {
             throw .malformedToken(.invalidBase64URL(.payload))
         }
         guard Base64URL.decode(token, jws.signature, into: &buffers.signature) else {
@@ -89,57 +89,55 @@ extension TokenVerifier {
 
 /// The header, the key it names and the signature.
 extension TokenVerifier {
-    func readHeader(_ buffers: inout TokenBuffers) throws(Refusal) -> JOSEHeader {
+    func readHeader(_ buffers: inout TokenBuffers) throws(Refusal) {
+        try read(.header, &buffers.header)
+        buffers.parameters = JOSEHeader(buffers.header.document, in: buffers.header.bytes.span)
+    }
+
+    func read(_ part: Refusal.Part, _ object: inout JSONObject) throws(Refusal) {
+        let isObject: Bool
         do throws(JSONError) {
-            try buffers.headerDocument.parse(buffers.header)
+            isObject = try object.read()
         } catch {
-            throw .malformedToken(.invalidJSON(.header, reason: error.reason.rawValue))
+            throw .malformedToken(.invalidJSON(part, reason: error.reason.rawValue))
         }
-        guard let header = JOSEHeader(buffers.headerDocument, in: buffers.header.span) else {
-            throw .malformedToken(.notAnObject(.header))
+        guard isObject else { throw .malformedToken(.notAnObject(part)) }
+    }
+
+    func checkAlgorithm(_ buffers: inout TokenBuffers) throws(Refusal) {
+        let algorithm = buffers.parameters.algorithm
+        guard let algorithm, buffers.isHeader(algorithm, "RS256") else {
+            throw .unsupportedAlgorithm(algorithm.flatMap { Self.shortName($0, buffers.header) })
         }
-        return header
     }
 
-    func checkAlgorithm(_ header: JOSEHeader, _ buffers: inout TokenBuffers) throws(Refusal) {
-        guard let node = header.algorithm, buffers.headerDocument.isString(node),
-            buffers.headerDocument.string(node, equals: "RS256", in: buffers.header.span)
-        else { throw .unsupportedAlgorithm(Self.shortName(header.algorithm, &buffers)) }
+    func checkCriticalHeader(_ buffers: inout TokenBuffers) throws(Refusal) {
+        guard !buffers.parameters.demandsExtension else { throw .unsupportedCriticalHeader }
     }
 
-    func checkCriticalHeader(_ header: JOSEHeader) throws(Refusal) {
-        guard !header.hasCritical, !header.hasUnencodedPayload else { throw .unsupportedCriticalHeader }
-    }
-
-    func checkType(_ header: JOSEHeader, _ buffers: inout TokenBuffers) throws(Refusal) {
-        if let type = header.type {
-            guard buffers.headerDocument.string(type, equals: "JWT", in: buffers.header.span) else {
-                throw .notAnIDToken(.type(Self.shortName(type, &buffers)))
-            }
+    func checkType(_ buffers: inout TokenBuffers) throws(Refusal) {
+        if let type = buffers.parameters.type, !buffers.isHeader(type, "JWT") {
+            throw .notAnIDToken(.type(Self.shortName(type, buffers.header)))
         }
         // RFC 7519 section 5.2: `cty` says that the payload is a token itself.
-        guard !header.hasContentType else { throw .notAnIDToken(.nested) }
-        guard !header.hasEncryption else { throw .notAnIDToken(.encryptionHeader) }
+        guard !buffers.parameters.hasContentType else { throw .notAnIDToken(.nested) }
+        guard !buffers.parameters.hasEncryption else { throw .notAnIDToken(.encryptionHeader) }
     }
 
-    func readKeyID(_ header: JOSEHeader, _ buffers: inout TokenBuffers) throws(Refusal) {
-        guard let node = header.keyID, buffers.headerDocument.isString(node),
-            !buffers.headerDocument.range(node).isEmpty
+    func readKeyID(_ buffers: inout TokenBuffers) throws(Refusal) {
+        guard let node = buffers.parameters.keyID, let range = buffers.header.document.stringRange(node), !range.isEmpty
         else { throw .missingKeyID }
         buffers.keyID.removeAll(keepingCapacity: true)
-        buffers.headerDocument.appendString(node, in: buffers.header, to: &buffers.keyID)
+        buffers.header.document.appendString(node, in: buffers.header.bytes, to: &buffers.keyID)
     }
 
-    func findKey(
-        in keys: VerificationKeys,
-        _ buffers: inout TokenBuffers
-    ) throws(Refusal) -> RSAPublicKey {
+    func findKey(in keys: VerificationKeys, _ buffers: inout TokenBuffers) throws(Refusal) -> RSAPublicKey {
         guard !keys.isEmpty, buffers.sha256 != nil else { throw .keysUnavailable }
         if let key = keys.key(withID: buffers.keyID) { return key }
-        let shown = buffers.keyID.prefix(64).map { (0x20...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }
+        let refusal = Refusal.unknownKey(buffers.keyID)
         // No set holds a longer one, so asking for it again would be in vain.
         if buffers.keyID.count > JSONWebKey.Limits.keyIDByteCount { buffers.keyID.removeAll(keepingCapacity: true) }
-        throw .unknownKey(keyID: String(decoding: shown, as: UTF8.self))
+        throw refusal
     }
 
     func checkSignature(
@@ -161,11 +159,18 @@ extension TokenVerifier {
     }
 
     /// A header value for an error's detail: only a short name, for it is an attacker's word.
-    private static func shortName(_ node: Int?, _ buffers: inout TokenBuffers) -> String? {
-        guard let node, buffers.headerDocument.isString(node) else { return nil }
-        let name = buffers.headerDocument.string(node, in: buffers.header.span)
+    private static func shortName(_ node: Int, _ header: borrowing JSONObject) -> String? {
+        guard header.document.isString(node) else { return nil }
+        let name = header.string(node)
         let isShort = (1...20).contains(name.utf8.count)
         let isPlain = name.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "-+./".utf8.contains($0) }
         return isShort && isPlain ? name : nil
+    }
+}
+
+extension TokenBuffers {
+    /// Whether a value of the header is this string.
+    fileprivate func isHeader(_ node: Int, _ value: StaticString) -> Bool {
+        header.document.string(node, equals: value, in: header.bytes.span)
     }
 }

@@ -4,46 +4,42 @@ internal import JOSE
 /// Facebook's SDK does it.
 extension TokenVerifier {
     func facts(
-        _ payload: PayloadClaims,
         _ times: (issuedAt: NumericDate, expiresAt: NumericDate),
         _ tracking: LoginTracking,
-        _ header: JOSEHeader,
         _ buffers: inout TokenBuffers
     ) -> VerifiedClaims {
         var claims = VerifiedClaims(issuedAt: times.issuedAt, expiresAt: times.expiresAt)
-        claims.hasNotBefore = payload[.notBefore] != nil
+        claims.hasNotBefore = buffers.claims[.notBefore] != nil
         claims.tracking = tracking
         // All of these were found to be strings above.
-        claims[.issuer] = buffers.text(payload[.issuer])
-        claims[.audience] = buffers.text(try? audienceNode(payload, &buffers))
-        claims[.subject] = buffers.text(payload[.subject])
-        claims[.tokenID] = buffers.text(payload[.tokenID])
-        claims[.nonce] = buffers.text(payload[.nonce])
-        if let keyID = header.keyID { claims.keyID = buffers.headerDocument.range(keyID) }
-        claims[.keyThumbprint] = buffers.fact(buffers.keyThumbprint(payload))
-        claims.isBoundToKey = payload[.confirmation] != nil
+        claims[.issuer] = buffers.text(buffers.claims[.issuer])
+        claims[.audience] = buffers.text(try? buffers.requireAudience())
+        claims[.subject] = buffers.text(buffers.claims[.subject])
+        claims[.tokenID] = buffers.text(buffers.claims[.tokenID])
+        claims[.nonce] = buffers.text(buffers.claims[.nonce])
+        claims[.keyThumbprint] = buffers.fact(buffers.keyThumbprint)
+        claims.isBoundToKey = buffers.claims[.confirmation] != nil
 
-        claims[.name] = buffers.fact(payload[.name])
-        claims[.firstName] = buffers.fact(payload[.givenName])
-        claims[.middleName] = buffers.fact(payload[.middleName])
-        claims[.lastName] = buffers.fact(payload[.familyName])
-        claims[.imageURL] = buffers.fact(payload[.picture])
-        claims[.email] = buffers.fact(payload[.email])
-        claims.linkURL = buffers.fact(payload[.userLink])
-        claims.gender = buffers.fact(payload[.userGender])
-        claims.birthday = buffers.birthday(payload[.userBirthday])
-        claims.ageRange = buffers.ageRange(payload[.userAgeRange])
-        claims.hometown = buffers.place(payload[.userHometown])
-        claims.location = buffers.place(payload[.userLocation])
-        if let friends = payload[.userFriends], buffers.isArrayOfStrings(friends) {
+        claims[.name] = buffers.fact(buffers.claims[.name])
+        claims[.firstName] = buffers.fact(buffers.claims[.givenName])
+        claims[.middleName] = buffers.fact(buffers.claims[.middleName])
+        claims[.lastName] = buffers.fact(buffers.claims[.familyName])
+        claims[.imageURL] = buffers.fact(buffers.claims[.picture])
+        claims[.email] = buffers.fact(buffers.claims[.email])
+        claims.linkURL = buffers.fact(buffers.claims[.userLink])
+        claims.gender = buffers.fact(buffers.claims[.userGender])
+        claims.birthday = buffers.birthday(buffers.claims[.userBirthday])
+        claims.ageRange = buffers.claims[.userAgeRange].flatMap { buffers.payload.ageRange($0) }
+        claims.hometown = buffers.place(buffers.claims[.userHometown])
+        claims.location = buffers.place(buffers.claims[.userLocation])
+        if let friends = buffers.claims[.userFriends], buffers.isArrayOfStrings(friends) {
             claims.friendsNode = friends
-            claims.friendIDs = buffers.payloadDocument.range(friends)
+            claims.friendIDs = buffers.payload.document.range(friends)
         }
         note(&claims)
         return claims
     }
 
-    /// Infers from each fact the permission that yields it.
     private func note(_ claims: inout VerifiedClaims) {
         var granted: PermissionSet = []
         if claims[.name] != nil || claims[.firstName] != nil || claims[.middleName] != nil || claims[.lastName] != nil
@@ -68,66 +64,34 @@ extension TokenVerifier {
 
 extension TokenBuffers {
     /// The text of a string; nil for what is no string.
-    fileprivate func text(_ node: Int?) -> Range<Int>? {
+    fileprivate mutating func text(_ node: Int?) -> Range<Int>? {
         guard let node else { return nil }
-        return payloadDocument.stringRange(node)
+        return payload.document.stringRange(node)
     }
 
     /// The text of a string that is not empty; an empty one says nothing.
-    fileprivate func fact(_ node: Int?) -> Range<Int>? {
+    fileprivate mutating func fact(_ node: Int?) -> Range<Int>? {
         text(node).flatMap { $0.isEmpty ? nil : $0 }
     }
 
     fileprivate mutating func birthday(_ node: Int?) -> Birthday? {
-        guard let node, let range = payloadDocument.stringRange(node) else { return nil }
-        guard payloadDocument.isEscaped(node) else { return Birthday(payload.span, range) }
-        decodeToScratch(node)
-        return Birthday(scratch.span, 0..<scratch.count)
-    }
-
-    /// `{"min": number, "max": number}`; a member of the wrong type drops the whole.
-    fileprivate func ageRange(_ node: Int?) -> AgeRange? {
-        guard let node, payloadDocument.isObject(node) else { return nil }
-        let bounds = members(Self.bounds, of: node)
-        var minimum: Int?
-        var maximum: Int?
-        if let bound = bounds.first {
-            guard let value = payloadDocument.wholeNumber(bound, in: payload.span) else { return nil }
-            minimum = value
-        }
-        if let bound = bounds.second {
-            guard let value = payloadDocument.wholeNumber(bound, in: payload.span) else { return nil }
-            maximum = value
-        }
-        return AgeRange(minimum: minimum, maximum: maximum)
+        guard let node, payload.document.isString(node) else { return nil }
+        return withValue(node) { bytes, range in Birthday(bytes, range) }
     }
 
     /// `{"id": string, "name": string}`; a place without both is none.
-    fileprivate func place(_ node: Int?) -> VerifiedClaims.Place? {
-        guard let node, payloadDocument.isObject(node) else { return nil }
-        let parts = members(Self.placeParts, of: node)
-        guard let id = fact(parts.first), let name = fact(parts.second) else { return nil }
+    fileprivate mutating func place(_ node: Int?) -> VerifiedClaims.Place? {
+        guard let node, let id = fact(payload.member("id", of: node)), let name = fact(payload.member("name", of: node))
+        else { return nil }
         return VerifiedClaims.Place(id: id, name: name)
     }
 
-    private static let bounds = JSONNameTable(["min", "max"])
-    private static let placeParts = JSONNameTable(["id", "name"])
-
-    /// The values of an object's members with the two names of the table.
-    private func members(_ names: JSONNameTable, of node: Int) -> (first: Int?, second: Int?) {
-        // Zero is the root's node, so none of a member's value.
-        var nodes = InlineArray<2, UInt32>(repeating: 0)
-        var span = nodes.mutableSpan
-        payloadDocument.findMembers(of: node, named: names, in: payload.span, nodes: &span)
-        return (nodes[0] == 0 ? nil : Int(nodes[0]), nodes[1] == 0 ? nil : Int(nodes[1]))
-    }
-
-    fileprivate func isArrayOfStrings(_ node: Int) -> Bool {
-        guard payloadDocument.kind(node) == .array else { return false }
-        var element = payloadDocument.firstChild(node)
-        while element < payloadDocument.next(node) {
-            guard payloadDocument.isString(element) else { return false }
-            element = payloadDocument.next(element)
+    fileprivate mutating func isArrayOfStrings(_ node: Int) -> Bool {
+        guard payload.document.kind(node) == .array else { return false }
+        var element = payload.document.firstChild(node)
+        while element < payload.document.next(node) {
+            guard payload.document.isString(element) else { return false }
+            element = payload.document.next(element)
         }
         return true
     }

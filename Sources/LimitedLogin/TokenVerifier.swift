@@ -14,15 +14,17 @@ public struct TokenVerifier: Sendable {
         let issuers: ByteStringSet
         let nonces: NonceIssuer?
 
-        init(_ policy: VerificationPolicy, apps: ByteStringSet, issuers: ByteStringSet, nonces: NonceIssuer?) {
+        init(_ policy: VerificationPolicy, _ nonces: NonceIssuer?) {
             self.policy = policy
-            self.apps = apps
-            self.issuers = issuers
+            apps = ByteStringSet(policy.appIDs)
+            issuers = ByteStringSet(policy.issuers)
             self.nonces = nonces
         }
     }
 
     private let storage: Storage
+    /// Whether a token may be judged by itself.
+    private(set) var acceptsUnbound: Bool
     /// What is accepted.
     public var policy: VerificationPolicy { storage.policy }
     /// Recognises the nonces of ``TokenBinding/issuedNonce``; nil where none are issued.
@@ -35,17 +37,16 @@ public struct TokenVerifier: Sendable {
     ///   - policy: what is accepted.
     ///   - nonces: issued the nonces of logins bound by ``TokenBinding/issuedNonce``; nil where none are.
     public init(policy: VerificationPolicy, nonces: NonceIssuer? = nil) {
-        self.init(
-            policy: policy,
-            apps: ByteStringSet(policy.appIDs),
-            issuers: ByteStringSet(policy.issuers),
-            nonces: nonces
-        )
+        storage = Storage(policy, nonces)
+        acceptsUnbound = policy.binding == .optional
     }
 
-    /// A verifier for one policy whose sets are made already.
-    init(policy: VerificationPolicy, apps: ByteStringSet, issuers: ByteStringSet, nonces: NonceIssuer?) {
-        storage = Storage(policy, apps: apps, issuers: issuers, nonces: nonces)
+    /// The same verifier, but one that also judges a token by itself: for callers that cannot know the login, such as
+    /// gateways and OAuth introspection clients. Every other check stays.
+    package func acceptingUnbound() -> TokenVerifier {
+        var verifier = self
+        verifier.acceptsUnbound = true
+        return verifier
     }
 
     /// Judges a token given as bytes; allocates nothing when it is good.
@@ -74,29 +75,13 @@ public struct TokenVerifier: Sendable {
         now: NumericDate,
         workspace: VerificationWorkspace
     ) throws(Refusal) -> VerifiedClaims {
-        // One access for the whole verdict: no other code touches the buffers meanwhile.
-        try judge(token, binding, value, appID, added, keys, isSigned, digest, now, &workspace.buffers)
-    }
-
-    private func judge(
-        _ token: Span<UInt8>,
-        _ binding: BindingKind,
-        _ value: Span<UInt8>,
-        _ appID: Span<UInt8>,
-        _ added: AddedExpectation,
-        _ keys: VerificationKeys,
-        _ isSigned: Bool,
-        _ digest: SHA256Digest?,
-        _ now: NumericDate,
-        _ buffers: inout TokenBuffers
-    ) throws(Refusal) -> VerifiedClaims {
-        buffers.keyID.removeAll(keepingCapacity: true)
-        buffers.recognizedNonce = nil
+        workspace.buffers.keyID.removeAll(keepingCapacity: true)
+        workspace.buffers.recognizedNonce = nil
         // What the caller expects; then the signature, which costs most; then the claims, of which
         // nothing is read before the signature is good.
         try checkExpectation(binding, value, appID, added)
-        let header = try authenticate(token, keys, isSigned, digest, &buffers)
-        return try judgeClaims(header, binding, value, appID, added, now, &buffers)
+        try authenticate(token, keys, isSigned, digest, &workspace.buffers)
+        return try judgeClaims(binding, value, appID, added, now, &workspace.buffers)
     }
 
     /// The first half: these bytes are a JWS that the issuer's key signed. The steps stand in the order of their
@@ -107,32 +92,30 @@ public struct TokenVerifier: Sendable {
         _ isSigned: Bool,
         _ digest: SHA256Digest?,
         _ buffers: inout TokenBuffers
-    ) throws(Refusal) -> JOSEHeader {
+    ) throws(Refusal) {
         // At most 8 KiB, before any work is done.
         try checkSize(token)
         // Three parts (RFC 7515 section 7.1), each strict base64url (section 2).
         let jws = try split(token)
         try decodeParts(jws, of: token, &buffers)
         // The header: one JSON object that names no member twice (RFC 7515 section 4).
-        let header = try readHeader(&buffers)
+        try readHeader(&buffers)
         // `alg` is exactly RS256 (RFC 8725 section 3.1): fixed here, never chosen by the token.
-        try checkAlgorithm(header, &buffers)
+        try checkAlgorithm(&buffers)
         // No `crit` (RFC 7515 section 4.1.11) and no `b64` (RFC 7797 section 6): no extension is understood.
-        try checkCriticalHeader(header)
+        try checkCriticalHeader(&buffers)
         // `typ` is absent or JWT (RFC 8725 section 3.11); nothing encrypted, nothing nested.
-        try checkType(header, &buffers)
+        try checkType(&buffers)
         // `kid` is a non-empty string (RFC 7515 section 4.1.4).
-        try readKeyID(header, &buffers)
+        try readKeyID(&buffers)
         // The key comes from the issuer's set by that name; jku, jwk, x5u and x5c are never read.
         let key = try findKey(in: keys, &buffers)
         // RSASSA-PKCS1-v1_5 with SHA-256 over the very bytes received (RFC 7518 section 3.3, RFC 8017 section 8.2.2).
         try checkSignature(jws, of: token, key, isSigned, digest, &buffers)
-        return header
     }
 
     /// The second half: the token's words are the issuer's, and they say what is expected.
     func judgeClaims(
-        _ header: JOSEHeader,
         _ binding: BindingKind,
         _ value: Span<UInt8>,
         _ appID: Span<UInt8>,
@@ -141,21 +124,21 @@ public struct TokenVerifier: Sendable {
         _ buffers: inout TokenBuffers
     ) throws(Refusal) -> VerifiedClaims {
         // The payload: one JSON object that names no member twice (RFC 7519 section 4).
-        let payload = try readPayload(&buffers)
+        try readPayload(&buffers)
         // `iss` is one of the configured issuers, byte for byte (OpenID Connect Core section 3.1.3.7 step 2).
-        try checkIssuer(payload, &buffers)
+        try checkIssuer(&buffers)
         // `aud` is one configured app and no other; `azp`, where there, is the same (steps 3 to 5).
-        try checkAudience(payload, appID, &buffers)
+        try checkAudience(appID, &buffers)
         // now < `exp` + skew; `iat`, `nbf` <= now + skew; not too old (steps 9 and 10, RFC 7519 section 4.1.5).
-        let times = try checkTimes(payload, now, &buffers)
+        let times = try checkTimes(now, &buffers)
         // `sub` and `jti` are there and not empty (OpenID Connect Core section 2, RFC 7519 section 4.1.7).
-        try checkIdentity(payload, &buffers)
+        try checkIdentity(&buffers)
         // The token belongs to this login: `nonce` (step 11), `sub` (section 12.2) and `cnf.jkt` as expected.
-        try checkBinding(payload, binding, value, added, now, &buffers)
+        try checkBinding(binding, value, added, now, &buffers)
         // `at_hash` shows that an access token came with it, and which (OpenID Connect Core sections 3.2.2.9, 3.1.3.6).
-        let tracking = try checkTracking(payload, added, &buffers)
+        let tracking = try checkTracking(added, &buffers)
         // Everything is checked; what remains is to tell what the token says.
-        return facts(payload, times, tracking, header, &buffers)
+        return facts(times, tracking, &buffers)
     }
 }
 
@@ -213,30 +196,5 @@ extension TokenVerifier {
             workspace: workspace
         )
         return VerifiedToken(token, claims, workspace)
-    }
-}
-
-extension TokenVerifier {
-    /// The same verifier, but one that also judges a token by itself: for callers that cannot know the login, such as
-    /// gateways and OAuth introspection clients. Every other check stays.
-    package func acceptingUnbound() -> TokenVerifier {
-        TokenVerifier(
-            policy: VerificationPolicy(policy, binding: .optional),
-            apps: apps,
-            issuers: issuers,
-            nonces: nonces
-        )
-    }
-}
-
-extension VerificationPolicy {
-    /// A policy that was judged already, with another binding.
-    fileprivate init(_ policy: VerificationPolicy, binding: Binding) {
-        appIDs = policy.appIDs
-        issuers = policy.issuers
-        clockSkewSeconds = policy.clockSkewSeconds
-        maximumTokenAgeSeconds = policy.maximumTokenAgeSeconds
-        self.binding = binding
-        tracking = policy.tracking
     }
 }

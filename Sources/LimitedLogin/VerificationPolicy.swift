@@ -74,7 +74,6 @@ public struct VerificationPolicy: Sendable {
         self.tracking = tracking
     }
 
-    /// Whether the text may be an app ID.
     package static func isAppID(_ text: String) -> Bool {
         // With a reverse solidus, an ID could be the JSON spelling of another one.
         isVisibleASCII(text) && !text.utf8.contains(UInt8(ascii: "\\"))
@@ -170,21 +169,15 @@ struct ByteStringSet: Sendable {
 
     /// Whether the bytes in `range` are a member.
     func contains(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        // A few are compared sooner than they are told apart.
-        guard members.count <= 4 else { return isFound(bytes, range) }
-        for member in members where bytes.equal(range, member.span) { return true }
-        return false
-    }
-
-    private func isFound(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         var (first, end) = (0, members.count)
-        while end - first > 1 {
+        // A few are compared sooner than they are told apart.
+        while end - first > 4 {
             let middle = (first + end) / 2
             let member = members[middle]
             if Self.isBefore(bytes, range, member.span) { end = middle } else { first = middle }
         }
-        let member = members[first]
-        return bytes.equal(range, member.span)
+        for member in members[first..<end] where bytes.equal(range, member.span) { return true }
+        return false
     }
 
     private static func isBefore(_ bytes: Span<UInt8>, _ range: Range<Int>, _ member: Span<UInt8>) -> Bool {
@@ -201,13 +194,13 @@ package enum VerificationLimits {
     /// Greatest length of a token in bytes. 8 KiB: real ones have about 1 KiB, and no work is done beyond it.
     package static let tokenByteCount = 8_192
     /// Greatest length of `sub` in bytes. OpenID Connect Core section 2: 255 ASCII characters.
-    package static let subjectByteCount = 255
+    static let subjectByteCount = 255
     /// Greatest clock skew in seconds. 300: more would noticeably lengthen the life of a stolen token.
     package static let clockSkewSeconds = 300
     /// Greatest length of a configured app ID in bytes. 128: Facebook's have at most 20 digits.
-    package static let appIDByteCount = 128
+    static let appIDByteCount = 128
     /// Greatest length of a configured issuer in bytes. 1024: a generous URL.
-    package static let issuerByteCount = 1_024
+    static let issuerByteCount = 1_024
 
     /// The bounds of the header: few members and no deep nesting, for it is read before the signature is.
     static var header: JSONLimits {
@@ -218,7 +211,6 @@ package enum VerificationLimits {
         return limits
     }
 
-    /// The bounds of the payload.
     static var payload: JSONLimits {
         var limits = JSONLimits()
         limits.byteCount = tokenByteCount

@@ -10,14 +10,11 @@ package final class VerificationWorkspace {
     /// An empty workspace. It grows to the sizes real tokens need and stays below 256 KiB.
     package init() {}
 
-    /// The decoded JSON header of the token judged last.
-    ///
-    /// The three arrays here are the workspace's own: reading them is free, but to hold one while the next
-    /// token is judged costs that token a copy.
-    package var header: [UInt8] { buffers.header }
-
     /// The decoded JSON payload of the token judged last: what the ranges of its `VerifiedClaims` point into.
-    package var payload: [UInt8] { buffers.payload }
+    ///
+    /// This array and `keyID` are the workspace's own: reading them is free, but to hold one while the next
+    /// token is judged costs that token a copy.
+    package var payload: [UInt8] { buffers.payload.bytes }
 
     /// The nonce of the token accepted last, where the binding was ``BindingKind/issuedNonce``
     /// and the token begins a login; else nil.
@@ -30,37 +27,41 @@ package final class VerificationWorkspace {
 
 /// What one verdict writes to and the next one writes over.
 struct TokenBuffers: ~Copyable {
-    /// The decoded header.
-    var header: [UInt8] = []
-    /// The decoded payload.
-    var payload: [UInt8] = []
-    /// The decoded signature.
+    /// The decoded header, and where its parameters stand in it.
+    var header = JSONObject(limits: VerificationLimits.header)
+    var parameters = JOSEHeader()
+    /// The decoded payload, and where its claims stand in it.
+    var payload = JSONObject(limits: VerificationLimits.payload)
+    var claims = PayloadClaims()
     var signature: [UInt8] = []
-    /// The key ID, escapes decoded.
     var keyID: [UInt8] = []
-    /// Room for one string that is spelt with escapes.
+    /// Room for the value of one string.
     var scratch: [UInt8] = []
     /// The nonce of the token judged last, where it was to be an issued one and is.
     var recognizedNonce: RecognizedNonce?
-    var headerDocument = JSONDocument(limits: VerificationLimits.header)
-    var payloadDocument = JSONDocument(limits: VerificationLimits.payload)
     /// Nil only if OpenSSL has no SHA-256 or no memory; then nothing can be verified.
     let sha256 = try? SHA256()
+
+    /// Asks about the value of a payload's string, where it stands or decoded.
+    @inline(__always)
+    mutating func withValue<Answer>(_ node: Int, _ answer: (Span<UInt8>, Range<Int>) -> Answer) -> Answer {
+        guard payload.document.isEscaped(node) else { return answer(payload.bytes.span, payload.document.range(node)) }
+        decodeToScratch(node)
+        return answer(scratch.span, scratch.indices)
+    }
 
     /// Puts the value of a payload's string into `scratch`.
     mutating func decodeToScratch(_ node: Int) {
         scratch.removeAll(keepingCapacity: true)
-        payloadDocument.appendString(node, in: payload, to: &scratch)
+        payload.document.appendString(node, in: payload.bytes, to: &scratch)
     }
 
-    /// The value of a payload's string.
-    func payloadString(_ node: Int) -> String {
-        payloadDocument.string(node, in: payload.span)
-    }
-
-    /// The value of the payload's member with this name, in the object at `node`.
-    func member(_ name: StaticString, of node: Int) -> Int? {
-        payloadDocument.member(name, of: node, in: payload.span)
+    /// The node of `cnf.jkt` (RFC 7800 section 3.1, RFC 9449 section 6.1), where it is a string.
+    var keyThumbprint: Int? {
+        guard let confirmation = claims[.confirmation], let thumbprint = payload.member("jkt", of: confirmation),
+            payload.document.isString(thumbprint)
+        else { return nil }
+        return thumbprint
     }
 }
 
@@ -75,13 +76,11 @@ package struct VerifiedClaims {
         package var name: Range<Int>
     }
 
-    /// A claim that is text.
     package enum Text: Int, CaseIterable, Sendable {
         case issuer, audience, subject, tokenID, nonce, keyThumbprint
         case name, firstName, middleName, lastName, email, imageURL
     }
 
-    /// The place of each ``Text``.
     @usableFromInline var texts = InlineArray<12, PayloadRange>(repeating: PayloadRange())
 
     /// The place of a claim that is text, between its quotes; nil where there is no such claim. The nonce is empty where
@@ -97,13 +96,8 @@ package struct VerifiedClaims {
     @inlinable package var subject: Range<Int> { self[.subject] ?? 0..<0 }
     @inlinable package var tokenID: Range<Int> { self[.tokenID] ?? 0..<0 }
 
-    /// `kid`: the one range into `VerificationWorkspace.header`.
-    package var keyID: Range<Int> = 0..<0
-    /// `iat`.
     package var issuedAt: NumericDate
-    /// `exp`.
     package var expiresAt: NumericDate
-    /// Whether there is `nbf`.
     package var hasNotBefore = false
     /// Whether an access token came with the token.
     package var tracking = LoginTracking.limited
@@ -124,11 +118,6 @@ package struct VerifiedClaims {
     package var satisfiedPermissions: PermissionSet = []
     /// The node of the friends in the payload's document.
     var friendsNode: Int?
-
-    init(issuedAt: NumericDate, expiresAt: NumericDate) {
-        self.issuedAt = issuedAt
-        self.expiresAt = expiresAt
-    }
 
     /// Whether the token has `cnf`, readable or not: its holder must prove to have a key (RFC 7800 section 3).
     package var isBoundToKey = false

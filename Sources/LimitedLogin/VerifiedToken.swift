@@ -84,7 +84,7 @@ extension VerifiedToken {
                 email: claims[.email].map(text),
                 imageURL: claims[.imageURL].map(text),
                 linkURL: claims.linkURL.map(text),
-                friendIDs: claims.friendsNode.map { workspace.buffers.strings(in: $0) },
+                friendIDs: claims.friendsNode.map { workspace.buffers.payload.strings($0) },
                 birthday: claims.birthday,
                 ageRange: claims.ageRange,
                 hometown: place(claims.hometown),
@@ -96,26 +96,5 @@ extension VerifiedToken {
             claimsJSON: String(decoding: payload, as: UTF8.self),
             satisfiedPermissions: claims.satisfiedPermissions
         )
-    }
-}
-
-extension TokenBuffers {
-    /// The values of an array of strings.
-    fileprivate func strings(in node: Int) -> [String] {
-        var strings: [String] = []
-        var element = payloadDocument.firstChild(node)
-        while element < payloadDocument.next(node) {
-            strings.append(payloadString(element))
-            element = payloadDocument.next(element)
-        }
-        return strings
-    }
-
-    /// The node of `cnf.jkt` (RFC 7800 section 3.1, RFC 9449 section 6.1), where it is a string.
-    func keyThumbprint(_ payload: PayloadClaims) -> Int? {
-        guard let confirmation = payload[.confirmation], let thumbprint = member("jkt", of: confirmation),
-            payloadDocument.isString(thumbprint)
-        else { return nil }
-        return thumbprint
     }
 }

@@ -117,15 +117,15 @@ struct ClaimCure {
         case .missingClaim(.nonce):
             "The login was begun without a nonce: pass one to LoginConfiguration, or judge by --subject."
         case .missingClaim(let claim), .malformedClaim(let claim, _):
-            "No token of Facebook's lacks a sound \(claim.rawValue), so find out which issuer made this one; for a test "
-                + "issuer, mend its claim \(claim.rawValue)."
+            "No token of Facebook's lacks a sound \(claim.spelling), so find out which issuer made this one; for a test "
+                + "issuer, mend its claim \(claim.spelling)."
         case .invalidIssuer(let issuer): issuerSentence(issuer)
         case .invalidAudience(let fault): audience(fault)
         case .expired(let moment, _):
             "It expired \(LocalTime.describe(moment, now: cure.now)): have the app log in again for a new one, or judge "
                 + "this one as of its own time with --at \(max(0, moment.wholeSeconds - 1))."
         case .notYetValid(let claim, let moment, _):
-            "Its \(claim.rawValue) is \(LocalTime.describe(moment, now: cure.now)): set this machine's clock right (is "
+            "Its \(claim.spelling) is \(LocalTime.describe(moment, now: cure.now)): set this machine's clock right (is "
                 + "NTP running?), or allow for it with --clock-skew-seconds."
         case .tooOld(let issuedAt, let maximum, _):
             "It was issued \(LocalTime.describe(issuedAt, now: cure.now)): have the app log in again, or raise "

@@ -10,7 +10,6 @@ struct WorkspaceTests {
     private struct Outcome: Equatable {
         var rejection: Refusal?
         var subject = ""
-        var header: [UInt8] = []
         var keyID: [UInt8] = []
     }
 
@@ -28,8 +27,6 @@ struct WorkspaceTests {
                 workspace: workspace
             )
             outcome.subject = JSONText.value(workspace.payload.span, claims.subject)
-            outcome.header = workspace.header
-            outcome.header += workspace.header[claims.keyID]
         } catch {
             outcome.rejection = error
         }

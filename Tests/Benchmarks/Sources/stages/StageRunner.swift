@@ -84,7 +84,7 @@ final class StageRunner {
     private func readHeader(_ index: Int) throws {
         let bytes = inputs.headers[index]
         try document.parse(bytes.span)
-        guard JOSEHeader(document, in: bytes.span)?.keyID != nil else { throw Failure("header") }
+        guard JOSEHeader(document, in: bytes.span).keyID != nil else { throw Failure("header") }
     }
 
     private func digest(_ index: Int) throws {

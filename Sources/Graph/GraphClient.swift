@@ -31,10 +31,8 @@ package final class GraphClient: Sendable {
         app: AppSecret,
         until deadline: MonotonicInstant = .never
     ) throws(GraphFailure) -> UserPermissions {
-        let request = try authorized(.get, user, nil, app)
-        return try answered(request, until: deadline) { (response: HTTPSResponse) throws(GraphFailure) in
-            try GraphAnswer.permissions(response, limits)
-        }
+        let request = try authorized(.get, "\(user.text)/permissions", by: app.accessToken, app)
+        return try answered(request, until: deadline, GraphAnswer.permissions)
     }
 
     /// `DELETE /{user-id}/permissions/{permission}`, or without a permission the whole login.
@@ -44,10 +42,9 @@ package final class GraphClient: Sendable {
         app: AppSecret,
         until deadline: MonotonicInstant = .never
     ) throws(GraphFailure) {
-        let request = try authorized(.delete, user, permission, app)
-        try answered(request, until: deadline) { (response: HTTPSResponse) throws(GraphFailure) in
-            try GraphAnswer.revocation(response, limits)
-        }
+        let tail = permission.map { "/\($0.name)" } ?? ""
+        let request = try authorized(.delete, "\(user.text)/permissions\(tail)", by: app.accessToken, app)
+        try answered(request, until: deadline, GraphAnswer.revocation)
     }
 
     /// Limited Login's own way of uninstalling the app for a person; it leaves the permissions as they are. A POST, so it
@@ -59,9 +56,7 @@ package final class GraphClient: Sendable {
     ) throws(GraphFailure) {
         let form = HTTPSRequest.Body.form([("id_token", idToken), ("app_id", appID)])
         let request = HTTPSRequest(.post, configuration.uninstallURL, headers: Self.fields, body: form)
-        try answered(request, until: deadline) { (response: HTTPSResponse) throws(GraphFailure) in
-            try GraphAnswer.uninstallation(response, limits)
-        }
+        try answered(request, until: deadline, GraphAnswer.uninstallation)
     }
 
     /// `GET /debug_token`: what Graph says about a person's access token, asked with the app's own.
@@ -73,9 +68,7 @@ package final class GraphClient: Sendable {
     ) throws(GraphFailure) -> [UInt8]? {
         let query = [("input_token", token.text)]
         let request = try authorized(.get, "debug_token", query, by: app.accessToken, app)
-        return try answered(request, until: deadline) { (response: HTTPSResponse) throws(GraphFailure) in
-            try GraphAnswer.inspection(response, limits)
-        }
+        return try answered(request, until: deadline, GraphAnswer.inspection)
     }
 
     /// `GET /me`: the person of an access token, asked with it.
@@ -91,8 +84,7 @@ package final class GraphClient: Sendable {
         let names = fields.map { $0 == "friends" ? "friends.limit(\(limits.friendCount)){id}" : $0 }
         let query = [("fields", names.joined(separator: ","))]
         let request = try authorized(.get, "me", query, by: token.text, app)
-        let answer = { (response: HTTPSResponse) throws(GraphFailure) in try GraphAnswer.object(response, self.limits) }
-        return try answered(request, bodyBytes: limits.profileBytes, until: deadline, answer)
+        return try answered(request, bodyBytes: limits.profileBytes, until: deadline, GraphAnswer.object)
     }
 
     /// Ends the calls under way and every later one at once, from any thread.
@@ -100,21 +92,11 @@ package final class GraphClient: Sendable {
 
     private static let fields = [HTTPSResponse.Field(name: "accept", value: "application/json")]
 
-    private func authorized(
-        _ method: HTTPSRequest.Method,
-        _ user: GraphUserID,
-        _ permission: GraphPermission?,
-        _ app: AppSecret
-    ) throws(GraphFailure) -> HTTPSRequest {
-        let tail = permission.map { "/\($0.name)" } ?? ""
-        return try authorized(method, "\(user.text)/permissions\(tail)", [], by: app.accessToken, app)
-    }
-
     /// A request with an access token, and the proof that its sender has the app's secret too.
     private func authorized(
         _ method: HTTPSRequest.Method,
         _ path: String,
-        _ query: [(name: String, value: String)],
+        _ query: [(name: String, value: String)] = [],
         by accessToken: String,
         _ app: AppSecret
     ) throws(GraphFailure) -> HTTPSRequest {
@@ -131,7 +113,7 @@ package final class GraphClient: Sendable {
         _ request: HTTPSRequest,
         bodyBytes: Int? = nil,
         until deadline: MonotonicInstant,
-        _ read: (HTTPSResponse) throws(GraphFailure) -> Answer
+        _ read: (HTTPSResponse, GraphLimits) throws(GraphFailure) -> Answer
     ) throws(GraphFailure) -> Answer {
         let deadline = min(deadline, MonotonicClock.now() + limits.callTimeout)
         var pause = limits.firstPause.wholeNanoseconds
@@ -161,11 +143,22 @@ package final class GraphClient: Sendable {
         _ request: HTTPSRequest,
         bodyBytes: Int,
         until deadline: MonotonicInstant,
-        _ read: (HTTPSResponse) throws(GraphFailure) -> Answer
+        _ read: (HTTPSResponse, GraphLimits) throws(GraphFailure) -> Answer
     ) throws(GraphFailure) -> Answer {
-        let response = try send(request, bodyBytes: bodyBytes, until: deadline)
+        var httpLimits = HTTPSClientLimits()
+        httpLimits.fetchTimeout = limits.callTimeout
+        httpLimits.bodyBytes = bodyBytes
+        var isSent = false
+        let response: HTTPSResponse
+        do throws(HTTPSClientError) {
+            response = try client.send(request, limits: httpLimits, until: deadline) { isSent = true }
+        } catch {
+            var failure = GraphFailure(Self.error(of: error), reason: error.description)
+            failure.mayBeDone = isSent
+            throw failure
+        }
         do throws(GraphFailure) {
-            return try read(response)
+            return try read(response, limits)
         } catch {
             var failure = error
             failure.mayBeDone =
@@ -174,24 +167,6 @@ package final class GraphClient: Sendable {
                 case .unreadableAnswer: (200..<300).contains(response.status)
                 default: false
                 }
-            throw failure
-        }
-    }
-
-    private func send(
-        _ request: HTTPSRequest,
-        bodyBytes: Int,
-        until deadline: MonotonicInstant
-    ) throws(GraphFailure) -> HTTPSResponse {
-        var httpLimits = HTTPSClientLimits()
-        httpLimits.fetchTimeout = limits.callTimeout
-        httpLimits.bodyBytes = bodyBytes
-        var isSent = false
-        do throws(HTTPSClientError) {
-            return try client.send(request, limits: httpLimits, until: deadline) { isSent = true }
-        } catch {
-            var failure = GraphFailure(Self.error(of: error), reason: error.description)
-            failure.mayBeDone = isSent
             throw failure
         }
     }

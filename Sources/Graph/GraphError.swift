@@ -131,7 +131,7 @@ extension GraphError {
 
 /// A failed call, with what its answer told besides the error.
 package struct GraphFailure: Error, Equatable, Sendable {
-    package let error: GraphError
+    package var error: GraphError
     /// Whether Graph may have done what it was asked, now or before: its answer was lost or is no clear no, or says that
     /// nothing is left to do.
     package var mayBeDone = false
@@ -152,21 +152,9 @@ package struct GraphFailure: Error, Equatable, Sendable {
     /// One or two sentences for the caller.
     package var sentence: String { advice ?? error.sentence }
 
-    package init(
-        _ error: GraphError,
-        retryAfterSeconds: Int? = nil,
-        traceID: String? = nil,
-        code: Int64? = nil,
-        subcode: Int64? = nil,
-        advice: String? = nil,
-        reason: String? = nil
-    ) {
+    package init(_ error: GraphError, retryAfterSeconds: Int? = nil, reason: String? = nil) {
         self.error = error
         self.retryAfterSeconds = retryAfterSeconds
-        self.traceID = traceID
-        self.code = code
-        self.subcode = subcode
-        self.advice = advice
         self.reason = reason
     }
 }

@@ -2,14 +2,9 @@
 package struct GraphUserID: Sendable, Equatable {
     package let text: String
 
-    package init?(_ bytes: Span<UInt8>) {
-        guard (1...32).contains(bytes.count) else { return nil }
-        var digits: [UInt8] = []
-        for index in bytes.indices {
-            guard bytes[index] &- 0x30 < 10 else { return nil }
-            digits.append(bytes[index])
-        }
-        text = String(decoding: digits, as: UTF8.self)
+    package init?(_ text: String) {
+        guard (1...32).contains(text.utf8.count), text.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
+        self.text = text
     }
 }
 
@@ -18,31 +13,18 @@ package struct GraphUserID: Sendable, Equatable {
 package struct GraphPermission: Sendable, Hashable, Comparable {
     package let name: String
 
-    package init?(_ bytes: Span<UInt8>) {
-        guard (1...64).contains(bytes.count) else { return nil }
-        var letters: [UInt8] = []
-        var isWordOpen = false
-        for index in bytes.indices {
-            let byte = bytes[index]
-            let isLetter = byte &- 0x61 < 26 || byte == UInt8(ascii: "_")
-            guard isLetter || (byte == UInt8(ascii: ".") && isWordOpen) else { return nil }
-            isWordOpen = isLetter
-            letters.append(byte)
-        }
-        guard isWordOpen else { return nil }
-        name = String(decoding: letters, as: UTF8.self)
+    package init?(_ text: String) {
+        let words = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard (1...64).contains(text.utf8.count), words.allSatisfy({ !$0.isEmpty }),
+            words.joined().allSatisfy({ $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") })
+        else { return nil }
+        name = text
     }
-
-    package init?(_ text: String) { self.init(Array(text.utf8).span) }
 
     /// What a name is, for messages.
     package static let shape = "1 to 64 of [a-z_], words with a full stop between them"
 
     package static func < (left: GraphPermission, right: GraphPermission) -> Bool { left.name < right.name }
-}
-
-extension GraphUserID {
-    package init?(_ text: String) { self.init(Array(text.utf8).span) }
 }
 
 /// A person's access token: the text of a credential, which is never described.

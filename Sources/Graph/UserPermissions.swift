@@ -1,5 +1,8 @@
 /// What a person has granted an app, as Graph tells it; each list in the order of the names.
 package struct UserPermissions: Sendable, Equatable {
+    /// What Graph says of one permission, in its own words.
+    enum Status: String { case granted, declined, expired }
+
     package var granted: [GraphPermission]
     /// Asked for and turned down; Facebook wants them asked for again only when the person comes back to it.
     package var declined: [GraphPermission]

@@ -103,13 +103,14 @@ struct PermissionsRequest {
     init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Problem) {
         let parts =
             Route.permission.parameters(head.path, bytes) ?? Route.permissions.parameters(head.path, bytes) ?? []
-        guard let first = parts.first, let user = GraphUserID(bytes.extracting(first)) else {
+        let texts = parts.map { part in String(decoding: part.map { bytes[$0] }, as: UTF8.self) }
+        guard let first = texts.first, let user = GraphUserID(first) else {
             throw Problem(.invalidRequest, "The user_id in the path must be 1 to 32 decimal digits.")
         }
         self.user = user
         var permission: GraphPermission?
-        if parts.count > 1 {
-            permission = GraphPermission(bytes.extracting(parts[1]))
+        if texts.count > 1 {
+            permission = GraphPermission(texts[1])
             guard permission != nil else {
                 throw Problem(.invalidRequest, "The permission in the path must be \(GraphPermission.shape).")
             }
@@ -153,7 +154,7 @@ struct PermissionsRequest {
             }
             var permissions: [GraphPermission] = []
             for name in names {
-                guard let permission = GraphPermission(Array(name).span) else {
+                guard let permission = GraphPermission(String(decoding: name, as: UTF8.self)) else {
                     throw Problem(
                         .invalidRequest,
                         "The parameter permissions must be names, each \(GraphPermission.shape), separated by commas."

@@ -118,16 +118,11 @@ extension GraphFailure {
     /// The failure of a question about an access token: what other routes answer as the person's or the app's fault (403,
     /// 404, 409) tells nothing about the token here, and a caller would take it for a refusal.
     package var ofAccessToken: GraphFailure {
-        let isOurs = error.status == 429 || error.status >= 500
-        return GraphFailure(
-            isOurs ? error : .other,
-            retryAfterSeconds: retryAfterSeconds,
-            traceID: traceID,
-            code: code,
-            subcode: subcode,
-            // Nothing was to be revoked here.
-            advice: error == .timedOut ? "Graph did not answer in time; try again." : sentence,
-            reason: reason
-        )
+        var failure = self
+        // Nothing was to be revoked here.
+        failure.mayBeDone = false
+        failure.advice = error == .timedOut ? "Graph did not answer in time; try again." : sentence
+        if error.status != 429, error.status < 500 { failure.error = .other }
+        return failure
     }
 }

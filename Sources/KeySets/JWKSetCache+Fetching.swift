@@ -66,35 +66,33 @@ extension JWKSetCache {
         if let change { events(change) }
     }
 
-    private func reject(_ failure: SourcesFailure, at now: MonotonicInstant) {
+    private func reject(_ failure: JWKSetSourceError, at now: MonotonicInstant) {
         let event: JWKSetEvent = storage.withLock { storage in
             storage.machine.end(.failed(retryAfterSeconds: failure.retryAfterSeconds), at: now)
             storage.counters.fetchesFailed += 1
             storage.lastError = failure.reason
-            var wait = Duration.zero
-            if case .backingOff(let until) = storage.machine.fetch { wait = until.duration(since: now) }
             return .fetchFailed(
                 reason: failure.reason,
                 consecutiveFailures: storage.machine.consecutiveFailures,
-                nextAttempt: wait
+                nextAttempt: storage.machine.nextAttempt?.duration(since: now) ?? .zero
             )
         }
         events(event)
     }
 
     private func accept(_ answer: SourceAnswer, duration: Duration, at now: MonotonicInstant) {
-        let (outcome, bytes) = storage.withLock { storage in
-            let changed = take(answer, in: &storage, at: now)
-            storage.lastError = nil
-            return (changed, seedFile == nil ? [] : storage.bytes)
+        let name = sources[answer.source].name
+        let (change, life, bytes) = storage.withLock { storage in
+            let change = take(answer, from: name, in: &storage, at: now)
+            return (change, storage.machine.timeToLive(of: answer.freshness), storage.bytes)
         }
-        let life = storage.withLock { $0.machine.timeToLive(of: answer.freshness) }
-        events(
-            .fetchSucceeded(source: answer.sourceName, changed: outcome != nil, duration: duration, timeToLive: life)
-        )
-        if let change = outcome {
-            events(change.event(source: answer.sourceName))
-            for key in answer.keySet?.ignoredKeys ?? [] { events(key.event(source: answer.sourceName)) }
+        events(.fetchSucceeded(source: name, changed: change != nil, duration: duration, timeToLive: life))
+        if let change {
+            events(change.event(source: name))
+            for key in answer.keySet?.ignoredKeys ?? [] {
+                let reason = key.reason.description
+                events(.keyIgnored(source: name, index: key.index, keyID: key.keyID, reason: reason))
+            }
         }
         writeSeed(bytes)
     }
@@ -102,6 +100,7 @@ extension JWKSetCache {
     /// Puts a good answer in force; answers what changed, or nil when the keys are those of before.
     private func take(
         _ answer: SourceAnswer,
+        from name: String,
         in storage: inout Storage,
         at now: MonotonicInstant
     ) -> KeySetChange? {
@@ -110,7 +109,8 @@ extension JWKSetCache {
         let change = before.epoch == 0 || keySet != before.keySet ? KeySetChange(from: before.keySet, to: keySet) : nil
         storage.machine.end(change == nil ? .unchanged(answer.freshness) : .replaced(answer.freshness), at: now)
         for keyID in change?.removed ?? [] { storage.machine.keyHasLeft(hash: Self.hash(keyID.utf8.span), at: now) }
-        storage.currentSource = answer.sourceIndex
+        storage.lastError = nil
+        storage.currentSource = answer.source
         if let document = answer.document {
             storage.validator = document.validator
             if seedFile != nil { storage.bytes = document.bytes }
@@ -122,7 +122,7 @@ extension JWKSetCache {
         }
         storage.ageWhenPublished = .zero
         let version = before.keySetVersion + (change == nil ? 0 : 1)
-        publish(keySet, version: version, source: answer.sourceName, in: &storage, at: now)
+        publish(keySet, version: version, source: name, in: &storage)
         return change
     }
 
@@ -131,18 +131,14 @@ extension JWKSetCache {
         _ keySet: JSONWebKeySet,
         version: UInt64,
         source: String,
-        in storage: inout Storage,
-        at now: MonotonicInstant
+        in storage: inout Storage
     ) {
-        guard let times = storage.machine.times else { return }
         let snapshot = JWKSetSnapshot(
             epoch: published.epoch + 1,
             keySetVersion: version,
             keySet: keySet,
             source: source,
-            fetchedAt: now,
-            expiresAt: times.expiresAt,
-            usableUntil: times.usableUntil
+            times: storage.machine.times
         )
         published.publish(snapshot)
     }
@@ -168,34 +164,21 @@ struct KeySetChange: Equatable {
     }
 }
 
-extension JSONWebKeySet.IgnoredKey {
-    func event(source: String) -> JWKSetEvent {
-        .keyIgnored(source: source, index: index, keyID: keyID, reason: reason.description)
-    }
-}
-
 /// A source's good answer: a set with at least one usable key, or word that the last one stands.
 struct SourceAnswer {
-    let sourceIndex: Int
-    let sourceName: String
+    /// Its index.
+    let source: Int
     let freshness: JWKSetFreshness
     /// Nil for 304.
-    let keySet: JSONWebKeySet?
+    var keySet: JSONWebKeySet?
     /// Nil for 304.
-    let document: JWKSetDocument?
-}
-
-/// No source gave a good answer.
-struct SourcesFailure: Error {
-    /// The last source's sentence.
-    let reason: String
-    /// The shortest time that a source asked to be left alone for, if every failed source asked.
-    let retryAfterSeconds: Int?
+    var document: JWKSetDocument?
 }
 
 extension JWKSetCache {
-    /// Asks one source after the other until one gives a usable set.
-    func askSources(for reason: JWKSetEvent.Reason) -> Result<SourceAnswer, SourcesFailure> {
+    /// Asks one source after the other until one gives a usable set. A failure has the last source's sentence, and the
+    /// shortest time that a source asked to be left alone for, if every failed source asked.
+    func askSources(for reason: JWKSetEvent.Reason) -> Result<SourceAnswer, JWKSetSourceError> {
         let (current, validator) = storage.withLock { ($0.currentSource, $0.validator) }
         var retryAfter: Int? = .max
         var lastReason = ""
@@ -210,7 +193,7 @@ extension JWKSetCache {
             }
         }
         if lastReason.isEmpty { lastReason = "the cache was stopped" }
-        return .failure(SourcesFailure(reason: lastReason, retryAfterSeconds: retryAfter == .max ? nil : retryAfter))
+        return .failure(JWKSetSourceError(lastReason, retryAfterSeconds: retryAfter == .max ? nil : retryAfter))
     }
 
     /// The configured order; but when requests wait for the answer, the source that answered last goes first.
@@ -220,27 +203,14 @@ extension JWKSetCache {
     }
 
     private func ask(_ index: Int, validator: String?) throws(JWKSetSourceError) -> SourceAnswer {
-        let source = sources[index]
-        switch try source.fetch(validator: validator) {
+        switch try sources[index].fetch(validator: validator) {
         case .notModified(let freshness):
             // Only a request that carried a validator can be answered so (RFC 9110, 15.4.5).
             guard validator != nil else { throw JWKSetSourceError("not modified, although nothing was held") }
-            return SourceAnswer(
-                sourceIndex: index,
-                sourceName: source.name,
-                freshness: freshness,
-                keySet: nil,
-                document: nil
-            )
+            return SourceAnswer(source: index, freshness: freshness)
         case .fetched(let document):
             let keySet = try judge(document)
-            return SourceAnswer(
-                sourceIndex: index,
-                sourceName: source.name,
-                freshness: document.freshness,
-                keySet: keySet,
-                document: document
-            )
+            return SourceAnswer(source: index, freshness: document.freshness, keySet: keySet, document: document)
         }
     }
 

@@ -12,33 +12,25 @@ extension JWKSetCache {
     ///   the task is cancelled while it waits.
     public func keySet(containing keyID: String) async throws(JWKSetCacheError) -> JSONWebKeySet {
         let began = clock()
-        var isFirst = true
+        var now = began
         while true {
-            let now = isFirst ? began : clock()
-            isFirst = false
             let snapshot = published.value
-            if !snapshot.isUsable(at: now) {
-                switch keysUnavailable(seenEpoch: snapshot.epoch, waitingSince: began, now: now) {
-                case .lookAgain: continue
-                case .wait(let deadline): try await update(until: deadline)
-                case .unavailable: throw unavailable("no source has answered yet")
-                }
-                continue
-            }
-            if snapshot.keySet.key(withID: keyID) != nil { return snapshot.keySet }
-            let answer = unknownKeyID(
-                Array(keyID.utf8).span,
-                seenEpoch: snapshot.epoch,
-                waitingSince: began,
-                now: now
-            )
+            let isUsable = snapshot.isUsable(at: now)
+            if isUsable, snapshot.keySet.key(withID: keyID) != nil { return snapshot.keySet }
+            let id = Array(keyID.utf8)
+            let answer =
+                isUsable
+                ? unknownKeyID(id.span, seenEpoch: snapshot.epoch, waitingSince: began, now: now)
+                : keysUnavailable(seenEpoch: snapshot.epoch, waitingSince: began, now: now)
             switch answer {
-            case .lookAgain: continue
+            case .lookAgain: break
             case .wait(let deadline): try await update(until: deadline)
             case .unknown: return snapshot.keySet
+            case .unavailable where !isUsable: throw unavailable("no source has answered yet")
             case .unavailable(let seconds):
                 throw unavailable("the sources can be asked about an unknown key in \(seconds) s")
             }
+            now = clock()
         }
     }
 
@@ -77,7 +69,7 @@ extension JWKSetCache {
 
     /// The number of the fetch under way, if one is.
     private static func fetchUnderWay(_ machine: JWKSetCacheState) -> UInt64? {
-        if case .underWay = machine.fetch { machine.fetchNumber } else { nil }
+        machine.isFetching ? machine.fetchNumber : nil
     }
 
     /// Returns when the fetch of this number has ended, at once if there is none; no later than `deadline`, the cache's
@@ -131,9 +123,9 @@ extension JWKSetCache {
         seenEpoch: UInt64,
         waitingSince: MonotonicInstant,
         now: MonotonicInstant
-    ) -> UnknownKeyIDAnswer {
+    ) -> MissingKeyAnswer {
         let hash = Self.hash(keyID)
-        let (answer, begins) = storage.withLock { storage -> (UnknownKeyIDAnswer, Bool) in
+        let (answer, begins) = storage.withLock { storage -> (MissingKeyAnswer, Bool) in
             if published.epoch != seenEpoch { return (.lookAgain, false) }
             let result = storage.machine.unknownKeyID(hash: hash, since: waitingSince, at: now)
             // A request that waits is counted when it has its answer, however often it asks.
@@ -145,12 +137,13 @@ extension JWKSetCache {
         return answer
     }
 
-    /// A request finds the snapshot of epoch `seenEpoch` unusable, empty or too old: answers whether to wait.
+    /// A request finds the snapshot of epoch `seenEpoch` unusable, empty or too old: answers whether to wait, and never
+    /// `unknown`.
     package func keysUnavailable(
         seenEpoch: UInt64,
         waitingSince: MonotonicInstant,
         now: MonotonicInstant
-    ) -> KeysUnavailableAnswer {
+    ) -> MissingKeyAnswer {
         storage.withLock { storage in
             if published.epoch != seenEpoch { return .lookAgain }
             return storage.machine.keysUnavailable(since: waitingSince, at: now)
@@ -158,11 +151,7 @@ extension JWKSetCache {
     }
 
     /// Whether a fetch is under way.
-    public var isFetching: Bool {
-        storage.withLock { storage in
-            if case .underWay = storage.machine.fetch { true } else { false }
-        }
-    }
+    public var isFetching: Bool { storage.withLock { $0.machine.isFetching } }
 
     /// A hash with the process's random key, so that no client can aim at an entry.
     static func hash(_ keyID: Span<UInt8>) -> UInt64 {
@@ -172,8 +161,8 @@ extension JWKSetCache {
     }
 }
 
-/// What to do about a token whose key ID is not in the key set.
-package enum UnknownKeyIDAnswer: Sendable, Equatable {
+/// What to do about a token whose key is not at hand: its key ID is not in the key set, or there are no usable keys.
+package enum MissingKeyAnswer: Sendable, Equatable {
     /// The key set has changed since it was looked at: take the new snapshot and look again.
     case lookAgain
     /// A fetch that may bring the key is under way: park the request, ask again at the next update, and at the latest
@@ -183,15 +172,5 @@ package enum UnknownKeyIDAnswer: Sendable, Equatable {
     case unknown
     /// The sources cannot be asked at present, because they fail or because the budget for asking is spent: 503
     /// `keys_unavailable`.
-    case unavailable(retryAfterSeconds: Int)
-}
-
-/// What to do about a request that finds no usable keys at all.
-package enum KeysUnavailableAnswer: Sendable, Equatable {
-    /// The key set has changed since it was looked at: take the new snapshot and look again.
-    case lookAgain
-    /// A fetch is under way: park the request, ask again at the next update, at the latest at this moment.
-    case wait(until: MonotonicInstant)
-    /// 503 `keys_unavailable`.
     case unavailable(retryAfterSeconds: Int)
 }

@@ -16,7 +16,7 @@ public final class JWKSetCache: Sendable {
 
     let sources: [any JWKSetSource]
     let limits: JWKSetCacheLimits
-    let seedFile: JWKSetSeedFile?
+    let seedFile: String?
     let clock: @Sendable () -> MonotonicInstant
     let events: EventHandler
     let queue = DispatchQueue(label: "key-set-cache", qos: .utility)
@@ -64,7 +64,7 @@ public final class JWKSetCache: Sendable {
         try limits.validate()
         self.sources = sources
         self.limits = limits
-        self.seedFile = seedFile.map { JWKSetSeedFile(path: $0, byteLimit: limits.keySetBytes) }
+        self.seedFile = seedFile
         self.clock = clock
         self.events = events
         storage = Locked(Storage(machine: JWKSetCacheState(limits: limits, jitter: jitter)))
@@ -100,7 +100,7 @@ public final class JWKSetCache: Sendable {
     /// Ends the fetch under way and begins no other. What is published serves on until it expires. Final, for the
     /// sources too.
     public func stop() {
-        storage.withLock { $0.machine.stop() }
+        storage.withLock { $0.machine.isStopped = true }
         for source in sources { source.cancel() }
         notifyWaiters(through: .max)
     }

@@ -1,15 +1,15 @@
-package import Sockets
+internal import Sockets
 
 extension JWKSetCacheState {
     /// A token names a key ID that is not in the set; answers what to do about it and whether a fetch is thereby begun.
     ///
     /// `hash` stands for the key ID; `since` is when the request began to wait, which bounds its wait however often it
     /// asks again.
-    package mutating func unknownKeyID(
+    mutating func unknownKeyID(
         hash: UInt64,
         since: MonotonicInstant,
         at now: MonotonicInstant
-    ) -> (answer: UnknownKeyIDAnswer, begins: Bool) {
+    ) -> (answer: MissingKeyAnswer, begins: Bool) {
         if isAnswered(since: since, at: now) || isKnownToBeUnknown(hash, at: now) { return (.unknown, false) }
         switch fetch {
         case .backingOff(let until):
@@ -35,19 +35,15 @@ extension JWKSetCacheState {
     }
 
     /// A request found no usable keys; answers whether a fetch is worth waiting for.
-    package func keysUnavailable(since: MonotonicInstant, at now: MonotonicInstant) -> KeysUnavailableAnswer {
+    func keysUnavailable(since: MonotonicInstant, at now: MonotonicInstant) -> MissingKeyAnswer {
         switch fetch {
-        case .underWay:
-            let deadline = since + limits.waitForFetch
-            return now < deadline && !isStopped ? .wait(until: deadline) : .unavailable(retryAfterSeconds: 1)
-        case .backingOff(let until):
-            return .unavailable(retryAfterSeconds: Self.seconds(from: now, to: until))
-        case .idle:
-            return .unavailable(retryAfterSeconds: 1)
+        case .underWay: wait(since: since, at: now)
+        case .backingOff(let until): .unavailable(retryAfterSeconds: Self.seconds(from: now, to: until))
+        case .idle: .unavailable(retryAfterSeconds: 1)
         }
     }
 
-    private func wait(since: MonotonicInstant, at now: MonotonicInstant) -> UnknownKeyIDAnswer {
+    private func wait(since: MonotonicInstant, at now: MonotonicInstant) -> MissingKeyAnswer {
         let deadline = since + limits.waitForFetch
         return now < deadline && !isStopped ? .wait(until: deadline) : .unavailable(retryAfterSeconds: 1)
     }
@@ -129,8 +125,6 @@ struct UnknownKeyIDMemory: Sendable {
         }
         entries[slot] = entry
     }
-
-    mutating func removeAll() { entries = [] }
 
     // `entries` holds `capacity` entries, a multiple of the bucket size, whenever this is used.
     private func bucket(of hash: UInt64) -> Range<Int> {

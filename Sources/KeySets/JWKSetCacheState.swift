@@ -1,26 +1,27 @@
-package import Sockets
+internal import Sockets
 
 /// The key cache without its I/O: events and times go in, a fetch to begin or an answer comes out.
 ///
 /// Two things have a state of their own, the keys held and the fetch; ``phase(at:)`` names the pair. The diagram is in
 /// the documentation of this target.
-package struct JWKSetCacheState: Sendable {
-    /// When held keys are asked for again, grow stale and stop verifying.
-    package struct Times: Sendable, Equatable {
-        package var refreshAt: MonotonicInstant
-        package var expiresAt: MonotonicInstant
-        package var usableUntil: MonotonicInstant
+struct JWKSetCacheState: Sendable {
+    /// When held keys were confirmed by their source, are asked for again, grow stale and stop verifying.
+    struct Times: Sendable, Equatable {
+        let confirmedAt: MonotonicInstant
+        let refreshAt: MonotonicInstant
+        let expiresAt: MonotonicInstant
+        let usableUntil: MonotonicInstant
     }
 
     /// What the one fetch at a time is doing.
-    package enum Fetch: Sendable, Equatable {
+    enum Fetch: Sendable, Equatable {
         case idle
         case underWay(since: MonotonicInstant)
         case backingOff(until: MonotonicInstant)
     }
 
     /// How a fetch of all sources ended.
-    package enum Outcome: Sendable, Equatable {
+    enum Outcome: Sendable, Equatable {
         /// Another set than before.
         case replaced(JWKSetFreshness)
         /// 304, or the same keys again.
@@ -31,9 +32,10 @@ package struct JWKSetCacheState: Sendable {
 
     let limits: JWKSetCacheLimits
     let jitter: @Sendable () -> Double
-    package internal(set) var times: Times?
-    package internal(set) var fetch = Fetch.idle
-    package internal(set) var consecutiveFailures = 0
+    var times: Times?
+    var fetch = Fetch.idle
+    var consecutiveFailures = 0
+    /// Nothing is begun any more.
     var isStopped = false
     // Fetches are numbered from 1 in the order they begin.
     var fetchNumber: UInt64 = 0
@@ -46,15 +48,24 @@ package struct JWKSetCacheState: Sendable {
     var memory: UnknownKeyIDMemory
 
     /// `jitter` answers numbers from 0 up to 1.
-    package init(limits: JWKSetCacheLimits, jitter: @escaping @Sendable () -> Double) {
+    init(limits: JWKSetCacheLimits, jitter: @escaping @Sendable () -> Double) {
         self.limits = limits
         self.jitter = jitter
         budget = RefetchBudget(burst: limits.unknownKeyIDBurst, interval: limits.unknownKeyIDInterval)
         memory = UnknownKeyIDMemory(capacity: limits.negativeEntryCount)
     }
 
+    var isFetching: Bool {
+        if case .underWay = fetch { true } else { false }
+    }
+
+    /// When the sources are asked again after a failure; nil when none was the last word.
+    var nextAttempt: MonotonicInstant? {
+        if case .backingOff(let until) = fetch { until } else { nil }
+    }
+
     /// The state's name, by its most serious property.
-    package func phase(at now: MonotonicInstant) -> JWKSetCachePhase {
+    func phase(at now: MonotonicInstant) -> JWKSetCachePhase {
         guard let times else { return .empty }
         if now >= times.usableUntil { return .expired }
         if now >= times.expiresAt { return .stale }
@@ -66,7 +77,7 @@ package struct JWKSetCacheState: Sendable {
     }
 
     /// The next moment at which something is due: a fetch, or a state that changes by time alone.
-    package func nextWake(after now: MonotonicInstant) -> MonotonicInstant? {
+    func nextWake(after now: MonotonicInstant) -> MonotonicInstant? {
         guard !isStopped else { return nil }
         var next = MonotonicInstant.never
         if let times {
@@ -74,17 +85,17 @@ package struct JWKSetCacheState: Sendable {
             if now < times.usableUntil { next = min(next, times.usableUntil) }
             if fetch == .idle { next = min(next, times.refreshAt) }
         }
-        if case .backingOff(let until) = fetch { next = min(next, until) }
+        if let nextAttempt { next = min(next, nextAttempt) }
         return next == .never ? nil : next
     }
 }
 
 extension JWKSetCacheState {
     /// Keys from the seed file, confirmed `age` ago: they serve no longer than any others would.
-    package mutating func seed(age: Duration, at now: MonotonicInstant) {
-        let life = limits.timeToLive - age
-        let expiresAt = now + life
+    mutating func seed(age: Duration, at now: MonotonicInstant) {
+        let expiresAt = now + (limits.timeToLive - age)
         times = Times(
+            confirmedAt: now,
             refreshAt: expiresAt,
             expiresAt: expiresAt,
             usableUntil: now + (limits.maximumStaleness - age)
@@ -92,16 +103,15 @@ extension JWKSetCacheState {
     }
 
     /// Begins a fetch if none is under way, whatever the budget and the back-off say: a start, or a person asking.
-    package mutating func begin(at now: MonotonicInstant) -> Bool {
-        if isStopped { return false }
-        if case .underWay = fetch { return false }
+    mutating func begin(at now: MonotonicInstant) -> Bool {
+        if isStopped || isFetching { return false }
         fetchNumber += 1
         fetch = .underWay(since: now)
         return true
     }
 
     /// Time has passed; answers the reason of the fetch that is now due and thereby begun.
-    package mutating func wake(at now: MonotonicInstant) -> JWKSetEvent.Reason? {
+    mutating func wake(at now: MonotonicInstant) -> JWKSetEvent.Reason? {
         switch fetch {
         case .underWay:
             return nil
@@ -114,7 +124,7 @@ extension JWKSetCacheState {
     }
 
     /// The fetch under way has ended.
-    package mutating func end(_ outcome: Outcome, at now: MonotonicInstant) {
+    mutating func end(_ outcome: Outcome, at now: MonotonicInstant) {
         switch outcome {
         case .replaced(let freshness):
             setChangedByFetch = fetchNumber
@@ -127,13 +137,8 @@ extension JWKSetCacheState {
         }
     }
 
-    /// Nothing is begun any more.
-    package mutating func stop() {
-        isStopped = true
-    }
-
     /// The time to live of an answer: what it says within the limits, or the default (RFC 9111, 4.2.1).
-    package func timeToLive(of freshness: JWKSetFreshness) -> Duration {
+    func timeToLive(of freshness: JWKSetFreshness) -> Duration {
         guard let seconds = freshness.remainingSeconds else { return limits.timeToLive }
         // Clamped before it becomes a duration: a source may say any number of digits.
         let greatest = limits.maximumTimeToLive
@@ -145,6 +150,7 @@ extension JWKSetCacheState {
         let life = timeToLive(of: freshness)
         let lead = life * (limits.refreshAheadFraction * (0.5 + jitter()))
         times = Times(
+            confirmedAt: now,
             refreshAt: now + (life - lead),
             expiresAt: now + life,
             usableUntil: now + life + limits.maximumStaleness

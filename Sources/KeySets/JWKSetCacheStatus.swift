@@ -88,25 +88,18 @@ extension JWKSetCache {
     public var status: JWKSetCacheStatus {
         let now = clock()
         let (storage, snapshot) = storage.withLock { ($0, published.value) }
-        let holds = snapshot.epoch > 0
-        var untilNextAttempt: Duration?
-        var isFetching = false
-        switch storage.machine.fetch {
-        case .idle: break
-        case .underWay: isFetching = true
-        case .backingOff(let until): untilNextAttempt = until.duration(since: now)
-        }
+        let times = snapshot.times
         return JWKSetCacheStatus(
             phase: storage.machine.phase(at: now),
             isUsable: snapshot.isUsable(at: now),
-            isFetching: isFetching,
+            isFetching: storage.machine.isFetching,
             keys: snapshot.keySet.keys.map(JWKSetCacheStatus.Key.init),
             ignoredKeys: snapshot.keySet.ignoredKeys.map(JWKSetCacheStatus.IgnoredKey.init),
             source: snapshot.source,
-            age: holds ? storage.ageWhenPublished + now.duration(since: snapshot.fetchedAt) : nil,
-            untilExpiry: holds ? Self.time(from: now, to: snapshot.expiresAt) : nil,
-            untilUnusable: holds ? Self.time(from: now, to: snapshot.usableUntil) : nil,
-            untilNextAttempt: untilNextAttempt,
+            age: times.map { storage.ageWhenPublished + now.duration(since: $0.confirmedAt) },
+            untilExpiry: times.map { Self.time(from: now, to: $0.expiresAt) },
+            untilUnusable: times.map { Self.time(from: now, to: $0.usableUntil) },
+            untilNextAttempt: storage.machine.nextAttempt?.duration(since: now),
             consecutiveFailures: storage.machine.consecutiveFailures,
             lastError: storage.lastError,
             counters: storage.counters
@@ -122,13 +115,9 @@ extension JWKSetCacheStatus.Key {
     init(_ key: JSONWebKey) {
         id = key.keyID
         bits = key.modulusBitCount
-        thumbprint = Self.thumbprint(of: key)
-    }
-
-    /// RFC 7638: base64url of the SHA-256 of the key's canonical JSON. Empty only when OpenSSL has no memory left.
-    private static func thumbprint(of key: JSONWebKey) -> String {
-        guard let digest = try? SHA256.digest(of: key.thumbprintInput.span) else { return "" }
-        return String(decoding: digest.base64URL, as: UTF8.self)
+        // Empty only when OpenSSL has no memory left.
+        let digest = try? SHA256.digest(of: key.thumbprintInput.span)
+        thumbprint = String(decoding: digest?.base64URL ?? [], as: UTF8.self)
     }
 }
 

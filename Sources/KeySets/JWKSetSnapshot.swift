@@ -12,30 +12,25 @@ public final class JWKSetSnapshot: Sendable {
     public let keySet: JSONWebKeySet
     /// Name of the source the keys came from; nil before the first publication.
     public let source: String?
-    /// When the source last confirmed the keys.
-    package let fetchedAt: MonotonicInstant
-    /// When the keys are due to be asked for again.
-    package let expiresAt: MonotonicInstant
-    /// From this moment on the keys verify nothing: the answer is 503. No timer is needed for it to be right.
-    package let usableUntil: MonotonicInstant
+    /// When they were confirmed, are due again and end; nil before the first publication.
+    let times: JWKSetCacheState.Times?
 
-    package init(
+    init(
         epoch: UInt64,
         keySetVersion: UInt64,
         keySet: JSONWebKeySet,
         source: String?,
-        fetchedAt: MonotonicInstant,
-        expiresAt: MonotonicInstant,
-        usableUntil: MonotonicInstant
+        times: JWKSetCacheState.Times?
     ) {
         self.epoch = epoch
         self.keySetVersion = keySetVersion
         self.keySet = keySet
         self.source = source
-        self.fetchedAt = fetchedAt
-        self.expiresAt = expiresAt
-        self.usableUntil = usableUntil
+        self.times = times
     }
+
+    /// From this moment on the keys verify nothing: the answer is 503. No timer is needed for it to be right.
+    package var usableUntil: MonotonicInstant { times?.usableUntil ?? MonotonicInstant(nanoseconds: 0) }
 
     /// Whether the keys may verify now, by the monotonic clock. Ask it before each use of a snapshot that you keep.
     public var isUsable: Bool { isUsable(at: MonotonicClock.now()) }
@@ -49,8 +44,6 @@ public final class JWKSetSnapshot: Sendable {
         keySetVersion: 0,
         keySet: JSONWebKeySet(keys: []),
         source: nil,
-        fetchedAt: MonotonicInstant(nanoseconds: 0),
-        expiresAt: MonotonicInstant(nanoseconds: 0),
-        usableUntil: MonotonicInstant(nanoseconds: 0)
+        times: nil
     )
 }

@@ -72,21 +72,18 @@ public struct JWKSetSourceError: Error, Sendable, Equatable, CustomStringConvert
 /// A JWK Set in a local file, read again at each fetch.
 public struct FileJWKSetSource: JWKSetSource {
     /// The file's path.
-    public let path: String
+    public let name: String
     private let byteLimit: Int
 
     /// A source that reads this file, at most `byteLimit` bytes of it, and 64 KiB whatever that says.
     public init(path: String, byteLimit: Int = JWKSetCacheLimits().keySetBytes) {
-        self.path = path
+        name = path
         self.byteLimit = min(max(0, byteLimit), JWKSetCacheLimits.greatestKeySetBytes)
     }
 
-    /// The path.
-    public var name: String { path }
-
     /// Reads the file; `notModified` when it is the very file the validator was made from.
     public func fetch(validator: String?) throws(JWKSetSourceError) -> JWKSetAnswer {
-        guard let contents = try KeySetFile.read(path: path, byteLimit: byteLimit) else {
+        guard let contents = try KeySetFile.read(path: name, byteLimit: byteLimit) else {
             throw JWKSetSourceError("there is no such file")
         }
         if contents.version == validator { return .notModified(JWKSetFreshness()) }

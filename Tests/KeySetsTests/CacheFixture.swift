@@ -50,7 +50,7 @@ final class CacheFixture: Sendable {
     }
 
     /// Asks as a request does that arrives now.
-    func ask(_ keyID: String, since: MonotonicInstant? = nil) -> UnknownKeyIDAnswer {
+    func ask(_ keyID: String, since: MonotonicInstant? = nil) -> MissingKeyAnswer {
         let now = clock.now
         return cache.unknownKeyID(
             Array(keyID.utf8).span,

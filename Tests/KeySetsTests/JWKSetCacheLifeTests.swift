@@ -79,9 +79,7 @@ struct JWKSetCacheLifeTests {
             keySetVersion: 1,
             keySet: JSONWebKeySet(keys: []),
             source: nil,
-            fetchedAt: now,
-            expiresAt: now,
-            usableUntil: now + .seconds(seconds)
+            times: .init(confirmedAt: now, refreshAt: now, expiresAt: now, usableUntil: now + .seconds(seconds))
         )
         #expect(snapshot.isUsable == isUsable)
     }

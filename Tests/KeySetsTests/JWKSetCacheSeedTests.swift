@@ -103,14 +103,13 @@ struct JWKSetCacheSeedTests {
     func writers() throws {
         let others = "\(path).\(getpid()).new"
         try Data([1]).write(to: URL(filePath: others))
-        let seedFile = JWKSetSeedFile(path: path, byteLimit: 1_024)
-        try seedFile.write([2])
+        try KeySetFile.write([2], to: path)
         #expect(try Data(contentsOf: URL(filePath: others)) == Data([1]))
         #expect(try Data(contentsOf: URL(filePath: path)) == Data([2]))
         try FileManager.default.removeItem(atPath: path)
         // No file replaces a directory.
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-        #expect(throws: JWKSetSourceError.self) { try seedFile.write([3]) }
+        #expect(throws: JWKSetSourceError.self) { try KeySetFile.write([3], to: path) }
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory).count == 2)
     }
 

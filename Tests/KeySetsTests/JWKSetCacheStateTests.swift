@@ -160,7 +160,7 @@ struct JWKSetCacheStateTests {
         driver.source = { _ in .replaced(.init()) }
         driver.start()
         driver.advance(by: .seconds(1))
-        driver.state.stop()
+        driver.state.isStopped = true
         driver.advance(by: .seconds(100_000))
         #expect(driver.fetches.count == 1)
         #expect(driver.state.nextWake(after: driver.now) == nil)

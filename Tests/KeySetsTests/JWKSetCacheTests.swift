@@ -176,7 +176,7 @@ struct JWKSetCacheTests {
         await fixture.start()
         await fixture.advance(by: .seconds(3300))
         #expect(first.validators == [nil, "\"1\""])
-        #expect(fixture.cache.snapshot.expiresAt == fixture.clock.now + .seconds(600))
+        #expect(fixture.cache.snapshot.times?.expiresAt == fixture.clock.now + .seconds(600))
         #expect(fixture.keyIDs == ["a"])
         #expect(fixture.cache.status.counters.fetchesUnchanged == 1)
         first.fail()

@@ -32,7 +32,7 @@ struct StateDriver {
     }
 
     /// Asks about a key ID as a request does that arrives now.
-    mutating func ask(_ hash: UInt64, since: MonotonicInstant? = nil) -> UnknownKeyIDAnswer {
+    mutating func ask(_ hash: UInt64, since: MonotonicInstant? = nil) -> MissingKeyAnswer {
         let result = state.unknownKeyID(hash: hash, since: since ?? now, at: now)
         if result.begins { noteFetch(.unknownKeyID) }
         return result.answer

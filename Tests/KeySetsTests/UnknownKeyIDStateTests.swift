@@ -7,8 +7,8 @@ import Testing
 @Suite("An unknown key ID")
 struct UnknownKeyIDStateTests {
     func check(
-        _ answer: UnknownKeyIDAnswer,
-        _ expected: UnknownKeyIDAnswer,
+        _ answer: MissingKeyAnswer,
+        _ expected: MissingKeyAnswer,
         at location: SourceLocation = #_sourceLocation
     ) {
         #expect(answer == expected, sourceLocation: location)

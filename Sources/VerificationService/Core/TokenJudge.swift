@@ -173,6 +173,7 @@ struct KeyWait {
             ) {
             case .wait(let moment): return .until(moment)
             case .lookAgain: return .lookAgain
+            case .unknown: break
             case .unavailable(let seconds): retryAfter = seconds
             }
         }

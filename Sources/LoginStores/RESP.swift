@@ -174,9 +174,4 @@ package enum RESPCommand {
             output.append(contentsOf: "\r\n".utf8)
         }
     }
-
-    /// As above, from text.
-    package static func append(_ words: [String], to output: inout [UInt8]) {
-        append(words.map { Array($0.utf8) }, to: &output)
-    }
 }

@@ -25,21 +25,7 @@ package struct RedisLife: Equatable, Sendable {
         let isAfterLoss: Bool
 
         /// The mark behind the moment.
-        private static let lossMark = " after loss"
-
-        init(moment: UInt64, isAfterLoss: Bool) {
-            self.moment = moment
-            self.isAfterLoss = isAfterLoss
-        }
-
-        /// What a key holds; nil where it holds no beginning.
-        init?(_ reply: RedisReply) {
-            guard let text = reply.text else { return nil }
-            let isAfterLoss = text.hasSuffix(Self.lossMark)
-            let digits = isAfterLoss ? text.dropLast(Self.lossMark.count) : text[...]
-            guard let moment = RedisLife.moment(digits) else { return nil }
-            self.init(moment: moment, isAfterLoss: isAfterLoss)
-        }
+        fileprivate static let lossMark = " after loss"
 
         var text: String { isAfterLoss ? "\(moment)\(Self.lossMark)" : "\(moment)" }
     }
@@ -63,32 +49,21 @@ package struct RedisLife: Equatable, Sendable {
     /// The key of this run.
     var key: String { Self.key(of: identity) }
 
-    /// The moment of a run that has none yet.
-    /// - Parameters:
-    ///   - now: the server's clock.
-    ///   - inherited: what ``dataKey`` holds: the life of the data that the server read when it started.
-    ///   - lastIdentity: the run this process knew last.
-    ///   - knowsLastRun: whether the data hold that run; true where there is none.
-    static func beginning(
-        _ facts: RedisServerFacts,
-        writesThrough: Bool,
-        now: UInt64,
-        inherited: Beginning?,
-        lastIdentity: String?,
-        knowsLastRun: Bool
-    ) -> Beginning {
-        // Only a server that has every write on its disk before it answers, and whose data are its own, lost nothing.
-        guard facts.appendsToFile, writesThrough, !facts.tookOver, knowsLastRun, let inherited else {
-            return Beginning(moment: now, isAfterLoss: inherited != nil || lastIdentity != nil)
-        }
-        return inherited
-    }
-
     /// A number as it stands in a key or an answer: at most 15 digits.
     static func moment(_ text: Substring) -> UInt64? {
         guard (1...15).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
         else { return nil }
         return UInt64(text)
+    }
+}
+
+extension RedisLife.Beginning {
+    /// What a key holds; nil where it holds no beginning.
+    init?(_ reply: RedisReply) {
+        guard let text = reply.text else { return nil }
+        isAfterLoss = text.hasSuffix(Self.lossMark)
+        guard let moment = RedisLife.moment(text.dropLast(isAfterLoss ? Self.lossMark.count : 0)) else { return nil }
+        self.moment = moment
     }
 }
 
@@ -233,14 +208,11 @@ struct RedisGreeting {
                 }
                 mine = RedisLife.Beginning(moment: now, isAfterLoss: true)
             } else {
-                mine = RedisLife.beginning(
-                    facts,
-                    writesThrough: try writesThrough(facts),
-                    now: now,
-                    inherited: inherited,
-                    lastIdentity: lastIdentity,
-                    knowsLastRun: knowsLastRun
-                )
+                // Only a server that has every write on its disk before it answers, and whose data are its own, lost nothing.
+                let isWhole = try writesThrough(facts) && !facts.tookOver && knowsLastRun
+                let isAfterLoss = inherited != nil || lastIdentity != nil
+                let fresh = RedisLife.Beginning(moment: now, isAfterLoss: isAfterLoss)
+                mine = isWhole ? inherited ?? fresh : fresh
                 // Of replicas that see the new run at once, one writes, and all read what it wrote.
                 _ = try ask(["SET", key, mine.text, "NX"])
             }

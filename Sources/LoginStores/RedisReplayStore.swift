@@ -207,7 +207,7 @@ extension RedisReplayStore {
             if let (exchange, replies) = session.takeFinished() {
                 do throws(RedisFailure) {
                     try memory.exchanges.finish(exchange, replies, now)
-                    tellUp(session.life, &memory)
+                    tellUp(session.greeting.life, &memory)
                 } catch {
                     // After a failover another connection may lead to the primary, as one that asks about logins would.
                     if error == .readOnly {
@@ -237,25 +237,24 @@ extension RedisReplayStore {
     private var hasWaiting: Bool { state.withLock { !$0.waiting.isEmpty } }
 
     private func takeWaiting(atMost count: Int) -> [WaitingQuestion] {
-        guard count > 0 else { return [] }
-        return state.withLock { state in
-            guard state.waiting.count > count else {
-                defer { state.waiting = [] }
-                return state.waiting
-            }
-            defer { state.waiting.removeFirst(count) }
-            return Array(state.waiting.prefix(count))
+        state.withLock { state in
+            let taken = Array(state.waiting.prefix(count))
+            state.waiting.removeFirst(taken.count)
+            // The room of a burst is not kept.
+            if state.waiting.isEmpty { state.waiting = [] }
+            return taken
         }
     }
 
     private func becomeUp(_ session: RedisSession, _ memory: inout Memory) {
+        let greeting = session.greeting
         state.withLock { state in
             state.phase = .up
-            state.vouchesSince = session.vouchesSince
+            state.vouchesSince = greeting.vouchesSince
         }
-        memory.exchanges.begin(session.life, serverMilliseconds: session.serverTime, at: session.openedAt)
-        tellUp(session.life, &memory)
-        memory.lastLife = session.life
+        memory.exchanges.begin(greeting.life, serverMilliseconds: greeting.serverTime, at: session.openedAt)
+        tellUp(greeting.life, &memory)
+        memory.lastLife = greeting.life
     }
 
     private func becomeDown(_ failure: RedisFailure, _ memory: inout Memory) {
@@ -289,10 +288,7 @@ extension RedisReplayStore {
     }
 
     private func refuseWaiting() {
-        let waiting = state.withLock { state in
-            defer { state.waiting = [] }
-            return state.waiting
-        }
+        let waiting = takeWaiting(atMost: .max)
         let now = MonotonicClock.now()
         for question in waiting { question.answer([], now: now) }
     }

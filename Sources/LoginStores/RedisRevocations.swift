@@ -31,19 +31,7 @@ struct RedisRevocations {
     }
 
     /// What is due next, if there is anything of its kind.
-    private enum Turn: CaseIterable {
-        case write, readNew, readAll, writeBack, remove
-
-        var next: Turn {
-            switch self {
-            case .write: .readNew
-            case .readNew: .readAll
-            case .readAll: .writeBack
-            case .writeBack: .remove
-            case .remove: .write
-            }
-        }
-    }
+    private enum Turn: CaseIterable { case write, readNew, readAll, writeBack, remove }
 
     /// A place in the sorted set from which on a page is read, and when the whole reading began.
     struct Page {
@@ -69,7 +57,7 @@ struct RedisRevocations {
     /// The server's clock at a moment of ours.
     private var serverClock: (microseconds: UInt64, at: MonotonicInstant) = (0, .never)
     private var isUnderWay = false
-    private var turn = Turn.remove
+    private var turns = Turn.allCases
     private var reading: Page?
     private var news: Page?
     private var walk: Walk?
@@ -140,8 +128,8 @@ struct RedisRevocations {
 
     /// The kinds take turns, so that a flood of one never keeps another waiting.
     private mutating func nextExchange(_ now: MonotonicInstant) -> Exchange? {
-        for _ in Turn.allCases {
-            turn = turn.next
+        for turn in turns {
+            turns.append(turns.removeFirst())
             if let exchange = exchange(of: turn, now) { return exchange }
         }
         return nil
@@ -193,11 +181,9 @@ struct RedisRevocations {
     private static func readFirst(_ page: Page) -> Exchange {
         let lifetime = UInt64(Revocations.lifetimeSeconds) * 1_000_000
         let oldest = page.serverTime > lifetime ? page.serverTime - lifetime : 0
-        let read = read(page, .readAll(page))
-        return Exchange(
-            work: read.work,
-            commands: [command("ZREMRANGEBYSCORE", ["-inf", "(\(oldest)"])] + read.commands
-        )
+        var exchange = read(page, .readAll(page))
+        exchange.commands.insert(command("ZREMRANGEBYSCORE", ["-inf", "(\(oldest)"]), at: 0)
+        return exchange
     }
 
     private static func command(_ name: String, _ words: [String]) -> [[UInt8]] {

@@ -45,12 +45,7 @@ final class RedisSession {
         }
     }
 
-    let life: RedisLife
-    /// What came to be from this moment on, by this machine's clock, is known.
-    let vouchesSince: UInt64
-    private let vouchesForTokensSince: UInt64
-    /// The server's clock in milliseconds since 1970, at ``openedAt``.
-    let serverTime: UInt64
+    let greeting: RedisGreeting
     let openedAt: MonotonicInstant
     private let channel: RedisChannel
     private let limits: ReplayLimits
@@ -58,18 +53,10 @@ final class RedisSession {
     /// An exchange about revocations whose answers have come.
     private var finished: (RedisRevocations.Exchange, [RedisReply])?
 
-    init(
-        _ channel: RedisChannel,
-        _ greeting: RedisGreeting,
-        limits: ReplayLimits,
-        now: MonotonicInstant
-    ) {
+    init(_ channel: RedisChannel, _ greeting: RedisGreeting, limits: ReplayLimits, now: MonotonicInstant) {
         self.channel = channel
+        self.greeting = greeting
         self.limits = limits
-        life = greeting.life
-        vouchesSince = greeting.vouchesSince
-        vouchesForTokensSince = greeting.vouchesForTokensSince
-        serverTime = greeting.serverTime
         openedAt = now
     }
 
@@ -88,7 +75,10 @@ final class RedisSession {
                 question.answer([], now: now)
                 continue
             }
-            let areKnown = question.question.areBorn(nonceSince: vouchesSince, tokenSince: vouchesForTokensSince)
+            let areKnown = question.question.areBorn(
+                nonceSince: greeting.vouchesSince,
+                tokenSince: greeting.vouchesForTokensSince
+            )
             guard !areKnown.contains(false) else {
                 question.answer(areKnown.map { $0 ? .first : .beyondMemory }, now: now)
                 continue
@@ -114,7 +104,7 @@ final class RedisSession {
     }
 
     private func close(_ work: Work, answerCount: Int, _ now: MonotonicInstant) throws(RedisFailure) {
-        channel.command(["GET", life.key].map { Array($0.utf8) })
+        channel.command(["GET", greeting.life.key].map { Array($0.utf8) })
         batches.append(Batch(work: work, answerCount: answerCount, sentAt: now))
         try channel.flush()
     }
@@ -150,7 +140,7 @@ final class RedisSession {
     }
 
     private func finishBatch(_ reply: RedisReply, now: MonotonicInstant) throws(RedisFailure) {
-        guard RedisLife.Beginning(reply) == life.written else { throw .memoryLost }
+        guard RedisLife.Beginning(reply) == greeting.life.written else { throw .memoryLost }
         let batch = batches[0]
         switch batch.work {
         case .revocations(let exchange):

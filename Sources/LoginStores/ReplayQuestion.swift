@@ -1,3 +1,4 @@
+internal import Bytes
 internal import OpenSSL
 internal import Sockets
 
@@ -31,23 +32,18 @@ package struct ReplayKey: Hashable, Sendable {
         for index in 0..<scope.count { message.append(scope[index]) }
         for index in 0..<bytes.count { message.append(bytes[index]) }
         guard let digest = try? SHA256.digest(of: message.span) else { return nil }
-        high = Self.word(digest, at: 0)
-        low = Self.word(digest, at: 8)
+        self.init(digest.bytes.span)
     }
 
-    private static func word(_ digest: SHA256Digest, at offset: Int) -> UInt64 {
-        var word: UInt64 = 0
-        for index in offset..<offset + 8 { word = word << 8 | UInt64(digest.bytes[index]) }
-        return word
+    /// The key of 16 bytes or more.
+    init(_ bytes: Span<UInt8>) {
+        (high, low) = (bytes.word(at: 0).byteSwapped, bytes.word(at: 8).byteSwapped)
     }
 
     /// 32 lower-case hexadecimal digits in ASCII.
     package var hexadecimal: [UInt8] {
         [high, low].flatMap { word in
-            stride(from: 60, through: 0, by: -4).map { shift in
-                let digit = UInt8(truncatingIfNeeded: word >> UInt64(shift)) & 0x0F
-                return digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit
-            }
+            stride(from: 60, through: 0, by: -4).map { Hexadecimal.digit(UInt8(truncatingIfNeeded: word >> $0)) }
         }
     }
 }

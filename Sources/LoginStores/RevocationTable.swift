@@ -39,47 +39,48 @@ internal import Synchronization
     var capacity: Int { slotCount / 5 * 4 }
 
     /// The number of a login; nil where it has none.
-    func value(of login: RevokedLogin) -> UInt64? {
-        var slot = home(of: login)
-        // Ends: at least one slot in five is free.
-        while true {
-            let user = person(slot)
-            if user == login.user, app(slot) == login.app { return value(slot) }
-            if user == 0 { return nil }
-            slot = (slot + 1) & (slotCount - 1)
-        }
+    func value(of login: RevokedLogin) -> RevocationValue? {
+        let (slot, isFree) = slot(of: login)
+        return isFree ? nil : RevocationValue(bits: load(.value, slot))
     }
 
     /// Gives a login its number. One thread at a time, and only while ``count`` is below ``capacity``.
-    func set(_ value: UInt64, of login: RevokedLogin) {
-        var slot = home(of: login)
-        while true {
-            let user = person(slot)
-            if user == 0 { break }
-            if user == login.user, app(slot) == login.app { return setValue(value, slot) }
-            slot = (slot + 1) & (slotCount - 1)
-        }
-        precondition(count < capacity, "the table is full")
-        setApp(login.app, slot)
-        setValue(value, slot)
-        setPerson(login.user, slot)
+    func set(_ value: RevocationValue, of login: RevokedLogin) {
+        let (slot, isFree) = slot(of: login)
+        precondition(!isFree || count < capacity, "the table is full")
+        store(value.bits, .value, slot)
+        guard isFree else { return }
+        store(login.app, .app, slot)
+        store(login.user, .person, slot)
         filled.add(1, ordering: .releasing)
     }
 
     /// What a slot holds, for walks over the whole table.
-    func entry(at slot: Int) -> (login: RevokedLogin, value: UInt64)? {
-        let user = person(slot)
+    func entry(at slot: Int) -> (login: RevokedLogin, value: RevocationValue)? {
+        let user = load(.person, slot)
         guard user != 0 else { return nil }
-        return (RevokedLogin(user: user, app: app(slot)), value(slot))
+        return (RevokedLogin(user: user, app: load(.app, slot)), RevocationValue(bits: load(.value, slot)))
     }
 
     /// A table with the same entries, as far as they are wanted, and room for as many logins.
-    func copy(capacity: Int, where isWanted: (UInt64) -> Bool = { _ in true }) -> RevocationTable {
+    func copy(capacity: Int, where isWanted: (RevocationValue) -> Bool = { _ in true }) -> RevocationTable {
         let copy = RevocationTable(capacity: capacity, seed: seed)
         for slot in 0..<slotCount {
             if let (login, value) = entry(at: slot), isWanted(value) { copy.set(value, of: login) }
         }
         return copy
+    }
+
+    /// The slot of a login, or the free one where it belongs. Another login may take that one meanwhile.
+    private func slot(of login: RevokedLogin) -> (slot: Int, isFree: Bool) {
+        var slot = home(of: login)
+        // Ends: at least one slot in five is free.
+        while true {
+            let user = load(.person, slot)
+            if user == 0 { return (slot, true) }
+            if user == login.user, load(.app, slot) == login.app { return (slot, false) }
+            slot = (slot + 1) & (slotCount - 1)
+        }
     }
 
     private func home(of login: RevokedLogin) -> Int {
@@ -93,23 +94,21 @@ internal import Synchronization
         return Int(truncatingIfNeeded: hash) & (slotCount - 1)
     }
 
-    /// The place of a slot's word: 0 for the person, 1 for the app, 2 for the number.
-    private func place(_ slot: Int, _ word: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
+    /// The words of a slot.
+    private enum Word: Int { case person, app, value }
+
+    private func place(_ word: Word, _ slot: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
         precondition(slot >= 0 && slot < slotCount)
-        // In bounds: the slot was checked, and no word is beyond 2.
-        return unsafe words + (slot * Self.wordsPerSlot + word)
+        // In bounds: the slot was checked, and there are three words.
+        return unsafe words + (slot * Self.wordsPerSlot + word.rawValue)
     }
 
-    private func person(_ slot: Int) -> UInt64 { unsafe place(slot, 0).pointee.load(ordering: .acquiring) }
-    private func app(_ slot: Int) -> UInt64 { unsafe place(slot, 1).pointee.load(ordering: .relaxed) }
-    private func value(_ slot: Int) -> UInt64 { unsafe place(slot, 2).pointee.load(ordering: .relaxed) }
-
-    private func setPerson(_ user: UInt64, _ slot: Int) {
-        unsafe place(slot, 0).pointee.store(user, ordering: .releasing)
+    private func load(_ word: Word, _ slot: Int) -> UInt64 {
+        unsafe place(word, slot).pointee.load(ordering: .acquiring)
     }
-    private func setApp(_ app: UInt64, _ slot: Int) { unsafe place(slot, 1).pointee.store(app, ordering: .relaxed) }
-    private func setValue(_ value: UInt64, _ slot: Int) {
-        unsafe place(slot, 2).pointee.store(value, ordering: .relaxed)
+
+    private func store(_ value: UInt64, _ word: Word, _ slot: Int) {
+        unsafe place(word, slot).pointee.store(value, ordering: .releasing)
     }
 }
 
@@ -125,13 +124,12 @@ package struct RevokedLogin: Hashable, Sendable {
     /// The app's number, or the other half.
     let app: UInt64
 
-    init(user: UInt64, app: UInt64) {
-        self.user = user
-        self.app = app
-    }
+    fileprivate var isHash: Bool { user & Self.hashMark != 0 }
+}
 
+extension RevokedLogin {
     /// The name of a person's login to an app; nil where OpenSSL fails.
-    package init?(app: Span<UInt8>, user: Span<UInt8>) {
+    init?(app: Span<UInt8>, user: Span<UInt8>) {
         if let userNumber = DecimalNumber.parse(user, user.indices), userNumber > 0,
             let appNumber = DecimalNumber.parse(app, app.indices), appNumber > 0
         {
@@ -141,8 +139,6 @@ package struct RevokedLogin: Hashable, Sendable {
             self.init(user: hash.high | Self.hashMark, app: hash.low)
         }
     }
-
-    fileprivate var isHash: Bool { user & Self.hashMark != 0 }
 }
 
 /// Every token of the login that was issued in this second or before is refused.
@@ -169,8 +165,8 @@ extension Revocation {
         if member.first == Self.hashSign {
             guard parts.count == 2, parts[0].count == 33, let bytes = Hexadecimal.decode(parts[0].dropFirst())
             else { return nil }
-            let (high, low) = (Self.word(bytes[..<8]), Self.word(bytes[8...]))
-            login = RevokedLogin(user: high, app: low)
+            let key = ReplayKey(bytes.span)
+            login = RevokedLogin(user: key.high, app: key.low)
             guard login.isHash else { return nil }
         } else {
             guard parts.count == 3, let app = Self.number(parts[0]), let user = Self.number(parts[1]), app > 0, user > 0
@@ -183,6 +179,4 @@ extension Revocation {
     private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
         DecimalNumber.parse(digits.span, 0..<digits.count)
     }
-
-    private static func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
 }

@@ -53,11 +53,10 @@ extension Revocations {
         return state.withLock { state in
             var superseded: [Revocation] = []
             for revocation in page where !isOutOfTime(revocation, now) {
-                let value = state.table.value(of: revocation.login).map { RevocationValue(bits: $0) }
                 let known = RevocationValue(moment: revocation.moment, mark: state.mark)
-                switch value {
+                switch table.value(of: revocation.login) {
                 case nil:
-                    guard state.table.count < sharedCapacity else {
+                    guard table.count < sharedCapacity else {
                         state.hasOverflown = true
                         continue
                     }
@@ -66,7 +65,7 @@ extension Revocations {
                     set(known, of: revocation.login, now: now, &state)
                 case let value? where value.moment > revocation.moment: superseded.append(revocation)
                 // What was written without an answer is written again, for others may have read past it.
-                case let value?: if value.mark != 0 { state.table.set(known.bits, of: revocation.login) }
+                case let value?: if value.mark != 0 { table.set(known, of: revocation.login) }
                 }
             }
             return superseded
@@ -81,11 +80,8 @@ extension Revocations {
     /// Redis holds these.
     func confirm(_ all: [Revocation]) {
         state.withLock { state in
-            for revocation in all {
-                guard let bits = state.table.value(of: revocation.login),
-                    RevocationValue(bits: bits).moment == revocation.moment
-                else { continue }
-                state.table.set(RevocationValue(moment: revocation.moment, mark: state.mark).bits, of: revocation.login)
+            for revocation in all where table.value(of: revocation.login)?.moment == revocation.moment {
+                table.set(RevocationValue(moment: revocation.moment, mark: state.mark), of: revocation.login)
             }
         }
     }
@@ -95,16 +91,15 @@ extension Revocations {
         let oldest = now - Self.lifetimeSeconds
         return state.withLock { state in
             // The table was replaced: its entries have other slots.
-            if walk.table !== state.table { walk = RedisRevocations.Walk(table: state.table) }
+            if walk.table !== table { walk = RedisRevocations.Walk(table: table) }
             var found: [Revocation] = []
-            while walk.slot < state.table.slotCount, found.count < count {
-                if let (login, bits) = state.table.entry(at: walk.slot) {
-                    let value = RevocationValue(bits: bits)
-                    if value.mark != state.mark, value.moment >= oldest {
-                        found.append(Revocation(login: login, moment: value.moment))
-                        // Until Redis confirms this very writing: found by a reading, its score may be a wrong one.
-                        state.table.set(RevocationValue(moment: value.moment, mark: 0).bits, of: login)
-                    }
+            while walk.slot < walk.table.slotCount, found.count < count {
+                if let (login, value) = walk.table.entry(at: walk.slot), value.mark != state.mark,
+                    value.moment >= oldest
+                {
+                    found.append(Revocation(login: login, moment: value.moment))
+                    // Until Redis confirms this very writing: found by a reading, its score may be a wrong one.
+                    walk.table.set(RevocationValue(moment: value.moment, mark: 0), of: login)
                 }
                 walk.slot += 1
             }
@@ -116,9 +111,7 @@ extension Revocations {
     func superseded(among all: some Sequence<Revocation>) -> [Revocation] {
         state.withLock { state in
             all.filter { old in
-                guard let bits = state.table.value(of: old.login) else { return false }
-                let value = RevocationValue(bits: bits)
-                return value.mark == state.mark && value.moment > old.moment
+                table.value(of: old.login).map { $0.mark == state.mark && $0.moment > old.moment } ?? false
             }
         }
     }

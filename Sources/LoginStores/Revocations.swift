@@ -47,7 +47,6 @@ package final class Revocations: Sendable {
     }
 
     struct State {
-        var table = RevocationTable(capacity: 0)
         var link: Link
         var waiting: [WaitingRevocation] = []
         /// What entries bear that Redis is known to hold; never 0, which those bear that it never confirmed.
@@ -66,9 +65,8 @@ package final class Revocations: Sendable {
     let state: Locked<State>
     private let clock: @Sendable () -> Int64
     private let wake: (@Sendable () -> Void)?
-    /// The table for readers, apart from the state, so that no reader waits for a walk over the table.
-    private let published: Locked<RevocationTable>
-    private let publishedEpoch = Atomic<UInt64>(0)
+    /// Apart from the state, so that no reader waits for a walk over the table. Replaced with the state's lock held.
+    fileprivate let published = Published(RevocationTable(capacity: 0))
     /// When everything in Redis was last known, in nanoseconds of the monotonic clock; 0 for never.
     private let readAt = Atomic<UInt64>(0)
 
@@ -83,9 +81,7 @@ package final class Revocations: Sendable {
         self.capacity = capacity
         self.clock = clock
         self.wake = wake
-        let state = State(link: wake == nil ? .none : .connecting)
-        published = Locked(state.table)
-        self.state = Locked(state)
+        state = Locked(State(link: wake == nil ? .none : .connecting))
     }
 
     /// Refuses every token of a person and app that was issued in the second of `moment` or before, from now on. From any
@@ -104,7 +100,8 @@ package final class Revocations: Sendable {
     ) {
         let now = now
         guard let login = RevokedLogin(app: app, user: user) else { return completion(.full) }
-        let answer = state.withLock { revoke(login, at: min(max(moment, 0), now), now: now, completion, &$0) }
+        let moment = min(max(moment, 0), now)
+        let answer = state.withLock { revoke(login, at: moment, now: now, completion, &$0) }
         if let answer { completion(answer) } else { wake?() }
     }
 
@@ -116,11 +113,11 @@ package final class Revocations: Sendable {
         _ completion: @escaping @Sendable (RevocationAnswer) -> Void,
         _ state: inout State
     ) -> RevocationAnswer? {
-        let before = state.table.value(of: login).map { RevocationValue(bits: $0) }
+        let before = table.value(of: login)
         if let before, before.moment >= moment, state.link == .none || before.mark == state.mark { return .remembered }
-        if before == nil, state.table.count >= capacity {
+        if before == nil, table.count >= capacity {
             sweep(&state, now: now)
-            guard state.table.count < capacity else { return .full }
+            guard table.count < capacity else { return .full }
         }
         let kept = max(moment, before?.moment ?? 0)
         set(RevocationValue(moment: kept, mark: 0), of: login, now: now, &state)
@@ -145,32 +142,19 @@ package final class Revocations: Sendable {
     /// Gives a login its value, in a larger table where this one is full.
     func set(_ value: RevocationValue, of login: RevokedLogin, now: Int64, _ state: inout State) {
         if now - state.sweptAt > Self.sweepSeconds { sweep(&state, now: now) }
-        if state.table.count >= state.table.capacity {
-            publish(state.table.copy(capacity: state.table.capacity * 2), &state)
-        }
-        state.table.set(value.bits, of: login)
+        if table.count >= table.capacity { published.publish(table.copy(capacity: table.capacity * 2)) }
+        table.set(value, of: login)
     }
 
     /// Drops the expired, where there are any.
     private func sweep(_ state: inout State, now: Int64) {
         state.sweptAt = now
         let oldest = now - Self.lifetimeSeconds
-        var expired = 0
-        for slot in 0..<state.table.slotCount {
-            if let value = state.table.entry(at: slot)?.value, RevocationValue(bits: value).moment < oldest {
-                expired += 1
-            }
-        }
+        let table = table
+        let expired = (0..<table.slotCount).count { table.entry(at: $0)?.value.moment ?? .max < oldest }
         guard expired > 0 else { return }
         state.hasOverflown = false
-        let rest = state.table.count - expired
-        publish(state.table.copy(capacity: rest + 1) { RevocationValue(bits: $0).moment >= oldest }, &state)
-    }
-
-    private func publish(_ table: RevocationTable, _ state: inout State) {
-        state.table = table
-        published.withLock { $0 = table }
-        publishedEpoch.wrappingAdd(1, ordering: .releasing)
+        published.publish(table.copy(capacity: table.count - expired + 1) { $0.moment >= oldest })
     }
 
     /// Whole seconds since 1970.
@@ -191,9 +175,7 @@ package final class Revocations: Sendable {
     /// Whether the copy is whole, or was once: before, nobody can tell whether a login stands.
     package var isKnown: Bool { wake == nil || readAt.load(ordering: .acquiring) != 0 }
 
-    /// Rises with each new table.
-    var epoch: UInt64 { publishedEpoch.load(ordering: .acquiring) }
-    var table: RevocationTable { published.withLock { $0 } }
+    var table: RevocationTable { published.value }
 
     /// Everything in Redis at this moment is known here.
     func didRead(at moment: MonotonicInstant) {
@@ -209,29 +191,26 @@ struct RevocationValue: Equatable {
     /// The moment in the upper 40 bits (seconds, until the year 36,812), the mark in the others.
     let bits: UInt64
 
-    init(bits: UInt64) { self.bits = bits }
-
-    init(moment: Int64, mark: UInt64) {
-        bits = UInt64(max(0, moment)) << Self.markBits | mark
-    }
-
     var moment: Int64 { Int64(bits >> Self.markBits) }
     var mark: UInt64 { bits & Self.markLimit }
 
     static let markLimit: UInt64 = 1 << markBits - 1
 }
 
+extension RevocationValue {
+    init(moment: Int64, mark: UInt64) {
+        bits = UInt64(max(0, moment)) << Self.markBits | mark
+    }
+}
+
 /// One worker's way to the revocations: two atomic loads where there are none.
 package final class RevocationReader {
     private let revocations: Revocations
-    private var epoch: UInt64
-    private var table: RevocationTable
+    private var copy: Published<RevocationTable>.Copy
 
     package init(_ revocations: Revocations) {
         self.revocations = revocations
-        // Read the epoch first: a publication in between only causes a second look.
-        epoch = revocations.epoch
-        table = revocations.table
+        copy = Published.Copy(revocations.published)
     }
 
     /// Whether anybody can tell: not before what other replicas remember was read for the first time.
@@ -239,12 +218,8 @@ package final class RevocationReader {
 
     /// Whether no login at all was revoked.
     package func isEmpty() -> Bool {
-        let newest = revocations.epoch
-        if newest != epoch {
-            epoch = newest
-            table = revocations.table
-        }
-        return table.count == 0
+        if copy.isOld { copy = copy.renewed }
+        return copy.value.count == 0
     }
 
     /// Whether a login was revoked in the second in which its token was issued, or after.
@@ -255,7 +230,6 @@ package final class RevocationReader {
         if isEmpty() { return false }
         // Where OpenSSL fails nothing can be looked up, and nothing may be accepted.
         guard let login = RevokedLogin(app: app, user: user) else { return true }
-        guard let value = table.value(of: login) else { return false }
-        return issuedAt <= RevocationValue(bits: value).moment
+        return copy.value.value(of: login).map { issuedAt <= $0.moment } ?? false
     }
 }

@@ -161,10 +161,6 @@ extension JWKSetCache {
         var updateHandlers: [@Sendable () -> Void] = []
         var waiters: [UInt64: Waiter] = [:]
         var nextWaiter: UInt64 = 0
-
-        init(machine: JWKSetCacheState) {
-            self.machine = machine
-        }
     }
 
     /// A task that waits for the end of a fetch.

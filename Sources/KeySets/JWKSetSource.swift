@@ -113,16 +113,11 @@ extension JWKSetFreshness {
         for directive in directives(in: text) {
             let parts = directive.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = parts.first.map({ trimmed($0).lowercased() }) else { continue }
-            switch name {
-            case "no-store", "no-cache":
-                life = 0
-            case "max-age":
-                // RFC 9111, 5.2: the argument may come as a token or as a quoted string.
-                let argument = parts.count == 2 ? trimmed(parts[1]).filter { $0 != "\"" } : ""
-                life = min(life ?? .max, DeltaSeconds.parse(argument) ?? 0)
-            default:
-                continue
-            }
+            if name == "no-store" || name == "no-cache" { life = 0 }
+            guard name == "max-age" else { continue }
+            // RFC 9111, 5.2: the argument may come as a token or as a quoted string.
+            let argument = parts.count == 2 ? trimmed(parts[1]).filter { $0 != "\"" } : ""
+            life = min(life ?? .max, DeltaSeconds.parse(argument) ?? 0)
         }
         return life
     }

@@ -4,31 +4,20 @@ internal import Sockets
 package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     /// No connection, or it broke; the reason in the network's words.
     case connection(String)
-    /// An answer did not come in time.
     case timedOut
-    /// What came is not the Redis protocol.
     case malformedAnswer
-    /// Credentials are missing or wrong.
     case unauthenticated
-    /// The user may not run what is needed.
     case notPermitted
-    /// The server is a replica, which cannot remember.
     case readOnly
-    /// The server has no memory left.
     case outOfMemory
-    /// The server forgets entries when its memory is full.
     case evicting(policy: String)
-    /// The server is reading its data.
     case loading
-    /// The server cannot write to its disk, and refuses writes therefore.
     case cannotPersist
-    /// The server is part of a cluster or a sentinel.
     case unsupportedMode(String)
-    /// Its data were replaced while we were connected.
+    /// The data were replaced while we were connected.
     case memoryLost
-    /// Its clock jumped, or ours stood still: what was written by it may be out of order.
+    /// What was written by the clock may be out of order.
     case clockChanged
-    /// The sorted set of revocations holds more than it ever can.
     case tooManyRevocations
     /// Another refusal, by its code.
     case refused(code: String)

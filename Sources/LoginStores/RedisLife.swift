@@ -185,7 +185,7 @@ struct RedisGreeting {
         }
 
         func ask(_ words: [String]) throws(RedisFailure) -> RedisReply {
-            let reply = try channel.call(words, until: deadline)
+            let reply = try channel.call(words.map { Array($0.utf8) }, until: deadline)
             if case .error(let code) = reply { throw RedisFailure(code: code) }
             return reply
         }
@@ -230,7 +230,8 @@ struct RedisGreeting {
         /// Whether the server waits for its disk before it answers; false where it does not say.
         private func writesThrough(_ facts: RedisServerFacts) throws(RedisFailure) -> Bool {
             guard facts.appendsToFile else { return false }
-            let reply = try channel.call(["CONFIG", "GET", "appendfsync"], until: deadline)
+            let words = ["CONFIG", "GET", "appendfsync"].map { Array($0.utf8) }
+            let reply = try channel.call(words, until: deadline)
             guard case .array(let parts) = reply, parts.count == 2 else { return false }
             return parts[1].text == "always"
         }

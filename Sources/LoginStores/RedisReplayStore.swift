@@ -47,7 +47,7 @@ package final class RedisReplayStore: Sendable {
     /// Which logins were revoked: this replica's copy of what Redis holds.
     package let revocations: Revocations
 
-    /// - Parameter observe: called on the store's thread and on those that ask; it must not wait.
+    /// - Parameter observe: called on the store's thread; it must not wait.
     package init(
         _ configuration: Configuration,
         observe: @escaping @Sendable (ReplayStoreEvent) -> Void = { _ in }
@@ -104,11 +104,7 @@ package final class RedisReplayStore: Sendable {
             state.waiting.append(waiting)
             return true
         }
-        if isTaken {
-            signal.give()
-        } else {
-            for _ in question.entries { observe(.answered(.unavailable, nanoseconds: 0)) }
-        }
+        if isTaken { signal.give() }
         return isTaken
     }
 }
@@ -126,12 +122,6 @@ extension RedisReplayStore {
         var toldDown: RedisFailure?
         /// The failures of the last minute that were told.
         var told: [(failure: RedisFailure, at: MonotonicInstant)] = []
-    }
-
-    private enum SessionEnd {
-        /// The session is too old for another question; nothing is wrong.
-        case renew
-        case stopped
     }
 
     func run() {
@@ -172,9 +162,9 @@ extension RedisReplayStore {
     /// Serves questions until the session ends; none of them stays without an answer.
     private func serveAndAbandon(_ session: RedisSession, _ memory: inout Memory) throws(RedisFailure) {
         do throws(RedisFailure) {
-            let end = try serve(session, &memory)
+            try serve(session, &memory)
             abandon(session, &memory)
-            if end == .renew { state.withLock { $0.phase = .connecting } }
+            if !isStopped { state.withLock { $0.phase = .connecting } }
         } catch {
             abandon(session, &memory)
             // Revocations that waited behind the failure are answered now, and written later.
@@ -193,15 +183,12 @@ extension RedisReplayStore {
         if let exchange = session.abandon(now: now) { memory.exchanges.abandon(exchange) }
         guard now >= session.openedAt + configuration.limits.greatestPause else { return }
         memory.mayHurry = true
-        memory.pause.reset()
+        memory.pause = GrowingPause(configuration.limits)
     }
 
-    private func serve(
-        _ session: RedisSession,
-        _ memory: inout Memory
-    ) throws(RedisFailure) -> SessionEnd {
-        while true {
-            if isStopped { return .stopped }
+    /// Returns when the store is stopped, or the session too old for another question.
+    private func serve(_ session: RedisSession, _ memory: inout Memory) throws(RedisFailure) {
+        while !isStopped {
             let now = MonotonicClock.now()
             try session.receive(now: now)
             if let (exchange, replies) = session.takeFinished() {
@@ -219,7 +206,7 @@ extension RedisReplayStore {
                 }
             }
             let isOld = now > session.openedAt + configuration.limits.connectionAge
-            if isOld, session.isIdle, hasWaiting || memory.exchanges.dueAt(now) <= now { return .renew }
+            if isOld, session.isIdle, hasWaiting || memory.exchanges.dueAt(now) <= now { return }
             let questions = isOld ? [] : takeWaiting(atMost: session.room)
             if !questions.isEmpty {
                 try session.send(questions, unixMilliseconds: WallClock.unixMilliseconds(), now: now)

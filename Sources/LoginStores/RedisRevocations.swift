@@ -248,7 +248,7 @@ struct RedisRevocations {
         }
         if isFailing, now >= heldUntil + limits.greatestPause {
             isFailing = false
-            pause.reset()
+            pause = GrowingPause(limits)
             revocations.setLink(.up)
         }
     }

@@ -287,9 +287,4 @@ final class RedisChannel {
             wait(until: deadline)
         }
     }
-
-    /// As above, from text.
-    func call(_ words: [String], until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
-        try call(words.map { Array($0.utf8) }, until: deadline)
-    }
 }

@@ -147,7 +147,7 @@ struct WaitingQuestion: Sendable {
     /// - Parameter answers: one for each entry, up to a refusal; none where the store could not be asked.
     func answer(_ answers: [ReplayAnswer], now: MonotonicInstant) {
         let all = answers.isEmpty ? question.entries.map { _ in .unavailable } : answers
-        for answer in all { observe(.answered(answer, nanoseconds: now.nanoseconds(since: askedAt))) }
+        for _ in all { observe(.answered(nanoseconds: now.nanoseconds(since: askedAt))) }
         completion(question.verdict(of: all))
     }
 }
@@ -155,7 +155,7 @@ struct WaitingQuestion: Sendable {
 /// What happens in a store, for logs and metrics.
 package enum ReplayStoreEvent: Equatable, Sendable {
     /// One entry was asked about.
-    case answered(ReplayAnswer, nanoseconds: UInt64)
+    case answered(nanoseconds: UInt64)
     /// The server can be relied on again.
     case up(RedisLife)
     /// The server cannot be used, for a reason that was not told yet.

@@ -94,7 +94,4 @@ struct GrowingPause {
         // Replicas that lost the server together must not all come back at one moment.
         return now.adding(nanoseconds: UInt64.random(in: longest / 2...longest))
     }
-
-    /// Begins with the first again.
-    mutating func reset() { length = limits.firstPause }
 }

@@ -101,42 +101,29 @@ package final class Revocations: Sendable {
         let now = now
         guard let login = RevokedLogin(app: app, user: user) else { return completion(.full) }
         let moment = min(max(moment, 0), now)
-        let answer = state.withLock { revoke(login, at: moment, now: now, completion, &$0) }
-        if let answer { completion(answer) } else { wake?() }
-    }
-
-    /// - Returns: nil where the store's thread answers.
-    private func revoke(
-        _ login: RevokedLogin,
-        at moment: Int64,
-        now: Int64,
-        _ completion: @escaping @Sendable (RevocationAnswer) -> Void,
-        _ state: inout State
-    ) -> RevocationAnswer? {
-        let before = table.value(of: login)
-        if let before, before.moment >= moment, state.link == .none || before.mark == state.mark { return .remembered }
-        if before == nil, table.count >= capacity {
-            sweep(&state, now: now)
-            guard table.count < capacity else { return .full }
-        }
-        let kept = max(moment, before?.moment ?? 0)
-        set(RevocationValue(moment: kept, mark: 0), of: login, now: now, &state)
-        switch state.link {
-        case .none: return .remembered
-        case .connecting, .up:
-            if state.waiting.count < Self.waitingLimit {
-                let revocation = Revocation(login: login, moment: kept)
-                let replaced = before.flatMap { $0.moment < kept ? $0.moment : nil }
-                state.waiting.append(
-                    WaitingRevocation(revocation: revocation, replaced: replaced, completion: completion)
-                )
-                return nil
+        // Nil where the store's thread answers.
+        let answer: RevocationAnswer? = state.withLock { state in
+            let before = table.value(of: login)
+            if let before, before.moment >= moment, state.link == .none || before.mark == state.mark {
+                return .remembered
             }
-            fallthrough
-        case .down:
-            state.hasUnwritten = true
-            return .rememberedHereOnly
+            if before == nil, table.count >= capacity {
+                sweep(&state, now: now)
+                guard table.count < capacity else { return .full }
+            }
+            let kept = max(moment, before?.moment ?? 0)
+            set(RevocationValue(moment: kept, mark: 0), of: login, now: now, &state)
+            if state.link == .none { return .remembered }
+            guard state.link != .down, state.waiting.count < Self.waitingLimit else {
+                state.hasUnwritten = true
+                return .rememberedHereOnly
+            }
+            let revocation = Revocation(login: login, moment: kept)
+            let replaced = before.flatMap { $0.moment < kept ? $0.moment : nil }
+            state.waiting.append(WaitingRevocation(revocation: revocation, replaced: replaced, completion: completion))
+            return nil
         }
+        if let answer { completion(answer) } else { wake?() }
     }
 
     /// Gives a login its value, in a larger table where this one is full.

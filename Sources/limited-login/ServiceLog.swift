@@ -85,9 +85,7 @@ struct ReplayStoreEvents: Sendable {
 
     func record(_ event: ReplayStoreEvent) {
         switch event {
-        case .answered(let answer, let nanoseconds):
-            // What was refused without asking took no time, and would hide how long answers take.
-            guard answer != .unavailable || nanoseconds > 0 else { return }
+        case .answered(let nanoseconds):
             duration.recordNanoseconds(Int64(clamping: nanoseconds))
         case .up(let life):
             logger.notice("replay store up", metadata: ["remembers_since": "\(life.since / 1_000)"])

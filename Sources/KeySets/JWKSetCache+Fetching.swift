@@ -80,10 +80,29 @@ extension JWKSetCache {
         events(event)
     }
 
+    /// Puts a good answer in force.
     private func accept(_ answer: SourceAnswer, duration: Duration, at now: MonotonicInstant) {
         let name = sources[answer.source].name
         let (change, life, bytes) = storage.withLock { storage in
-            let change = take(answer, from: name, in: &storage, at: now)
+            let before = published.value
+            let keySet = answer.keySet ?? before.keySet
+            // Nil when the keys are those of before.
+            let change =
+                before.epoch == 0 || keySet != before.keySet ? KeySetChange(from: before.keySet, to: keySet) : nil
+            storage.machine.end(change == nil ? .unchanged(answer.freshness) : .replaced(answer.freshness), at: now)
+            for keyID in change?.removed ?? [] {
+                storage.machine.keyHasLeft(hash: Self.hash(keyID.utf8.span), at: now)
+            }
+            storage.lastError = nil
+            storage.currentSource = answer.source
+            if let document = answer.document {
+                storage.validator = document.validator
+                if seedFile != nil { storage.bytes = document.bytes }
+            }
+            if change == nil { storage.counters.fetchesUnchanged += 1 } else { storage.counters.fetchesReplaced += 1 }
+            storage.ageWhenPublished = .zero
+            let version = before.keySetVersion + (change == nil ? 0 : 1)
+            publish(keySet, version: version, source: name, in: &storage)
             return (change, storage.machine.timeToLive(of: answer.freshness), storage.bytes)
         }
         events(.fetchSucceeded(source: name, changed: change != nil, duration: duration, timeToLive: life))
@@ -95,35 +114,6 @@ extension JWKSetCache {
             }
         }
         writeSeed(bytes)
-    }
-
-    /// Puts a good answer in force; answers what changed, or nil when the keys are those of before.
-    private func take(
-        _ answer: SourceAnswer,
-        from name: String,
-        in storage: inout Storage,
-        at now: MonotonicInstant
-    ) -> KeySetChange? {
-        let before = published.value
-        let keySet = answer.keySet ?? before.keySet
-        let change = before.epoch == 0 || keySet != before.keySet ? KeySetChange(from: before.keySet, to: keySet) : nil
-        storage.machine.end(change == nil ? .unchanged(answer.freshness) : .replaced(answer.freshness), at: now)
-        for keyID in change?.removed ?? [] { storage.machine.keyHasLeft(hash: Self.hash(keyID.utf8.span), at: now) }
-        storage.lastError = nil
-        storage.currentSource = answer.source
-        if let document = answer.document {
-            storage.validator = document.validator
-            if seedFile != nil { storage.bytes = document.bytes }
-        }
-        if change == nil {
-            storage.counters.fetchesUnchanged += 1
-        } else {
-            storage.counters.fetchesReplaced += 1
-        }
-        storage.ageWhenPublished = .zero
-        let version = before.keySetVersion + (change == nil ? 0 : 1)
-        publish(keySet, version: version, source: name, in: &storage)
-        return change
     }
 
     /// Publishes keys with the times the machine has given them.

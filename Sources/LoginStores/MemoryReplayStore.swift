@@ -20,11 +20,9 @@ package final class MemoryReplayStore: Sendable {
         var forgottenUntil: UInt64 = 0
     }
 
-    /// Most entries.
     package let capacity: Int
     /// Nonces issued from this moment on are known, in milliseconds since 1970.
     package let vouchesSince: UInt64
-    /// Which logins were revoked, as far as this process knows.
     package let revocations: Revocations
     private let state = Locked(State())
 

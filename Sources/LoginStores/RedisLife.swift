@@ -24,7 +24,6 @@ package struct RedisLife: Equatable, Sendable {
         /// nonce lives minutes; tokens live longer and are not this service's own, and a first start must not refuse them.
         let isAfterLoss: Bool
 
-        /// The mark behind the moment.
         fileprivate static let lossMark = " after loss"
 
         var text: String { isAfterLoss ? "\(moment)\(Self.lossMark)" : "\(moment)" }
@@ -46,7 +45,6 @@ package struct RedisLife: Equatable, Sendable {
     /// Holds the moment of a run's life.
     static func key(of identity: String) -> String { dataKey + ":" + identity }
 
-    /// The key of this run.
     var key: String { Self.key(of: identity) }
 
     /// A number as it stands in a key or an answer: at most 15 digits.

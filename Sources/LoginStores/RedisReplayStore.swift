@@ -6,7 +6,6 @@ package import Sockets
 /// One thread of its own keeps one connection, over which many questions are under way at once. The caller never waits: it
 /// is called back, within ``ReplayLimits/questionTimeout`` whatever the server does.
 package final class RedisReplayStore: Sendable {
-    /// The server's address, and the credentials.
     package struct Configuration: Sendable {
         package var url: ReplayStoreURL
         /// Overrides the URL's own; nil where the server asks for none.

@@ -76,7 +76,6 @@ package struct ReplayQuestion: Equatable, Sendable {
         self.proof = proof
     }
 
-    /// Whether there is nothing to ask.
     package var isEmpty: Bool { nonce == nil && token == nil && proof == nil }
 
     var entries: [ReplayEntry] { [nonce, token, proof].compactMap { $0 } }

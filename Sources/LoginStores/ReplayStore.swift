@@ -15,7 +15,6 @@ package enum ReplayStore: Sendable {
         }
     }
 
-    /// Which logins were revoked.
     package var revocations: Revocations {
         switch self {
         case .memory(let store): store.revocations

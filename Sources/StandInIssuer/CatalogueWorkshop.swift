@@ -61,29 +61,12 @@ package struct CatalogueWorkshop: Sendable {
         ("user_gender", "\"female\""),
     ]
 
-    /// A token's parts as they are sent.
-    struct Parts {
-        let signingInput: String
-        let signature: String
-
-        /// The same parts with another signature.
-        func signed(with signature: String) -> String { "\(signingInput).\(signature)" }
-    }
-
     /// The payload, with these claims (JSON values) in place of its own, and one left out.
     func payload(_ claims: [FacebookJSON.Member] = [], without omitted: String? = nil) throws -> String {
-        var members = claims
-        func add(_ name: String, _ json: String) {
-            if !members.contains(where: { $0.name == name }) { members.append((name, json)) }
-        }
-        add("aud", FacebookJSON.string(audience))
-        add("nonce", FacebookJSON.string(nonce))
-        for (name, json) in person where name != omitted { add(name, json) }
-        let text = "{" + members.map { "\"\($0.name)\":\($0.json)" }.joined(separator: ",") + "}"
-        return String(
-            decoding: try template.payload(claims: Array(text.utf8), now: now, without: omitted),
-            as: UTF8.self
-        )
+        let own = [("aud", FacebookJSON.string(audience)), ("nonce", FacebookJSON.string(nonce))] + person
+        let kept = own.filter { own in own.name != omitted && !claims.contains { $0.name == own.name } }
+        let text = Array(FacebookJSON.object(claims + kept).utf8)
+        return String(decoding: try template.payload(claims: text, now: now, without: omitted), as: UTF8.self)
     }
 
     /// The header of Facebook's tokens, with members (JSON) added, one left out, or another key's name.
@@ -113,27 +96,30 @@ package struct CatalogueWorkshop: Sendable {
         )
     }
 
-    /// The parts of a good token, or of one with this payload.
-    func parts(payload: String? = nil) throws -> Parts {
-        let text = try minted(payload: payload).split(separator: ".", omittingEmptySubsequences: false)
-        return Parts(signingInput: "\(text[0]).\(text[1])", signature: String(text[2]))
+    /// The three parts of a good token, or of one with this payload.
+    func parts(payload: String? = nil) throws -> [Substring] {
+        try minted(payload: payload).split(separator: ".", omittingEmptySubsequences: false)
     }
 
-    /// A token that says it needs no signature.
+    /// The same with another signature.
+    func token(signature: Substring, payload: String? = nil) throws -> String {
+        try parts(payload: payload).dropLast().joined(separator: ".") + "." + signature
+    }
+
+    /// A token that ends before its signature.
     func unsigned(algorithm: String) throws -> String {
         let header = "{\"alg\":\"\(algorithm)\",\"typ\":\"JWT\",\"kid\":\"\(newest.keyID)\"}"
-        return try "\(Self.encoded(header)).\(Self.encoded(payload()))."
+        return try "\(Base64URL.text(header.utf8)).\(Base64URL.text(payload().utf8))."
     }
 
     /// The oldest confusion: a public key, which everybody has, taken as a shared secret.
     func signedWithPublicKey() throws -> String {
-        let header = "{\"alg\":\"HS256\",\"typ\":\"JWT\",\"kid\":\"\(newest.keyID)\"}"
-        let input = try "\(Self.encoded(header)).\(Self.encoded(payload()))"
+        let token = try unsigned(algorithm: "HS256")
         let code = try HMACSHA256.authenticationCode(
-            for: Array(input.utf8).span,
+            for: Array(token.utf8.dropLast()).span,
             key: Array(newest.publicKeyPEM.utf8).span
         )
-        return "\(input).\(String(decoding: code.base64URL, as: UTF8.self))"
+        return token + String(decoding: code.base64URL, as: UTF8.self)
     }
 
     /// The text with one digit of its `exp` changed: the first byte that is worth forging.
@@ -150,27 +136,14 @@ package struct CatalogueWorkshop: Sendable {
         guard let last = token.last, let place = digits.firstIndex(of: last) else { return token }
         return token.dropLast() + String(digits[place ^ 1])
     }
-
-    private static func encoded(_ text: String) -> String {
-        String(decoding: Base64URL.encode(Array(text.utf8)), as: UTF8.self)
-    }
 }
 
 extension TokenMinter {
     /// The public key as a PEM file (RFC 7468 section 13): a SubjectPublicKeyInfo of RSA (RFC 3279 section 2.3.1).
-    package var publicKeyPEM: String {
-        func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
-            // DER: a length below 128 is one byte, a greater one is preceded by the count of its bytes.
-            let count = content.count
-            let high = UInt8(truncatingIfNeeded: count >> 8)
-            let low = UInt8(truncatingIfNeeded: count)
-            let length: [UInt8] = count < 128 ? [low] : high == 0 ? [0x81, low] : [0x82, high, low]
-            return [tag] + length + content
-        }
-        func integer(_ bytes: [UInt8]) -> [UInt8] { element(0x02, (bytes.first ?? 0) < 128 ? bytes : [0] + bytes) }
-        let algorithm = element(0x30, [0x06, 9, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 1, 1, 1, 0x05, 0])
-        let key = element(0x30, integer(self.key.modulus) + integer(self.key.publicExponent))
-        let digits = Array(Base64.encode(element(0x30, algorithm + element(0x03, [0] + key))).utf8)
+    fileprivate var publicKeyPEM: String {
+        // That of every key of 2,048 bits begins with the same 33 bytes; its modulus is followed by the exponent.
+        let rest = Base64.encode(key.modulus + [0x02, 3] + key.publicExponent)
+        let digits = Array("MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA\(rest)".utf8)
         let lines = stride(from: 0, to: digits.count, by: 64).map {
             String(decoding: digits[$0..<min($0 + 64, digits.count)], as: UTF8.self)
         }

@@ -1,3 +1,6 @@
+internal import Bytes
+internal import JOSE
+
 /// JSON as Facebook's issuer spells it: `/` as `\/`, `@` as `\u0040`, and everything outside ASCII as `\uXXXX`.
 package enum FacebookJSON {
     /// A member of an object: its name, and its value as JSON text.
@@ -15,7 +18,9 @@ package enum FacebookJSON {
             case 0x0D: json += "\\r"
             case 0x09: json += "\\t"
             case 0x20..<0x7F where unit != 0x40: json.unicodeScalars.append(Unicode.Scalar(UInt8(unit)))
-            default: json += escape(unit)
+            default:
+                let digits = String(unit, radix: 16)
+                json += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
             }
         }
         return json + "\""
@@ -26,8 +31,89 @@ package enum FacebookJSON {
         "{" + members.map { string($0.name) + ":" + $0.json }.joined(separator: ",") + "}"
     }
 
-    private static func escape(_ unit: UInt16) -> String {
-        let digits = String(unit, radix: 16)
-        return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+    /// An array of strings.
+    package static func list(_ texts: [String]) -> String { "[" + texts.map(string).joined(separator: ",") + "]" }
+}
+
+/// Why the stand-in does not do what it is asked for.
+package struct StandInRefusal: Error, CustomStringConvertible {
+    /// One sentence.
+    package let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// A JSON object that somebody sent. Its members are read by their type: nil is one that is not there, or of another type.
+package struct ReceivedObject: ~Copyable {
+    private let bytes: [UInt8]
+    private var document = JSONDocument()
+
+    /// - Throws: what is wrong with claims that are no such object.
+    package init(_ bytes: [UInt8]) throws(StandInRefusal) {
+        self.bytes = bytes
+        do throws(JSONError) {
+            try document.parse(bytes)
+        } catch {
+            throw StandInRefusal("the claims are not acceptable JSON: \(error)")
+        }
+        guard document.isObject(document.root) else { throw StandInRefusal("the claims must be a JSON object") }
+    }
+
+    /// The string at a path of members.
+    package func string(_ path: StaticString...) -> String? {
+        var node = document.root
+        for name in path {
+            guard let member = document.member(name, of: node, in: bytes.span) else { return nil }
+            node = member
+        }
+        return document.isString(node) ? text(node) : nil
+    }
+
+    func integer(_ name: StaticString) -> Int64? { value(name).flatMap { document.integer($0, in: bytes.span) } }
+
+    /// The node of a member's value.
+    func value(_ name: StaticString) -> Int? { document.member(name, of: document.root, in: bytes.span) }
+
+    /// The members in their order, each with the node of its value.
+    package var members: [(name: String, value: Int)] {
+        document.children(of: document.root).map { (document.string($0, in: bytes.span), $0 + 1) }
+    }
+
+    /// The value of a string; of any other value, its text.
+    package func text(_ node: Int) -> String { document.string(node, in: bytes.span) }
+
+    /// The value as JSON: a string in Facebook's spelling, any other value as it came.
+    func json(_ node: Int) -> String { document.isString(node) ? FacebookJSON.string(text(node)) : text(node) }
+
+    /// The value as JSON, all strings in Facebook's spelling. The reader bounds the depth.
+    func respelled(_ node: Int) -> String {
+        switch document.kind(node) {
+        case .array: "[" + document.children(of: node).map { respelled($0) }.joined(separator: ",") + "]"
+        case .object: FacebookJSON.object(document.children(of: node).map { (text($0), respelled($0 + 1)) })
+        default: json(node)
+        }
+    }
+
+    /// The elements of an array, each as ``text(_:)``; nil of any other value.
+    func elements(_ node: Int) -> [String]? {
+        document.kind(node) == .array ? document.children(of: node).map { text($0) } : nil
+    }
+}
+
+extension Base64URL {
+    /// The base64url text of bytes.
+    static func text(_ bytes: some Sequence<UInt8>) -> String { String(decoding: encode(Array(bytes)), as: UTF8.self) }
+}
+
+extension Span<UInt8> {
+    /// The text in a range, read as UTF-8.
+    package func text(_ range: Range<Int>) -> String { String(decoding: range.map { self[$0] }, as: UTF8.self) }
+}
+
+extension String {
+    /// As many random characters out of an alphabet.
+    package static func random(_ count: Int, of alphabet: String = "0123456789abcdef") -> String {
+        let characters = Array(alphabet)
+        return String((0..<count).compactMap { _ in characters.randomElement() })
     }
 }

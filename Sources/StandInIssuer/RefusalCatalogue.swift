@@ -77,7 +77,7 @@ extension CatalogueEntry {
 
     private static let envelopes: [CatalogueEntry] = [
         CatalogueEntry("empty-signature", "malformed_token", "Its signature was cut off.") {
-            try $0.parts().signed(with: "")
+            try $0.token(signature: "")
         },
         CatalogueEntry("padding", "malformed_token", "Its signature ends in the padding that base64url leaves out.") {
             try $0.token() + "=="
@@ -137,8 +137,7 @@ extension CatalogueEntry {
             try $0.minted(header: $0.header(), signedBy: $0.stranger)
         },
         CatalogueEntry("changed", "invalid_signature", "One byte of its payload was changed.") {
-            let parts = try $0.parts()
-            return try $0.parts(payload: CatalogueWorkshop.changed($0.payload())).signed(with: parts.signature)
+            try $0.token(signature: $0.parts()[2], payload: CatalogueWorkshop.changed($0.payload()))
         },
     ]
 

@@ -1,17 +1,11 @@
-internal import Bytes
-internal import JOSE
-internal import OpenSSL
 internal import Sockets
 
 /// The access tokens that the stand-in's Graph knows, and what it says about them: `debug_token` and `/me`.
 ///
 /// What Facebook documents is played as documented, with its own words in the errors.
 final class StandInAccessTokens: Sendable {
-    /// Seconds that a token lives where its request does not say: 60 days, as Android's do.
-    static let lifetimeSeconds: Int64 = 5_184_000
-
     /// How a token was asked for, besides its members.
-    enum Fate: String, Sendable {
+    private enum Fate: String {
         case good = ""
         /// The person has removed the app since.
         case revoked
@@ -20,17 +14,27 @@ final class StandInAccessTokens: Sendable {
     }
 
     /// One token, with what `/me` says of its person: members of JSON by the name of their field.
-    private struct Token: Sendable {
+    struct Token: Sendable {
         let appID: String
         let userID: String
         let type: String
         let issuedAt: Int64
         let expiresAt: Int64
-        var scopes: [String]
+        fileprivate(set) var scopes: [String]
         let fields: [String: String]
-        var isRevoked: Bool
+        fileprivate var isRevoked: Bool
+
+        /// Why Graph takes the token no more: the error's subcode, and its sentence.
+        fileprivate func fault(at now: Int64) -> (subcode: Int?, message: String)? {
+            if isRevoked { return (458, "The user has not authorized application \(appID).") }
+            guard expiresAt == 0 || expiresAt > now else {
+                return (463, "Error validating access token: Session has expired.")
+            }
+            return nil
+        }
     }
 
+    private static let unreadable = "Invalid OAuth access token - Cannot parse access token"
     /// The fields of `/me` with the permission that each needs.
     private static let permissions = [
         "name": "public_profile", "first_name": "public_profile", "middle_name": "public_profile",
@@ -47,81 +51,57 @@ final class StandInAccessTokens: Sendable {
     /// - Parameters:
     ///   - request: a JSON object: `user`, `app`, `scopes`, `type`, `expiry` (0: never), `issued_at`, and fields of `/me`;
     ///     all optional. Nothing at all stands for an empty one.
+    ///   - fate: nothing, `revoked` or `dead`.
     ///   - appID: the app where none is given.
-    /// - Returns: the token with its person, app and scopes, for the permissions.
+    /// - Returns: the token, and what Graph knows of it.
     func mint(
         _ request: [UInt8],
-        fate: Fate,
+        fate: String,
         appID: String,
         now: Int64
-    ) throws(ClaimsTemplateError) -> (token: String, userID: String, appID: String, scopes: [String]) {
-        let text = request.isEmpty ? Array("{}".utf8) : request
-        var document = JSONDocument()
-        guard (try? document.parse(text.span)) != nil, document.kind(document.root) == .object else {
-            throw ClaimsTemplateError(description: "the access token must be described by a JSON object")
+    ) throws(StandInRefusal) -> (text: String, token: Token) {
+        guard let fate = Fate(rawValue: fate) else {
+            throw StandInRefusal("the query is nothing, 'revoked' or 'dead'")
         }
+        guard let object = try? ReceivedObject(request.isEmpty ? Array("{}".utf8) : request) else {
+            throw StandInRefusal("the access token must be described by a JSON object")
+        }
+        var own: [String: String] = [:]
         var fields: [String: String] = [:]
-        for name in document.children(of: document.root) {
-            let member = document.string(name, in: text.span)
-            guard Self.ownMembers.contains(member) || Self.permissions[member] != nil else {
-                throw ClaimsTemplateError(description: "'\(member)' is neither a member of a token nor a field of /me")
+        var scopes: [String]? = ["public_profile", "email"]
+        for (name, value) in object.members {
+            if Self.permissions[name] != nil {
+                fields[name] = object.json(value)
+            } else if Self.ownMembers.contains(name) {
+                own[name] = object.text(value)
+            } else {
+                throw StandInRefusal("'\(name)' is neither a member of a token nor a field of /me")
             }
-            let value = name + 1
-            fields[member] =
-                document.isString(value)
-                ? FacebookJSON.string(document.string(value, in: text.span))
-                : String(decoding: text[document.range(value)], as: UTF8.self)
+            if name == "scopes" { scopes = object.elements(value) }
         }
-        func string(_ name: StaticString) -> String? {
-            document.member(name, of: document.root, in: text.span).map { document.string($0, in: text.span) }
-        }
-        func number(_ name: StaticString) -> Int64? {
-            document.member(name, of: document.root, in: text.span).flatMap { document.integer($0, in: text.span) }
-        }
-        var scopes = ["public_profile", "email"]
-        if let list = document.member("scopes", of: document.root, in: text.span) {
-            scopes = []
-            guard document.kind(list) == .array else {
-                throw ClaimsTemplateError(description: "'scopes' must be an array")
-            }
-            for element in document.children(of: list) {
-                scopes.append(document.string(element, in: text.span))
-            }
-        }
-        guard let secret = try? RandomBytes.make(count: 48) else {
-            throw ClaimsTemplateError(description: "no random bytes")
-        }
-        let token = "EAA" + Hexadecimal.encode(secret)
-        let userID = string("user") ?? "2954873201847263"
-        let app = string("app") ?? appID
-        let issuedAt = number("issued_at") ?? now
-        let made = Token(
-            appID: app,
-            userID: userID,
-            type: string("type") ?? "USER",
+        guard let scopes else { throw StandInRefusal("'scopes' must be an array") }
+        let issuedAt = object.integer("issued_at") ?? now
+        let token = Token(
+            appID: own["app"] ?? appID,
+            userID: own["user"] ?? CatalogueWorkshop.janesID,
+            type: own["type"] ?? "USER",
             issuedAt: issuedAt,
-            expiresAt: number("expiry") ?? issuedAt + Self.lifetimeSeconds,
+            // 60 days, as Android's tokens live.
+            expiresAt: object.integer("expiry") ?? issuedAt + 5_184_000,
             scopes: scopes,
-            fields: fields.filter { Self.permissions[$0.key] != nil },
+            fields: fields,
             isRevoked: fate == .revoked
         )
-        if fate != .dead { tokens.withLock { $0[token] = made } }
-        return (token, userID, app, scopes)
+        let text = "EAA" + .random(96)
+        if fate != .dead { tokens.withLock { $0[text] = token } }
+        return (text, token)
     }
 
-    /// The person has removed the app, or has logged out of it.
-    func revokeAll(of userID: String, appID: String) {
+    /// The person has taken one permission back; without one, has removed the app or logged out of it.
+    func revoke(_ permission: String?, of userID: String, appID: String) {
         tokens.withLock { tokens in
             for (text, token) in tokens.values where token.userID == userID && token.appID == appID {
-                tokens[text]?.isRevoked = true
-            }
-        }
-    }
-
-    /// The person has taken one permission back.
-    func drop(_ permission: String, of userID: String, appID: String) {
-        tokens.withLock { tokens in
-            for (text, token) in tokens.values where token.userID == userID && token.appID == appID {
+                if permission == nil { tokens[text]?.isRevoked = true }
                 tokens[text]?.scopes.removeAll { $0 == permission }
             }
         }
@@ -130,29 +110,15 @@ final class StandInAccessTokens: Sendable {
     /// `GET /debug_token`, asked by an app.
     func debug(_ input: String?, asking appID: String, now: Int64) -> StandInGraph.Answer {
         guard let input else { return .error(100, "The parameter input_token is required") }
-        guard let token = tokens.withLock({ $0[input] }) else {
-            return Self.invalid("Invalid OAuth access token - Cannot parse access token", subcode: nil, of: nil)
-        }
+        guard let token = tokens.withLock({ $0[input] }) else { return Self.data(nil, (nil, Self.unreadable)) }
         guard token.appID == appID else {
             return .error(100, "(#100) The App_id in the input_token did not match the Viewing App")
         }
-        if token.isRevoked {
-            return Self.invalid("The user has not authorized application \(appID).", subcode: 458, of: token)
-        }
-        guard token.expiresAt == 0 || token.expiresAt > now else {
-            return Self.invalid("Error validating access token: Session has expired.", subcode: 463, of: token)
-        }
-        return Self.data(token, isValid: true, error: nil)
+        return Self.data(token, token.fault(at: now))
     }
 
-    private static func invalid(_ message: String, subcode: Int?, of token: Token?) -> StandInGraph.Answer {
-        let more = subcode.map { ",\"subcode\":\($0)" } ?? ""
-        let error = "{\"code\":190,\"message\":\(FacebookJSON.string(message))\(more)}"
-        return data(token, isValid: false, error: error)
-    }
-
-    private static func data(_ token: Token?, isValid: Bool, error: String?) -> StandInGraph.Answer {
-        var members: [(name: String, json: String)] = []
+    private static func data(_ token: Token?, _ fault: (subcode: Int?, message: String)?) -> StandInGraph.Answer {
+        var members: [FacebookJSON.Member] = []
         if let token {
             members += [
                 ("app_id", FacebookJSON.string(token.appID)), ("type", FacebookJSON.string(token.type)),
@@ -160,36 +126,25 @@ final class StandInAccessTokens: Sendable {
                 ("data_access_expires_at", "\(token.issuedAt + 7_776_000)"), ("expires_at", "\(token.expiresAt)"),
             ]
         }
-        if let error { members.append(("error", error)) }
-        members.append(("is_valid", isValid ? "true" : "false"))
+        if let fault {
+            let more = fault.subcode.map { ",\"subcode\":\($0)" } ?? ""
+            members.append(("error", "{\"code\":190,\"message\":\(FacebookJSON.string(fault.message))\(more)}"))
+        }
+        members.append(("is_valid", fault == nil ? "true" : "false"))
         if let token {
             members += [("issued_at", "\(token.issuedAt)"), ("user_id", FacebookJSON.string(token.userID))]
         }
-        let scopes = (token?.scopes ?? []).map(FacebookJSON.string).joined(separator: ",")
-        members.append(("scopes", "[\(scopes)]"))
-        let data = FacebookJSON.object(members)
-        return StandInGraph.Answer(status: 200, body: "{\"data\":\(data)}")
+        members.append(("scopes", FacebookJSON.list(token?.scopes ?? [])))
+        return StandInGraph.Answer(body: "{\"data\":\(FacebookJSON.object(members))}")
     }
 
     /// `GET /me`: the fields asked for whose permission the token has.
     /// - Parameter proof: what `appsecret_proof` says.
     func me(_ text: String, fields: String?, proof: String?, secret: String, now: Int64) -> StandInGraph.Answer {
-        guard let token = tokens.withLock({ $0[text] }) else {
-            return .error(190, "Invalid OAuth access token - Cannot parse access token")
-        }
-        guard !token.isRevoked else {
-            return .error(190, subcode: 458, "The user has not authorized application \(token.appID).")
-        }
-        guard token.expiresAt == 0 || token.expiresAt > now else {
-            return .error(190, subcode: 463, "Error validating access token: Session has expired.")
-        }
-        let key = Array(secret.utf8)
-        let message = Array(text.utf8)
-        let code = try? HMACSHA256.authenticationCode(for: message.span, key: key.span).hexadecimal
-        guard let code, code == proof else {
-            return .error(100, "Invalid appsecret_proof provided in the API argument")
-        }
-        var members: [(name: String, json: String)] = []
+        guard let token = tokens.withLock({ $0[text] }) else { return .error(190, Self.unreadable) }
+        if let fault = token.fault(at: now) { return .error(190, subcode: fault.subcode, fault.message) }
+        if let error = StandInGraph.error(ofProof: proof, for: text, secret) { return error }
+        var members: [FacebookJSON.Member] = []
         for field in (fields ?? "id,name").split(separator: ",") {
             // `friends.limit(2000){id}`
             let name = String(field.prefix { $0 != "." && $0 != "{" })
@@ -199,6 +154,6 @@ final class StandInAccessTokens: Sendable {
             members.append((name, json))
         }
         members.append(("id", FacebookJSON.string(token.userID)))
-        return StandInGraph.Answer(status: 200, body: FacebookJSON.object(members))
+        return StandInGraph.Answer(body: FacebookJSON.object(members))
     }
 }

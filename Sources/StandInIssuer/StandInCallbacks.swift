@@ -13,12 +13,7 @@ package final class StandInCallbacks: Sendable {
     private static let patience = Duration.seconds(18)
 
     /// What the service said, or why it said nothing.
-    struct Answer: Sendable {
-        let status: UInt16
-        let body: [UInt8]
-
-        static func failed(_ reason: String) -> Answer { Answer(status: 502, body: Array("\(reason)\n".utf8)) }
-    }
+    typealias Answer = (status: UInt16, body: [UInt8])
 
     private let appSecret: String
     private let client = HTTPSClient()
@@ -44,9 +39,12 @@ package final class StandInCallbacks: Sendable {
             ("algorithm", FacebookJSON.string("HMAC-SHA256")), ("expires", "\(issuedAt &+ 3_600)"),
             ("issued_at", "\(issuedAt)"), ("user_id", FacebookJSON.string(userID)),
         ])
-        let encoded = Base64URL.encode(Array(payload.utf8))
-        let code = try HMACSHA256.authenticationCode(for: encoded.span, key: Array(appSecret.utf8).span)
-        return String(decoding: code.base64URL + [UInt8(ascii: ".")] + encoded, as: UTF8.self)
+        let encoded = Base64URL.text(payload.utf8)
+        let code = try HMACSHA256.authenticationCode(
+            for: Array(encoded.utf8).span,
+            key: Array(appSecret.utf8).span
+        )
+        return "\(String(decoding: code.base64URL, as: UTF8.self)).\(encoded)"
     }
 
     /// Sends a callback from a thread of its own, and wakes the request with the service's answer.
@@ -56,9 +54,9 @@ package final class StandInCallbacks: Sendable {
         userID: String,
         issuedAt: Int64,
         _ context: RequestContext
-    ) throws(Refusal) -> MonotonicInstant {
+    ) throws(StandInRefusal) -> MonotonicInstant {
         guard let service, let url = try? HTTPURL(parsing: "\(service)/callbacks/\(name)") else {
-            throw Refusal(sentence: "the stand-in does not know the service: start it with --service-url")
+            throw StandInRefusal("the stand-in does not know the service: start it with --service-url")
         }
         let deadline = MonotonicClock.now() + Self.patience
         let signed = try? Self.signedRequest(userID: userID, issuedAt: issuedAt, appSecret: appSecret)
@@ -69,13 +67,8 @@ package final class StandInCallbacks: Sendable {
             }
             return true
         }
-        guard isBegun else { throw Refusal(sentence: "too many callbacks are under way") }
+        guard isBegun else { throw StandInRefusal("too many callbacks are under way") }
         return deadline
-    }
-
-    /// Why no callback is made.
-    struct Refusal: Error {
-        let sentence: String
     }
 
     private func send(_ signed: String, _ url: HTTPURL) -> Answer {
@@ -84,49 +77,42 @@ package final class StandInCallbacks: Sendable {
         do throws(HTTPSClientError) {
             let form = HTTPSRequest(.post, url, body: .form([("signed_request", signed)]))
             let response = try client.send(form, limits: limits)
-            return Answer(status: UInt16(clamping: response.status), body: response.body)
+            return (UInt16(clamping: response.status), response.body)
         } catch {
-            return .failed(error.description)
+            return (502, Array("\(error)\n".utf8))
         }
     }
 
     func stop() { client.cancel() }
 }
 
-extension StandInIssuerHandler {
+extension StandInIssuer {
     /// The parts of `/users/{id}/deauthorize` and `/users/{id}/data-deletion`.
-    struct CallbackPath {
-        let userID: String
-        let name: String
-
-        init?(_ path: String) {
-            let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-            guard parts.count == 4, parts[1] == "users", ["deauthorize", "data-deletion"].contains(parts[3]),
-                (1...20).contains(parts[2].utf8.count), parts[2].utf8.allSatisfy({ ASCII.digit($0) != nil })
-            else { return nil }
-            userID = parts[2]
-            name = parts[3]
-        }
+    static func callback(_ path: String) -> (userID: String, name: String)? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 4, parts[1] == "users", ["deauthorize", "data-deletion"].contains(parts[3]),
+            (1...20).contains(parts[2].utf8.count), parts[2].utf8.allSatisfy({ ASCII.digit($0) != nil })
+        else { return nil }
+        return (parts[2], parts[3])
     }
 
     /// Removes the app from the person's account, as Facebook has done before it calls back, and calls back; the answer is
     /// the service's own. `?app_id=` names another app, `?issued_at=` another moment.
     func callBack(
-        _ path: CallbackPath,
+        _ name: String,
+        _ userID: String,
         _ query: [String: String],
         _ context: RequestContext,
         _ response: inout HTTPResponse
     ) -> RequestDecision {
         switch callbacks.jobs.visit(context) {
         case .none:
-            _ = graph.revoke(nil, of: path.userID, appID: query["app_id"] ?? template.audience)
+            _ = graph.revoke(nil, of: userID, appID: query["app_id"] ?? template.audience)
             let issuedAt = query["issued_at"].flatMap { Int64($0) } ?? WallClock.unixSeconds()
-            do throws(StandInCallbacks.Refusal) {
-                return .park(
-                    until: try callbacks.begin(path.name, userID: path.userID, issuedAt: issuedAt, context)
-                )
+            do throws(StandInRefusal) {
+                return .park(until: try callbacks.begin(name, userID: userID, issuedAt: issuedAt, context))
             } catch {
-                _ = refuse(503, error.sentence, &response)
+                _ = refuse(503, error.description, &response)
             }
         case .waiting(let moment): return .park(until: moment)
         case .expired: _ = refuse(502, "the service did not answer", &response)

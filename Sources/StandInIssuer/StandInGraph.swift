@@ -1,4 +1,5 @@
-internal import JOSE
+internal import Bytes
+internal import HTTP1
 internal import OpenSSL
 internal import Sockets
 
@@ -6,13 +7,14 @@ internal import Sockets
 ///
 /// What Facebook documents is played as documented; where it says nothing, as people saw it: a permission that was
 /// revoked is `declined` from then on, and a person who was logged out has no permissions.
-package final class StandInGraph: Sendable {
-    /// An answer: a status, and JSON.
-    struct Answer {
-        let status: UInt16
+final class StandInGraph: Sendable {
+    /// An answer; as an error, of a request that is not answered as it wishes.
+    struct Answer: Error {
+        var status: UInt16 = 200
+        /// JSON.
         let body: String
 
-        static let done = Answer(status: 200, body: "{\"success\":true}")
+        static let done = Answer(body: "{\"success\":true}")
 
         static func error(_ code: Int, subcode: Int? = nil, _ message: String) -> Answer {
             let more = subcode.map { ",\"error_subcode\":\($0)" } ?? ""
@@ -30,95 +32,77 @@ package final class StandInGraph: Sendable {
     }
 
     /// The secret of every app here.
-    package let appSecret: String
+    let appSecret: String
     let accessTokens = StandInAccessTokens()
     private let people = Locked(NewestEntries<Person, [String: String]>())
 
-    package init(appSecret: String) { self.appSecret = appSecret }
+    init(appSecret: String) { self.appSecret = appSecret }
 
     /// Mints an access token and remembers its login; the answer of `POST /access-tokens`.
-    package func mintAccessToken(
+    func mintAccessToken(
         _ request: [UInt8],
         fate: String,
         appID: String,
         now: Int64
-    ) throws(ClaimsTemplateError) -> String {
-        guard let known = StandInAccessTokens.Fate(rawValue: fate) else {
-            throw ClaimsTemplateError(description: "the query is nothing, 'revoked' or 'dead'")
-        }
-        let made = try accessTokens.mint(request, fate: known, appID: appID, now: now)
-        let granted = Dictionary(uniqueKeysWithValues: Set(made.scopes).map { ($0, "granted") })
-        grant(granted, to: Person(appID: made.appID, userID: made.userID))
-        return made.token
+    ) throws(StandInRefusal) -> String {
+        let (text, token) = try accessTokens.mint(request, fate: fate, appID: appID, now: now)
+        grant(token.scopes, to: Person(appID: token.appID, userID: token.userID))
+        return text
     }
 
     /// Remembers a login: what its token shows was granted, and the rest as said.
     ///
     /// - Parameter statuses: permissions with another status than `granted`.
     func recordLogin(payload: [UInt8], statuses: [String: String]) {
-        var document = JSONDocument()
-        guard (try? document.parse(payload.span)) != nil, let person = Self.person(document, payload) else { return }
-        var permissions = ["openid": "granted", "public_profile": "granted"]
-        for name in Self.claims where document.member(name, of: document.root, in: payload.span) != nil {
-            permissions["\(name)"] = "granted"
-        }
-        for (name, status) in statuses { permissions[name] = status }
-        grant(permissions, to: person)
+        guard let claims = try? ReceivedObject(payload), let person = Self.person(claims) else { return }
+        let shown = claims.members.map(\.name).filter(Self.claims.contains) + ["openid", "public_profile"]
+        grant(shown, statuses, to: person)
     }
 
-    private func grant(_ permissions: [String: String], to person: Person) {
-        people.withLock { $0[person] = ($0[person] ?? [:]).merging(permissions) { $1 } }
+    private func grant(_ permissions: [String], _ others: [String: String] = [:], to person: Person) {
+        let granted = Dictionary(permissions.map { ($0, "granted") }) { $1 }.merging(others) { $1 }
+        people.withLock { $0[person] = ($0[person] ?? [:]).merging(granted) { $1 } }
     }
 
     /// The claims that a refreshed token lacks, since their permission is not granted any more; nil where the person is
     /// not logged in.
     func revokedClaims(ofLogin payload: [UInt8]) -> Set<String>? {
-        var document = JSONDocument()
-        guard (try? document.parse(payload.span)) != nil, let person = Self.person(document, payload),
+        guard let claims = try? ReceivedObject(payload), let person = Self.person(claims),
             let permissions = people.withLock({ $0[person] }), !permissions.isEmpty
         else { return nil }
         return Set(permissions.filter { $0.value != "granted" }.keys)
     }
 
-    private static func person(_ document: borrowing JSONDocument, _ payload: [UInt8]) -> Person? {
-        guard let audience = document.member("aud", of: document.root, in: payload.span), document.isString(audience),
-            let subject = document.member("sub", of: document.root, in: payload.span), document.isString(subject)
-        else { return nil }
-        return Person(
-            appID: document.string(audience, in: payload.span),
-            userID: document.string(subject, in: payload.span)
-        )
+    private static func person(_ claims: borrowing ReceivedObject) -> Person? {
+        guard let audience = claims.string("aud"), let subject = claims.string("sub") else { return nil }
+        return Person(appID: audience, userID: subject)
     }
 
     /// The claims that are named as the permission which brings them.
-    private static let claims: [StaticString] = [
+    private static let claims = [
         "email", "user_friends", "user_birthday", "user_age_range", "user_gender", "user_hometown", "user_link",
         "user_location",
     ]
 
     /// The app that a request proves to be, by `Authorization: Bearer APP|SECRET` and `appsecret_proof`.
-    func app(authorization: String?, proof: String?) -> Result<String, Refusal> {
+    func app(authorization: String?, proof: String?) throws(Answer) -> String {
         guard let authorization, authorization.hasPrefix("Bearer ") else {
-            return .failure(Refusal(.error(2500, "An active access token must be used to query information.")))
+            throw .error(2500, "An active access token must be used to query information.")
         }
         let token = String(authorization.dropFirst("Bearer ".count))
         guard let bar = token.firstIndex(of: "|"), token[token.index(after: bar)...] == appSecret else {
-            return .failure(Refusal(.error(190, "Invalid OAuth access token signature.")))
+            throw .error(190, "Invalid OAuth access token signature.")
         }
-        let key = Array(appSecret.utf8)
-        let message = Array(token.utf8)
-        let code = try? HMACSHA256.authenticationCode(for: message.span, key: key.span).hexadecimal
-        guard let code, code == proof else {
-            return .failure(Refusal(.error(100, "Invalid appsecret_proof provided in the API argument")))
-        }
-        return .success(String(token[..<bar]))
+        if let error = Self.error(ofProof: proof, for: token, appSecret) { throw error }
+        return String(token[..<bar])
     }
 
-    /// Why a request is not answered as it wishes.
-    struct Refusal: Error {
-        let answer: Answer
-
-        init(_ answer: Answer) { self.answer = answer }
+    /// The error where `appsecret_proof` is not the token's under the app's secret; nil where it is.
+    static func error(ofProof proof: String?, for token: String, _ secret: String) -> Answer? {
+        let message = Array(token.utf8)
+        let code = try? HMACSHA256.authenticationCode(for: message.span, key: Array(secret.utf8).span).hexadecimal
+        if let code, code == proof { return nil }
+        return .error(100, "Invalid appsecret_proof provided in the API argument")
     }
 
     /// `GET /{user-id}/permissions`.
@@ -128,21 +112,20 @@ package final class StandInGraph: Sendable {
         let members = known.sorted { $0.key < $1.key }.map { name, status in
             "{\"permission\":\"\(name)\",\"status\":\"\(status)\"}"
         }
-        return Answer(status: 200, body: "{\"data\":[\(members.joined(separator: ","))]}")
+        return Answer(body: "{\"data\":[\(members.joined(separator: ","))]}")
     }
 
     /// `DELETE /{user-id}/permissions/{permission}`, or without a permission of them all.
     func revoke(_ permission: String?, of userID: String, appID: String) -> Answer {
         people.withLock { people in
             let person = Person(appID: appID, userID: userID)
-            guard people[person] != nil else { return Self.unknownUser }
-            guard let permission else {
+            guard let known = people[person] else { return Self.unknownUser }
+            accessTokens.revoke(permission, of: userID, appID: appID)
+            if let permission {
+                if known[permission] == "granted" { people[person]?[permission] = "declined" }
+            } else {
                 people[person] = [:]
-                accessTokens.revokeAll(of: userID, appID: appID)
-                return .done
             }
-            accessTokens.drop(permission, of: userID, appID: appID)
-            if people[person]?[permission] == "granted" { people[person]?[permission] = "declined" }
             return .done
         }
     }
@@ -159,16 +142,99 @@ package final class StandInGraph: Sendable {
         guard let payload = keys.payload(of: Array((parameters["id_token"] ?? "").utf8)) else {
             return .error(190, "Bad signature")
         }
-        var document = JSONDocument()
-        guard (try? document.parse(payload.span)) != nil,
-            let audience = document.member("aud", of: document.root, in: payload.span),
-            let expiry = document.member("exp", of: document.root, in: payload.span),
-            document.string(audience, in: payload.span) == parameters["app_id"]
+        guard let claims = try? ReceivedObject(payload), let audience = claims.value("aud"),
+            claims.text(audience) == parameters["app_id"], claims.value("exp") != nil
         else { return .error(190, "The token is for another app.") }
-        guard let end = document.integer(expiry, in: payload.span), end > now else {
+        guard let end = claims.integer("exp"), end > now else {
             return .error(190, subcode: 463, "The token has expired.")
         }
         return .done
+    }
+}
+
+extension StandInIssuer {
+    /// Answers a request to Graph; false where it is for something else.
+    func answerGraph(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout HTTPResponse) -> Bool {
+        do throws(StandInGraph.Answer) {
+            let parameters = FormText.parameters(of: head.query.map { bytes.text($0) } ?? "")
+            let authorization = head.value(of: "authorization", in: bytes).map { bytes.text($0) }
+            guard let answer = try answer(head.method, bytes.text(head.path), parameters, authorization) else {
+                return false
+            }
+            write(answer, &response)
+        } catch {
+            write(error, &response)
+        }
+        return true
+    }
+
+    /// The answer at `/v26.0/debug_token` and `/v26.0/me`, with or without the version, and at
+    /// `/v26.0/{user-id}/permissions/{permission}`; nil of any other path.
+    private func answer(
+        _ method: HTTPMethod,
+        _ path: String,
+        _ query: [String: String],
+        _ authorization: String?
+    ) throws(StandInGraph.Answer) -> StandInGraph.Answer? {
+        let now = WallClock.unixSeconds()
+        let proof = query["appsecret_proof"]
+        let place = path.split(separator: "/").drop { $0.first == "v" }
+        if method == .get, place == ["me"] {
+            let token = String((authorization ?? "").dropFirst("Bearer ".count))
+            let secret = graph.appSecret
+            return graph.accessTokens.me(token, fields: query["fields"], proof: proof, secret: secret, now: now)
+        }
+        let isAboutToken = method == .get && place == ["debug_token"]
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
+        let isAboutPerson =
+            (3...4).contains(parts.count) && parts[0].first == "v" && parts[2] == "permissions"
+            && !parts[1].isEmpty && parts[1].utf8.allSatisfy { ASCII.digit($0) != nil }
+        guard isAboutToken || isAboutPerson else { return nil }
+        let appID = try graph.app(authorization: authorization, proof: proof)
+        if isAboutToken { return graph.accessTokens.debug(query["input_token"], asking: appID, now: now) }
+        switch method {
+        case .get where parts.count == 3: return graph.permissions(of: parts[1], appID: appID)
+        case .delete: return graph.revoke(parts.count == 4 ? parts[3] : nil, of: parts[1], appID: appID)
+        default: return .error(100, "Unsupported method.")
+        }
+    }
+
+    func write(_ answer: StandInGraph.Answer, _ response: inout HTTPResponse) {
+        response.status = answer.status
+        response.addField("Content-Type: application/json; charset=UTF-8")
+        response.body.append(contentsOf: answer.body.utf8)
+    }
+}
+
+/// Reads `application/x-www-form-urlencoded` text: a query, or a form.
+enum FormText {
+    /// The parameters by name; of one that repeats itself, the last.
+    static func parameters(of text: String) -> [String: String] {
+        var parameters: [String: String] = [:]
+        for part in text.split(separator: "&") {
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            parameters[decoded(pair[0])] = pair.count > 1 ? decoded(pair[1]) : ""
+        }
+        return parameters
+    }
+
+    /// What the query of `/tokens` says of permissions that the token does not show: `?declined=user_friends,email`,
+    /// `?expired=…`.
+    static func statuses(_ query: [String: String]) -> [String: String] {
+        var statuses: [String: String] = [:]
+        for status in ["declined", "expired"] {
+            for name in (query[status] ?? "").split(separator: ",")
+            where name.utf8.allSatisfy({ $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: ".") }) {
+                statuses[String(name)] = status
+            }
+        }
+        return statuses
+    }
+
+    private static func decoded(_ text: Substring) -> String {
+        let bytes = Array(text.utf8)
+        // A malformed escape stays as it is.
+        return String(decoding: PercentEncoding.decode(bytes.span, bytes.indices, isForm: true) ?? bytes, as: UTF8.self)
     }
 }
 

@@ -1,10 +1,12 @@
+internal import Bytes
+package import HTTP1
 package import HTTPServer
 package import OpenSSL
 package import Sockets
 
 /// A small issuer that stands in for Facebook on a machine without network: discovery, JWK Set, tokens on demand and
 /// key rotation; and for Graph, as far as permissions go. For development and tests alone: it signs whatever it is asked to.
-package final class StandInIssuer: Sendable {
+package final class StandInIssuer: HTTPRequestHandler, Sendable {
     /// How the issuer is set up.
     package struct Configuration: Sendable {
         /// Where it listens.
@@ -28,57 +30,243 @@ package final class StandInIssuer: Sendable {
     package let keys: IssuerKeyRing
     /// Makes payloads from claims.
     package let template: ClaimsTemplate
-    /// Graph, and the uninstall endpoint.
-    package let graph: StandInGraph
     /// Facebook's callbacks.
     package let callbacks: StandInCallbacks
-    private let server: HTTPServer
+    /// Graph, and the uninstall endpoint.
+    let graph: StandInGraph
+    private let configuration: Configuration
+    /// Nil unless it serves.
+    private let server = Locked<HTTPServer?>(nil)
 
-    /// - Parameter front: wraps the issuer's handler, to answer some requests in its place.
-    package init(
-        configuration: Configuration,
-        front: @escaping @Sendable (StandInIssuerHandler) -> any HTTPRequestHandler = { $0 }
-    ) throws(OpenSSLError) {
-        let keys = try IssuerKeyRing()
-        let template = ClaimsTemplate(issuer: configuration.issuer, audience: configuration.audience)
-        let graph = StandInGraph(appSecret: configuration.appSecret)
-        let callbacks = StandInCallbacks(appSecret: configuration.appSecret)
-        self.graph = graph
-        self.callbacks = callbacks
-        self.keys = keys
-        self.template = template
-        server = HTTPServer(
-            configuration: HTTPServerConfiguration(addresses: [.network(configuration.address)], workerCount: 1)
-        ) { _ in
-            front(
-                StandInIssuerHandler(
-                    keys: keys,
-                    template: template,
-                    graph: graph,
-                    callbacks: callbacks,
-                    configuration: configuration
-                )
-            )
-        }
+    package init(configuration: Configuration) throws(OpenSSLError) {
+        keys = try IssuerKeyRing()
+        template = ClaimsTemplate(issuer: configuration.issuer, audience: configuration.audience)
+        graph = StandInGraph(appSecret: configuration.appSecret)
+        callbacks = StandInCallbacks(appSecret: configuration.appSecret)
+        self.configuration = configuration
     }
 
     /// Binds and serves; the address with its real port is in ``address`` from then on.
-    package func start() throws(SocketError) { try server.start() }
+    /// - Parameter front: answers some requests in the issuer's place.
+    package func start(
+        behind front: @escaping @Sendable (StandInIssuer) -> any HTTPRequestHandler = { $0 }
+    ) throws(SocketError) {
+        let server = HTTPServer(
+            configuration: HTTPServerConfiguration(addresses: [.network(configuration.address)], workerCount: 1)
+        ) { _ in front(self) }
+        self.server.withLock { $0 = server }
+        try server.start()
+    }
 
     /// Where it listens, once started.
-    package var address: SocketAddress? { server.localAddresses.first?.network }
+    package var address: SocketAddress? { server.withLock { $0 }?.localAddresses.first?.network }
 
     /// Stops serving.
     package func stop() async {
         callbacks.stop()
-        await server.stop(drainDelay: .zero, grace: .seconds(1))
+        await server.withLock { $0 }?.stop(drainDelay: .zero, grace: .seconds(1))
     }
 
     /// A token in Facebook's wire style with these claims (a JSON object's text), signed by the newest key.
-    package func token(claims: String, now: Int64) throws -> String {
-        let minter = keys.current
+    /// - Parameter statuses: permissions that the token does not show, with their status.
+    package func token(claims: String, statuses: [String: String] = [:], now: Int64) throws -> String {
         let payload = try template.payload(claims: Array(claims.utf8), now: now)
-        graph.recordLogin(payload: payload, statuses: [:])
+        graph.recordLogin(payload: payload, statuses: statuses)
+        return try mint(payload)
+    }
+
+    private func mint(_ payload: [UInt8]) throws -> String {
+        let minter = keys.current
         return try minter.mint(header: minter.header, payload: payload)
+    }
+}
+
+extension StandInIssuer {
+    /// The paths without their trailing slash.
+    private enum Route: String {
+        case discovery = "/.well-known/openid-configuration"
+        case keySet = "/.well-known/oauth/openid/jwks"
+        case tokens = "/tokens"
+        case refresh = "/refresh"
+        case accessTokens = "/access-tokens"
+        case proofs = "/proofs"
+        case rotate = "/rotate"
+        case uninstall = "/platform/uninstall"
+        /// Those of ``callback(_:)``.
+        case callback
+
+        init?(path: String) {
+            let name = path.hasSuffix("/") ? String(path.dropLast()) : path
+            self.init(rawValue: StandInIssuer.callback(path) == nil ? name : Self.callback.rawValue)
+        }
+    }
+
+    package func attach(_ waker: RequestWaker) { callbacks.jobs.attach(waker) }
+
+    package func didAbandon(_ request: ParkedRequest) { callbacks.jobs.abandon(request) }
+
+    package func receiveHead(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> HeadDecision {
+        guard let route = Route(path: bytes.text(head.path)) else {
+            let isAnswered = answerGraph(head, bytes, &response) || answerLogin(head, bytes, &response)
+            return isAnswered ? .respond : refuse(404, "not found", &response)
+        }
+        let isForReading = route == .discovery || route == .keySet
+        guard isForReading ? head.method == .get || head.method == .head : head.method == .post else {
+            response.addField(isForReading ? "Allow: GET, HEAD" : "Allow: POST")
+            return refuse(405, "method not allowed", &response)
+        }
+        guard isForReading else { return .readBody(atMost: 16_384) }
+        if route == .keySet {
+            writeKeySet(head, bytes, &response)
+        } else {
+            writeDiscovery(head.authority.map { bytes.text($0) } ?? "", &response)
+        }
+        return .respond
+    }
+
+    package func receiveRequest(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        body: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> RequestDecision {
+        let path = bytes.text(head.path)
+        let query = head.query.map { bytes.text($0) } ?? ""
+        let parameters = FormText.parameters(of: query)
+        if let (userID, name) = Self.callback(path) { return callBack(name, userID, parameters, context, &response) }
+        let content = body.indices.map { body[$0] }
+        let text = String(decoding: content, as: UTF8.self)
+        let now = WallClock.unixSeconds()
+        do {
+            switch Route(path: path) {
+            case .uninstall: write(graph.uninstall(form: text, keys: keys, now: now), &response)
+            case .refresh: write(try refresh(content, way: parameters["way"] ?? "direct", now: now), &response)
+            case .proofs: json(try proof(content, now: now), &response)
+            case .rotate:
+                try keys.rotate()
+                json("{\"key_ids\":\(FacebookJSON.list(keys.published.map(\.keyID)))}", &response)
+            case .accessTokens:
+                let request = Array(text.utf8)
+                let token = try graph.mintAccessToken(request, fate: query, appID: template.audience, now: now)
+                json("{\"access_token\":\"\(token)\"}", &response)
+            default:
+                let token = try token(claims: text, statuses: FormText.statuses(parameters), now: now)
+                json("{\"id_token\":\"\(token)\"}", &response)
+            }
+        } catch let error as StandInRefusal {
+            _ = refuse(400, error.description, &response)
+        } catch {
+            _ = refuse(500, "\(error)", &response)
+        }
+        return .respond
+    }
+
+    /// A DPoP proof of the device that goes with this issuer, for the request that the body names, and the thumbprint of its
+    /// key, to which `{"cnf": {"jkt": "…"}}` binds a token.
+    private func proof(_ body: [UInt8], now: Int64) throws -> String {
+        guard let object = try? ReceivedObject(body), let token = object.string("id_token"),
+            let method = object.string("method"), let url = object.string("url")
+        else { throw StandInRefusal("the body must be a JSON object with id_token, method and url") }
+        let moment = object.integer("iat") ?? now
+        let proof = try keys.device.mint(method: method, url: url, token: token, issuedAt: moment)
+        return "{\"proof\":\"\(proof)\",\"key_thumbprint\":\"\(try keys.device.thumbprint())\"}"
+    }
+
+    /// Refreshes a token as the SDK has Facebook do it: in the background with the login's nonce, or by `?way=silent` with
+    /// one of its own. A person whose login was revoked has to log in anew.
+    private func refresh(_ body: [UInt8], way: String, now: Int64) throws -> StandInGraph.Answer {
+        guard way == "direct" || way == "silent" else { throw StandInRefusal("way is direct or silent") }
+        guard let object = try? ReceivedObject(body), let token = object.string("id_token") else {
+            throw StandInRefusal("the body must be a JSON object with the member id_token")
+        }
+        guard let payload = keys.payload(of: Array(token.utf8)) else {
+            throw StandInRefusal("id_token is none of this issuer's, or its key was rotated out")
+        }
+        guard let revoked = graph.revokedClaims(ofLogin: payload) else {
+            return StandInGraph.Answer(status: 400, body: "{\"error\":\"login_required\"}")
+        }
+        let refreshed = try template.payload(
+            refreshing: payload,
+            keepsNonce: way == "direct",
+            without: revoked,
+            now: now
+        )
+        return StandInGraph.Answer(body: "{\"id_token\":\"\(try mint(refreshed))\"}")
+    }
+
+    /// The members of Facebook's own document, with this issuer's addresses.
+    private func writeDiscovery(_ authority: String, _ response: inout HTTPResponse) {
+        json(
+            """
+            {"issuer":"\(configuration.issuer)","authorization_endpoint":"http://\(authority)/dialog/oauth/",\
+            "jwks_uri":"http://\(authority)/.well-known/oauth/openid/jwks/",\
+            "response_types_supported":["id_token","token id_token"],\
+            "subject_types_supported":["pairwise"],"id_token_signing_alg_values_supported":["RS256"],\
+            "claims_supported":["iss","aud","sub","iat","exp","jti","nonce","at_hash","name","given_name","middle_name",\
+            "family_name","email","picture","user_friends","user_birthday","user_age_range","user_link","user_hometown",\
+            "user_location","user_gender"]}
+            """,
+            &response
+        )
+    }
+
+    /// The JWK Set with a strong entity tag, so that an unchanged one need not travel (RFC 9110 section 8.8.3).
+    private func writeKeySet(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout HTTPResponse) {
+        guard !keys.isAway else { return _ = refuse(503, "away", &response) }
+        let published = keys.published
+        let tag = "\"" + published.map { String($0.keyID.prefix(16)) }.joined(separator: "-") + "\""
+        response.addField("ETag", tag)
+        response.addField("Cache-Control", "public, max-age=\(configuration.maxAgeSeconds)")
+        if let known = head.value(of: "if-none-match", in: bytes), bytes.text(known) == tag {
+            response.status = 304
+            return
+        }
+        response.addField("Content-Type: application/json")
+        response.body = TokenMinter.jsonWebKeySet(published)
+    }
+
+    private func json(_ text: String, _ response: inout HTTPResponse) {
+        response.addField("Content-Type: application/json")
+        response.body.append(contentsOf: text.utf8)
+    }
+
+    func refuse(_ status: UInt16, _ reason: String, _ response: inout HTTPResponse) -> HeadDecision {
+        response.status = status
+        response.addField("Content-Type: text/plain; charset=utf-8")
+        response.body.append(contentsOf: "\(reason)\n".utf8)
+        return .respond
+    }
+
+    /// Answers `GET /login`, and `GET /login/NAME` for a token of the catalogue, with a body that is ready for the
+    /// service's `POST /verify`; false where the request is for something else.
+    private func answerLogin(
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ response: inout HTTPResponse
+    ) -> Bool {
+        let path = bytes.text(head.path)
+        guard head.method == .get || head.method == .head, path == "/login" || path.hasPrefix("/login/") else {
+            return false
+        }
+        let name = path.dropFirst("/login/".count)
+        guard let entry = CatalogueEntry.named(name.isEmpty ? "good" : String(name)) else { return false }
+        do {
+            let nonce = "n-" + .random(16)
+            let now = WallClock.unixSeconds()
+            let workshop = try CatalogueWorkshop(template: template, keys: keys, nonce: nonce, now: now)
+            let token = try entry.token(workshop)
+            graph.recordLogin(payload: Array(try workshop.payload().utf8), statuses: [:])
+            let members = [("id_token", token)] + entry.requestMembers(workshop)
+            json(FacebookJSON.object(members.map { ($0.0, FacebookJSON.string($0.1)) }), &response)
+        } catch {
+            _ = refuse(500, "\(error)", &response)
+        }
+        return true
     }
 }

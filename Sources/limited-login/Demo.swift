@@ -48,14 +48,9 @@ struct Demo: AsyncParsableCommand {
             defer { files.remove() }
             var setUp = StandInIssuer.Configuration(address: issuerListen, audience: Demonstration.appID)
             setUp.appSecret = files.appSecret
-            let pages = Locked<DemoDesk?>(nil)
-            let issuer = try StandInIssuer(configuration: setUp) { handler in
-                guard let desk = pages.withLock({ $0 }) else { return handler }
-                return PageHandler(desk: desk, behind: handler)
-            }
+            let issuer = try StandInIssuer(configuration: setUp)
             let desk = DemoDesk(issuer: issuer)
-            pages.withLock { $0 = desk }
-            try issuer.start()
+            try issuer.start { PageHandler(desk: desk, behind: $0) }
             let configuration = try serviceConfiguration(files, backend, issuer: issuer.address ?? issuerListen)
             // A secret of this run alone: its nonces are worthless afterwards.
             let secret = try NonceSecret(bytes: RandomBytes.make(count: NonceSecret.leastByteCount))

@@ -149,7 +149,7 @@ struct DemoScenario: Sendable {
             hint: "The backend ends all logins of a person; the token that was good is refused from then on.",
             expects: "401 login_revoked"
         ) { stage in
-            try stage.takeSomebodyElse()
+            stage.takeSomebodyElse()
             try stage.login()
             try stage.revoke()
             try stage.verifyAgain("The token comes again, after the revocation.")
@@ -160,7 +160,7 @@ struct DemoScenario: Sendable {
             hint: "A person has Facebook ask for the deletion of their data; the backend is told, and the login ends.",
             expects: "401 login_revoked"
         ) { stage in
-            try stage.takeSomebodyElse()
+            stage.takeSomebodyElse()
             try stage.login()
             try stage.requestDeletion()
             try stage.verifyAgain("The token comes again, after the request.")

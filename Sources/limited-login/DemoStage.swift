@@ -42,9 +42,9 @@ struct DemoStage {
 
     /// Has somebody else log in. A revocation counts for everything issued until the end of its second, and Jane's other
     /// logins go on meanwhile.
-    mutating func takeSomebodyElse() throws {
+    mutating func takeSomebodyElse() {
         wishes.nonce = ""
-        userID = "1" + (try RandomBytes.make(count: 15)).map { String($0 % 10) }.joined()
+        userID = "1" + .random(15, of: "0123456789")
     }
 
     /// What Facebook knows of the person, as far as the app asked for it.
@@ -66,7 +66,7 @@ struct DemoStage {
         if isIssued {
             nonce = try issuedNonce()
         } else if nonce.isEmpty {
-            nonce = "n-" + Hexadecimal.encode(try RandomBytes.make(count: 8))
+            nonce = "n-" + .random(16)
             note("nonce", "made", "The backend makes a nonce for this login and gives it to the app.")
         }
         let now = WallClock.unixSeconds()
@@ -124,8 +124,7 @@ struct DemoStage {
             let field = names[name] ?? (name.hasPrefix("user_") ? String(name.dropFirst("user_".count)) : name)
             members.append((field, name == "picture" ? "{\"data\":{\"url\":\(json)}}" : json))
         }
-        let scopes = (["public_profile"] + wishes.permissions).map(FacebookJSON.string).joined(separator: ",")
-        members.append(("scopes", "[\(scopes)]"))
+        members.append(("scopes", FacebookJSON.list(["public_profile"] + wishes.permissions)))
         let answer = try facebook("/access-tokens", Array(FacebookJSON.object(members).utf8))
         guard let token = PageJSON.text("access_token", in: answer.body) else {
             throw PageRefusal(sentence: "Facebook gave no access token: it answered \(answer.status).")

@@ -5,12 +5,10 @@ package import OpenSSL
 package struct CatalogueWorkshop: Sendable {
     /// A made-up access token in Facebook's shape.
     static let accessToken = "EAAB" + String(repeating: "ZCstandIn0", count: 6) + "ZD"
-    /// The example of RFC 7638 section 3.1.
+    /// The example of RFC 7638 section 3.1: of a key that no token names.
     static let thumbprint = "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"
 
-    /// The app that tokens are for.
     package let audience: String
-    /// The nonce of the login.
     package let nonce: String
     /// Seconds since 1970.
     package let now: Int64
@@ -43,7 +41,6 @@ package struct CatalogueWorkshop: Sendable {
         self.person = person
     }
 
-    /// Jane's `sub`.
     package static let janesID = "2954873201847263"
 
     /// Every claim about a person that a Limited Login can bring, as JSON.

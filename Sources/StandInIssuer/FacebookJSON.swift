@@ -37,7 +37,6 @@ package enum FacebookJSON {
 
 /// Why the stand-in does not do what it is asked for.
 package struct StandInRefusal: Error, CustomStringConvertible {
-    /// One sentence.
     package let description: String
 
     init(_ description: String) { self.description = description }

@@ -1,66 +1,40 @@
 /// One token, and what a verifier must say of it.
 package struct CatalogueEntry: Sendable {
-    /// What a verifier is told beside the token.
-    package enum Expectation: Sendable {
-        /// The nonce of the login.
-        case nonce
-        /// Another login's nonce than the token's.
-        case otherNonce
-        /// Another person's session.
-        case otherSubject
-        /// The nonce, and the thumbprint of a device's key that the token does not name.
-        case otherKeyThumbprint
-        /// The nonce, and an access token that the token's `at_hash` is not of.
-        case otherAccessToken
-    }
-
     /// Lower-case letters, digits and `-`: the name of the token's file, and the end of the path `/login/…`.
     package let name: String
     /// What is wrong with the token, in one sentence.
     package let fault: String
     /// The service's code for the refusal; nil where the token is good.
     package let code: String?
-    /// What the verifier is told.
-    package let expectation: Expectation
+    /// The members of a request beside the token.
+    package let requestMembers: @Sendable (CatalogueWorkshop) -> [(name: String, value: String)]
     /// A setting without which the token would be accepted, and its value as JSON.
     package let setting: (name: String, value: String)?
     /// How often the token is presented; the outcome is that of the last time.
     package let presentations: Int
-    private let make: @Sendable (CatalogueWorkshop) throws -> String
+    /// Makes the token anew.
+    package let token: @Sendable (CatalogueWorkshop) throws -> String
 
     init(
         _ name: String,
         _ code: String?,
         _ fault: String,
-        expecting expectation: Expectation = .nonce,
+        expecting requestMembers: @escaping @Sendable (CatalogueWorkshop) -> [(name: String, value: String)] = {
+            [("nonce", $0.nonce)]
+        },
         setting: (name: String, value: String)? = nil,
         presentations: Int = 1,
-        _ make: @escaping @Sendable (CatalogueWorkshop) throws -> String
+        _ token: @escaping @Sendable (CatalogueWorkshop) throws -> String
     ) {
         self.name = name
         self.code = code
         self.fault = fault
-        self.expectation = expectation
+        self.requestMembers = requestMembers
         self.setting = setting
         self.presentations = presentations
-        self.make = make
+        self.token = token
     }
 
-    /// Makes the token anew.
-    package func token(_ workshop: CatalogueWorkshop) throws -> String { try make(workshop) }
-
-    /// The members of a request beside the token.
-    package func requestMembers(_ workshop: CatalogueWorkshop) -> [(name: String, value: String)] {
-        switch expectation {
-        case .nonce: [("nonce", workshop.nonce)]
-        case .otherNonce: [("nonce", "of-another-login")]
-        case .otherSubject: [("subject", "1000200030004000")]
-        case .otherKeyThumbprint: [("nonce", workshop.nonce), ("key_thumbprint", CatalogueWorkshop.thumbprint)]
-        case .otherAccessToken: [("nonce", workshop.nonce), ("access_token", CatalogueWorkshop.accessToken)]
-        }
-    }
-
-    /// The entry of this name.
     package static func named(_ name: String) -> CatalogueEntry? { all.first { $0.name == name } }
 }
 
@@ -180,26 +154,32 @@ extension CatalogueEntry {
     ]
 
     private static let logins: [CatalogueEntry] = [
-        CatalogueEntry("other-login", "nonce_mismatch", "It is of another login.", expecting: .otherNonce) {
-            try $0.token()
-        },
+        CatalogueEntry(
+            "other-login",
+            "nonce_mismatch",
+            "It is of another login.",
+            expecting: { _ in [("nonce", "of-another-login")] }
+        ) { try $0.token() },
         CatalogueEntry("no-nonce", "nonce_mismatch", "Its nonce is empty: the login was begun without one.") {
             try $0.token([("nonce", "\"\"")])
         },
-        CatalogueEntry("other-person", "subject_mismatch", "It is of another person.", expecting: .otherSubject) {
-            try $0.token()
-        },
+        CatalogueEntry(
+            "other-person",
+            "subject_mismatch",
+            "It is of another person.",
+            expecting: { _ in [("subject", "1000200030004000")] }
+        ) { try $0.token() },
         CatalogueEntry(
             "other-device",
             "key_thumbprint_mismatch",
             "It is bound to another device's key.",
-            expecting: .otherKeyThumbprint
+            expecting: { [("nonce", $0.nonce), ("key_thumbprint", CatalogueWorkshop.thumbprint)] }
         ) { try $0.token([("cnf", "{\"jkt\":\"0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I\"}")]) },
         CatalogueEntry(
             "other-access-token",
             "at_hash_mismatch",
             "It was issued with another access token.",
-            expecting: .otherAccessToken
+            expecting: { [("nonce", $0.nonce), ("access_token", CatalogueWorkshop.accessToken)] }
         ) { try $0.token([("at_hash", "\"77QmUPtjPfzWtF2AnpK9RQ\"")]) },
         CatalogueEntry(
             "tracked",

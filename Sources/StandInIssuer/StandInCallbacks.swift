@@ -40,10 +40,8 @@ package final class StandInCallbacks: Sendable {
             ("issued_at", "\(issuedAt)"), ("user_id", FacebookJSON.string(userID)),
         ])
         let encoded = Base64URL.text(payload.utf8)
-        let code = try HMACSHA256.authenticationCode(
-            for: Array(encoded.utf8).span,
-            key: Array(appSecret.utf8).span
-        )
+        let key = Array(appSecret.utf8)
+        let code = try HMACSHA256.authenticationCode(for: Array(encoded.utf8).span, key: key.span)
         return "\(String(decoding: code.base64URL, as: UTF8.self)).\(encoded)"
     }
 

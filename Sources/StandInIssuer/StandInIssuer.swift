@@ -7,43 +7,34 @@ package import Sockets
 /// A small issuer that stands in for Facebook on a machine without network: discovery, JWK Set, tokens on demand and
 /// key rotation; and for Graph, as far as permissions go. For development and tests alone: it signs whatever it is asked to.
 package final class StandInIssuer: HTTPRequestHandler, Sendable {
-    /// How the issuer is set up.
-    package struct Configuration: Sendable {
-        /// Where it listens.
-        package var address: SocketAddress
-        /// `iss` of its tokens; Facebook's by default, so that a service with default settings accepts them.
-        package var issuer = "https://www.facebook.com"
-        /// `aud` of its tokens where the request names none.
-        package var audience: String
-        /// `max-age` of the JWK Set, in seconds.
-        package var maxAgeSeconds = 3600
-        /// The secret of every app at the stand-in's Graph.
-        package var appSecret = "stand-in-app-secret"
-
-        package init(address: SocketAddress, audience: String) {
-            self.address = address
-            self.audience = audience
-        }
-    }
-
-    /// The signing keys.
     package let keys: IssuerKeyRing
-    /// Makes payloads from claims.
     package let template: ClaimsTemplate
-    /// Facebook's callbacks.
     package let callbacks: StandInCallbacks
-    /// Graph, and the uninstall endpoint.
     let graph: StandInGraph
-    private let configuration: Configuration
+    private let listen: SocketAddress
+    private let maxAgeSeconds: Int
     /// Nil unless it serves.
     private let server = Locked<HTTPServer?>(nil)
 
-    package init(configuration: Configuration) throws(OpenSSLError) {
+    /// - Parameters:
+    ///   - address: where it listens.
+    ///   - issuer: `iss` of its tokens; Facebook's by default, so that a service with default settings accepts them.
+    ///   - audience: `aud` of its tokens where the request names none.
+    ///   - maxAgeSeconds: `max-age` of the JWK Set.
+    ///   - appSecret: the secret of every app at the stand-in's Graph.
+    package init(
+        address: SocketAddress,
+        issuer: String = "https://www.facebook.com",
+        audience: String,
+        maxAgeSeconds: Int = 3600,
+        appSecret: String
+    ) throws(OpenSSLError) {
         keys = try IssuerKeyRing()
-        template = ClaimsTemplate(issuer: configuration.issuer, audience: configuration.audience)
-        graph = StandInGraph(appSecret: configuration.appSecret)
-        callbacks = StandInCallbacks(appSecret: configuration.appSecret)
-        self.configuration = configuration
+        template = ClaimsTemplate(issuer: issuer, audience: audience)
+        graph = StandInGraph(appSecret: appSecret)
+        callbacks = StandInCallbacks(appSecret: appSecret)
+        listen = address
+        self.maxAgeSeconds = maxAgeSeconds
     }
 
     /// Binds and serves; the address with its real port is in ``address`` from then on.
@@ -52,7 +43,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         behind front: @escaping @Sendable (StandInIssuer) -> any HTTPRequestHandler = { $0 }
     ) throws(SocketError) {
         let server = HTTPServer(
-            configuration: HTTPServerConfiguration(addresses: [.network(configuration.address)], workerCount: 1)
+            configuration: HTTPServerConfiguration(addresses: [.network(listen)], workerCount: 1)
         ) { _ in front(self) }
         self.server.withLock { $0 = server }
         try server.start()
@@ -61,7 +52,6 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     /// Where it listens, once started.
     package var address: SocketAddress? { server.withLock { $0 }?.localAddresses.first?.network }
 
-    /// Stops serving.
     package func stop() async {
         callbacks.stop()
         await server.withLock { $0 }?.stop(drainDelay: .zero, grace: .seconds(1))
@@ -204,7 +194,7 @@ extension StandInIssuer {
     private func writeDiscovery(_ authority: String, _ response: inout HTTPResponse) {
         json(
             """
-            {"issuer":"\(configuration.issuer)","authorization_endpoint":"http://\(authority)/dialog/oauth/",\
+            {"issuer":"\(template.issuer)","authorization_endpoint":"http://\(authority)/dialog/oauth/",\
             "jwks_uri":"http://\(authority)/.well-known/oauth/openid/jwks/",\
             "response_types_supported":["id_token","token id_token"],\
             "subject_types_supported":["pairwise"],"id_token_signing_alg_values_supported":["RS256"],\
@@ -222,7 +212,7 @@ extension StandInIssuer {
         let published = keys.published
         let tag = "\"" + published.map { String($0.keyID.prefix(16)) }.joined(separator: "-") + "\""
         response.addField("ETag", tag)
-        response.addField("Cache-Control", "public, max-age=\(configuration.maxAgeSeconds)")
+        response.addField("Cache-Control", "public, max-age=\(maxAgeSeconds)")
         if let known = head.value(of: "if-none-match", in: bytes), bytes.text(known) == tag {
             response.status = 304
             return

@@ -16,23 +16,16 @@ struct Application {
     let server: HTTPServer
     let administration: HTTPServer
     let configuration: ServiceConfiguration
-    /// Where it is remembered what was used.
     let replayStore: ReplayStore
     /// The TLS settings of the service's listener; nil where it speaks plain HTTP.
     let tls: Published<TLSContext>?
 
     /// Builds the service from its configuration; nothing is bound and nothing is fetched yet.
-    ///
-    /// - Parameter nonces: in a demonstration, issues nonces in place of a configured secret; callers may then be unknown.
-    init(
-        _ configuration: ServiceConfiguration,
-        logger: Logger,
-        demonstratingWith nonces: NonceIssuer? = nil
-    ) throws(StartError) {
+    init(_ configuration: ServiceConfiguration, logger: Logger) throws(StartError) {
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
         self.configuration = configuration
         let keyEvents = KeyEvents(logger: logger, factory: registry)
-        let cache = try ServiceParts.keyCache(configuration) { event in keyEvents.record(event) }
+        cache = try ServiceParts.keyCache(configuration) { event in keyEvents.record(event) }
         let process = ProcessMetrics(factory: registry)
         tls = try ServiceParts.tlsContext(configuration).map { Published($0) }
         let metrics = ServiceMetrics(factory: registry)
@@ -44,8 +37,8 @@ struct Application {
             metrics: metrics.graph(),
             revocations: replayStore.revocations
         )
-        let core = ServiceCore(
-            settings: try ServiceParts.settings(configuration, demonstratingWith: nonces),
+        core = ServiceCore(
+            settings: try ServiceParts.settings(configuration),
             cache: cache,
             replayStore: replayStore,
             metrics: metrics,
@@ -60,8 +53,6 @@ struct Application {
                 return registry.render()
             }
         )
-        self.core = core
-        self.cache = cache
         let memory = ProcessLimits.memory(of: configuration.memoryLimitBytes)
         var limits = HTTPServerLimits()
         // The other half is for the program with its files (20 MB), for what buffers leave unused, and for what is remembered.
@@ -79,7 +70,7 @@ struct Application {
                 limits: limits,
                 tls: tls
             )
-        ) { _ in ServiceHandler(core: core, listener: .service) }
+        ) { [core] _ in ServiceHandler(core: core, listener: .service) }
         // Probes and Prometheus need no more.
         limits.connections = 256
         // The metrics are longer than any answer of the service; a few slow readers of them are all there may be.
@@ -91,10 +82,9 @@ struct Application {
                 workerCount: 1,
                 limits: limits
             )
-        ) { _ in ServiceHandler(core: core, listener: .administration) }
-        let server = server
-        cache.onUpdate { server.wakeParked() }
-        process.observe(server: server, cache: cache, replayStore: replayStore, tls: tls)
+        ) { [core] _ in ServiceHandler(core: core, listener: .administration) }
+        cache.onUpdate { [server] in server.wakeParked() }
+        process.observe(self)
     }
 }
 
@@ -132,10 +122,7 @@ extension Application {
             core.logger.warning("a setting may be a mistake", metadata: ["reason": "\(doubt)"])
         }
     }
-}
 
-extension Application {
-    /// Tells the service manager, where there is one.
     func notify(_ state: ServiceManager.State, _ status: String) {
         let socket = ProcessInfo.processInfo.environment["NOTIFY_SOCKET"]
         guard let manager = ServiceManager(notifySocket: socket) else { return }
@@ -145,11 +132,6 @@ extension Application {
             core.logger.warning("the service manager cannot be told", metadata: ["reason": "\(error)"])
         }
     }
-}
-
-extension Application {
-    /// How long requests under way may take to end after the listeners have closed.
-    private static let grace = Duration.seconds(10)
 
     /// Drains, and stops everything in the reverse order.
     func stop() async {
@@ -157,7 +139,8 @@ extension Application {
         notify(.stopping, "Stopping")
         let delay = configuration.drainDelaySeconds
         core.logger.notice("stopping", metadata: ["drain_delay_seconds": "\(delay)"])
-        let cut = await server.stop(drainDelay: .seconds(delay), grace: Self.grace)
+        // Requests under way may take 10 s to end after the listeners have closed.
+        let cut = await server.stop(drainDelay: .seconds(delay), grace: .seconds(10))
         await administration.stop(drainDelay: .zero, grace: .seconds(1))
         await cache.stopAndWait()
         // Graph first: the store remembers what its last calls revoked.

@@ -45,9 +45,10 @@ struct Catalogue: ParsableCommand {
                 try Data(try entry.token(workshop).utf8).write(to: tokens.appending(path: "\(entry.name).jwt"))
             }
             let entries = CatalogueEntry.all.map { Self.json($0, workshop) }.joined(separator: ",\n  ")
-            let header = PageJSON.object([("issuer", issuer), ("app_id", appID), ("nonce", nonce)]).dropLast()
-            let text =
-                "\(String(decoding: header, as: UTF8.self)),\"made_at\":\(workshop.now),\"tokens\":[\n  \(entries)\n]}\n"
+            let header: JSON = [
+                "issuer": JSON(issuer), "app_id": JSON(appID), "nonce": JSON(nonce), "made_at": JSON(workshop.now),
+            ]
+            let text = "\(header.text.dropLast()),\"tokens\":[\n  \(entries)\n]}\n"
             try Data(text.utf8).write(to: folder.appending(path: "catalogue.json"))
             StandardOutput.write(line: "\(CatalogueEntry.all.count) tokens, keys.json and catalogue.json are in \(out)")
         } catch let error as CocoaError {
@@ -59,17 +60,14 @@ struct Catalogue: ParsableCommand {
     }
 
     private static func json(_ entry: CatalogueEntry, _ workshop: CatalogueWorkshop) -> String {
-        var members: [(name: String, json: [UInt8])] = [
-            ("name", PageJSON.string(entry.name)), ("file", PageJSON.string("tokens/\(entry.name).jwt")),
-            ("fault", PageJSON.string(entry.fault)),
-            ("outcome", PageJSON.string(entry.code == nil ? "accept" : "refuse")),
-            ("request", PageJSON.object(entry.requestMembers(workshop).map { ($0.name, $0.value) })),
+        let json: JSON = [
+            "name": JSON(entry.name), "file": "tokens/\(entry.name).jwt", "fault": JSON(entry.fault),
+            "outcome": entry.code == nil ? "accept" : "refuse",
+            "request": JSON(entry.requestMembers(workshop).map { ($0.name, JSON($0.value)) }),
+            "code": JSON(entry.code),
+            "setting": entry.setting.map { setting in JSON([(setting.name, JSON { $0 += setting.value.utf8 })]) },
+            "presentations": entry.presentations > 1 ? JSON(entry.presentations) : nil,
         ]
-        if let code = entry.code { members.append(("code", PageJSON.string(code))) }
-        if let setting = entry.setting {
-            members.append(("setting", PageJSON.object([(setting.name, Array(setting.value.utf8))])))
-        }
-        if entry.presentations > 1 { members.append(("presentations", Array("\(entry.presentations)".utf8))) }
-        return String(decoding: PageJSON.object(members), as: UTF8.self)
+        return json.text
     }
 }

@@ -1,11 +1,12 @@
+internal import Graph
 internal import JOSE
 internal import LimitedLogin
+internal import Sockets
 internal import VerificationService
 
 /// What `verify` and the page tell of a credential: every check with its outcome, then the Profile or the reason of the
 /// refusal.
 struct CheckReport {
-    /// A check, and how it ended.
     struct Row {
         let check: String
         /// What it asks, for a person.
@@ -18,7 +19,6 @@ struct CheckReport {
         case notAsked = "not_asked"
     }
 
-    /// Why a credential is refused, and what to do about it.
     struct Refusal {
         let code: String
         var claim: String?
@@ -29,54 +29,37 @@ struct CheckReport {
     /// In the order of the checks.
     let rows: [Row]
     /// Nil when the credential is accepted.
-    let refusal: Refusal?
+    var refusal: Refusal?
     /// The service's answer for an accepted credential.
-    private let answer: [UInt8]
+    var answer: [UInt8] = []
     /// The time the credential was judged as of.
-    private let moment: NumericDate
+    let moment: NumericDate
 
+    /// The rows of all checks.
     /// - Parameters:
     ///   - failed: the check that refused the credential; those after it were skipped.
     ///   - describe: a check's name and title, and whether it was asked for.
-    init<Check: CaseIterable & Equatable>(
-        failed: Check?,
-        refusal: Refusal?,
-        answer: [UInt8] = [],
-        moment: NumericDate,
+    static func rows<Check: CaseIterable & Equatable>(
+        until failed: Check?,
         describe: (Check) -> (name: String, title: String, isAsked: Bool)
-    ) {
-        var rows: [Row] = []
+    ) -> [Row] {
         var isOver = false
-        for check in Check.allCases {
+        return Check.allCases.map { check in
             let (name, title, isAsked) = describe(check)
+            defer { isOver = isOver || check == failed }
             let outcome: Outcome = !isAsked ? .notAsked : isOver ? .skipped : check == failed ? .failed : .passed
-            rows.append(Row(check: name, title: title, outcome: outcome))
-            if check == failed { isOver = true }
+            return Row(check: name, title: title, outcome: outcome)
         }
-        self.rows = rows
-        self.refusal = refusal
-        self.answer = answer
-        self.moment = moment
     }
 
-    /// The report as one JSON object.
-    var json: [UInt8] {
-        var bytes: [UInt8] = []
-        JSONWriter.raw(refusal == nil ? "{\"accepted\":true" : "{\"accepted\":false", to: &bytes)
-        if let refusal {
-            JSONWriter.member("code", refusal.code, to: &bytes)
-            JSONWriter.member("claim", refusal.claim, to: &bytes)
-            JSONWriter.member("detail", refusal.detail, to: &bytes)
-            JSONWriter.member("cure", refusal.cure, to: &bytes)
-        }
-        JSONWriter.name("checks", to: &bytes)
-        bytes += PageJSON.array(rows) { row in
-            PageJSON.object([("check", row.check), ("outcome", row.outcome.rawValue)])
-        }
-        // The answer is an object of its own; its members follow after the ones above.
-        JSONWriter.raw(answer.isEmpty ? "}" : ",", to: &bytes)
-        bytes += answer.dropFirst()
-        return bytes
+    var json: JSON {
+        let own: JSON = [
+            "accepted": JSON(refusal == nil), "code": JSON(refusal?.code), "claim": JSON(refusal?.claim),
+            "detail": JSON(refusal?.detail), "cure": JSON(refusal?.cure),
+            "checks": JSON(rows.map { ["check": JSON($0.check), "outcome": JSON($0.outcome.rawValue)] }),
+        ]
+        // The answer is an object of its own; its members follow after these.
+        return answer.isEmpty ? own : JSON { $0 = own.bytes.dropLast() + [UInt8(ascii: ",")] + answer.dropFirst() }
     }
 
     /// The report as lines for a person.
@@ -97,54 +80,249 @@ struct CheckReport {
             lines.append("\(Colour.bold.paint("what to do:", isColoured)) \(TerminalText.safe(refusal.cure))")
         } else {
             lines.append(Colour.green.paint("accepted", isColoured))
-            lines += AnswerLines.of(answer, now: moment)
+            lines += answerLines
         }
         return lines.joined(separator: "\n")
     }
-}
 
-/// The service's answer as lines for a person: the token, then the Profile.
-enum AnswerLines {
-    static func of(_ answer: [UInt8], now: NumericDate) -> [String] {
+    private var answerLines: [String] {
         var limits = JSONLimits()
         limits.byteCount = max(limits.byteCount, answer.count)
         var document = JSONDocument(limits: limits)
-        guard (try? document.parse(answer.span)) != nil else { return [] }
+        guard (try? document.parse(answer)) != nil else { return [] }
         var lines: [String] = []
-        for section in ["authentication_token", "access_token", "profile"] {
-            for name in document.children(of: document.root) {
-                if document.string(name, in: answer.span) == section {
-                    lines.append("")
-                    lines.append("\(section):")
-                    lines += members(of: name + 1, in: document, answer, now)
-                }
+        for section in ["authentication_token", "access_token", "profile"] as [StaticString] {
+            guard let object = document.member(section, of: document.root, in: answer.span) else { continue }
+            lines += ["", "\(section):"]
+            for name in document.children(of: object) {
+                let member = document.string(name, in: answer.span)
+                let text = TerminalText.safe(document.string(name + 1, in: answer.span))
+                // The times are shown as dates, not as numbers of seconds.
+                let seconds = member.hasSuffix("_at") ? document.double(name + 1, in: answer.span) : nil
+                let time = seconds.flatMap { NumericDate(secondsSince1970: $0) }
+                lines.append("  \(member): \(text)\(time.map { ", \(LocalTime.describe($0, now: moment))" } ?? "")")
             }
         }
         return lines
     }
+}
 
-    private static func members(
-        of object: Int,
-        in document: borrowing JSONDocument,
-        _ answer: [UInt8],
-        _ now: NumericDate
-    ) -> [String] {
-        var lines: [String] = []
-        for name in document.children(of: object) {
-            let value = name + 1
-            let text =
-                document.kind(value) == .string
-                ? document.string(value, in: answer.span)
-                : String(decoding: answer[document.range(value)], as: UTF8.self)
-            let member = document.string(name, in: answer.span)
-            // The two times are shown as dates, not as numbers of seconds.
-            let time =
-                member.hasSuffix("_at")
-                ? document.double(value, in: answer.span).flatMap { NumericDate(secondsSince1970: $0) } : nil
-            lines.append(
-                "  \(member): \(TerminalText.safe(text))\(time.map { ", \(LocalTime.describe($0, now: now))" } ?? "")"
-            )
+/// The login that a token should belong to, as the command line names it.
+struct ExpectedLogin {
+    var binding = BindingKind.unbound
+    /// The nonce or the user.
+    var value: [UInt8] = []
+    /// What else must hold.
+    var added = AddedExpectation()
+
+    /// Whether the token prolongs a session rather than begins one.
+    var isRefresh: Bool { binding == .subject || !added.subject.isEmpty }
+
+    /// Whether the check was asked for. Only what the caller can leave out may not be.
+    func asks(for check: VerificationCheck) -> Bool {
+        switch check {
+        case .binding: binding != .unbound
+        case .device: !added.keyThumbprint.isEmpty
+        case .accessToken: !added.accessToken.isEmpty
+        default: true
         }
-        return lines
+    }
+
+    /// What the check asks, for a person.
+    func title(of check: VerificationCheck) -> String {
+        guard check == .binding, isRefresh else { return check.title }
+        return binding == .subject
+            ? "The token belongs to the person of this session"
+            : "The token is a refresh of this login and belongs to its person"
+    }
+}
+
+/// Judges id tokens as the service would.
+enum VerificationReport {
+    /// - Parameter verifier: judges in place of one that is made of the configuration.
+    static func make(
+        token: [UInt8],
+        login: ExpectedLogin,
+        keySet: JSONWebKeySet,
+        configuration: ServiceConfiguration,
+        now moment: NumericDate,
+        verifier: TokenVerifier? = nil
+    ) throws -> CheckReport {
+        let verifier = try verifier ?? ServiceParts.verifier(configuration)
+        let workspace = VerificationWorkspace()
+        let anyApp: [UInt8] = []
+        func rows(until failed: VerificationCheck?) -> [CheckReport.Row] {
+            CheckReport.rows(until: failed) { check in ("\(check)", login.title(of: check), login.asks(for: check)) }
+        }
+        do throws(Refusal) {
+            let claims = try verifier.judge(
+                token.span,
+                binding: login.binding,
+                value: login.value.span,
+                appID: anyApp.span,
+                added: login.added,
+                keys: VerificationKeys(keySet),
+                now: moment,
+                workspace: workspace
+            )
+            let answer = JSON {
+                VerifyAnswer.write(
+                    claims,
+                    payload: workspace.payload.span,
+                    keyID: workspace.keyID.span,
+                    asked: nil,
+                    isRefresh: login.isRefresh,
+                    to: &$0
+                )
+            }
+            return CheckReport(rows: rows(until: nil), answer: answer.bytes, moment: moment)
+        } catch {
+            let refusal = CheckReport.Refusal(
+                code: error.code.rawValue,
+                claim: error.claim,
+                detail: error.detail,
+                cure: Cure(token: token, configuration: configuration, login: login, now: moment).sentence(for: error)
+            )
+            return CheckReport(rows: rows(until: error.check), refusal: refusal, moment: moment)
+        }
+    }
+}
+
+/// Judges access tokens as the service would.
+enum AccessTokenReport {
+    /// The checks in their order; Graph is asked from `known` on.
+    enum Check: String, CaseIterable {
+        case allowed, shape, known
+        case notRevoked = "not_revoked"
+        case type, app, user, expiry, subject, person
+
+        var title: String {
+            switch self {
+            case .allowed: "Access tokens are accepted (access_tokens)"
+            case .shape: "The token has the shape of an access token"
+            case .known: "Graph reads the token (debug_token)"
+            case .notRevoked: "Neither the person nor Facebook revoked it"
+            case .type: "It is a person's, not an app's or a page's"
+            case .app: "It was issued for a configured app"
+            case .user: "Graph names its person"
+            case .expiry: "It has not expired"
+            case .subject: "It belongs to the person of this session"
+            case .person: "Graph names the same person to its holder (/me)"
+            }
+        }
+    }
+
+    private typealias Refusal = (check: Check, why: CheckReport.Refusal)
+
+    /// Judges a token as the service would; Graph is asked.
+    /// - Parameters:
+    ///   - apps: what Graph is asked with, in place of what the configuration's file says.
+    /// - Throws: ``Exit``, after a line on standard error, where Graph cannot tell.
+    static func make(
+        token: [UInt8],
+        subject: String?,
+        configuration: ServiceConfiguration,
+        now moment: NumericDate,
+        apps: [AppSecret]? = nil
+    ) throws -> CheckReport {
+        func report(_ refusal: Refusal?, _ answer: [UInt8] = []) -> CheckReport {
+            let rows = CheckReport.rows(until: refusal?.check) { check in
+                (check.rawValue, check.title, check != .subject || subject != nil)
+            }
+            return CheckReport(rows: rows, refusal: refusal?.why, answer: answer, moment: moment)
+        }
+        guard configuration.accessTokensAreAccepted else { return report(notAllowed) }
+        guard AccessTokenInspection.shape(token.span) == .accessToken else { return report(malformed) }
+        guard let secrets = try apps ?? ServiceParts.settings(configuration).accessTokenApps else {
+            return report(notAllowed)
+        }
+        let client = try ServiceParts.graphClient(configuration)
+        let question = AccessTokenQuestion(token: GraphAccessToken(token), apps: secrets, subject: subject)
+        let deadline = MonotonicClock.now() + client.limits.callTimeout
+        do throws(AccessTokenQuestion.Failure) {
+            let verified = try question.ask(client, until: deadline) { moment }
+            return report(nil, JSON { AccessTokenAnswer.write(verified, asked: nil, to: &$0) }.bytes)
+        } catch {
+            switch error {
+            case .rejected(let rejection): return report(refusal(rejection, configuration))
+            case .graph(let failure):
+                failure.ofAccessToken.write()
+                throw Exit.graphUnavailable
+            }
+        }
+    }
+
+    /// The setting is off.
+    private static let notAllowed: Refusal = (
+        .allowed,
+        CheckReport.Refusal(
+            code: ProblemCode.accessTokenNotAllowed.text,
+            detail: "This service does not accept access tokens.",
+            cure: "Have an iPhone app send AuthenticationToken.current.tokenString; for logins of Android, the web or "
+                + "classic iOS set LIMITED_LOGIN_ACCESS_TOKENS to accept, and LIMITED_LOGIN_APP_SECRETS_FILE."
+        )
+    )
+    /// The text is no access token.
+    private static let malformed: Refusal = (
+        .shape,
+        CheckReport.Refusal(
+            code: ProblemCode.accessTokenInvalid.text,
+            detail: "An access token has 20 to 4,096 visible ASCII characters, and is no JWT.",
+            cure: "Copy AccessToken.current.token (Android), AccessToken.current.tokenString (iOS) or "
+                + "authResponse.accessToken (web), whole and without quotation marks; what begins with eyJ is an id token."
+        )
+    )
+
+    private static func refusal(_ rejection: AccessTokenRejection, _ configuration: ServiceConfiguration) -> Refusal {
+        let (check, cure): (Check, String) =
+            switch rejection {
+            case .expired:
+                (.expiry, "Have the app log in again; the SDK renews a token that the app uses once a day.")
+            case .revoked:
+                (
+                    .notRevoked,
+                    "The person removed the app or changed the password, or Facebook ended the session: end yours, and "
+                        + "have the person log in again."
+                )
+            case .otherType:
+                (.type, "Send the token that the login gave the app, not one that a server made for itself.")
+            case .otherApp:
+                (
+                    .app,
+                    "You configured \(configuration.appIDs.prefix(5).joined(separator: ", ")): is LIMITED_LOGIN_APP_IDS "
+                        + "right, and facebook_app_id in the app's strings.xml, FacebookAppID in its Info.plist, appId in "
+                        + "FB.init?"
+                )
+            case .noUser, .noExpiry:
+                (
+                    rejection == .noUser ? .user : .expiry,
+                    "Graph answers so for no login of a person: look at the token in the Access Token Debugger of Facebook."
+                )
+            case .subjectMismatch:
+                (
+                    .subject,
+                    "The token is another person's than --subject says: end that session and begin one with a new login."
+                )
+            case .otherPerson:
+                (.person, "Refuse the login and have the person log in again; Graph contradicts itself.")
+            default:
+                (
+                    .known,
+                    "An iPhone app with SDK 17 or later gets this placeholder where tracking is denied: have it send "
+                        + "AuthenticationToken.current.tokenString as id_token; otherwise copy the token anew, whole."
+                )
+            }
+        let code = rejection.code ?? ""
+        return (check, CheckReport.Refusal(code: code, detail: rejection.description, cure: cure))
+    }
+}
+
+extension GraphFailure {
+    /// Says on standard error what failed and what to do, with what Facebook's support asks for.
+    func write() {
+        let numbers = [code.map { "code \($0)" }, subcode.map { "subcode \($0)" }, reason]
+        let facts = (numbers + [traceID.map { "fbtrace_id \($0)" }]).compactMap { $0 }
+        let tail = facts.isEmpty ? "" : " (\(facts.joined(separator: ", ")))"
+        StandardError.write("limited-login: \(error.rawValue): \(sentence)\(tail)")
     }
 }

@@ -9,7 +9,6 @@ struct ClientKey: ParsableCommand {
         subcommands: [New.self]
     )
 
-    /// `client-key new NAME`.
     struct New: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Prints a new key, once, and the line to add to the client keys file.",

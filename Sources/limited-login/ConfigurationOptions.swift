@@ -7,7 +7,6 @@ internal import VerificationService
 /// ArgumentParser finds the options of a type by reflection, so that the mirror can make them from the table of settings;
 /// each is decoded under the name it has there.
 struct ConfigurationOptions: ParsableArguments, CustomReflectable, Sendable {
-    /// The configuration file.
     private var file: String?
     /// What was given on the command line, by key.
     private var flags: [ConfigurationKey: String] = [:]

@@ -11,7 +11,6 @@ struct Cure {
     /// The time the token was judged as of.
     let now: NumericDate
 
-    /// The sentence for a refusal.
     func sentence(for rejection: Refusal) -> String {
         switch rejection {
         case .bindingRequired:
@@ -23,7 +22,7 @@ struct Cure {
         case .invalidKeyThumbprint:
             "Give the key's RFC 7638 thumbprint as an earlier answer had it (key_thumbprint): 43 digits of base64url."
         case .unknownApp: "Give an app id that LIMITED_LOGIN_APP_IDS names."
-        case .malformedToken(let fault): PastedText(token).cure ?? malformed(fault)
+        case .malformedToken(let fault): PastedText(bytes: token).cure ?? malformed(fault)
         case .notAnIDToken(let kind): foreign(kind)
         case .unsupportedAlgorithm(let name): algorithm(name)
         case .unsupportedCriticalHeader:
@@ -34,7 +33,7 @@ struct Cure {
         case .unknownKey: unknownKey
         case .keysUnavailable: "Try again when the issuer's keys can be fetched; limited-login keys shows why not."
         case .invalidSignature: signature
-        default: ClaimCure(cure: self).sentence(for: rejection)
+        default: claimSentence(for: rejection)
         }
     }
 
@@ -101,18 +100,15 @@ struct Cure {
     private var unverifiedIssuer: String? { UnverifiedGlance.issuer(of: token) }
 
     private var glance: String {
-        guard let issuer = unverifiedIssuer else { return "" }
-        return " (it says, unproven, that \(quoted(issuer)) did)"
+        unverifiedIssuer.map { " (it says, unproven, that \(quoted($0)) did)" } ?? ""
     }
 
     private func quoted(_ text: String) -> String { String(text.prefix(80)).debugDescription }
 }
 
 /// What to do about a token that Facebook signed but whose claims are refused.
-struct ClaimCure {
-    let cure: Cure
-
-    func sentence(for rejection: Refusal) -> String {
+extension Cure {
+    private func claimSentence(for rejection: Refusal) -> String {
         switch rejection {
         case .missingClaim(.nonce):
             "The login was begun without a nonce: pass one to LoginConfiguration, or judge by --subject."
@@ -122,20 +118,20 @@ struct ClaimCure {
         case .invalidIssuer(let issuer): issuerSentence(issuer)
         case .invalidAudience(let fault): audience(fault)
         case .expired(let moment, _):
-            "It expired \(LocalTime.describe(moment, now: cure.now)): have the app log in again for a new one, or judge "
+            "It expired \(LocalTime.describe(moment, now: now)): have the app log in again for a new one, or judge "
                 + "this one as of its own time with --at \(max(0, moment.wholeSeconds - 1))."
         case .notYetValid(let claim, let moment, _):
-            "Its \(claim.spelling) is \(LocalTime.describe(moment, now: cure.now)): set this machine's clock right (is "
+            "Its \(claim.spelling) is \(LocalTime.describe(moment, now: now)): set this machine's clock right (is "
                 + "NTP running?), or allow for it with --clock-skew-seconds."
         case .tooOld(let issuedAt, let maximum, _):
-            "It was issued \(LocalTime.describe(issuedAt, now: cure.now)): have the app log in again, or raise "
+            "It was issued \(LocalTime.describe(issuedAt, now: now)): have the app log in again, or raise "
                 + "LIMITED_LOGIN_MAX_TOKEN_AGE_SECONDS above \(maximum)."
         case .nonceMismatch(let fault): nonce(fault)
         case .nonceNotIssued:
             "Have the app log in with a nonce of POST /nonces for this very app id, issued with the secret that "
                 + "LIMITED_LOGIN_NONCE_SECRET_FILE holds."
         case .nonceExpired(.over(let moment, _)):
-            "Its nonce was good until \(LocalTime.describe(moment, now: cure.now)): for a token that the SDK refreshed add "
+            "Its nonce was good until \(LocalTime.describe(moment, now: now)): for a token that the SDK refreshed add "
                 + "--subject, for a login ask for a new nonce when the person taps the button, not before."
         case .nonceExpired(.beyondMemory): "Begin the login anew with a new nonce of POST /nonces."
         case .nonceUsed:
@@ -159,26 +155,26 @@ struct ClaimCure {
     }
 
     private func issuerSentence(_ issuer: String) -> String {
-        let text = issuer.prefix(80).debugDescription
-        if issuer.hasSuffix("/"), cure.configuration.issuers.contains(String(issuer.dropLast())) {
+        let text = quoted(issuer)
+        if issuer.hasSuffix("/"), configuration.issuers.contains(String(issuer.dropLast())) {
             return
                 "\(text) has a slash at its end that the configured issuer has not: Facebook sends none, so look who "
                 + "issued it."
         }
-        return "Issued by \(text), you trust \(cure.configuration.issuers.joined(separator: ", ")): is "
+        return "Issued by \(text), you trust \(configuration.issuers.joined(separator: ", ")): is "
             + "LIMITED_LOGIN_ISSUERS right, and is it a token of Facebook's?"
     }
 
     private func audience(_ fault: Refusal.AudienceFault) -> String {
         switch fault {
         case .otherApp(let app):
-            "Issued for app \(app.prefix(80).debugDescription), you configured "
-                + "\(cure.configuration.appIDs.prefix(5).joined(separator: ", ")): is LIMITED_LOGIN_APP_IDS right, and "
+            "Issued for app \(quoted(app)), you configured "
+                + "\(configuration.appIDs.prefix(5).joined(separator: ", ")): is LIMITED_LOGIN_APP_IDS right, and "
                 + "FacebookAppID in the app's Info.plist?"
         case .severalAudiences:
             "Facebook issues a token for one app, so find out who made one for several."
         case .otherAuthorizedParty(let app):
-            "It was given to \(app.prefix(80).debugDescription) to use, so have your own app log in."
+            "It was given to \(quoted(app)) to use, so have your own app log in."
         }
     }
 
@@ -187,7 +183,7 @@ struct ClaimCure {
         case .empty: "The login was begun without a nonce: pass one to LoginConfiguration(tracking:nonce:)."
         case .hashed: "The app hashes its nonce: give the same value after --raw-nonce (in requests, as raw_nonce)."
         case .notHashed: "The app does not hash its nonce: give the same value after --nonce (in requests, as nonce)."
-        case .different where cure.login.binding == .rawNonce:
+        case .different where login.binding == .rawNonce:
             "Give the raw nonce of the very login that this token came from, or --nonce if the app does not hash."
         case .different:
             "Give the nonce of the very login that this token came from; if the SDK refreshed it silently or because the app "

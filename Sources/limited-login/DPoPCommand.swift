@@ -37,7 +37,6 @@ struct DPoPCommand: ParsableCommand {
         }
     }
 
-    /// `dpop judge`.
     struct Judge: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Judges a proof against the request and the token it came with.",
@@ -69,55 +68,43 @@ struct DPoPCommand: ParsableCommand {
             let token = try request.token()
             let text = try TokenInput.read(argument: proof, file: nil)
             let now = try request.at ?? Moment.now()
-            let verdict: Result<DPoPProof, DPoPRejection>
             do throws(DPoPRejection) {
                 guard let thumbprint = keyThumbprint ?? UnverifiedGlance.keyThumbprint(of: Array(token.utf8)) else {
                     throw .unboundToken
                 }
-                verdict = .success(
-                    try DPoPProof(
-                        verifying: String(decoding: text, as: UTF8.self),
-                        method: request.method,
-                        url: request.url,
-                        token: token,
-                        keyThumbprint: thumbprint,
-                        clockSkewSeconds: clockSkewSeconds,
-                        now: now
-                    )
+                let proof = try DPoPProof(
+                    verifying: String(decoding: text, as: UTF8.self),
+                    method: request.method,
+                    url: request.url,
+                    token: token,
+                    keyThumbprint: thumbprint,
+                    clockSkewSeconds: clockSkewSeconds,
+                    now: now
+                )
+                tell(
+                    isAccepted: true,
+                    [
+                        ("key_thumbprint", proof.keyThumbprint), ("jti", proof.tokenID),
+                        ("iat", LocalTime.describe(proof.issuedAt, now: now)),
+                    ]
                 )
             } catch {
-                verdict = .failure(error)
+                let code = ProblemCode.invalidDPoPProof.text
+                tell(isAccepted: false, [("code", code), ("detail", error.description)])
+                throw Exit.rejected
             }
-            tell(verdict, now)
-            if case .failure = verdict { throw Exit.rejected }
         }
 
-        private func tell(_ verdict: Result<DPoPProof, DPoPRejection>, _ now: NumericDate) {
-            let members: [(StaticString, String)]
-            switch verdict {
-            case .success(let proof):
-                members = [
-                    ("key_thumbprint", proof.keyThumbprint), ("jti", proof.tokenID),
-                    ("iat", LocalTime.describe(proof.issuedAt, now: now)),
-                ]
-            case .failure(let rejection):
-                members = [("code", ProblemCode.invalidDPoPProof.text), ("detail", rejection.description)]
+        private func tell(isAccepted: Bool, _ members: [(name: String, text: String)]) {
+            if json {
+                let accepted: JSON.Member = ("accepted", JSON(isAccepted))
+                return StandardOutput.write(json: JSON([accepted] + members.map { ($0.name, JSON($0.text)) }))
             }
-            let isAccepted = (try? verdict.get()) != nil
-            guard json else {
-                StandardOutput.write(line: isAccepted ? "accepted" : "refused")
-                for (name, value) in members { StandardOutput.write(line: "  \(name): \(value)") }
-                return
-            }
-            var bytes: [UInt8] = []
-            JSONWriter.raw(isAccepted ? "{\"accepted\":true" : "{\"accepted\":false", to: &bytes)
-            for (name, value) in members { JSONWriter.member(name, value, to: &bytes) }
-            JSONWriter.raw("}", to: &bytes)
-            StandardOutput.write(json: bytes)
+            StandardOutput.write(line: isAccepted ? "accepted" : "refused")
+            for (name, text) in members { StandardOutput.write(line: "  \(name): \(text)") }
         }
     }
 
-    /// `dpop make`.
     struct Make: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Prints a proof for a request: the value of its DPoP field.",
@@ -139,26 +126,15 @@ struct DPoPCommand: ParsableCommand {
             let minter = try device()
             let token = try request.token()
             let moment = try request.at ?? Moment.now()
-            let proof: String
-            let thumbprint: String
             do throws(OpenSSLError) {
-                proof = try minter.mint(
-                    method: request.method,
-                    url: request.url,
-                    token: token,
-                    issuedAt: moment.wholeSeconds
-                )
-                thumbprint = try minter.thumbprint()
+                let (method, url, issuedAt) = (request.method, request.url, moment.wholeSeconds)
+                let proof = try minter.mint(method: method, url: url, token: token, issuedAt: issuedAt)
+                let thumbprint = try minter.thumbprint()
+                guard json else { return StandardOutput.write(line: proof) }
+                StandardOutput.write(json: ["proof": JSON(proof), "key_thumbprint": JSON(thumbprint)])
             } catch {
                 throw Exit.refusing("no proof could be made: \(error)")
             }
-            guard json else { return StandardOutput.write(line: proof) }
-            var bytes: [UInt8] = []
-            JSONWriter.raw("{", to: &bytes)
-            JSONWriter.member("proof", proof, to: &bytes)
-            JSONWriter.member("key_thumbprint", thumbprint, to: &bytes)
-            JSONWriter.raw("}", to: &bytes)
-            StandardOutput.write(json: bytes)
         }
 
         private func device() throws -> ProofMinter {

@@ -42,67 +42,56 @@ struct Demo: AsyncParsableCommand {
 
     func run() async throws {
         do {
-            let backend = try DemonstrationBackend()
+            let webhookKey = try RandomBytes.make(count: 32)
+            let backend = HTTPServer(
+                configuration: HTTPServerConfiguration(addresses: [.network(.loopback(port: 0))], workerCount: 1)
+            ) { _ in DemonstrationBackend(key: webhookKey) }
             try backend.start()
-            let files = try DemonstrationFiles(appID: Demonstration.appID, webhookSecret: backend.secret)
+            let backendURL = backend.localAddresses.first.map { "http://\($0)" } ?? ""
+            let files = try DemonstrationFiles(appID: Demonstration.appID, webhookKey: webhookKey)
             defer { files.remove() }
-            var setUp = StandInIssuer.Configuration(address: issuerListen, audience: Demonstration.appID)
-            setUp.appSecret = files.appSecret
-            let issuer = try StandInIssuer(configuration: setUp)
+            let issuer = try StandInIssuer(
+                address: issuerListen,
+                audience: Demonstration.appID,
+                appSecret: files.appSecret
+            )
             let desk = DemoDesk(issuer: issuer)
             try issuer.start { PageHandler(desk: desk, behind: $0) }
-            let configuration = try serviceConfiguration(files, backend, issuer: issuer.address ?? issuerListen)
-            // A secret of this run alone: its nonces are worthless afterwards.
-            let secret = try NonceSecret(bytes: RandomBytes.make(count: NonceSecret.leastByteCount))
-            let application = try Application(
-                configuration,
-                logger: LoggingSetup.bootstrap(configuration).logger,
-                demonstratingWith: NonceIssuer(secret: secret)
-            )
+            let facebook = "http://\(issuer.address ?? issuerListen)"
+            let configuration = try ConfigurationLoader.load(
+                flags: [
+                    .appIDs: Demonstration.appID,
+                    .jwksURLs: "\(facebook)/.well-known/oauth/openid/jwks/",
+                    .accessTokens: "accept",
+                    .graphURL: facebook,
+                    .uninstallURL: "\(facebook)/platform/uninstall/",
+                    .callbacksURL: "\(backendURL)/webhooks",
+                    .dataDeletionStatusURL: "\(backendURL)/deletion",
+                    .listen: listen.description,
+                    .adminListen: adminListen.description,
+                    .logLevel: "warning",
+                ].merging(files.settings) { $1 },
+                environment: [:],
+                file: nil,
+                readsDefaultFile: false
+            ).configuration
+            let application = try Application(configuration, logger: LoggingSetup.bootstrap(configuration).logger)
             files.remove()
             try await Lifecycle.run { () throws(StartError) in
                 try application.start()
-                issuer.callbacks.service = application.server.localAddresses.first.map { "http://\($0)" }
+                let service = application.server.localAddresses.first.map(\.description)
+                issuer.callbacks.service = service.map { "http://\($0)" }
                 desk.open(application)
-                Self.print(application, issuer)
+                let stand = issuer.address.map(\.description)
+                StandardOutput.write(Demonstration.text(service: service ?? "?", issuer: stand ?? "?"))
             } stop: {
                 await application.stop()
                 await issuer.stop()
-                await backend.stop()
+                await backend.stop(drainDelay: .zero, grace: .seconds(1))
             }
         } catch let error as any CustomStringConvertible & Error {
             throw Exit.refusing(error.description)
         }
-    }
-
-    private func serviceConfiguration(
-        _ files: DemonstrationFiles,
-        _ backend: DemonstrationBackend,
-        issuer: SocketAddress
-    ) throws(ConfigurationError) -> ServiceConfiguration {
-        try ConfigurationLoader.load(
-            flags: [
-                .appIDs: Demonstration.appID,
-                .jwksURLs: "http://\(issuer)/.well-known/oauth/openid/jwks/",
-                .clientKeysFile: files.clientKeys,
-                .appSecretsFile: files.appSecrets,
-                .accessTokens: "accept",
-                .graphURL: "http://\(issuer)",
-                .uninstallURL: "http://\(issuer)/platform/uninstall/",
-                .listen: listen.description,
-                .adminListen: adminListen.description,
-                .logLevel: "warning",
-            ].merging(backend.settings(secretFile: files.webhookSecret)) { $1 },
-            environment: [:],
-            file: nil,
-            readsDefaultFile: false
-        ).configuration
-    }
-
-    private static func print(_ application: Application, _ issuer: StandInIssuer) {
-        let service = application.server.localAddresses.first.map(\.description) ?? "?"
-        let stand = issuer.address.map(\.description) ?? "?"
-        StandardOutput.write(Demonstration.text(service: service, issuer: stand))
     }
 }
 
@@ -111,18 +100,9 @@ enum Demonstration {
     /// The app id of the demonstration's tokens; no real app has it.
     static let appID = "123456789012345"
 
-    /// The commands to paste: what each shows, the path of its token at the stand-in, and what the service answers.
-    private static let commands = [
-        ("a good login", "/login", "200, the Profile"),
-        ("an expired token", "/login/expired", "401 expired"),
-        ("a token that somebody changed", "/login/changed", "401 invalid_signature"),
-    ]
-
     /// The whole text. Each command is one line: it has a token minted, and passes it on to the service.
     ///
-    /// - Parameters:
-    ///   - service: the service's host and port.
-    ///   - issuer: the stand-in's.
+    /// - Parameters: the hosts and ports of the two.
     static func text(service: String, issuer: String) -> String {
         var lines = [
             "limited-login demo: the service on http://\(service), a stand-in for Facebook on http://\(issuer)",
@@ -131,7 +111,11 @@ enum Demonstration {
             "",
             "Or paste these into another terminal:",
         ]
-        for (title, path, outcome) in commands {
+        for (title, path, outcome) in [
+            ("a good login", "/login", "200, the Profile"),
+            ("an expired token", "/login/expired", "401 expired"),
+            ("a token that somebody changed", "/login/changed", "401 invalid_signature"),
+        ] {
             lines += [
                 "",
                 "# \(title) -> \(outcome)",
@@ -150,12 +134,11 @@ struct DemonstrationFiles {
     static let clientKey = "demo"
     /// The secret of the demonstration's app, made anew each time.
     let appSecret: String
-    let clientKeys: String
-    let appSecrets: String
-    let webhookSecret: String
+    /// The settings that name the files.
+    private(set) var settings: [ConfigurationKey: String] = [:]
     private let folder: URL
 
-    init(appID: String, webhookSecret secret: String) throws {
+    init(appID: String, webhookKey: [UInt8]) throws {
         // A folder of its own, which only its user may look into.
         let place = FileManager.default.temporaryDirectory
         folder = place.appending(path: "limited-login-demo-\(UUID().uuidString)")
@@ -169,17 +152,19 @@ struct DemonstrationFiles {
             throw StartError("\(place.path) cannot be written; set TMPDIR to a folder that you may write to")
         }
         appSecret = Hexadecimal.encode(try RandomBytes.make(count: 16))
-        let digest = try SHA256.digest(of: Array(Self.clientKey.utf8).span).hexadecimal
-        clientKeys = try Self.write("demo \(digest)\n", "client-keys", in: folder)
-        appSecrets = try Self.write("\(appID) \(appSecret)\n", "app-secrets", in: folder)
-        webhookSecret = try Self.write("\(secret)\n", "webhook-secret", in: folder)
+        let texts: [ConfigurationKey: String] = [
+            .clientKeysFile: "demo \(try SHA256.digest(of: Array(Self.clientKey.utf8).span).hexadecimal)",
+            .appSecretsFile: "\(appID) \(appSecret)",
+            .callbacksSecretFile: "whsec_" + Base64.encode(webhookKey),
+            // Of this run alone: its nonces are worthless afterwards.
+            .nonceSecretFile: Hexadecimal.encode(try RandomBytes.make(count: NonceSecret.leastByteCount)),
+        ]
+        for (key, text) in texts {
+            let file = folder.appending(path: key.rawValue)
+            try Data("\(text)\n".utf8).write(to: file)
+            settings[key] = file.path
+        }
     }
 
     func remove() { try? FileManager.default.removeItem(at: folder) }
-
-    private static func write(_ text: String, _ name: String, in folder: URL) throws -> String {
-        let file = folder.appending(path: name)
-        try Data(text.utf8).write(to: file)
-        return file.path
-    }
 }

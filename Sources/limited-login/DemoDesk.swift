@@ -9,14 +9,6 @@ internal import VerificationService
 
 /// The page of `demo`: plays logins as an app and its backend would, against the running service.
 final class DemoDesk: PageDesk {
-    /// What the page's form says.
-    struct Wishes {
-        var appID = Demonstration.appID
-        /// Empty where the service shall make one.
-        var nonce = ""
-        var permissions: [String] = []
-    }
-
     let issuer: StandInIssuer
     let client = HTTPSClient()
     /// The service, once it serves.
@@ -24,52 +16,46 @@ final class DemoDesk: PageDesk {
 
     init(issuer: StandInIssuer) { self.issuer = issuer }
 
-    /// The service serves from now on.
     func open(_ application: Application) { running.withLock { $0 = application } }
 
-    func state() -> [UInt8] {
+    func state() -> JSON {
         let published = issuer.keys.published.map(\.keyID)
         let cached = running.withLock { $0 }?.cache.snapshot.keySet.keys.map(\.keyID) ?? []
         func short(_ keys: [String]) -> String { keys.map { String($0.prefix(6)) }.joined(separator: ", ") }
         let isAway = issuer.keys.isAway
-        let keys = "Facebook publishes \(isAway ? "nothing (503)" : short(published)); the service has \(short(cached))"
         let service = running.withLock { $0 }?.server.localAddresses.first.map(\.description) ?? "starting"
         let faults = CatalogueEntry.all.filter { $0.setting == nil }
-        return PageJSON.object([
-            ("mode", PageJSON.string("demo")),
-            ("place", PageJSON.string("Demonstration: the service on \(service), Facebook played on this machine")),
-            ("keys", PageJSON.string(keys)),
-            ("app_id", PageJSON.string(Demonstration.appID)),
-            ("permissions", PageJSON.string("email, user_birthday, user_location")),
-            ("checks", PageJSON.checks()),
-            (
-                "scenarios",
-                PageJSON.array(DemoScenario.all.filter { $0.isOffered(isAway) }) {
-                    PageJSON.object([
-                        ("name", $0.name), ("title", $0.title), ("hint", $0.hint), ("expects", $0.expects),
-                    ])
-                }
-            ),
-            ("faults", PageJSON.array(faults) { PageJSON.object([("name", $0.name), ("fault", $0.fault)]) }),
-        ])
+        let scenarios = DemoScenario.all.filter { $0.whileAway == nil || $0.whileAway == isAway }
+        return [
+            "mode": "demo",
+            "place": "Demonstration: the service on \(service), Facebook played on this machine",
+            "keys":
+                "Facebook publishes \(isAway ? "nothing (503)" : short(published)); the service has \(short(cached))",
+            "app_id": JSON(Demonstration.appID),
+            "permissions": "email, user_birthday, user_location",
+            "checks": PageOutcome.checks(),
+            "scenarios": JSON(scenarios.map(\.json)),
+            "faults": JSON(faults.map { ["name": JSON($0.name), "fault": JSON($0.fault)] }),
+        ]
     }
 
-    func run(_ body: [UInt8]) throws(PageRefusal) -> [UInt8] {
+    func run(_ body: [UInt8]) throws(PageRefusal) -> JSON {
         guard let application = running.withLock({ $0 }) else {
             throw PageRefusal(sentence: "The service is still starting; try again.")
         }
-        guard let (texts, lists) = PageJSON.members(body), let name = texts["scenario"] else {
+        guard let (texts, lists) = JSON.members(body), let name = texts["scenario"] else {
             throw PageRefusal(sentence: "The body must be a JSON object with a scenario.")
         }
-        let wishes = Wishes(
+        guard let play = DemoScenario.play(named: name) else {
+            throw PageRefusal(sentence: "There is no scenario \(name.debugDescription).")
+        }
+        var stage = DemoStage(
+            desk: self,
+            application: application,
             appID: texts["app_id"].flatMap { $0.isEmpty ? nil : $0 } ?? Demonstration.appID,
             nonce: texts["nonce"] ?? "",
             permissions: lists["permissions"] ?? []
         )
-        guard let play = DemoScenario.play(named: name) else {
-            throw PageRefusal(sentence: "There is no scenario \(name.debugDescription).")
-        }
-        var stage = DemoStage(desk: self, application: application, wishes: wishes)
         do {
             try play(&stage)
             return try stage.outcome().json(state: state())
@@ -93,7 +79,9 @@ struct DemoScenario: Sendable {
     var whileAway: Bool?
     let play: @Sendable (inout DemoStage) throws -> Void
 
-    func isOffered(_ isAway: Bool) -> Bool { whileAway == nil || whileAway == isAway }
+    fileprivate var json: JSON {
+        ["name": JSON(name), "title": JSON(title), "hint": JSON(hint), "expects": JSON(expects)]
+    }
 
     /// What a scenario does, or a login with a fault of the catalogue (`fault:NAME`).
     static func play(named name: String) -> (@Sendable (inout DemoStage) throws -> Void)? {
@@ -103,33 +91,32 @@ struct DemoScenario: Sendable {
         return all.first { $0.name == name }?.play
     }
 
-    private static func fault(_ name: String, _ title: String) -> DemoScenario {
-        let entry = CatalogueEntry.named(name)
-        return DemoScenario(
-            name: name,
-            title: title,
-            hint: entry?.fault ?? "",
-            expects: entry?.code.map { "401 \($0)" } ?? "200"
-        ) { stage in
-            guard let entry else { throw PageRefusal(sentence: "The catalogue has no \(name).") }
-            try stage.login(entry)
+    private static func fault(_ name: String, _ title: String) -> DemoScenario? {
+        CatalogueEntry.named(name).map { entry in
+            DemoScenario(
+                name: name,
+                title: title,
+                hint: entry.fault,
+                expects: entry.code.map { "401 \($0)" } ?? "200"
+            ) { try $0.login(entry) }
         }
     }
 
-    static let all: [DemoScenario] = [
-        fault("good", "A good login"),
-        fault("expired", "Expired"),
-        fault("other-app", "Another app's"),
-        fault("other-login", "Another login's nonce"),
-        fault("changed", "One byte changed"),
-        fault("unknown-key", "An unknown key"),
+    static let all: [DemoScenario] =
+        [
+            fault("good", "A good login"), fault("expired", "Expired"), fault("other-app", "Another app's"),
+            fault("other-login", "Another login's nonce"), fault("changed", "One byte changed"),
+            fault("unknown-key", "An unknown key"),
+        ].compactMap { $0 } + plays
+
+    private static let plays: [DemoScenario] = [
         DemoScenario(
             name: "again",
             title: "The nonce again",
             hint: "The same request is sent twice; a nonce of the service is good once.",
             expects: "401 nonce_used"
         ) { stage in
-            stage.wishes.nonce = ""
+            stage.nonce = ""
             try stage.login()
             try stage.verifyAgain("The same request comes a second time.")
         },
@@ -139,7 +126,7 @@ struct DemoScenario: Sendable {
             hint: "The SDK refreshes the token; the backend sends the new one with the session's person.",
             expects: "200"
         ) { stage in
-            stage.wishes.nonce = ""
+            stage.nonce = ""
             try stage.login()
             try stage.refresh()
         },

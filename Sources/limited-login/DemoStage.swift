@@ -12,38 +12,38 @@ internal import VerificationService
 struct DemoStage {
     let desk: DemoDesk
     let application: Application
-    var wishes: DemoDesk.Wishes
+    let appID: String
+    /// Empty where the service shall make one.
+    var nonce: String
+    let permissions: [String]
     /// Who logs in.
-    private var userID = CatalogueWorkshop.janesID
-    private var steps: [PageOutcome.Step] = []
-    private var verdict: Verdict?
+    var userID = CatalogueWorkshop.janesID
+    var steps: [JSON] = []
+    var verdict: Verdict?
     /// What an accepted token means, where it means something else than a login.
-    private var meaning = ""
+    var meaning = ""
 
     /// A request of `POST /verify`, and what came back.
-    private struct Verdict {
+    struct Verdict {
         let token: String
-        let request: [(name: String, json: [UInt8])]
+        let request: [JSON.Member]
         /// What the id token is tied to; nil for an access token, which is tied to no login.
         let login: ExpectedLogin?
         let answer: HTTPSResponse
     }
 
-    init(desk: DemoDesk, application: Application, wishes: DemoDesk.Wishes) {
-        self.desk = desk
-        self.application = application
-        self.wishes = wishes
-    }
-
     /// Adds to what happened.
+    /// - Parameters:
+    ///   - what: what was asked, such as `POST /verify`.
+    ///   - result: a status, or a word.
     mutating func note(_ what: String, _ result: String, _ sentence: String) {
-        steps.append(PageOutcome.Step(what: what, result: result, note: sentence))
+        steps.append(["what": JSON(what), "result": JSON(result), "note": JSON(sentence)])
     }
 
     /// Has somebody else log in. A revocation counts for everything issued until the end of its second, and Jane's other
     /// logins go on meanwhile.
     mutating func takeSomebodyElse() {
-        wishes.nonce = ""
+        nonce = ""
         userID = "1" + .random(15, of: "0123456789")
     }
 
@@ -52,7 +52,7 @@ struct DemoStage {
         CatalogueWorkshop.jane.compactMap { name, json in
             if name == "sub" { return (name, FacebookJSON.string(userID)) }
             // What needs a permission is told only if the app asked for it.
-            return name != "email" && !name.hasPrefix("user_") || wishes.permissions.contains(name) ? (name, json) : nil
+            return name != "email" && !name.hasPrefix("user_") || permissions.contains(name) ? (name, json) : nil
         }
     }
 
@@ -61,12 +61,12 @@ struct DemoStage {
     /// A good login without a nonce of its own has the service issue one, which it then takes once.
     mutating func login(_ entry: CatalogueEntry? = nil) throws {
         let fault = entry?.name == "good" ? nil : entry
-        let isIssued = wishes.nonce.isEmpty && fault == nil
-        var nonce = wishes.nonce
+        let isIssued = nonce.isEmpty && fault == nil
+        var nonce = nonce
         if isIssued {
             nonce = try issuedNonce()
         } else if nonce.isEmpty {
-            nonce = "n-" + .random(16)
+            nonce = "n-\(String.random(16))"
             note("nonce", "made", "The backend makes a nonce for this login and gives it to the app.")
         }
         let now = WallClock.unixSeconds()
@@ -75,27 +75,26 @@ struct DemoStage {
             keys: desk.issuer.keys,
             nonce: nonce,
             now: now,
-            audience: wishes.appID,
+            audience: appID,
             person: person
         )
         let login: [FacebookJSON.Member] = [
-            ("aud", FacebookJSON.string(wishes.appID)), ("nonce", FacebookJSON.string(nonce)),
+            ("aud", FacebookJSON.string(appID)), ("nonce", FacebookJSON.string(nonce)),
         ]
         let token =
-            try fault?.token(workshop)
-            ?? desk.issuer.token(claims: FacebookJSON.object(login + person), now: now)
+            try fault?.token(workshop) ?? desk.issuer.token(claims: FacebookJSON.object(login + person), now: now)
         note(
             "login",
             "id token",
             "The app logs in at Facebook with the nonce" + (fault.map { ". The token it gets: \($0.fault)" } ?? ".")
         )
-        var members = [(name: "id_token", json: PageJSON.string(token))]
+        var members: [JSON.Member] = [("id_token", JSON(token))]
         var expected = ExpectedLogin(binding: .issuedNonce)
         if isIssued {
-            members.append(("issued_nonce", Array("true".utf8)))
+            members.append(("issued_nonce", JSON(true)))
         } else {
             for (name, value) in entry?.requestMembers(workshop) ?? [("nonce", nonce)] {
-                members.append((name, PageJSON.string(value)))
+                members.append((name, JSON(value)))
                 let bytes = Array(value.utf8)
                 switch name {
                 case "nonce": expected = ExpectedLogin(binding: .nonce, value: bytes)
@@ -109,26 +108,24 @@ struct DemoStage {
         try verify(token, members + wishedPermissions, expected)
     }
 
-    private var wishedPermissions: [(name: String, json: [UInt8])] {
-        wishes.permissions.isEmpty ? [] : [("permissions", PageJSON.array(wishes.permissions, PageJSON.string))]
+    private var wishedPermissions: [JSON.Member] {
+        permissions.isEmpty ? [] : [("permissions", JSON(permissions.map { JSON($0) }))]
     }
 
     /// Logs in as an app on Android does, and sends what it gets.
     mutating func accessToken() throws {
         let names = ["given_name": "first_name", "family_name": "last_name"]
-        var members: [(name: String, json: String)] = [
-            ("app", FacebookJSON.string(wishes.appID)), ("user", FacebookJSON.string(userID)),
+        var members: [FacebookJSON.Member] = [
+            ("app", FacebookJSON.string(appID)), ("user", FacebookJSON.string(userID)),
         ]
         for (name, json) in person where !["sub", "user_friends"].contains(name) {
             // Graph names the facts of a person without the prefix of their permissions.
             let field = names[name] ?? (name.hasPrefix("user_") ? String(name.dropFirst("user_".count)) : name)
             members.append((field, name == "picture" ? "{\"data\":{\"url\":\(json)}}" : json))
         }
-        members.append(("scopes", FacebookJSON.list(["public_profile"] + wishes.permissions)))
+        members.append(("scopes", FacebookJSON.list(["public_profile"] + permissions)))
         let answer = try facebook("/access-tokens", Array(FacebookJSON.object(members).utf8))
-        guard let token = PageJSON.text("access_token", in: answer.body) else {
-            throw PageRefusal(sentence: "Facebook gave no access token: it answered \(answer.status).")
-        }
+        let token = try Self.text("access_token", of: answer, "Facebook gave no access token: it")
         note(
             "login",
             "access token",
@@ -136,7 +133,7 @@ struct DemoStage {
         )
         try verify(
             token,
-            [("access_token", PageJSON.string(token))] + wishedPermissions,
+            [("access_token", JSON(token))] + wishedPermissions,
             nil,
             "The backend sends the token. The service asks Graph about it twice: debug_token, then /me."
         )
@@ -145,8 +142,7 @@ struct DemoStage {
 
     /// Has the service refuse every token of the person that was issued until now.
     mutating func revoke() throws {
-        let members = [("user_id", userID), ("app_id", wishes.appID)]
-        let answer = try call(.post, "/revocations", PageJSON.object(members))
+        let answer = try call("/revocations", ["user_id": JSON(userID), "app_id": JSON(appID)])
         note(
             "POST /revocations",
             "\(answer.status)",
@@ -162,9 +158,7 @@ struct DemoStage {
             "\(answer.status)",
             "Facebook passes the person's wish on; the service tells the backend by a webhook."
         )
-        guard let page = PageJSON.text("url", in: answer.body) else {
-            throw PageRefusal(sentence: "Nobody deleted anything: the service answered \(answer.status).")
-        }
+        let page = try Self.text("url", of: answer, "Nobody deleted anything: the service")
         let status = try desk.client.send(HTTPSRequest(.get, try HTTPURL(parsing: page)))
         let text = String(decoding: TokenInput.trimmed(status.body), as: UTF8.self)
         note("GET /deletion?code=…", "\(status.status)", "The person reads there: \(text)")
@@ -179,16 +173,14 @@ struct DemoStage {
     /// Has Facebook refresh the last token, and the backend judge what comes for the same login and person.
     mutating func refresh() throws {
         guard let verdict, var login = verdict.login else { return }
-        let answer = try facebook("/refresh", PageJSON.object([("id_token", verdict.token)]))
+        let answer = try facebook("/refresh", JSON([("id_token", JSON(verdict.token))]).bytes)
         note("refresh", "id token", "The SDK refreshes the token in the background; the login's nonce stays in it.")
-        guard let token = PageJSON.text("id_token", in: answer.body) else {
-            throw PageRefusal(sentence: "Facebook refreshed nothing: it answered \(answer.status).")
-        }
+        let token = try Self.text("id_token", of: answer, "Facebook refreshed nothing: it")
         login.added.subject = Array(userID.utf8)
         let members = verdict.request.filter { $0.name != "id_token" }
         try verify(
             token,
-            [("id_token", PageJSON.string(token)), ("subject", PageJSON.string(userID))] + members,
+            [("id_token", JSON(token)), ("subject", JSON(userID))] + members,
             login,
             "The backend sends the new token with the person of the session."
         )
@@ -197,22 +189,19 @@ struct DemoStage {
 
     private mutating func verify(
         _ token: String,
-        _ members: [(name: String, json: [UInt8])],
+        _ members: [JSON.Member],
         _ login: ExpectedLogin?,
         _ sentence: String = "The backend sends the token, and what ties it to this login."
     ) throws {
-        let answer = try call(.post, "/verify", PageJSON.object(members))
+        let answer = try call("/verify", JSON(members))
         note("POST /verify", "\(answer.status)", sentence)
         verdict = Verdict(token: token, request: members, login: login, answer: answer)
     }
 
     private mutating func issuedNonce() throws -> String {
-        let answer = try call(.post, "/nonces", Array("{}".utf8))
+        let answer = try call("/nonces", [:])
         note("POST /nonces", "\(answer.status)", "The backend asks the service for a nonce and gives it to the app.")
-        guard let nonce = PageJSON.text("nonce", in: answer.body) else {
-            throw PageRefusal(sentence: "The service issued no nonce: it answered \(answer.status).")
-        }
-        return nonce
+        return try Self.text("nonce", of: answer, "The service issued no nonce: it")
     }
 
     /// Has Facebook do something, as an app or a person does.
@@ -224,19 +213,28 @@ struct DemoStage {
     }
 
     /// Asks the service as a backend does.
-    func call(_ method: HTTPSRequest.Method, _ path: String, _ body: [UInt8]) throws -> HTTPSResponse {
+    private func call(_ path: String, _ body: JSON) throws -> HTTPSResponse {
         guard let service = application.server.localAddresses.first?.network else {
             throw PageRefusal(sentence: "The service does not listen.")
         }
         let url = try HTTPURL(parsing: "http://\(service)\(path)")
         let key = HTTPSResponse.Field(name: "x-api-key", value: DemonstrationFiles.clientKey)
-        return try desk.client.send(HTTPSRequest(method, url, headers: [key], body: .json(body)))
+        return try desk.client.send(HTTPSRequest(.post, url, headers: [key], body: .json(body.bytes)))
+    }
+
+    /// The member of an answer.
+    /// - Parameter failure: begins the sentence about an answer without it.
+    private static func text(_ name: StaticString, of answer: HTTPSResponse, _ failure: String) throws -> String {
+        guard let text = (try? ReceivedObject(answer.body))?.string(name) else {
+            throw PageRefusal(sentence: "\(failure) answered \(answer.status).")
+        }
+        return text
     }
 
     /// What the page shows. The report is made with the keys that the service has now.
     func outcome() throws -> PageOutcome {
         guard let verdict else { throw PageRefusal(sentence: "Nothing was judged.") }
-        let body = InspectDesk.shell(String(decoding: PageJSON.object(verdict.request), as: UTF8.self))
+        let body = InspectDesk.shell(JSON(verdict.request).text)
         let service = application.server.localAddresses.first.map(\.description) ?? "?"
         return PageOutcome(
             token: verdict.token,

@@ -29,17 +29,12 @@ struct HealthCheck: ParsableCommand {
             limits.race.timeout = .seconds(2)
             limits.fetchTimeout = .seconds(4)
             let answer = try HTTPSClient().get(url, limits: limits)
-            guard answer.status == 200 else {
-                StandardError.write("limited-login: \(path) answers \(answer.status)")
-                throw Exit.unhealthy
-            }
-        } catch let error as ExitCode {
-            throw error
+            if answer.status == 200 { return StandardOutput.write("ok") }
+            StandardError.write("limited-login: \(path) answers \(answer.status)")
         } catch {
             StandardError.write("limited-login: \(path) does not answer: \(error)")
-            throw Exit.unhealthy
         }
-        StandardOutput.write("ok")
+        throw Exit.unhealthy
     }
 
     /// A listener on all addresses is reached by the loopback one.

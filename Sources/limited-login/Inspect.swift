@@ -27,8 +27,7 @@ struct Inspect: AsyncParsableCommand {
             // The address is the page's, not the service's.
             let configuration = try options.load(without: .listen).configuration
             // A setting out of range ends the start, not the first verdict.
-            _ = try ServiceParts.policy(configuration)
-            _ = try ServiceParts.nonceIssuer(configuration)
+            _ = try ServiceParts.verifier(configuration)
             let desk = try InspectDesk(configuration: configuration)
             let server = HTTPServer(
                 configuration: HTTPServerConfiguration(addresses: [.network(address)], workerCount: 1)
@@ -67,39 +66,34 @@ final class InspectDesk: PageDesk {
         cache.onUpdate { [fetched] in fetched.signal() }
     }
 
-    func state() -> [UInt8] {
+    func state() -> JSON {
         let status = cache.status
         let keys = status.keys.map { String($0.id.prefix(6)) }.joined(separator: ", ")
-        return PageJSON.object([
-            ("mode", PageJSON.string("inspect")),
-            ("place", PageJSON.string("Tokens for app \(configuration.appIDs.joined(separator: ", "))")),
-            (
-                "keys",
-                PageJSON.string(
-                    status.isUsable
-                        ? "\(status.keys.count) keys: \(keys)"
-                        : "No keys yet" + (status.lastError.map { ": \($0)" } ?? "")
-                )
-            ),
-            ("checks", PageJSON.checks()),
-        ])
+        return [
+            "mode": "inspect",
+            "place": "Tokens for app \(configuration.appIDs.joined(separator: ", "))",
+            "keys": status.isUsable
+                ? "\(status.keys.count) keys: \(keys)" : "No keys yet\(status.lastError.map { ": \($0)" } ?? "")",
+            "checks": PageOutcome.checks(),
+        ]
     }
 
-    func run(_ body: [UInt8]) throws(PageRefusal) -> [UInt8] {
-        guard let (texts, _) = PageJSON.members(body), let token = texts["id_token"], let name = texts["binding"] else {
+    func run(_ body: [UInt8]) throws(PageRefusal) -> JSON {
+        guard let (texts, _) = JSON.members(body), let token = texts["id_token"], let name = texts["binding"] else {
             throw PageRefusal(sentence: "The body must be a JSON object with id_token and binding.")
         }
         guard let binding = Self.bindings[name] else {
             throw PageRefusal(sentence: "A token is tied to a login by one of \(Self.bindings.keys.sorted()).")
         }
         let text = TokenInput.trimmed(Array(token.utf8))
+        let value = texts["value"] ?? ""
         do {
-            var report = try report(text, binding, texts["value"] ?? "")
+            var report = try report(text, binding, value)
             let lackingKeys: [ProblemCode] = [.rejectedToken(.unknownKey), .keysUnavailable]
             if lackingKeys.contains(where: { $0.text == report.refusal?.code }), fetchOnce() {
-                report = try self.report(text, binding, texts["value"] ?? "")
+                report = try self.report(text, binding, value)
             }
-            let option = binding == .unbound || binding == .issuedNonce ? "" : " \(Self.shell(texts["value"] ?? ""))"
+            let option = binding == .unbound || binding == .issuedNonce ? "" : " \(Self.shell(value))"
             return PageOutcome(
                 token: String(decoding: text, as: UTF8.self),
                 report: report,

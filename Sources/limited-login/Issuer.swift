@@ -52,28 +52,27 @@ struct Issuer: AsyncParsableCommand {
     }
 
     func run() async throws {
-        var configuration = StandInIssuer.Configuration(address: listen, audience: appID)
-        configuration.issuer = issuer
-        configuration.maxAgeSeconds = maxAge
-        configuration.appSecret = appSecret
         do {
-            let standIn = try StandInIssuer(configuration: configuration)
+            let standIn = try StandInIssuer(
+                address: listen,
+                issuer: issuer,
+                audience: appID,
+                maxAgeSeconds: maxAge,
+                appSecret: appSecret
+            )
             standIn.callbacks.service = serviceURL
             try await Lifecycle.run {
                 try standIn.start()
-                Self.print(base: "http://\(standIn.address ?? listen)")
+                let base = "http://\(standIn.address ?? listen)"
+                StandardOutput.write("stand-in issuer on \(base)")
+                StandardOutput.write("JWK Set: \(base)/.well-known/oauth/openid/jwks/")
+                StandardOutput.write("curl -sS -X POST \(base)/tokens -d '{\"nonce\":\"abc\"}'")
+                StandardOutput.write("curl -sS -X POST \(base)/rotate")
             } stop: {
                 await standIn.stop()
             }
         } catch {
             throw Exit.refusing("\(error)")
         }
-    }
-
-    private static func print(base: String) {
-        StandardOutput.write("stand-in issuer on \(base)")
-        StandardOutput.write("JWK Set: \(base)/.well-known/oauth/openid/jwks/")
-        StandardOutput.write("curl -sS -X POST \(base)/tokens -d '{\"nonce\":\"abc\"}'")
-        StandardOutput.write("curl -sS -X POST \(base)/rotate")
     }
 }

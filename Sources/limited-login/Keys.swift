@@ -19,17 +19,14 @@ struct Keys: AsyncParsableCommand {
     func run() async throws {
         let status = try await KeySetLoader.fetch(options.load().configuration).status
         if json {
-            var bytes: [UInt8] = []
-            HealthReport.writeKeys(status, to: &bytes)
-            StandardOutput.write(json: bytes)
-        } else {
+            StandardOutput.write(json: JSON { HealthReport.writeKeys(status, to: &$0) })
+        } else if status.isUsable {
             Self.print(status)
         }
         guard status.isUsable else { throw Exit.keysUnavailable }
     }
 
     private static func print(_ status: JWKSetCacheStatus) {
-        guard status.isUsable else { return }
         StandardOutput.write(line: "source: \(status.source ?? "-")")
         let age = status.age?.components.seconds ?? 0
         let expiry = status.untilExpiry?.components.seconds ?? 0
@@ -59,13 +56,20 @@ enum KeySetLoader {
         return keys
     }
 
-    /// Fetches the keys as the service would; says on standard error which sources fail.
+    /// Fetches the keys as the service would; says on standard error which sources fail, and what is waited for when it
+    /// takes longer than a moment.
     static func fetch(
         _ configuration: ServiceConfiguration
     ) async throws -> (keys: JSONWebKeySet, status: JWKSetCacheStatus) {
         let cache = try cache(configuration)
         defer { cache.stop() }
-        let status = await KeyFetchProgress.during(configuration.jwksURLs) { await cache.refresh() }
+        let notice = Task {
+            try await Task.sleep(for: .milliseconds(700))
+            let sources = configuration.jwksURLs.joined(separator: ", then ")
+            StandardError.write("limited-login: fetching the issuer's keys from \(sources) ...")
+        }
+        defer { notice.cancel() }
+        let status = await cache.refresh()
         return (cache.snapshot.keySet, status)
     }
 
@@ -92,23 +96,5 @@ enum KeySetLoader {
             StandardError.write("limited-login: \(path) cannot be read: \(error.reason)")
         }
         throw Exit.keysUnavailable
-    }
-}
-
-/// Says what is waited for when fetching the keys takes longer than a moment.
-enum KeyFetchProgress {
-    /// How long a fetch may take before a line says so.
-    static let patience = Duration.milliseconds(700)
-
-    /// Runs `fetch`; while it lasts longer, one line on standard error names the sources.
-    static func during<Value: Sendable>(_ sources: [String], _ fetch: () async -> Value) async -> Value {
-        let notice = Task {
-            try await Task.sleep(for: patience)
-            StandardError.write(
-                "limited-login: fetching the issuer's keys from \(sources.joined(separator: ", then ")) ..."
-            )
-        }
-        defer { notice.cancel() }
-        return await fetch()
     }
 }

@@ -51,7 +51,6 @@ enum LocalTime {
 
 /// Moments on a command line.
 enum Moment {
-    /// The present.
     static func now() throws(StartError) -> NumericDate {
         guard let now = NumericDate(secondsSince1970: WallClock.unixSeconds()) else {
             throw StartError("this machine's clock stands before 1970")

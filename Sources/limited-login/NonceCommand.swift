@@ -13,7 +13,6 @@ struct NonceCommand: ParsableCommand {
         subcommands: [New.self, Secret.self]
     )
 
-    /// `nonce new`.
     struct New: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Prints a nonce that the service with the same secret recognises.",
@@ -34,9 +33,7 @@ struct NonceCommand: ParsableCommand {
         func run() throws {
             let issued = try issue(options.load().configuration)
             guard json else { return StandardOutput.write(issued.nonce.value) }
-            var bytes: [UInt8] = []
-            NonceAnswer.write(issued, to: &bytes)
-            StandardOutput.write(json: bytes)
+            StandardOutput.write(json: JSON { NonceAnswer.write(issued, to: &$0) })
         }
 
         private func issue(_ configuration: ServiceConfiguration) throws -> IssuedNonce {
@@ -58,7 +55,6 @@ struct NonceCommand: ParsableCommand {
         }
     }
 
-    /// `nonce secret`.
     struct Secret: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Prints a new secret: a line for the file that nonce_secret_file names.",

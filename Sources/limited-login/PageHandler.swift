@@ -3,15 +3,17 @@ internal import CPage
 internal import Dispatch
 internal import HTTP1
 internal import HTTPServer
+internal import LimitedLogin
 internal import Sockets
+internal import StandInIssuer
 internal import VerificationService
 
 /// What stands behind the page: the demonstration, or the judging of a token that is pasted.
 protocol PageDesk: Sendable {
-    /// What the page shows before it asks for anything, as JSON.
-    func state() -> [UInt8]
-    /// Does what the page asks for, and answers with JSON; may block.
-    func run(_ body: [UInt8]) throws(PageRefusal) -> [UInt8]
+    /// What the page shows before it asks for anything.
+    func state() -> JSON
+    /// Does what the page asks for; may block.
+    func run(_ body: [UInt8]) throws(PageRefusal) -> JSON
 }
 
 /// Why the page is not given what it asks for: one sentence for the person before it.
@@ -28,7 +30,7 @@ final class PageHandler: HTTPRequestHandler {
     /// Requests that wait at a time. 16: one person has few pages open.
     private static let waitingLimit = 16
 
-    private typealias Jobs = BackgroundJobs<Void, Result<[UInt8], PageRefusal>>
+    private typealias Jobs = BackgroundJobs<Void, Result<JSON, PageRefusal>>
 
     private let desk: any PageDesk
     private let behind: (any HTTPRequestHandler)?
@@ -60,14 +62,12 @@ final class PageHandler: HTTPRequestHandler {
         if let refusal = SameOrigin.refusal(of: head, bytes) {
             return refuse(refusal.status, refusal.sentence, &response)
         }
-        guard let route = PageRoute(head, bytes) else {
+        guard let route = PageRoute(rawValue: bytes.text(head.path)) else {
             return behind?.receiveHead(head, bytes: bytes, context: context, response: &response)
                 ?? refuse(404, "There is nothing here; the page is at /.", &response)
         }
-        guard route.isForReading == (head.method == .get || head.method == .head),
-            route.isForReading || head.method == .post
-        else {
-            response.addField(route.isForReading ? "Allow: GET, HEAD" : "Allow: POST")
+        guard route == .run ? head.method == .post : head.method == .get || head.method == .head else {
+            response.addField(route == .run ? "Allow: POST" : "Allow: GET, HEAD")
             return refuse(405, "This path takes another method.", &response)
         }
         if route == .run {
@@ -77,12 +77,12 @@ final class PageHandler: HTTPRequestHandler {
             }
             return .readBody(atMost: Self.bodyByteLimit)
         }
-        if let file = PageFile(route) {
+        if let file = route.file {
             response.addField("Content-Type", file.mediaType)
             response.share(file.content)
         } else {
             response.addField("Content-Type: application/json")
-            response.body = desk.state()
+            response.body = desk.state().bytes
         }
         protect(&response)
         return .respond
@@ -95,14 +95,9 @@ final class PageHandler: HTTPRequestHandler {
         context: RequestContext,
         response: inout HTTPResponse
     ) -> RequestDecision {
-        guard PageRoute(head, bytes) == .run else {
-            return behind?.receiveRequest(
-                head,
-                bytes: bytes,
-                body: body,
-                context: context,
-                response: &response
-            ) ?? .respond
+        guard bytes.equal(head.path, "/run") else {
+            return behind?.receiveRequest(head, bytes: bytes, body: body, context: context, response: &response)
+                ?? .respond
         }
         switch jobs.visit(context) {
         case .none:
@@ -125,7 +120,7 @@ final class PageHandler: HTTPRequestHandler {
         case .done(_, .failure(let refusal)): _ = refuse(400, refusal.sentence, &response)
         case .done(_, .success(let json)):
             response.addField("Content-Type: application/json")
-            response.body = json
+            response.body = json.bytes
             protect(&response)
         }
         return .respond
@@ -157,29 +152,30 @@ final class PageHandler: HTTPRequestHandler {
 }
 
 /// The paths of the page.
-enum PageRoute: CaseIterable {
-    case page, style, script, icon, state, run
+private enum PageRoute: String {
+    case page = "/"
+    case style = "/page.css"
+    case script = "/page.js"
+    case icon = "/icon.svg"
+    case state = "/state"
+    case run = "/run"
 
-    private var path: StaticString {
+    /// The file as it was embedded; nil where the answer is made anew each time.
+    var file: (mediaType: String, content: [UInt8])? {
         switch self {
-        case .page: "/"
-        case .style: "/page.css"
-        case .script: "/page.js"
-        case .icon: "/icon.svg"
-        case .state: "/state"
-        case .run: "/run"
+        case .page: ("text/html; charset=utf-8", Self.html)
+        case .style: ("text/css; charset=utf-8", Self.css)
+        case .script: ("text/javascript; charset=utf-8", Self.javaScript)
+        case .icon: ("image/svg+xml", Self.svg)
+        case .state, .run: nil
         }
     }
 
-    var isForReading: Bool { self != .run }
-
-    init?(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) {
-        for route in Self.allCases where bytes.equal(head.path, route.path) {
-            self = route
-            return
-        }
-        return nil
-    }
+    // Each is a constant of the program that ends with a zero byte.
+    private static let html = unsafe Array(String(cString: page_html()).utf8)
+    private static let css = unsafe Array(String(cString: page_style()).utf8)
+    private static let javaScript = unsafe Array(String(cString: page_script()).utf8)
+    private static let svg = unsafe Array(String(cString: page_icon()).utf8)
 }
 
 /// Keeps pages of other origins away from a listener that only this machine reaches.
@@ -190,10 +186,10 @@ enum SameOrigin {
     /// Why the request is refused; nil where it may come from this machine's own page, or from no page.
     static func refusal(of head: borrowing RequestHead, _ bytes: Span<UInt8>) -> (status: UInt16, sentence: String)? {
         guard let range = head.authority, head.count(of: "host", in: bytes) <= 1 else { return unknownHost }
-        let authority = text(range, bytes)
+        let authority = bytes.text(range)
         guard isLoopback(authority) else { return unknownHost }
         guard head.count(of: "origin", in: bytes) <= 1 else { return foreignOrigin }
-        if let origin = head.value(of: "origin", in: bytes), text(origin, bytes) != "http://\(authority)" {
+        if let origin = head.value(of: "origin", in: bytes), bytes.text(origin) != "http://\(authority)" {
             return foreignOrigin
         }
         return nil
@@ -211,31 +207,37 @@ enum SameOrigin {
         let parts = authority.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         return parts.first == "localhost" && (parts.count == 1 || UInt16(parts[1]) != nil)
     }
-
-    private static func text(_ range: Range<Int>, _ bytes: Span<UInt8>) -> String {
-        String(decoding: range.map { bytes[$0] }, as: UTF8.self)
-    }
 }
 
-/// One file of the page, as it was embedded.
-struct PageFile {
-    let mediaType: String
-    let content: [UInt8]
+/// What the page shows after something was done.
+struct PageOutcome {
+    let token: String
+    let report: CheckReport
+    /// The service's answer, where there is one: its status and JSON.
+    var answer: (status: Int, json: [UInt8])?
+    /// What an accepted credential means, where it means something else than a login.
+    var note = ""
+    /// The same in a terminal.
+    let command: String
+    /// What happened on the way: of each step what was asked, what came of it, and a sentence.
+    var steps: [JSON] = []
 
-    /// The file of a route; nil where its answer is made anew each time.
-    init?(_ route: PageRoute) {
-        switch route {
-        case .page: (mediaType, content) = ("text/html; charset=utf-8", Self.html)
-        case .style: (mediaType, content) = ("text/css; charset=utf-8", Self.style)
-        case .script: (mediaType, content) = ("text/javascript; charset=utf-8", Self.script)
-        case .icon: (mediaType, content) = ("image/svg+xml", Self.icon)
-        case .state, .run: return nil
-        }
+    /// - Parameter state: the page's state afterwards.
+    func json(state: JSON) -> JSON {
+        // As text, so that the page shows what was sent, not what it read.
+        let text = answer.map { String(decoding: $0.json, as: UTF8.self) } ?? ""
+        return [
+            "state": state, "report": report.json,
+            "checks": Self.checks(report.rows.map { ($0.check, $0.title) }),
+            "status": JSON(answer.map { "\($0.status)" }), "answer": text.isEmpty ? nil : JSON(text),
+            "token": JSON(token), "note": JSON(note), "command": JSON(command), "steps": JSON(steps),
+        ]
     }
 
-    // Each is a constant of the program that ends with a zero byte.
-    private static let html = unsafe Array(String(cString: page_html()).utf8)
-    private static let style = unsafe Array(String(cString: page_style()).utf8)
-    private static let script = unsafe Array(String(cString: page_script()).utf8)
-    private static let icon = unsafe Array(String(cString: page_icon()).utf8)
+    /// Checks by name and title, in their order; of an id token where no others are given.
+    static func checks(
+        _ titles: [(check: String, title: String)] = VerificationCheck.allCases.map { ("\($0)", $0.title) }
+    ) -> JSON {
+        JSON(titles.map { ["check": JSON($0.check), "title": JSON($0.title)] })
+    }
 }

@@ -13,7 +13,6 @@ struct Permissions: ParsableCommand {
         subcommands: [List.self, Revoke.self]
     )
 
-    /// `permissions list USER_ID`.
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Lists what a person has granted, declined, and let expire."
@@ -31,21 +30,17 @@ struct Permissions: ParsableCommand {
 
         func run() throws {
             let call = try GraphCommand(person, options)
-            let needed = try need.map { try GraphCommand.permissions($0) }
+            let needed = try need?.split(separator: ",", omittingEmptySubsequences: false)
+                .map { try GraphCommand.permission(String($0)) }
             let permissions = try call.ask { client throws(GraphFailure) in
                 try client.permissions(of: call.user, app: call.app)
             }
             if json {
-                var bytes: [UInt8] = []
-                PermissionsAnswer.write(
-                    permissions,
-                    user: call.user,
-                    appID: call.app.appID,
-                    needed: needed,
-                    to: &bytes
-                )
-                StandardOutput.write(json: bytes)
-                return
+                let (user, appID) = (call.user, call.app.appID)
+                let answer = JSON {
+                    PermissionsAnswer.write(permissions, user: user, appID: appID, needed: needed, to: &$0)
+                }
+                return StandardOutput.write(json: answer)
             }
             var lists = [
                 ("granted", permissions.granted), ("declined", permissions.declined), ("expired", permissions.expired),
@@ -62,7 +57,6 @@ struct Permissions: ParsableCommand {
         }
     }
 
-    /// `permissions revoke USER_ID PERMISSION`.
     struct Revoke: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Revokes one permission of a person, or with --login the whole login."
@@ -107,6 +101,20 @@ struct PersonOptions: ParsableArguments {
             throw ValidationError("'\(userID)' is no user id; they are 1 to 32 decimal digits.")
         }
     }
+
+    /// The configuration, and the app of the person with its secret.
+    func app(_ options: ConfigurationOptions) throws -> (ServiceConfiguration, AppSecret) {
+        let (configuration, secrets) = try options.loadWithAppSecrets()
+        do throws(AppSecrets.Missing) {
+            return (configuration, try secrets.secret(of: appID.map { Array($0.utf8) }))
+        } catch {
+            switch error {
+            case .unnamed: throw ValidationError("Several apps are configured; name one with --app-id.")
+            case .unknown: throw ValidationError("The app of --app-id is not configured.")
+            case .noSecret: throw Exit.refusing("app_secrets_file has no secret of the app")
+            }
+        }
+    }
 }
 
 /// One question to Graph from the command line.
@@ -117,28 +125,10 @@ struct GraphCommand {
 
     init(_ person: PersonOptions, _ options: ConfigurationOptions) throws {
         guard let user = GraphUserID(person.userID) else { throw ValidationError("The user id is none.") }
-        let (configuration, secrets) = try options.loadWithAppSecrets()
-        do throws(AppSecrets.Missing) {
-            app = try secrets.secret(of: person.appID.map { Array($0.utf8) })
-        } catch {
-            throw Self.refusal(of: error)
-        }
+        let configuration: ServiceConfiguration
+        (configuration, app) = try person.app(options)
         self.user = user
         client = try ServiceParts.graphClient(configuration)
-    }
-
-    /// How the command line says that no secret fits.
-    static func refusal(of missing: AppSecrets.Missing) -> any Error {
-        switch missing {
-        case .unnamed: ValidationError("Several apps are configured; name one with --app-id.")
-        case .unknown: ValidationError("The app of --app-id is not configured.")
-        case .noSecret: Exit.refusing("app_secrets_file has no secret of the app")
-        }
-    }
-
-    /// Permissions separated by commas.
-    static func permissions(_ text: String) throws -> [GraphPermission] {
-        try text.split(separator: ",", omittingEmptySubsequences: false).map { try permission(String($0)) }
     }
 
     static func permission(_ name: String) throws -> GraphPermission {
@@ -155,17 +145,10 @@ struct GraphCommand {
             return try question(client)
         } catch {
             error.write()
-            throw error.error.isWorthAnotherTry ? Exit.graphUnavailable : Exit.rejected
-        }
-    }
-}
-
-extension GraphError {
-    /// Whether the same question may be answered later.
-    fileprivate var isWorthAnotherTry: Bool {
-        switch self {
-        case .unreachable, .timedOut, .tlsFailed: true
-        default: isTransient || isThrottling
+            let error = error.error
+            let mayBeAnsweredLater =
+                [.unreachable, .timedOut, .tlsFailed].contains(error) || error.isTransient || error.isThrottling
+            throw mayBeAnsweredLater ? Exit.graphUnavailable : Exit.rejected
         }
     }
 }

@@ -8,15 +8,8 @@ internal import Sockets
 
 /// The gauges that are read when somebody asks for the metrics, not kept up to date in between.
 final class ProcessMetrics: Sendable {
-    private struct Observed {
-        var server: HTTPServer?
-        var cache: JWKSetCache?
-        var replayStore: ReplayStore?
-        var tls: Published<TLSContext>?
-    }
-
     private let factory: any MetricsFactory
-    private let observed = Locked(Observed())
+    private let observed = Locked<Application?>(nil)
     private let start = WallClock.unixSeconds()
 
     init(factory: any MetricsFactory) {
@@ -25,65 +18,58 @@ final class ProcessMetrics: Sendable {
         gauge("process_start_time_seconds", [], Double(start))
     }
 
-    /// Tells whose counters to read; called once, when both are there.
-    func observe(server: HTTPServer, cache: JWKSetCache, replayStore: ReplayStore, tls: Published<TLSContext>?) {
-        observed.withLock { $0 = Observed(server: server, cache: cache, replayStore: replayStore, tls: tls) }
-    }
+    /// Tells whose counters to read; called once, when all are there.
+    func observe(_ application: Application) { observed.withLock { $0 = application } }
 
-    /// Reads everything anew.
     func update() {
-        let observed = observed.withLock { $0 }
-        if let cache = observed.cache {
-            let status = cache.status
-            gauge("jwks_keys", [], Double(status.keys.count))
-            gauge("jwks_age_seconds", [], status.age.map { Double($0.components.seconds) } ?? 0)
-            gauge("jwks_unknown_key_ids_total", [], Double(status.counters.unknownKeyIDs))
-        }
-        if let server = observed.server {
-            let counters = server.counters
-            gauge("http_server_connections", [("state", "active")], Double(counters.active))
-            gauge("http_server_connections", [("state", "idle")], Double(counters.idle))
-            gauge("http_server_connections", [("state", "parked")], Double(counters.parked))
-            gauge("http_server_connections_limit", [], Double(server.configuration.limits.connections))
-            gauge("http_server_connections_memory_bytes", [], Double(counters.heldBytes))
-            gauge("http_server_connections_memory_limit_bytes", [], Double(server.configuration.limits.connectionBytes))
-            gauge("http_server_workers", [], Double(server.workerCount))
-            for cause in ConnectionCloseCause.allCases {
-                let labels = [("cause", "\(cause.label)")]
-                gauge("http_server_connections_closed_total", labels, Double(counters.closed(cause)))
-            }
-        }
-        if let store = observed.replayStore {
-            gauge("limited_login_replay_store_up", [], store.isUp ? 1 : 0)
-            gauge("limited_login_revocations", [], Double(store.revocations.count))
-            let age = store.revocations.age(at: MonotonicClock.now()).map { Double($0.components.seconds) }
-            gauge("limited_login_revocations_age_seconds", [], age ?? Double(WallClock.unixSeconds() - start))
-            if case .memory(let memory) = store {
-                gauge("limited_login_replay_store_entries", [], Double(memory.count(at: WallClock.unixMilliseconds())))
-                gauge("limited_login_replay_store_capacity", [], Double(memory.capacity))
-            }
-        }
-        if let expiry = observed.tls?.value.certificateExpiry {
-            gauge("limited_login_tls_certificate_expiry_timestamp_seconds", [], Double(expiry))
-        }
+        if let application = observed.withLock({ $0 }) { update(application) }
         var usage = rusage()
         guard unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 else { return }
         let seconds = Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
         let micros = Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
         gauge("process_cpu_seconds_total", [], seconds + micros / 1e6)
-        gauge("process_resident_memory_bytes", [], Double(ProcessStatus.residentBytes()))
-        gauge("process_open_fds", [], Double(ProcessStatus.openDescriptors()))
+        gauge("process_resident_memory_bytes", [], Double(Self.residentBytes()))
+        gauge("process_open_fds", [], Double(Self.openDescriptors()))
+    }
+
+    private func update(_ application: Application) {
+        let status = application.cache.status
+        gauge("jwks_keys", [], Double(status.keys.count))
+        gauge("jwks_age_seconds", [], status.age.map { Double($0.components.seconds) } ?? 0)
+        gauge("jwks_unknown_key_ids_total", [], Double(status.counters.unknownKeyIDs))
+        let limits = application.server.configuration.limits
+        let counters = application.server.counters
+        gauge("http_server_connections", [("state", "active")], Double(counters.active))
+        gauge("http_server_connections", [("state", "idle")], Double(counters.idle))
+        gauge("http_server_connections", [("state", "parked")], Double(counters.parked))
+        gauge("http_server_connections_limit", [], Double(limits.connections))
+        gauge("http_server_connections_memory_bytes", [], Double(counters.heldBytes))
+        gauge("http_server_connections_memory_limit_bytes", [], Double(limits.connectionBytes))
+        gauge("http_server_workers", [], Double(application.server.workerCount))
+        for cause in ConnectionCloseCause.allCases {
+            let labels = [("cause", "\(cause.label)")]
+            gauge("http_server_connections_closed_total", labels, Double(counters.closed(cause)))
+        }
+        let store = application.replayStore
+        gauge("limited_login_replay_store_up", [], store.isUp ? 1 : 0)
+        gauge("limited_login_revocations", [], Double(store.revocations.count))
+        let age = store.revocations.age(at: MonotonicClock.now()).map { Double($0.components.seconds) }
+        gauge("limited_login_revocations_age_seconds", [], age ?? Double(WallClock.unixSeconds() - start))
+        if case .memory(let memory) = store {
+            gauge("limited_login_replay_store_entries", [], Double(memory.count(at: WallClock.unixMilliseconds())))
+            gauge("limited_login_replay_store_capacity", [], Double(memory.capacity))
+        }
+        if let expiry = application.tls?.value.certificateExpiry {
+            gauge("limited_login_tls_certificate_expiry_timestamp_seconds", [], Double(expiry))
+        }
     }
 
     private func gauge(_ name: String, _ labels: [(String, String)], _ value: Double) {
         Gauge(label: name, dimensions: labels, factory: factory).record(value)
     }
-}
 
-/// What Linux says about this process.
-enum ProcessStatus {
     /// Resident memory in bytes; 0 where /proc is not mounted.
-    static func residentBytes() -> Int {
+    private static func residentBytes() -> Int {
         guard let bytes = try? FileContents.read(path: "/proc/self/statm", limit: 4096) else { return 0 }
         // The second number is the resident set in pages (proc(5)).
         let numbers = String(decoding: bytes, as: UTF8.self).split(separator: " ")
@@ -92,7 +78,7 @@ enum ProcessStatus {
     }
 
     /// Number of open descriptors; 0 where /proc is not mounted.
-    static func openDescriptors() -> Int {
+    private static func openDescriptors() -> Int {
         guard let directory = unsafe opendir("/proc/self/fd") else { return 0 }
         defer { unsafe closedir(directory) }
         var count = 0

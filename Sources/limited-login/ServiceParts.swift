@@ -47,7 +47,7 @@ enum ServiceParts {
 
     /// The Graph client; it connects with the first call.
     static func graphClient(_ configuration: ServiceConfiguration) throws(StartError) -> GraphClient {
-        return GraphClient(configuration: configuration.graph, client: try httpsClient(configuration))
+        GraphClient(configuration: configuration.graph, client: try httpsClient(configuration))
     }
 
     /// Tells the backend of Facebook's callbacks; nil where it is not told.
@@ -115,9 +115,7 @@ enum ServiceParts {
         }
         return Array(line)
     }
-}
 
-extension ServiceParts {
     /// Reads the files of the service's listener; nil where it speaks plain HTTP.
     static func tlsContext(_ configuration: ServiceConfiguration) throws(StartError) -> TLSContext? {
         guard let files = configuration.tls else { return nil }
@@ -167,18 +165,14 @@ extension ServiceParts {
     }
 
     /// What a reload can change: the policy, the clients and the nonces.
-    static func settings(
-        _ configuration: ServiceConfiguration,
-        demonstratingWith nonces: NonceIssuer? = nil
-    ) throws(StartError) -> RuntimeSettings {
+    static func settings(_ configuration: ServiceConfiguration) throws(StartError) -> RuntimeSettings {
         let clients = try read(
             .clientKeysFile,
             configuration.clientKeysFile,
             limit: ClientKeys.fileByteLimit,
             ClientKeys.init(parsing:place:)
         )
-        // Not by `??`, whose closure throws untyped.
-        let issuer = nonces == nil ? try nonceIssuer(configuration) : nonces
+        let verifier = try verifier(configuration)
         let secrets = try appSecrets(configuration)
         if configuration.accessTokensAreAccepted, let app = secrets?.appWithoutSecret {
             throw StartError(
@@ -187,10 +181,7 @@ extension ServiceParts {
             )
         }
         return RuntimeSettings(
-            verifier: TokenVerifier(
-                policy: try policy(configuration),
-                nonces: issuer
-            ),
+            verifier: verifier,
             clients: clients,
             gateway: configuration.gateway,
             nonceLifetimeSeconds: configuration.nonceTTLSeconds,
@@ -199,6 +190,10 @@ extension ServiceParts {
             acceptsAccessTokens: configuration.accessTokensAreAccepted,
             webhook: try webhook(configuration)
         )
+    }
+
+    static func verifier(_ configuration: ServiceConfiguration) throws(StartError) -> TokenVerifier {
+        TokenVerifier(policy: try policy(configuration), nonces: try nonceIssuer(configuration))
     }
 
     /// Issues and recognises nonces; nil where no secret is configured.
@@ -233,7 +228,7 @@ extension ServiceParts {
     }
 
     /// What the verifier is told; the configuration bounded every value already.
-    static func policy(_ configuration: ServiceConfiguration) throws(StartError) -> VerificationPolicy {
+    private static func policy(_ configuration: ServiceConfiguration) throws(StartError) -> VerificationPolicy {
         do throws(InvalidConfiguration) {
             return try VerificationPolicy(
                 appIDs: configuration.appIDs,

@@ -13,7 +13,6 @@ struct SignedRequestCommand: ParsableCommand {
         subcommands: [Judge.self, Make.self]
     )
 
-    /// `signed-request judge TEXT`.
     struct Judge: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Tells the app, the person and the moment of a signed request, or why it is refused."
@@ -36,45 +35,34 @@ struct SignedRequestCommand: ParsableCommand {
             let (configuration, secrets) = try options.loadWithAppSecrets()
             let bytes = try TokenInput.read(argument: text, file: nil)
             let now = try at ?? Moment.now()
-            let request: SignedRequest
             do throws(SignedRequestRejection) {
-                request = try SignedRequest(
+                let request = try SignedRequest(
                     verifying: String(decoding: bytes, as: UTF8.self),
                     secrets: secrets.signers,
                     clockSkewSeconds: configuration.clockSkewSeconds,
                     now: now
                 )
+                guard json else {
+                    StandardOutput.write(line: "app: \(request.appID)")
+                    StandardOutput.write(line: "user: \(request.userID)")
+                    return StandardOutput.write(line: "issued: \(LocalTime.describe(request.issuedAt, now: now))")
+                }
+                StandardOutput.write(json: [
+                    "app_id": JSON(request.appID), "user_id": JSON(request.userID),
+                    "issued_at": JSON(request.issuedAt.wholeSeconds),
+                ])
             } catch {
                 let code = ProblemCode.invalidSignedRequest.text
                 if json {
-                    var answer = Array("{".utf8)
-                    JSONWriter.member("code", code, to: &answer)
-                    JSONWriter.member("detail", error.description, to: &answer)
-                    StandardOutput.write(json: answer + Array("}".utf8))
+                    StandardOutput.write(json: ["code": JSON(code), "detail": JSON(error.description)])
                 } else {
                     StandardOutput.write(line: "refused: \(code): \(error.description)")
                 }
                 throw Exit.rejected
             }
-            write(request, now: now)
-        }
-
-        private func write(_ request: SignedRequest, now: NumericDate) {
-            guard json else {
-                StandardOutput.write(line: "app: \(request.appID)")
-                StandardOutput.write(line: "user: \(request.userID)")
-                StandardOutput.write(line: "issued: \(LocalTime.describe(request.issuedAt, now: now))")
-                return
-            }
-            var answer = Array("{".utf8)
-            JSONWriter.member("app_id", request.appID, to: &answer)
-            JSONWriter.member("user_id", request.userID, to: &answer)
-            JSONWriter.member("issued_at", Int(request.issuedAt.wholeSeconds), to: &answer)
-            StandardOutput.write(json: answer + Array("}".utf8))
         }
     }
 
-    /// `signed-request make USER_ID`.
     struct Make: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Prints a signed request as Facebook would send it.",
@@ -95,13 +83,7 @@ struct SignedRequestCommand: ParsableCommand {
         @OptionGroup var options: ConfigurationOptions
 
         func run() throws {
-            let secrets = try options.loadWithAppSecrets().secrets
-            let secret: String
-            do throws(AppSecrets.Missing) {
-                secret = try secrets.secret(of: person.appID.map { Array($0.utf8) }).signingKey
-            } catch {
-                throw GraphCommand.refusal(of: error)
-            }
+            let secret = try person.app(options).1.signingKey
             let moment = try issuedAt ?? Moment.now()
             guard
                 let text = try? StandInCallbacks.signedRequest(

@@ -24,7 +24,7 @@ enum StandardOutput {
     static func write(line: String) { write(TerminalText.safe(line)) }
 
     /// Writes JSON; what a terminal would obey in its strings is escaped.
-    static func write(json: [UInt8]) { write(TerminalText.safe(json: String(decoding: json, as: UTF8.self))) }
+    static func write(json: JSON) { write(TerminalText.safe(json: json.text)) }
 }
 
 /// Writes whole texts to a descriptor without a buffer between, so that a reader on a pipe sees each line at once.

@@ -5,6 +5,7 @@ internal import JOSE
 internal import LimitedLogin
 internal import OpenSSL
 internal import Sockets
+internal import StandInIssuer
 internal import VerificationService
 
 /// Gets the token to judge, without the white space around it.
@@ -68,9 +69,7 @@ enum Loopback {
 
 /// What people paste along with a token, or in its place.
 struct PastedText {
-    private let bytes: [UInt8]
-
-    init(_ token: [UInt8]) { bytes = token }
+    let bytes: [UInt8]
 
     /// Whether it may be an access token, and is no id token, whole or damaged: those have full stops, or begin as JSON does
     /// in base64url.
@@ -100,43 +99,28 @@ struct PastedText {
             return "Join the lines: the token is one word, and this text has white space within."
         }
         if contains("%2E") || contains("%2e") { return "Undo the percent-encoding: %2E stands for a full stop." }
-        if bytes.contains(UInt8(ascii: "=")) || bytes.contains(UInt8(ascii: "+")) || bytes.contains(UInt8(ascii: "/")) {
+        if bytes.contains(where: "=+/".utf8.contains) {
             return "Somebody encoded this anew as plain base64: pass the token on unchanged, in base64url without '='."
         }
         if contains("...") || contains("…") { return "Copy the whole token: what shows it has cut out its middle." }
         return nil
     }
 
-    private func contains(_ text: String) -> Bool {
-        let pattern = Array(text.utf8)
-        guard bytes.count >= pattern.count else { return false }
-        return (0...(bytes.count - pattern.count)).contains { bytes[$0..<$0 + pattern.count].elementsEqual(pattern) }
-    }
+    private func contains(_ text: String) -> Bool { bytes.contains(text.utf8) }
 }
 
 /// Looks into a token that proved nothing, to guess where it comes from; the service never does.
 enum UnverifiedGlance {
     /// The claim `iss` of a token that is at least a JWS of JSON.
-    static func issuer(of token: [UInt8]) -> String? { text(["iss"], of: token) }
+    static func issuer(of token: [UInt8]) -> String? { payload(of: token)?.string("iss") }
 
     /// The claim `cnf.jkt` of such a token.
-    static func keyThumbprint(of token: [UInt8]) -> String? { text(["cnf", "jkt"], of: token) }
+    static func keyThumbprint(of token: [UInt8]) -> String? { payload(of: token)?.string("cnf", "jkt") }
 
-    /// The string at a path of members.
-    private static func text(_ path: [StaticString], of token: [UInt8]) -> String? {
-        let bytes = token.span
-        guard let jws = try? JWSCompactSerialization(splitting: bytes) else { return nil }
+    private static func payload(of token: [UInt8]) -> ReceivedObject? {
+        guard let jws = try? JWSCompactSerialization(splitting: token.span) else { return nil }
         var payload: [UInt8] = []
-        guard Base64URL.decode(bytes, jws.payload, into: &payload) else { return nil }
-        var document = JSONDocument()
-        guard (try? document.parse(payload.span)) != nil else { return nil }
-        var node = document.root
-        for name in path {
-            guard document.kind(node) == .object, let member = document.member(name, of: node, in: payload.span) else {
-                return nil
-            }
-            node = member
-        }
-        return document.kind(node) == .string ? document.string(node, in: payload.span) : nil
+        guard Base64URL.decode(token.span, jws.payload, into: &payload) else { return nil }
+        return try? ReceivedObject(payload)
     }
 }

@@ -89,7 +89,7 @@ struct Verify: AsyncParsableCommand {
             argument: token,
             file: tokenFile ?? (hasAccessTokenAlone ? accessTokenFile : nil)
         )
-        let looksLikeOne = configuration.accessTokensAreAccepted && PastedText(text).looksLikeAnAccessToken
+        let looksLikeOne = configuration.accessTokensAreAccepted && PastedText(bytes: text).looksLikeAnAccessToken
         if hasAccessTokenAlone || looksLikeOne && accessTokenFile == nil {
             return try judgeAccessToken(text, configuration)
         }

@@ -86,8 +86,8 @@ final class StandInAccessTokens: Sendable {
             userID: own["user"] ?? CatalogueWorkshop.janesID,
             type: own["type"] ?? "USER",
             issuedAt: issuedAt,
-            // 60 days, as Android's tokens live.
-            expiresAt: object.integer("expiry") ?? issuedAt + 5_184_000,
+            // 60 days, as Android's tokens live. No moment of a request may end the process.
+            expiresAt: object.integer("expiry") ?? issuedAt &+ 5_184_000,
             scopes: scopes,
             fields: fields,
             isRevoked: fate == .revoked
@@ -123,7 +123,7 @@ final class StandInAccessTokens: Sendable {
             members += [
                 ("app_id", FacebookJSON.string(token.appID)), ("type", FacebookJSON.string(token.type)),
                 ("application", "\"Stand-in\""),
-                ("data_access_expires_at", "\(token.issuedAt + 7_776_000)"), ("expires_at", "\(token.expiresAt)"),
+                ("data_access_expires_at", "\(token.issuedAt &+ 7_776_000)"), ("expires_at", "\(token.expiresAt)"),
             ]
         }
         if let fault {

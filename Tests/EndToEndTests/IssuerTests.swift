@@ -118,6 +118,14 @@ struct IssuerTests {
         #expect(entries[limit + 1] == -(limit + 1) && entries[2 * limit] == -2 * limit)
     }
 
+    @Test("An access token may be issued at any moment that JSON can name", arguments: [0, 6_000_000])
+    func lateAccessTokens(distance: Int64) throws {
+        let graph = StandInGraph(appSecret: "secret")
+        let request = Array("{\"issued_at\":\(Int64.max - distance)}".utf8)
+        let token = try graph.mintAccessToken(request, fate: "", appID: "1", now: 0)
+        #expect(graph.accessTokens.debug(token, asking: "1", now: 0).body.contains("\(Int64.max - distance)"))
+    }
+
     private static func decode(_ part: String) throws -> String {
         var text = part.replacing("-", with: "+").replacing("_", with: "/")
         while text.count % 4 != 0 { text += "=" }

@@ -1,4 +1,3 @@
-internal import Bytes
 package import HTTP1
 package import HTTPServer
 package import OpenSSL

@@ -1,7 +1,6 @@
 internal import FoundationEssentials
 internal import HTTPServer
 internal import KeySets
-internal import LimitedLogin
 internal import Logging
 internal import LoginStores
 internal import Metrics

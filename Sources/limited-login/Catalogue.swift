@@ -2,7 +2,6 @@ internal import ArgumentParser
 internal import FoundationEssentials
 internal import Sockets
 internal import StandInIssuer
-internal import VerificationService
 
 /// `catalogue`: every way in which a token is refused, as files for a backend's own tests.
 struct Catalogue: ParsableCommand {

@@ -3,7 +3,6 @@ internal import Bytes
 internal import FoundationEssentials
 internal import HTTPServer
 internal import LimitedLogin
-internal import Logging
 internal import OpenSSL
 internal import Sockets
 internal import StandInIssuer

@@ -1,9 +1,7 @@
-internal import Bytes
 internal import HTTPClient
 internal import HTTPServer
 internal import KeySets
 internal import LimitedLogin
-internal import OpenSSL
 internal import Sockets
 internal import StandInIssuer
 internal import VerificationService

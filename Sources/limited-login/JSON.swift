@@ -1,6 +1,5 @@
 internal import Bytes
 internal import JOSE
-internal import StandInIssuer
 internal import VerificationService
 
 /// A JSON value. A literal stands for its own JSON; a member without a value is left out.

@@ -6,7 +6,6 @@ internal import LimitedLogin
 internal import OpenSSL
 internal import Sockets
 internal import StandInIssuer
-internal import VerificationService
 
 /// Gets the token to judge, without the white space around it.
 enum TokenInput {

@@ -80,7 +80,7 @@ struct Framing {
             if hosts == 0, head.minorVersion == 0 { return }
             throw .invalidHost
         }
-        guard Authority.isValid(bytes, host, port: .optional) else { throw .invalidHost }
+        guard Authority.isValid(bytes, host) else { throw .invalidHost }
         // RFC 9112 §3.2.2: the authority of an absolute-form target replaces the Host field.
         if head.authority == nil { head.authority = host }
     }

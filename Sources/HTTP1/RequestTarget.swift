@@ -14,7 +14,7 @@ enum RequestTarget {
     ) throws(RequestRefusal) {
         if head.method == .connect {
             // RFC 9112 §3.2.3 and RFC 9110 §9.3.6: authority-form with a port belongs to CONNECT, and CONNECT to it.
-            guard Authority.isValid(bytes, target, port: .required) else { throw .malformedTarget }
+            guard Authority.isValid(bytes, target, needsPort: true) else { throw .malformedTarget }
             // RFC 9110 §15.6.2: this server makes tunnels for no resource.
             throw .connectUnsupported
         }
@@ -29,7 +29,7 @@ enum RequestTarget {
         }
     }
 
-    /// RFC 9112 §3.2.1: an absolute path and a query.
+    /// RFC 9112 §3.2.1: an absolute path and a query; the path may be empty behind an authority.
     private static func splitPath(
         _ bytes: Span<UInt8>,
         _ range: Range<Int>,
@@ -65,15 +65,9 @@ enum RequestTarget {
             end += 1
         }
         // RFC 9110 §4.2.1: an empty host is invalid; §4.2.4: user information is an error. Both fail this check.
-        guard Authority.isValid(bytes, start..<end, port: .optional) else { throw .malformedTarget }
+        guard Authority.isValid(bytes, start..<end) else { throw .malformedTarget }
         head.authority = start..<end
-        if end < target.upperBound, bytes[end] == UInt8(ascii: "?") {
-            head.path = end..<end
-            head.query = end + 1..<target.upperBound
-            if needsCheck { try checkPercentEncoding(bytes, end..<target.upperBound) }
-        } else {
-            try splitPath(bytes, end..<target.upperBound, needsCheck: needsCheck, into: &head)
-        }
+        try splitPath(bytes, end..<target.upperBound, needsCheck: needsCheck, into: &head)
     }
 
     /// RFC 3986 §2.1: `%` is followed by two hexadecimal digits. A NUL, CR or LF hidden in an encoding is refused: no
@@ -97,13 +91,9 @@ enum RequestTarget {
 
 /// `uri-host [ ":" port ]` (RFC 9110 §4.2, §7.2; RFC 3986 §3.2), without user information.
 package enum Authority {
-    package enum Port {
-        case optional
-        case required
-    }
-
     /// True where `range` of `bytes` is a host that is not empty, perhaps with a port of at most 65,535.
-    package static func isValid(_ bytes: Span<UInt8>, _ range: Range<Int>, port: Port) -> Bool {
+    /// - Parameter needsPort: whether it must have one, and not 0.
+    package static func isValid(_ bytes: Span<UInt8>, _ range: Range<Int>, needsPort: Bool = false) -> Bool {
         guard range.lowerBound >= 0, range.upperBound <= bytes.count, !range.isEmpty else { return false }
         var index = range.lowerBound
         if bytes[index] == UInt8(ascii: "[") {
@@ -121,9 +111,18 @@ package enum Authority {
             }
             if index == range.lowerBound { return false }
         }
-        if index == range.upperBound { return port == .optional }
+        if index == range.upperBound { return !needsPort }
         guard bytes[index] == UInt8(ascii: ":") else { return false }
-        return isValidPort(bytes, index + 1..<range.upperBound, port)
+        let port = index + 1..<range.upperBound
+        // RFC 3986 §3.2.3: the digits may be missing; RFC 9112 §3.2.3: not for CONNECT.
+        if port.isEmpty { return !needsPort }
+        guard port.count <= 5 else { return false }
+        var value = 0
+        for index in port {
+            guard let digit = ASCII.digit(bytes[index]) else { return false }
+            value = value * 10 + digit
+        }
+        return value <= 65_535 && (value > 0 || !needsPort)
     }
 
     /// The index after one byte (or percent-encoding) of a `reg-name`; nil where it is none. A comma, though RFC 3986
@@ -137,17 +136,6 @@ package enum Authority {
         return URIGrammar.isNameByte(byte) && byte != UInt8(ascii: ",") ? index + 1 : nil
     }
 
-    private static func isValidPort(_ bytes: Span<UInt8>, _ range: Range<Int>, _ port: Port) -> Bool {
-        // RFC 3986 §3.2.3: the digits may be missing; RFC 9112 §3.2.3: not for CONNECT.
-        if range.isEmpty { return port == .optional }
-        guard range.count <= 5 else { return false }
-        var value = 0
-        for index in range {
-            guard let digit = ASCII.digit(bytes[index]) else { return false }
-            value = value * 10 + digit
-        }
-        return value <= 65_535 && (port == .optional || value > 0)
-    }
 }
 
 /// What may stand between brackets in an authority (RFC 3986 §3.2.2): an IPv6 address or an address of the future.
@@ -155,7 +143,7 @@ enum IPLiteral {
     static func isValid(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         guard !range.isEmpty else { return false }
         return ASCII.lowercased(bytes[range.lowerBound]) == UInt8(ascii: "v")
-            ? isFuture(bytes, range) : isIPv6(bytes, withoutZone(bytes, range))
+            ? isFuture(bytes, range) : IPAddress.ipv6(bytes, withoutZone(bytes, range)) != nil
     }
 
     /// RFC 6874 §2: a zone after `%25`, of at least one byte; the range unchanged where there is no such zone.
@@ -183,63 +171,6 @@ enum IPLiteral {
             guard URIGrammar.isNameByte(bytes[rest]) || bytes[rest] == UInt8(ascii: ":") else { return false }
         }
         return true
-    }
-
-    /// Eight groups of one to four hexadecimal digits; one run of groups may be `::`, and the last two groups may be an
-    /// IPv4 address.
-    private static func isIPv6(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        var index = range.lowerBound
-        var groups = 0
-        var compressed = false
-        while index < range.upperBound {
-            if bytes[index] == UInt8(ascii: ":") {
-                let isDouble = index + 1 < range.upperBound && bytes[index + 1] == UInt8(ascii: ":")
-                if isDouble {
-                    if compressed { return false }
-                    compressed = true
-                    index += 2
-                    if index == range.upperBound { break }
-                } else {
-                    // A single colon stands between two groups, never at the start or the end.
-                    guard groups > 0, index > range.lowerBound, index + 1 < range.upperBound else { return false }
-                    index += 1
-                }
-            } else if index > range.lowerBound, bytes[index - 1] != UInt8(ascii: ":") {
-                return false
-            }
-            let start = index
-            while index < range.upperBound, index - start < 5, Hexadecimal.value(bytes[index]) != nil {
-                index += 1
-            }
-            if index < range.upperBound, bytes[index] == UInt8(ascii: ".") {
-                guard isIPv4(bytes, start..<range.upperBound) else { return false }
-                groups += 2
-                break
-            }
-            guard (1...4).contains(index - start) else { return false }
-            groups += 1
-        }
-        return compressed ? groups <= 7 : groups == 8
-    }
-
-    /// Four decimal numbers 0 … 255 without leading zeros.
-    private static func isIPv4(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        var index = range.lowerBound
-        for part in 0..<4 {
-            if part > 0 {
-                guard index < range.upperBound, bytes[index] == UInt8(ascii: ".") else { return false }
-                index += 1
-            }
-            let start = index
-            var value = 0
-            while index < range.upperBound, index - start < 3, let digit = ASCII.digit(bytes[index]) {
-                value = value * 10 + digit
-                index += 1
-            }
-            guard index > start, value <= 255 else { return false }
-            if index - start > 1, bytes[start] == UInt8(ascii: "0") { return false }
-        }
-        return index == range.upperBound
     }
 }
 

@@ -3,10 +3,7 @@ package import OpenSSL
 /// A connection to a server, plain or TLS, for a thread that has nothing else to do: bytes go out and come in without
 /// waiting, and one wait ends with readiness, a signal or a deadline.
 package final class ClientStream {
-    /// What ended a wait.
-    package enum Event: Equatable, Sendable { case ready, signal, deadline }
-
-    private let socket: Socket
+    let socket: Socket
     private var tls: TLSConnection?
     /// What the last transfer could not go on without; a handshake or a renewed key may need either direction.
     private var wantsSpace = false
@@ -28,9 +25,8 @@ package final class ClientStream {
         until deadline: MonotonicInstant
     ) throws(StreamError) -> ClientStream {
         let addresses = try names.addresses(of: host, port: port, cancelledBy: cancellation, until: deadline)
-        var race = ConnectionRace(addresses, limits: limits)
         let connectDeadline = min(deadline, MonotonicClock.now() + limits.timeout)
-        return ClientStream(try race.run(cancelledBy: cancellation, until: connectDeadline))
+        return try ConnectionRace.run(addresses, limits: limits, cancelledBy: cancellation, until: connectDeadline)
     }
 
     /// Runs the TLS handshake, in which the peer's certificate and name are verified.
@@ -43,18 +39,15 @@ package final class ClientStream {
         do {
             let tls = try TLSConnection(client: context, descriptor: socket.descriptor.number, hostName: hostName)
             while true {
-                let wantsSpace: Bool
-                switch try tls.handshake() {
-                case .done:
+                let progress = try tls.handshake()
+                if progress == .done {
                     self.tls = tls
                     return
-                case .wantRead: wantsSpace = false
-                case .wantWrite: wantsSpace = true
                 }
                 let interest = BlockingWait.Interest(
                     socket.descriptor.number,
-                    wantsInput: !wantsSpace,
-                    wantsSpace: wantsSpace
+                    wantsInput: progress == .wantRead,
+                    wantsSpace: progress == .wantWrite
                 )
                 switch BlockingWait.wait(for: [interest], or: cancellation, until: deadline) {
                 // However often a peer makes the stream ready, the deadline holds.
@@ -69,7 +62,7 @@ package final class ClientStream {
     }
 
     /// Sends what the connection takes now of `bytes`, from `offset` (0 … `bytes.count`) on.
-    package func send(_ bytes: borrowing [UInt8], from offset: Int) throws(StreamError) -> Socket.Transfer {
+    package func send(_ bytes: [UInt8], from offset: Int) throws(StreamError) -> Socket.Transfer {
         do {
             guard let tls else { return blocked(try socket.send(bytes, from: offset), wantsSpace: true) }
             guard offset >= 0, offset < bytes.count else { return .bytes(0) }
@@ -109,20 +102,18 @@ package final class ClientStream {
     /// the deadline is over.
     /// - Parameter hearsPeer: Whether bytes that come end the wait even where the last transfer needs space. A caller that
     ///   does not read them then says false, or they would end each of its waits at once.
-    package func wait(or signal: WakeSignal, until deadline: MonotonicInstant, hearsPeer: Bool = true) -> Event {
+    package func wait(or signal: WakeSignal, until deadline: MonotonicInstant, hearsPeer: Bool = true)
+        -> BlockingWait.Event
+    {
         let wantsInput = hearsPeer || !wantsSpace
-        if wantsInput, tls?.hasPendingBytes == true { return .ready }
+        if wantsInput, tls?.hasPendingBytes == true { return .ready(0) }
         let interest = BlockingWait.Interest(
             socket.descriptor.number,
             wantsInput: wantsInput,
             wantsSpace: wantsSpace
         )
         wantsSpace = false
-        return switch BlockingWait.wait(for: [interest], or: signal, until: deadline) {
-        case .ready: .ready
-        case .signal: .signal
-        case .deadline: .deadline
-        }
+        return BlockingWait.wait(for: [interest], or: signal, until: deadline)
     }
 
     /// Says goodbye under TLS, without waiting for an answer; the descriptor closes with this object.

@@ -1,5 +1,5 @@
 /// Connects to the first of several addresses that accepts, each with a head start over the next (RFC 8305, 5).
-package struct ConnectionRace {
+package enum ConnectionRace {
     /// What bounds a race.
     package struct Limits: Sendable, Equatable {
         /// From the first attempt to connect until one address has accepted. 3 s: three SYNs, so one lost packet is
@@ -13,121 +13,49 @@ package struct ConnectionRace {
         package init() {}
     }
 
-    private let addresses: [SocketAddress]
-    private let headStart: Duration
-    // Attempts under way hold their socket; ended ones are nil. The index is that of the address.
-    private var attempts: [SocketAttempt] = []
-    private var lastReason = "there is no address"
-
-    package init(_ addresses: [SocketAddress], limits: Limits) {
-        self.addresses = Array(addresses.prefix(limits.addressCount))
-        headStart = limits.headStart
-    }
-
-    /// The socket of the first address that accepted. `deadline` bounds all attempts together.
-    package mutating func run(
+    /// The stream to the first address that accepts. `deadline` bounds all attempts together; those that lose the race
+    /// close with their streams.
+    package static func run(
+        _ addresses: [SocketAddress],
+        limits: Limits,
         cancelledBy cancellation: WakeSignal?,
         until deadline: MonotonicInstant
-    ) throws(StreamError) -> Socket {
-        var next = 0
+    ) throws(StreamError) -> ClientStream {
+        var untried = addresses.prefix(limits.addressCount)
+        var underWay: [(stream: ClientStream, address: SocketAddress)] = []
+        var lastReason = "there is no address"
         while true {
-            if next < addresses.count {
-                if let winner = begin(addresses[next]) { return try take(winner) }
-                next += 1
+            if let address = untried.popFirst() {
+                do throws(SocketError) {
+                    let stream = ClientStream(try Socket.make(for: address))
+                    stream.socket.setNoDelay()
+                    if try stream.socket.connect(to: address) == .connected { return stream }
+                    underWay.append((stream, address))
+                } catch {
+                    lastReason = error.description
+                }
             }
-            let isLast = next >= addresses.count
-            let underWay = attempts.indices.filter { attempts[$0].descriptor != nil }
             if underWay.isEmpty {
-                if isLast { throw .connectFailed(reason: lastReason) }
+                if untried.isEmpty { throw .connectFailed(reason: lastReason) }
                 continue
             }
-            let interests = underWay.map { number in
-                BlockingWait.Interest(attempts[number].descriptor ?? -1, wantsInput: false, wantsSpace: true)
+            let interests = underWay.map {
+                BlockingWait.Interest($0.stream.socket.descriptor.number, wantsInput: false, wantsSpace: true)
             }
-            let pause = isLast ? deadline : min(deadline, MonotonicClock.now() + headStart)
+            let pause = untried.isEmpty ? deadline : min(deadline, MonotonicClock.now() + limits.headStart)
             switch BlockingWait.wait(for: interests, or: cancellation, until: pause) {
             case .ready(let position):
-                if finish(underWay[position]) { return try take(underWay[position]) }
+                let attempt = underWay.remove(at: position)
+                do throws(SocketError) {
+                    try attempt.stream.socket.finishConnecting(to: attempt.address)
+                    return attempt.stream
+                } catch {
+                    lastReason = error.description
+                }
             case .signal: throw .cancelled
             case .deadline:
                 if MonotonicClock.now() >= deadline { throw .timedOut(phase: .connecting) }
             }
         }
     }
-
-    /// Begins an attempt; answers its number when it succeeded at once.
-    private mutating func begin(_ address: SocketAddress) -> Int? {
-        let number = attempts.count
-        let attempt = SocketAttempt(address)
-        attempts.append(attempt)
-        switch attempt.begin() {
-        case .success(.connected):
-            return number
-        case .success(.inProgress):
-            return nil
-        case .failure(let error):
-            lastReason = error.description
-            return nil
-        }
-    }
-
-    /// Whether the attempt that became ready has connected.
-    private mutating func finish(_ number: Int) -> Bool {
-        guard let error = attempts[number].finish() else { return true }
-        lastReason = error.description
-        return false
-    }
-
-    private mutating func take(_ number: Int) throws(StreamError) -> Socket {
-        // The losers' sockets close with their owners.
-        guard let socket = attempts[number].release() else {
-            throw .connectFailed(reason: lastReason)
-        }
-        socket.setNoDelay()
-        return socket
-    }
-}
-
-/// One attempt to connect; a class, for an array cannot hold a socket that must not be copied.
-private final class SocketAttempt {
-    private let address: SocketAddress
-    private var socket: Socket?
-
-    init(_ address: SocketAddress) {
-        self.address = address
-    }
-
-    var descriptor: Int32? {
-        switch socket {
-        case .some(let socket): socket.descriptor.number
-        case nil: nil
-        }
-    }
-
-    func begin() -> Result<Socket.ConnectProgress, SocketError> {
-        do throws(SocketError) {
-            let socket = try Socket.make(for: address)
-            let progress = try socket.connect(to: address)
-            self.socket = consume socket
-            return .success(progress)
-        } catch {
-            return .failure(error)
-        }
-    }
-
-    /// Why the attempt failed, or nil when it has connected.
-    func finish() -> SocketError? {
-        do throws(SocketError) {
-            switch socket {
-            case .some(let socket): try socket.finishConnecting(to: address)
-            case nil: return SocketError(.connect, errorNumber: ErrorNumber.invalid, address: .network(address))
-            }
-            return nil
-        } catch {
-            socket = nil
-            return error
-        }
-    }
-
-    func release() -> Socket? { socket.take() }
 }

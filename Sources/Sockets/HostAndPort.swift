@@ -17,7 +17,8 @@ package struct HostAndPort: Sendable, Equatable {
         self.port = if let port { try Self.port(port) } else { nil }
     }
 
-    private static func split(
+    /// Separates the two, neither of them judged.
+    static func split(
         _ authority: ArraySlice<UInt8>
     ) throws(ParsingError) -> (host: ArraySlice<UInt8>, port: ArraySlice<UInt8>?) {
         if authority.first == UInt8(ascii: "[") {

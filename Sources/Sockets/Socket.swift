@@ -29,7 +29,7 @@ package struct Socket: ~Copyable {
     /// Makes an unconnected socket for the family of `address`.
     package static func make(for address: SocketAddress) throws(SocketError) -> Socket {
         let number = platform_tcp_socket(address.isIPv6 ? 1 : 0)
-        guard number >= 0 else { throw SocketError(.createSocket, errorNumber: -number, address: .network(address)) }
+        try check(number, .createSocket, .network(address))
         return Socket(takingOwnershipOf: FileDescriptor(takingOwnershipOf: number))
     }
 
@@ -42,29 +42,23 @@ package struct Socket: ~Copyable {
         backlog: Int32,
         sharesPort: Bool
     ) throws(SocketError) -> Socket {
+        let socket = try bound(to: address, sharesPort: sharesPort)
+        try check(platform_listen(socket.descriptor.number, backlog), .listen, .network(address))
+        return socket
+    }
+
+    /// A socket bound to `address` that does not listen. Without `sharesPort` it cannot be had while another socket
+    /// listens there.
+    package static func bound(to address: SocketAddress, sharesPort: Bool = false) throws(SocketError) -> Socket {
         let socket = try make(for: address)
         let number = socket.descriptor.number
-        try check(platform_set_reuse_address(number), .setOption, address)
-        if sharesPort { try check(platform_set_reuse_port(number), .setOption, address) }
-        if address.isIPv6 { try check(platform_set_ipv6_only(number), .setOption, address) }
-        try socket.bind(to: address)
-        try check(platform_listen(number, backlog), .listen, address)
-        return socket
-    }
-
-    /// A socket bound to `address` that does not share its port and does not listen: it cannot be had while another
-    /// socket listens there.
-    package static func bound(to address: SocketAddress) throws(SocketError) -> Socket {
-        let socket = try make(for: address)
-        try check(platform_set_reuse_address(socket.descriptor.number), .setOption, address)
-        if address.isIPv6 { try check(platform_set_ipv6_only(socket.descriptor.number), .setOption, address) }
-        try socket.bind(to: address)
-        return socket
-    }
-
-    private func bind(to address: SocketAddress) throws(SocketError) {
+        let place = ListenAddress.network(address)
+        try check(platform_set_reuse_address(number), .setOption, place)
+        if sharesPort { try check(platform_set_reuse_port(number), .setOption, place) }
+        if address.isIPv6 { try check(platform_set_ipv6_only(number), .setOption, place) }
         var system = address.system
-        try Self.check(unsafe platform_bind(descriptor.number, &system), .bind, address)
+        try check(unsafe platform_bind(number, &system), .bind, place)
+        return socket
     }
 
     /// Gives the descriptor's number away: its taker closes it.
@@ -76,17 +70,14 @@ package struct Socket: ~Copyable {
     package func connect(to address: SocketAddress) throws(SocketError) -> ConnectProgress {
         var system = address.system
         let result = unsafe platform_connect(descriptor.number, &system)
-        if result == 0 { return .connected }
-        if result == -ErrorNumber.inProgress || result == -ErrorNumber.interrupted {
-            return .inProgress
-        }
-        throw SocketError(.connect, errorNumber: -result, address: .network(address))
+        if result == -ErrorNumber.inProgress || result == -ErrorNumber.interrupted { return .inProgress }
+        try Self.check(result, .connect, .network(address))
+        return .connected
     }
 
     /// Says, once the socket is writable, whether the connection came about.
     package func finishConnecting(to address: SocketAddress) throws(SocketError) {
-        let error = platform_socket_error(descriptor.number)
-        if error != 0 { throw SocketError(.connect, errorNumber: error, address: .network(address)) }
+        try Self.check(-platform_socket_error(descriptor.number), .connect, .network(address))
     }
 
     /// Sends at once instead of waiting to fill a segment (`TCP_NODELAY`).
@@ -102,21 +93,10 @@ package struct Socket: ~Copyable {
     /// The address this end is bound to.
     package func localAddress() throws(SocketError) -> SocketAddress {
         var system = platform_address()
-        let result = unsafe platform_local_address(descriptor.number, &system)
-        guard result >= 0 else { throw SocketError(.readAddress, errorNumber: -result) }
+        try Self.check(unsafe platform_local_address(descriptor.number, &system), .readAddress, nil)
         return SocketAddress(system)
     }
 
-    private static func check(
-        _ result: Int32,
-        _ operation: SocketError.Operation,
-        _ address: SocketAddress
-    ) throws(SocketError) {
-        guard result >= 0 else { throw SocketError(operation, errorNumber: -result, address: .network(address)) }
-    }
-}
-
-extension Socket {
     /// The address of the peer of a connected descriptor; nil where there is none (any more), and on a Unix socket, whose
     /// clients have none.
     package static func peerAddress(of descriptor: Int32) -> SocketAddress? {
@@ -124,36 +104,39 @@ extension Socket {
         guard descriptor >= 0, unsafe platform_peer_address(descriptor, &system) >= 0 else { return nil }
         return SocketAddress(system)
     }
+
+    /// Throws the error that a call on the socket of `address` reported, if it did.
+    static func check(
+        _ result: Int32,
+        _ operation: SocketError.Operation,
+        _ address: ListenAddress?
+    ) throws(SocketError) {
+        if result < 0 { throw SocketError(operation, errorNumber: -result, address: address) }
+    }
 }
 
 extension Socket {
     /// Receives what is there, at most `buffer.count` bytes, into the start of `buffer`.
     package func receive(into buffer: inout [UInt8]) throws(SocketError) -> Transfer {
-        while true {
-            // The system writes at most `count` bytes from the base address on, which is the whole array.
-            let result = unsafe buffer.withUnsafeMutableBytes { bytes in
-                unsafe platform_recv(descriptor.number, bytes.baseAddress, bytes.count)
-            }
-            if result > 0 { return .bytes(result) }
-            if result == 0 { return .endOfStream }
-            if result == -Int(ErrorNumber.interrupted) { continue }
-            if result == -Int(ErrorNumber.again) { return .wouldBlock }
-            throw SocketError(.receive, errorNumber: Int32(truncatingIfNeeded: -result))
-        }
+        let transfer = try Self.transfer(.receive) { SystemCalls().receive(descriptor.number, into: &buffer) }
+        return transfer == .bytes(0) ? .endOfStream : transfer
     }
 
     /// Sends from `bytes`, beginning at `offset` (0 … `bytes.count`); a peer that is gone is an error, never a signal.
-    package func send(_ bytes: borrowing [UInt8], from offset: Int = 0) throws(SocketError) -> Transfer {
-        guard offset >= 0, offset < bytes.count else { return .bytes(0) }
+    package func send(_ bytes: [UInt8], from offset: Int = 0) throws(SocketError) -> Transfer {
+        try Self.transfer(.send) { SystemCalls().send(descriptor.number, bytes, from: offset) }
+    }
+
+    private static func transfer(
+        _ operation: SocketError.Operation,
+        _ call: () -> Int
+    ) throws(SocketError) -> Transfer {
         while true {
-            // 0 <= offset < count was checked above, so the rest of the array is what may be read.
-            let result = unsafe bytes.withUnsafeBytes { all in
-                unsafe platform_send(descriptor.number, all.baseAddress.map { unsafe $0 + offset }, all.count - offset)
-            }
+            let result = call()
             if result >= 0 { return .bytes(result) }
             if result == -Int(ErrorNumber.interrupted) { continue }
             if result == -Int(ErrorNumber.again) { return .wouldBlock }
-            throw SocketError(.send, errorNumber: Int32(truncatingIfNeeded: -result))
+            throw SocketError(operation, errorNumber: Int32(truncatingIfNeeded: -result))
         }
     }
 }
@@ -162,7 +145,7 @@ extension Socket {
     /// Makes an unconnected Unix stream socket.
     package static func makeUnix(for path: UnixSocketPath) throws(SocketError) -> Socket {
         let number = platform_unix_socket()
-        guard number >= 0 else { throw SocketError(.createSocket, errorNumber: -number, address: .unix(path)) }
+        try check(number, .createSocket, .unix(path))
         return Socket(takingOwnershipOf: FileDescriptor(takingOwnershipOf: number))
     }
 
@@ -171,7 +154,7 @@ extension Socket {
         let text = path.description
         // The path's own bytes, as many as are counted.
         let result = unsafe text.withCString { unsafe platform_unix_connect(descriptor.number, $0, text.utf8.count) }
-        guard result >= 0 else { throw SocketError(.connect, errorNumber: -result, address: .unix(path)) }
+        try Self.check(result, .connect, .unix(path))
     }
 
     /// Makes the file; it must not be there.
@@ -179,12 +162,7 @@ extension Socket {
         let text = path.description
         // The path's own bytes, as many as are counted.
         let result = unsafe text.withCString { unsafe platform_unix_bind(descriptor.number, $0, text.utf8.count) }
-        guard result >= 0 else { throw SocketError(.bind, errorNumber: -result, address: .unix(path)) }
-    }
-
-    package func listen(on path: UnixSocketPath, backlog: Int32) throws(SocketError) {
-        let result = platform_listen(descriptor.number, backlog)
-        guard result >= 0 else { throw SocketError(.listen, errorNumber: -result, address: .unix(path)) }
+        try Self.check(result, .bind, .unix(path))
     }
 }
 

@@ -12,15 +12,15 @@ package struct SystemCalls: Sendable {
     /// Every function below returns a value that is not negative, or the negated error number.
     /// `peer` is set where a connection was accepted that has one: not on a Unix socket.
     package func accept(_ listener: Int32, peer: inout SocketAddress?) -> Int32 {
-        if let fault = faults?.next(.accept) { return -fault }
+        if let fault = fault(.accept) { return fault }
         var address = platform_address()
         let result = unsafe opened(platform_accept(listener, &address))
         peer = result >= 0 && address.port != 0 ? SocketAddress(address) : nil
         return result
     }
 
-    package func receive(_ descriptor: Int32, into buffer: inout [UInt8], atMost most: Int) -> Int {
-        if let fault = faults?.next(.receive) { return -Int(fault) }
+    package func receive(_ descriptor: Int32, into buffer: inout [UInt8], atMost most: Int = .max) -> Int {
+        if let fault = fault(.receive) { return Int(fault) }
         // The system writes at most so many bytes from the base address on, and they lie within the array.
         return unsafe buffer.withUnsafeMutableBytes { bytes in
             unsafe platform_recv(descriptor, bytes.baseAddress, min(bytes.count, most))
@@ -29,7 +29,7 @@ package struct SystemCalls: Sendable {
 
     /// Sends `bytes` from `offset` on; `offset` must not exceed their number.
     package func send(_ descriptor: Int32, _ bytes: [UInt8], from offset: Int = 0) -> Int {
-        if let fault = faults?.next(.send) { return -Int(fault) }
+        if let fault = fault(.send) { return Int(fault) }
         guard offset >= 0, offset < bytes.count else { return 0 }
         let most = faults?.greatestTransfer ?? .max
         // 0 <= offset < count, so the rest of the array is what may be read.
@@ -39,9 +39,11 @@ package struct SystemCalls: Sendable {
     }
 
     package func shutdownWrite(_ descriptor: Int32) -> Int32 {
-        if let fault = faults?.next(.shutdown) { return -fault }
-        return platform_shutdown_write(descriptor)
+        fault(.shutdown) ?? platform_shutdown_write(descriptor)
     }
+
+    /// The negated error number of a call that a test makes fail.
+    private func fault(_ call: FaultPlan.Call) -> Int32? { faults?.next(call).map { -$0 } }
 
     /// Closing always frees the number; a reported error is told and nothing else.
     package func close(_ descriptor: Int32) {
@@ -60,18 +62,15 @@ package struct SystemCalls: Sendable {
     }
 
     package func createPoll() -> Int32 {
-        if let fault = faults?.next(.createPoll) { return -fault }
-        return opened(platform_epoll_create())
+        fault(.createPoll) ?? opened(platform_epoll_create())
     }
 
     package func add(_ poll: Int32, _ descriptor: Int32, _ events: UInt32, tag: UInt64) -> Int32 {
-        if let fault = faults?.next(.control) { return -fault }
-        return platform_epoll_add(poll, descriptor, events, tag)
+        fault(.control) ?? platform_epoll_add(poll, descriptor, events, tag)
     }
 
     package func modify(_ poll: Int32, _ descriptor: Int32, _ events: UInt32, tag: UInt64) -> Int32 {
-        if let fault = faults?.next(.control) { return -fault }
-        return platform_epoll_modify(poll, descriptor, events, tag)
+        fault(.control) ?? platform_epoll_modify(poll, descriptor, events, tag)
     }
 
     package func remove(_ poll: Int32, _ descriptor: Int32) -> Int32 {
@@ -79,7 +78,7 @@ package struct SystemCalls: Sendable {
     }
 
     package func wait(_ poll: Int32, _ events: inout ReadyEvents, timeoutMilliseconds: Int32) -> Int32 {
-        if let fault = faults?.next(.wait) { return -fault }
+        if let fault = fault(.wait) { return fault }
         // At most `count` events are written from the base address on.
         return unsafe events.events.withUnsafeMutableBufferPointer { buffer in
             guard let base = buffer.baseAddress else { return 0 }
@@ -88,13 +87,11 @@ package struct SystemCalls: Sendable {
     }
 
     package func makeEventDescriptor() -> Int32 {
-        if let fault = faults?.next(.createEventDescriptor) { return -fault }
-        return opened(platform_event_descriptor())
+        fault(.createEventDescriptor) ?? opened(platform_event_descriptor())
     }
 
     package func makeSpareDescriptor() -> Int32 {
-        if let fault = faults?.next(.createSpareDescriptor) { return -fault }
-        return opened(platform_spare_descriptor())
+        fault(.createSpareDescriptor) ?? opened(platform_spare_descriptor())
     }
 }
 

@@ -23,7 +23,7 @@ package struct UnixListener: ~Copyable {
         }
         do throws(SocketError) {
             try Self.setMode(mode, of: path)
-            try socket.listen(on: path, backlog: backlog)
+            try Socket.check(platform_listen(socket.descriptor.number, backlog), .listen, .unix(path))
         } catch {
             file.remove()
             throw error
@@ -36,13 +36,13 @@ package struct UnixListener: ~Copyable {
     /// Another number for the same socket; its taker closes it.
     package func duplicate() throws(SocketError) -> Int32 {
         let number = platform_duplicate(socket.descriptor.number)
-        guard number >= 0 else { throw SocketError(.duplicate, errorNumber: -number) }
+        try Socket.check(number, .duplicate, nil)
         return number
     }
 
     private static func lockDirectory(of path: UnixSocketPath) throws(SocketError) -> FileDescriptor {
         let number = unsafe path.directory.withCString { unsafe platform_open_directory($0) }
-        guard number >= 0 else { throw SocketError(.openDirectory, errorNumber: -number, address: .unix(path)) }
+        try Socket.check(number, .openDirectory, .unix(path))
         let directory = FileDescriptor(takingOwnershipOf: number)
         let deadline = MonotonicClock.now() + Self.lockWait
         while true {
@@ -78,7 +78,9 @@ package struct UnixListener: ~Copyable {
             try probe.connect(to: path)
         } catch {
             switch error.errorNumber {
-            case ErrorNumber.connectionRefused: return try remove(path)
+            case ErrorNumber.connectionRefused:
+                let result = unsafe path.description.withCString { unsafe platform_unlink($0) }
+                return try Socket.check(result, .replace, .unix(path))
             // A process listens there and its queue is full.
             case ErrorNumber.again: break
             default: throw error
@@ -87,14 +89,9 @@ package struct UnixListener: ~Copyable {
         throw SocketError(.bind, errorNumber: ErrorNumber.addressInUse, address: .unix(path))
     }
 
-    private static func remove(_ path: UnixSocketPath) throws(SocketError) {
-        let result = unsafe path.description.withCString { unsafe platform_unlink($0) }
-        guard result >= 0 else { throw SocketError(.replace, errorNumber: -result, address: .unix(path)) }
-    }
-
     private static func setMode(_ mode: UnixSocketMode, of path: UnixSocketPath) throws(SocketError) {
         let result = unsafe path.description.withCString { unsafe platform_change_mode($0, mode.bits) }
-        guard result >= 0 else { throw SocketError(.setMode, errorNumber: -result, address: .unix(path)) }
+        try Socket.check(result, .setMode, .unix(path))
     }
 }
 

@@ -138,6 +138,9 @@ package final class Connection {
         }
     }
 
+    /// The name of the request under way.
+    var request: ParkedRequest { ParkedRequest(connectionID: id, requestsBefore: requestsServed, slot: slot) }
+
     /// True where bytes wait in memory for their turn.
     package var hasBufferedInput: Bool { input != nil }
 
@@ -170,44 +173,31 @@ package final class Connection {
 /// each in the order of entering it.
 struct ConnectionTable: ~Copyable {
     /// The lists; a connection is in one at most.
-    enum List: UInt8 {
+    enum List: Int, CaseIterable {
         /// `busy` have a request or an answer under way, `silent` have not begun their TLS handshake, and `waiting` have,
         /// but wait for their turn. Handshakes of a peer with more connections than its share are in lists of their own.
         case none, idle, busy, parked, silent, waiting, crowdWaiting, handshaking, crowdHandshaking
-
-        static let count = 9
     }
-
-    private static let noSlot: Int32 = -1
 
     private var connections: [Connection?] = []
     private var generations: [UInt32] = []
-    private var free: [Int32] = []
-    private var lists: [List] = []
-    private var next: [Int32] = []
-    private var previous: [Int32] = []
-    private var first = [Int32](repeating: noSlot, count: List.count)
-    private var last = [Int32](repeating: noSlot, count: List.count)
-    private var counts = [Int](repeating: 0, count: List.count)
+    private var free: [Int] = []
+    private var lists = NumberLists(listCount: List.allCases.count)
 
     /// Connections in the table.
     private(set) var count = 0
 
     /// Connections in a list.
-    func count(of list: List) -> Int { counts[Int(list.rawValue)] }
+    func count(of list: List) -> Int { lists.count(of: list.rawValue) }
 
     /// Puts a connection into a slot of its own.
     mutating func insert(_ connection: Connection) {
-        if let slot = free.popLast() {
-            connection.slot = Int(slot)
-            connections[Int(slot)] = connection
-        } else {
-            connection.slot = connections.count
+        connection.slot = free.popLast() ?? connections.count
+        if connection.slot == connections.count {
             connections.append(connection)
             generations.append(0)
-            lists.append(.none)
-            next.append(Self.noSlot)
-            previous.append(Self.noSlot)
+        } else {
+            connections[connection.slot] = connection
         }
         count += 1
     }
@@ -216,10 +206,10 @@ struct ConnectionTable: ~Copyable {
     mutating func remove(_ connection: Connection) {
         let slot = connection.slot
         guard slot >= 0, slot < connections.count, connections[slot] === connection else { return }
-        move(connection, to: .none)
+        lists.remove(slot)
         connections[slot] = nil
         generations[slot] &+= 1
-        free.append(Int32(truncatingIfNeeded: slot))
+        free.append(slot)
         connection.slot = -1
         count -= 1
     }
@@ -242,51 +232,19 @@ struct ConnectionTable: ~Copyable {
     }
 
     /// The one that has been in a list longest.
-    func oldest(in list: List) -> Connection? {
-        connection(at: Int(first[Int(list.rawValue)]))
-    }
+    func oldest(in list: List) -> Connection? { lists.first(of: list.rawValue).flatMap { connections[$0] } }
 
     /// Every connection of a list, for a walk during which lists change.
-    func all(in list: List) -> [Connection] {
-        var result: [Connection] = []
-        var slot = first[Int(list.rawValue)]
-        while let connection = connection(at: Int(slot)) {
-            result.append(connection)
-            slot = next[Int(slot)]
-        }
-        return result
-    }
+    func all(in list: List) -> [Connection] { lists.numbers(of: list.rawValue).compactMap { connections[$0] } }
 
     /// Every connection there is.
     func all() -> [Connection] { connections.compactMap { $0 } }
 
-    /// Puts the connection at the end of a list; with `.none`, only takes it out of the one it is in.
-    mutating func move(_ connection: Connection, to list: List) {
-        let slot = connection.slot
-        let old = lists[slot]
-        if old != .none {
-            let before = previous[slot]
-            let after = next[slot]
-            let index = Int(old.rawValue)
-            if before == Self.noSlot { first[index] = after } else { next[Int(before)] = after }
-            if after == Self.noSlot { last[index] = before } else { previous[Int(after)] = before }
-            counts[index] -= 1
-        }
-        lists[slot] = list
-        if list == .none { return }
-        let index = Int(list.rawValue)
-        let end = last[index]
-        previous[slot] = end
-        next[slot] = Self.noSlot
-        if end == Self.noSlot {
-            first[index] = Int32(truncatingIfNeeded: slot)
-        } else {
-            next[Int(end)] = Int32(truncatingIfNeeded: slot)
-        }
-        last[index] = Int32(truncatingIfNeeded: slot)
-        counts[index] += 1
-    }
+    /// Puts the connection at the end of a list.
+    mutating func move(_ connection: Connection, to list: List) { lists.append(connection.slot, to: list.rawValue) }
 
     /// The list a connection is in.
-    func list(of connection: Connection) -> List { lists[connection.slot] }
+    func list(of connection: Connection) -> List {
+        lists.list(of: connection.slot).flatMap(List.init(rawValue:)) ?? .none
+    }
 }

@@ -15,106 +15,58 @@ package struct PeerTable: ~Copyable {
         }
     }
 
-    private static let none: Int32 = -1
-
-    private var entries: [Peer: Int32] = [:]
+    private var entries: [Peer: Int] = [:]
     private var peers: [Peer?] = []
-    private var counts: [Int32] = []
-    private var free: [Int32] = []
-    /// For each entry its connections, oldest first: a list through their slots.
-    private var first: [Int32] = []
-    private var last: [Int32] = []
-    /// For each slot its entry, and its neighbours in that list.
-    private var entryOfSlot: [Int32] = []
-    private var next: [Int32] = []
-    private var previous: [Int32] = []
+    private var free: [Int] = []
+    /// For each entry the slots of its connections.
+    private var slots = NumberLists(listCount: 0)
 
     package init() {}
 
     /// The connection in `slot` comes from `peer`.
     package mutating func add(_ slot: Int, from peer: Peer) {
-        while entryOfSlot.count <= slot {
-            entryOfSlot.append(Self.none)
-            next.append(Self.none)
-            previous.append(Self.none)
-        }
-        let entry = entries[peer] ?? makeEntry(peer)
-        let end = last[Int(entry)]
-        entryOfSlot[slot] = entry
-        previous[slot] = end
-        next[slot] = Self.none
-        if end == Self.none {
-            first[Int(entry)] = Int32(truncatingIfNeeded: slot)
-        } else {
-            next[Int(end)] = Int32(truncatingIfNeeded: slot)
-        }
-        last[Int(entry)] = Int32(truncatingIfNeeded: slot)
-        counts[Int(entry)] += 1
+        slots.append(slot, to: entries[peer] ?? makeEntry(peer))
     }
 
-    private mutating func makeEntry(_ peer: Peer) -> Int32 {
-        if let entry = free.popLast() {
-            peers[Int(entry)] = peer
-            entries[peer] = entry
-            return entry
-        }
-        let entry = Int32(truncatingIfNeeded: peers.count)
-        peers.append(peer)
-        counts.append(0)
-        first.append(Self.none)
-        last.append(Self.none)
+    private mutating func makeEntry(_ peer: Peer) -> Int {
+        let entry = free.popLast() ?? slots.makeList()
+        if entry == peers.count { peers.append(peer) } else { peers[entry] = peer }
         entries[peer] = entry
         return entry
     }
 
     /// The connection in `slot` ends; nothing happens where it was never added.
     package mutating func remove(_ slot: Int) {
-        guard slot >= 0, slot < entryOfSlot.count, entryOfSlot[slot] != Self.none else { return }
-        let entry = Int(entryOfSlot[slot])
-        let before = previous[slot]
-        let after = next[slot]
-        if before == Self.none { first[entry] = after } else { next[Int(before)] = after }
-        if after == Self.none { last[entry] = before } else { previous[Int(after)] = before }
-        entryOfSlot[slot] = Self.none
-        counts[entry] -= 1
-        guard counts[entry] == 0, let peer = peers[entry] else { return }
+        guard let entry = slots.list(of: slot) else { return }
+        slots.remove(slot)
+        guard slots.count(of: entry) == 0, let peer = peers[entry] else { return }
         entries[peer] = nil
         peers[entry] = nil
-        free.append(Int32(truncatingIfNeeded: entry))
+        free.append(entry)
     }
 
     /// The peer with the most connections, and how many they are; nil where there is none. A look at every peer: some
     /// microseconds for 10,000.
     package func greatest() -> (peer: Peer, count: Int)? {
-        var most: Int32 = 0
+        var most = 0
         var found = 0
-        for entry in counts.indices where counts[entry] > most {
-            most = counts[entry]
+        for entry in peers.indices where slots.count(of: entry) > most {
+            most = slots.count(of: entry)
             found = entry
         }
-        return most == 0 ? nil : peers[found].map { ($0, Int(most)) }
+        return most == 0 ? nil : peers[found].map { ($0, most) }
     }
 
     /// Whether the connection in `slot` comes from `peer`.
     package func isFrom(_ peer: Peer, _ slot: Int) -> Bool {
-        slot >= 0 && slot < entryOfSlot.count && entryOfSlot[slot] != Self.none && entryOfSlot[slot] == entries[peer]
+        slots.list(of: slot).map { $0 == entries[peer] } ?? false
     }
 
     /// How many connections the peer has from which the one in `slot` comes; 0 where that one is not counted.
-    package func countOfPeer(_ slot: Int) -> Int {
-        guard slot >= 0, slot < entryOfSlot.count, entryOfSlot[slot] != Self.none else { return 0 }
-        return Int(counts[Int(entryOfSlot[slot])])
-    }
+    package func countOfPeer(_ slot: Int) -> Int { slots.list(of: slot).map { slots.count(of: $0) } ?? 0 }
 
     /// The slots of a peer's connections, oldest first, at most so many.
     package func slots(of peer: Peer, atMost most: Int) -> [Int] {
-        guard let entry = entries[peer] else { return [] }
-        var result: [Int] = []
-        var slot = first[Int(entry)]
-        while slot != Self.none, result.count < most {
-            result.append(Int(slot))
-            slot = next[Int(slot)]
-        }
-        return result
+        entries[peer].map { slots.numbers(of: $0, atMost: most) } ?? []
     }
 }

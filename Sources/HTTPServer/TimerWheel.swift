@@ -8,13 +8,11 @@ package struct TimerWheel: ~Copyable {
     private static let slotCount = 2_048
     /// A tick is 2^25 ns.
     private static let tickShift: UInt64 = 25
-    private static let none: Int32 = -1
 
-    private var heads = [Int32](repeating: none, count: slotCount)
+    /// For each slot of the wheel its entries.
+    private var slots = NumberLists(listCount: slotCount)
     private var occupied = [UInt64](repeating: 0, count: slotCount / 64)
-    /// For each entry: its neighbours in the slot's list, and its tick (0: not in the wheel).
-    private var next: [Int32] = []
-    private var previous: [Int32] = []
+    /// For each entry its tick; 0 where it is not in the wheel.
     private var ticks: [UInt64] = []
     /// Entries in the wheel.
     private var count = 0
@@ -33,7 +31,7 @@ package struct TimerWheel: ~Copyable {
     /// it where it is. Deadlines beyond the wheel come up earlier, to be set again.
     package mutating func schedule(_ entry: Int, at deadline: MonotonicInstant) {
         if deadline == .never { return }
-        reserve(entry)
+        while ticks.count <= entry { ticks.append(0) }
         let (sum, overflow) = deadline.nanoseconds.addingReportingOverflow(1 << Self.tickShift - 1)
         let wanted = (overflow ? UInt64.max : sum) >> Self.tickShift
         // Behind the last moment asked about, so that one look at what is due cannot bring an entry up twice.
@@ -42,18 +40,19 @@ package struct TimerWheel: ~Copyable {
             if ticks[entry] <= tick { return }
             remove(entry)
         }
-        insert(entry, tick)
+        let slot = Int(tick % UInt64(Self.slotCount))
+        slots.append(entry, to: slot)
+        occupied[slot / 64] |= 1 << UInt64(slot % 64)
+        ticks[entry] = tick
+        count += 1
     }
 
     /// Takes the entry out of the wheel.
     package mutating func remove(_ entry: Int) {
         guard entry >= 0, entry < ticks.count, ticks[entry] != 0 else { return }
         let slot = Int(ticks[entry] % UInt64(Self.slotCount))
-        let before = previous[entry]
-        let after = next[entry]
-        if before == Self.none { heads[slot] = after } else { next[Int(before)] = after }
-        if after != Self.none { previous[Int(after)] = before }
-        if heads[slot] == Self.none { occupied[slot / 64] &= ~(1 << UInt64(slot % 64)) }
+        slots.remove(entry)
+        if slots.count(of: slot) == 0 { occupied[slot / 64] &= ~(1 << UInt64(slot % 64)) }
         ticks[entry] = 0
         count -= 1
     }
@@ -62,15 +61,14 @@ package struct TimerWheel: ~Copyable {
     package mutating func popDue(now: MonotonicInstant) -> Int? {
         let nowTick = now.nanoseconds >> Self.tickShift
         askedTick = max(askedTick, nowTick)
-        guard let tick = nextTick(), tick <= nowTick else {
+        guard let tick = nextTick(), tick <= nowTick, let entry = slots.first(of: Int(tick % UInt64(Self.slotCount)))
+        else {
             currentTick = max(currentTick, nowTick)
             return nil
         }
         // No entry is earlier than this one. The wheel must turn with every entry taken out: where it is more than a
         // turn behind the clock, an entry put back stands before its time, and would come up for ever.
         currentTick = tick - 1
-        // The slot is marked as occupied, so its list has a first entry.
-        let entry = Int(heads[Int(tick % UInt64(Self.slotCount))])
         remove(entry)
         if count == 0 { currentTick = nowTick }
         return entry
@@ -99,25 +97,5 @@ package struct TimerWheel: ~Copyable {
             }
         }
         return nil
-    }
-
-    private mutating func reserve(_ entry: Int) {
-        while ticks.count <= entry {
-            ticks.append(0)
-            next.append(Self.none)
-            previous.append(Self.none)
-        }
-    }
-
-    private mutating func insert(_ entry: Int, _ tick: UInt64) {
-        let slot = Int(tick % UInt64(Self.slotCount))
-        let first = heads[slot]
-        next[entry] = first
-        previous[entry] = Self.none
-        if first != Self.none { previous[Int(first)] = Int32(truncatingIfNeeded: entry) }
-        heads[slot] = Int32(truncatingIfNeeded: entry)
-        occupied[slot / 64] |= 1 << UInt64(slot % 64)
-        ticks[entry] = tick
-        count += 1
     }
 }

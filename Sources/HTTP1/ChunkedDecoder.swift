@@ -12,8 +12,6 @@ package struct ChunkedDecoder: Sendable {
         case needMore
         /// The message is over; the position is the first byte behind it.
         case complete
-        /// The coding is broken, or a limit exceeded.
-        case reject(RequestRefusal)
     }
 
     enum State {
@@ -34,7 +32,8 @@ package struct ChunkedDecoder: Sendable {
     var chunks = 0
     var extensionBytes = 0
     var trailerBytes = 0
-    var trailerMatch = TrailerMatch()
+    /// The trailer's name, as much of it as tells whether it is one of those refused.
+    var trailerName: [UInt8] = []
 
     /// - Parameters:
     ///   - limits: Bounds extensions, trailers and the number of chunks.
@@ -48,32 +47,29 @@ package struct ChunkedDecoder: Sendable {
     /// - Parameters:
     ///   - bytes: Any bytes; those before `position` were used up by earlier calls.
     ///   - position: Moved behind what was used up.
-    package mutating func next(in bytes: Span<UInt8>, from position: inout Int) -> Event {
-        do throws(RequestRefusal) {
-            while position < bytes.count {
-                switch state {
-                case .data:
-                    let count = min(remaining, bytes.count - position)
-                    let range = position..<position + count
-                    position += count
-                    remaining -= count
-                    if remaining == 0 { state = .dataReturn }
-                    return .data(range)
-                case .complete:
-                    return .complete
-                case .trailerStart, .trailerName, .trailerValue, .trailerLineFeed, .endLineFeed:
-                    try receiveTrailer(bytes[position])
-                case .sizeStart, .size, .sizeLineFeed, .dataReturn, .dataLineFeed:
-                    try receiveFrame(bytes[position])
-                default:
-                    try receiveExtension(bytes[position])
-                }
-                position += 1
+    /// - Throws: Where the coding is broken, or a limit exceeded.
+    package mutating func next(in bytes: Span<UInt8>, from position: inout Int) throws(RequestRefusal) -> Event {
+        while position < bytes.count {
+            switch state {
+            case .data:
+                let count = min(remaining, bytes.count - position)
+                let range = position..<position + count
+                position += count
+                remaining -= count
+                if remaining == 0 { state = .dataReturn }
+                return .data(range)
+            case .complete:
+                return .complete
+            case .trailerStart, .trailerName, .trailerValue, .trailerLineFeed, .endLineFeed:
+                try receiveTrailer(bytes[position])
+            case .sizeStart, .size, .sizeLineFeed, .dataReturn, .dataLineFeed:
+                try receiveFrame(bytes[position])
+            default:
+                try receiveExtension(bytes[position])
             }
-            return state == .complete ? .complete : .needMore
-        } catch {
-            return .reject(error)
+            position += 1
         }
+        return state == .complete ? .complete : .needMore
     }
 
     /// The size and the line ends around the data.
@@ -209,17 +205,17 @@ extension ChunkedDecoder {
                 return
             }
             guard FieldGrammar.isTokenByte(byte) else { throw .malformedTrailer }
-            trailerMatch = TrailerMatch()
-            trailerMatch.receive(byte)
+            trailerName = [byte]
             state = .trailerName
         case .trailerName:
             if byte == UInt8(ascii: ":") {
-                guard !trailerMatch.isForbidden else { throw .malformedTrailer }
+                guard !trailerIsForbidden else { throw .malformedTrailer }
                 state = .trailerValue
                 return
             }
             guard FieldGrammar.isTokenByte(byte) else { throw .malformedTrailer }
-            trailerMatch.receive(byte)
+            // None of those refused is longer than 17 bytes.
+            if trailerName.count < 18 { trailerName.append(byte) }
         case .trailerValue:
             if byte == ASCII.carriageReturn {
                 state = .trailerLineFeed
@@ -234,38 +230,9 @@ extension ChunkedDecoder {
             state = .complete
         }
     }
-}
-
-/// Compares a trailer's name, byte by byte as it arrives, with the names that are refused.
-struct TrailerMatch: Sendable {
-    private var length = 0
-    /// One bit for each name that still matches.
-    private var candidates: UInt8 = 0b111
-
-    mutating func receive(_ byte: UInt8) {
-        let lowercase = ASCII.lowercased(byte)
-        for index in 0..<3 {
-            let name = Self.name(index)
-            // Read only where length < utf8CodeUnitCount.
-            let matches = unsafe length < name.utf8CodeUnitCount && name.utf8Start[length] == lowercase
-            if !matches { candidates &= ~(1 << UInt8(index)) }
-        }
-        length += 1
-    }
-
-    /// True where the whole name was one of those refused.
-    var isForbidden: Bool {
-        for index in 0..<3 where candidates & (1 << UInt8(index)) != 0 {
-            if length == Self.name(index).utf8CodeUnitCount { return true }
-        }
-        return false
-    }
-
-    private static func name(_ index: Int) -> StaticString {
-        switch index {
-        case 0: "content-length"
-        case 1: "transfer-encoding"
-        default: "host"
-        }
+    private var trailerIsForbidden: Bool {
+        let name = trailerName.span
+        return name.equalIgnoringCase(name.indices, "content-length")
+            || name.equalIgnoringCase(name.indices, "transfer-encoding") || name.equalIgnoringCase(name.indices, "host")
     }
 }

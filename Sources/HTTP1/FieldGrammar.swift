@@ -18,18 +18,25 @@ package enum FieldGrammar {
 
     /// True for what a field value may hold.
     static func isValue(_ value: Span<UInt8>) -> Bool {
-        var offset = 0
-        while value.count &- offset >= 16 {
-            let marks = value.vector16(at: offset).marksOfControls
-            // Perhaps a tab: looked at byte by byte.
-            if marks[0] | marks[1] != 0 { break }
-            offset &+= 16
-        }
+        var offset = skipPlainValue(value, 0, value.count)
         while offset < value.count {
             guard isValueByte(value[offset]) else { return false }
             offset += 1
         }
         return true
+    }
+
+    /// An offset from `offset` on, at most `end`, before which no control byte stands: sixteen bytes are looked at
+    /// together, and what is left is for the caller.
+    @inline(__always)
+    static func skipPlainValue(_ bytes: Span<UInt8>, _ offset: Int, _ end: Int) -> Int {
+        var offset = offset
+        while end &- offset >= 16 {
+            let marks = bytes.vector16(at: offset).marksOfControls
+            if marks[0] | marks[1] != 0 { return offset &+ marks.unmarkedCount }
+            offset &+= 16
+        }
+        return offset
     }
 
     /// `! # $ % & ' * + - . 0-9` of the bytes 0 … 63.
@@ -101,11 +108,11 @@ package enum HTTPDate {
         let secondOfDay = Int(seconds % 86_400)
         let date = civil(daysSinceEpoch: days)
         // 1970-01-01 was a Thursday.
-        output.append(dayName((days + 4) % 7))
+        output.append(Self.days[(days + 4) % 7])
         output.append(", ")
         appendTwoDigits(date.day, to: &output)
         output.append(ASCII.space)
-        output.append(monthName(date.month))
+        output.append(months[date.month - 1])
         output.append(ASCII.space)
         appendTwoDigits(date.year / 100, to: &output)
         appendTwoDigits(date.year % 100, to: &output)
@@ -138,32 +145,8 @@ package enum HTTPDate {
         output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10))
     }
 
-    private static func dayName(_ index: Int) -> StaticString {
-        switch index {
-        case 0: "Sun"
-        case 1: "Mon"
-        case 2: "Tue"
-        case 3: "Wed"
-        case 4: "Thu"
-        case 5: "Fri"
-        default: "Sat"
-        }
-    }
-
-    private static func monthName(_ month: Int) -> StaticString {
-        switch month {
-        case 1: "Jan"
-        case 2: "Feb"
-        case 3: "Mar"
-        case 4: "Apr"
-        case 5: "May"
-        case 6: "Jun"
-        case 7: "Jul"
-        case 8: "Aug"
-        case 9: "Sep"
-        case 10: "Oct"
-        case 11: "Nov"
-        default: "Dec"
-        }
-    }
+    private static let days: [StaticString] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    private static let months: [StaticString] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
 }

@@ -27,6 +27,15 @@ package struct HTTPResponse: ~Copyable {
         closesConnection = false
     }
 
+    /// RFC 9112 §6.1 and RFC 9110 §8.6: no content and no length in 204; RFC 9110 §15.4.5: no content in 304.
+    fileprivate var allowsContent: Bool { status != 204 && status != 304 }
+
+    /// Whether the body is sent in an answer to `method`. RFC 9110 §9.3.2: the answer to HEAD is that to GET without
+    /// content.
+    package func hasContent(for method: HTTPMethod) -> Bool {
+        if case .head = method { false } else { allowsContent }
+    }
+
     /// Makes `content` the body without a copy: for large contents that do not change.
     package mutating func share(_ content: [UInt8]) {
         body = content
@@ -104,29 +113,18 @@ package struct ResponseEncoder: ~Copyable {
 
     package init() {}
 
-    /// What the encoder must know besides the response.
-    package struct Context: Sendable {
-        /// The request's method; HEAD is answered without content.
-        package var method: HTTPMethod
-        /// The request's minor version: an HTTP/1.0 client is told where the connection persists.
-        package var minorVersion: UInt8
-        /// True where the connection serves further requests.
-        package var keepAlive: Bool
-
-        package init(method: HTTPMethod, minorVersion: UInt8, keepAlive: Bool) {
-            self.method = method
-            self.minorVersion = minorVersion
-            self.keepAlive = keepAlive
-        }
-    }
-
     /// Appends a whole response; of one whose body is shared, all but the body.
     /// - Parameters:
+    ///   - method: The request's; HEAD is answered without content.
+    ///   - minorVersion: The request's: an HTTP/1.0 client is told where the connection persists.
+    ///   - keepAlive: True where the connection serves further requests.
     ///   - unixSeconds: The present, for `Date`.
     ///   - output: The buffer it is appended to.
     package mutating func encode(
         _ response: borrowing HTTPResponse,
-        _ context: Context,
+        method: HTTPMethod,
+        minorVersion: UInt8,
+        keepAlive: Bool,
         unixSeconds: Int64,
         to output: inout [UInt8]
     ) {
@@ -136,54 +134,29 @@ package struct ResponseEncoder: ~Copyable {
             Self.fixedByteCount + dateLine.count + response.fields.count
             + (response.bodyIsShared ? 0 : response.body.count)
         output.append(addingCapacity: room) { (output: inout OutputSpan<UInt8>) in
-            Self.write(response, context, dateLine.span, to: &output)
+            StatusLine.append(response.status, to: &output)
+            output.append(dateLine.span)
+            output.append(response.fields.span)
+            if response.allowsContent {
+                output.append("Content-Length: ")
+                output.append(decimal: response.body.count)
+                output.append("\r\n")
+            }
+            // RFC 9112 §9.3 and §9.6.
+            if !keepAlive {
+                output.append("Connection: close\r\n\r\n")
+            } else if minorVersion == 0 {
+                output.append("Connection: keep-alive\r\n\r\n")
+            } else {
+                output.append("\r\n")
+            }
+            if response.hasContent(for: method), !response.bodyIsShared { output.append(response.body.span) }
         }
     }
 
     /// Greatest length of a response without its date line, its handler's fields and its content: the status line, the
     /// `Content-Length` line of 37 bytes at most and the `Connection` line of 26 with the empty one.
     private static let fixedByteCount = StatusLine.byteCount + 80
-
-    private static func write(
-        _ response: borrowing HTTPResponse,
-        _ context: Context,
-        _ dateLine: Span<UInt8>,
-        to output: inout OutputSpan<UInt8>
-    ) {
-        let status = response.status
-        // RFC 9112 §6.1 and RFC 9110 §8.6: no content and no length in 204; RFC 9110 §15.4.5: no content in 304.
-        let hasContent = status != 204 && status != 304
-        StatusLine.append(status, to: &output)
-        output.append(dateLine)
-        output.append(response.fields.span)
-        if hasContent {
-            output.append("Content-Length: ")
-            output.append(decimal: response.body.count)
-            output.append("\r\n")
-        }
-        // RFC 9112 §9.3 and §9.6.
-        if !context.keepAlive {
-            output.append("Connection: close\r\n\r\n")
-        } else if context.minorVersion == 0 {
-            output.append("Connection: keep-alive\r\n\r\n")
-        } else {
-            output.append("\r\n")
-        }
-        // RFC 9110 §9.3.2: the answer to HEAD is that to GET without content.
-        let isHead = if case .head = context.method { true } else { false }
-        if hasContent, !isHead, !response.bodyIsShared { output.append(response.body.span) }
-    }
-
-    /// Whether a response so encoded is followed by its body.
-    package static func sharedBodyFollows(_ response: borrowing HTTPResponse, _ method: HTTPMethod) -> Bool {
-        let isHead = if case .head = method { true } else { false }
-        return response.bodyIsShared && !isHead && response.status != 204 && response.status != 304
-    }
-
-    /// Appends the interim response that lets a client send its body (RFC 9110 §15.2.1).
-    package func encodeContinue(to output: inout [UInt8]) {
-        output.append("HTTP/1.1 100 Continue\r\n\r\n")
-    }
 
     private mutating func renewDate(_ unixSeconds: Int64) {
         dateLine.removeAll(keepingCapacity: true)

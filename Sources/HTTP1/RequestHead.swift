@@ -51,18 +51,11 @@ package struct RequestHead: ~Copyable {
 
     /// Forgets the request and keeps the storage.
     package mutating func reset() {
-        method = .get
-        methodName = 0..<0
-        path = 0..<0
-        query = nil
-        authority = nil
-        minorVersion = 1
-        if !fields.isEmpty { fields.removeAll(keepingCapacity: true) }
-        contentLength = nil
-        isChunked = false
-        keepAlive = true
-        expectsContinue = false
-        byteCount = 0
+        var storage: [Field] = []
+        swap(&storage, &fields)
+        if !storage.isEmpty { storage.removeAll(keepingCapacity: true) }
+        self = RequestHead()
+        fields = storage
     }
 
     /// The value of the first field named `name`.
@@ -111,12 +104,6 @@ package enum HTTPMethod: UInt8, Sendable, CaseIterable {
 
     /// Reads the method token that `range` of `bytes` holds.
     package init(_ bytes: Span<UInt8>, _ range: Range<Int>) {
-        self = .unrecognized
-        for method in Self.allCases where method != .unrecognized {
-            if bytes.equal(range, method.name) {
-                self = method
-                return
-            }
-        }
+        self = Self.allCases.first { bytes.equal(range, $0.name) } ?? .unrecognized
     }
 }

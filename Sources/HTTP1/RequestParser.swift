@@ -36,8 +36,6 @@ package struct RequestParser: ~Copyable {
     var sectionStart = 0
     var tokenStart = 0
     var target = 0..<0
-    var major: UInt8 = 0
-    var minor: UInt8 = 0
     var targetNeedsCheck = false
     var fieldLines = 0
     var name = 0..<0
@@ -93,8 +91,9 @@ package struct RequestParser: ~Copyable {
                 case .valueLineFeed: try expectLineFeed(bytes, then: .fieldStart)
                 case .endLineFeed:
                     try expectLineFeed(bytes, then: .complete)
-                    try finish(bytes)
-                    return .complete
+                    // RFC 9110 §5.3: nothing is decided before the whole header section is there.
+                    try framing.judge(bytes, into: &head)
+                    head.byteCount = position
                 case .complete: return .complete
                 }
             }
@@ -119,7 +118,7 @@ package struct RequestParser: ~Copyable {
     }
 
     /// RFC 9112 §2.2: a CR without its LF is invalid here, and never read as a space.
-    private mutating func expectLineFeed(_ bytes: Span<UInt8>, then next: State) throws(RequestRefusal) {
+    mutating func expectLineFeed(_ bytes: Span<UInt8>, then next: State) throws(RequestRefusal) {
         guard bytes[position] == ASCII.lineFeed else { throw .malformedLineEnd }
         position += 1
         state = next
@@ -175,20 +174,19 @@ extension RequestParser {
     mutating func parseVersion(_ bytes: Span<UInt8>) throws(RequestRefusal) {
         while position < bytes.count {
             let byte = bytes[position]
-            switch position - tokenStart {
-            case 0: try require(byte == UInt8(ascii: "H"))
-            case 1, 2: try require(byte == UInt8(ascii: "T"))
-            case 3: try require(byte == UInt8(ascii: "P"))
-            case 4: try require(byte == UInt8(ascii: "/"))
-            case 5:
-                try require(ASCII.digit(byte) != nil)
-                major = byte
-            case 6: try require(byte == UInt8(ascii: "."))
-            case 7:
-                try require(ASCII.digit(byte) != nil)
-                minor = byte
-            default:
-                try require(byte == ASCII.carriageReturn)
+            let offset = position - tokenStart
+            let isRight =
+                switch offset {
+                case 0: byte == UInt8(ascii: "H")
+                case 1, 2: byte == UInt8(ascii: "T")
+                case 3: byte == UInt8(ascii: "P")
+                case 4: byte == UInt8(ascii: "/")
+                case 6: byte == UInt8(ascii: ".")
+                case 5, 7: ASCII.digit(byte) != nil
+                default: byte == ASCII.carriageReturn
+                }
+            guard isRight else { throw .malformedRequestLine }
+            if offset == 8 {
                 guard position - lineStart <= limits.requestLineBytes else { throw .targetTooLong }
                 position += 1
                 state = .requestLineFeed
@@ -200,25 +198,18 @@ extension RequestParser {
 
     /// The request line is whole: judge its version and the form of its target.
     mutating func endRequestLine(_ bytes: Span<UInt8>) throws(RequestRefusal) {
-        guard bytes[position] == ASCII.lineFeed else { throw .malformedLineEnd }
-        position += 1
-        // RFC 9110 §15.6.6: another major version cannot be answered in kind.
-        guard major == UInt8(ascii: "1") else { throw .unsupportedVersion }
+        try expectLineFeed(bytes, then: .fieldStart)
+        // RFC 9110 §15.6.6: another major version cannot be answered in kind. The version is `HTTP/1.1` or alike.
+        guard bytes[tokenStart + 5] == UInt8(ascii: "1") else { throw .unsupportedVersion }
         // RFC 9110 §2.5: a higher minor version is handled as the highest this server knows.
-        head.minorVersion = minor == UInt8(ascii: "0") ? 0 : 1
-        head.keepAlive = head.minorVersion == 1
+        head.minorVersion = bytes[tokenStart + 7] == UInt8(ascii: "0") ? 0 : 1
         try RequestTarget.split(bytes, target, needsCheck: targetNeedsCheck, into: &head)
         sectionStart = position
-        state = .fieldStart
     }
 
     /// RFC 9112 §3: a request line longer than the server is willing to parse is 414.
     private func checkRequestLineLength() throws(RequestRefusal) {
         if position - lineStart >= limits.requestLineBytes { throw .targetTooLong }
-    }
-
-    private func require(_ condition: Bool) throws(RequestRefusal) {
-        guard condition else { throw .malformedRequestLine }
     }
 }
 
@@ -283,16 +274,7 @@ extension RequestParser {
     /// RFC 9110 §5.5: CR, LF, NUL and other control bytes in a value are refused.
     mutating func parseFieldValue(_ bytes: Span<UInt8>) throws(RequestRefusal) {
         let end = sectionEnd(bytes)
-        var offset = position
-        while end &- offset >= 16 {
-            let marks = bytes.vector16(at: offset).marksOfControls
-            if marks[0] | marks[1] != 0 {
-                offset &+= marks.unmarkedCount
-                break
-            }
-            offset &+= 16
-        }
-        position = offset
+        position = FieldGrammar.skipPlainValue(bytes, position, end)
         while position < end {
             let byte = bytes[position]
             if !FieldGrammar.isValueByte(byte) {
@@ -327,12 +309,6 @@ extension RequestParser {
                 valueEnd: UInt32(truncatingIfNeeded: value.upperBound)
             )
         )
-    }
-
-    /// RFC 9110 §5.3: nothing is decided before the whole header section is there.
-    mutating func finish(_ bytes: Span<UInt8>) throws(RequestRefusal) {
-        try framing.judge(bytes, into: &head)
-        head.byteCount = position
     }
 
     private func sectionEnd(_ bytes: Span<UInt8>) -> Int {

@@ -225,8 +225,6 @@ package enum ResponseRefusal: Error, Equatable, Sendable {
     case invalidTransferEncoding
     case conflictingFraming
     case unexpectedUpgrade
-    /// The chunked coding is broken, or one of its own limits exceeded.
-    case chunkedBody(RequestRefusal)
 
     /// One constant sentence; nothing in it was sent by the peer.
     package var sentence: StaticString {
@@ -242,7 +240,6 @@ package enum ResponseRefusal: Error, Equatable, Sendable {
         case .invalidTransferEncoding: "the Transfer-Encoding field is invalid"
         case .conflictingFraming: "there are both Content-Length and Transfer-Encoding"
         case .unexpectedUpgrade: "it switches protocols unasked"
-        case .chunkedBody(let refusal): refusal.sentence
         }
     }
 }

@@ -71,14 +71,18 @@ package final class HTTPSClient: Sendable {
     }
 
     /// The TLS settings of a new connection.
-    func context() throws(TLSError) -> TLSContext {
-        // The others wait meanwhile: they need it too.
-        try shared.withLock { shared throws(TLSError) in
-            let now = MonotonicClock.now()
-            if let context = shared.context, now < shared.isOldAt { return context }
-            let context = try TLSContext(clientTrusting: trust)
-            shared = SharedContext(context: context, isOldAt: now + .seconds(60))
-            return context
+    func context() throws(StreamError) -> TLSContext {
+        do throws(TLSError) {
+            // The others wait meanwhile: they need it too.
+            return try shared.withLock { shared throws(TLSError) in
+                let now = MonotonicClock.now()
+                if let context = shared.context, now < shared.isOldAt { return context }
+                let context = try TLSContext(clientTrusting: trust)
+                shared = SharedContext(context: context, isOldAt: now + .seconds(60))
+                return context
+            }
+        } catch {
+            throw .tls(reason: error.description)
         }
     }
 

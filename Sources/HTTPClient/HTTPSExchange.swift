@@ -1,4 +1,3 @@
-internal import OpenSSL
 internal import Sockets
 
 /// One request and its response over a connection of their own, all within one deadline.
@@ -19,23 +18,12 @@ struct HTTPSExchange {
     ) throws(HTTPSClientError) -> HTTPSResponse {
         let bytes = try request.encoded()
         let stream = try connect(to: request.url)
-        if request.url.scheme == .https { try secure(stream, request.url.host) }
+        if request.url.scheme == .https { try stream.secure(hostName: request.url.host) }
         try stream.write(bytes, .sending)
         sent()
-        let reader = HTTPSResponseReader(limits: limits)
-        let response = try reader.read(from: stream, bodyOf: wanted, needsBody: needsBody)
-        stream.close()
+        let response = try stream.readResponse(bodyOf: wanted, needsBody: needsBody)
+        stream.stream.close()
         return response
-    }
-
-    private func secure(_ stream: BlockingStream, _ hostName: String) throws(HTTPSClientError) {
-        let context: TLSContext
-        do throws(TLSError) {
-            context = try client.context()
-        } catch {
-            throw .stream(.tls(reason: error.description))
-        }
-        try stream.secure(context, hostName: hostName)
     }
 
     /// A stream to the host, through the proxy where one is set for it.
@@ -62,7 +50,7 @@ struct HTTPSExchange {
                 cancelledBy: client.cancellation,
                 until: deadline
             )
-            return BlockingStream(stream: stream, cancellation: client.cancellation, deadline: deadline)
+            return BlockingStream(stream: stream, client: client, limits: limits, deadline: deadline)
         } catch {
             throw .stream(error)
         }
@@ -79,7 +67,7 @@ struct HTTPSExchange {
         var lines = ["CONNECT \(name):\(url.port) HTTP/1.1", "Host: \(name):\(url.port)"]
         if let authorization { lines.append("Proxy-Authorization: \(authorization)") }
         try stream.write(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8), .connecting)
-        let status = try HTTPSResponseReader(limits: limits).readTunnelAnswer(from: stream)
+        let status = try stream.readTunnelAnswer()
         guard (200..<300).contains(status) else { throw .proxyFailed(reason: "it answered \(status)") }
     }
 }
@@ -87,13 +75,15 @@ struct HTTPSExchange {
 /// A stream on which nothing waits beyond the deadline or a cancellation.
 struct BlockingStream {
     let stream: ClientStream
-    let cancellation: WakeSignal
+    let client: HTTPSClient
+    let limits: HTTPSClientLimits
     let deadline: MonotonicInstant
 
     /// Runs the TLS handshake.
-    func secure(_ context: TLSContext, hostName: String) throws(HTTPSClientError) {
+    func secure(hostName: String) throws(HTTPSClientError) {
         do throws(StreamError) {
-            try stream.secure(context, hostName: hostName, cancelledBy: cancellation, until: deadline)
+            let context = try client.context()
+            try stream.secure(context, hostName: hostName, cancelledBy: client.cancellation, until: deadline)
         } catch {
             throw .stream(error)
         }
@@ -132,10 +122,8 @@ struct BlockingStream {
         }
     }
 
-    func close() { stream.close() }
-
     private func wait(_ phase: StreamError.Phase) throws(StreamError) {
-        switch stream.wait(or: cancellation, until: deadline, hearsPeer: false) {
+        switch stream.wait(or: client.cancellation, until: deadline, hearsPeer: false) {
         // However often a peer makes the stream ready, the deadline holds.
         case .ready: if MonotonicClock.now() >= deadline { throw .timedOut(phase: phase) }
         case .signal: throw .cancelled

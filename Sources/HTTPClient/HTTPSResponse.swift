@@ -36,18 +36,14 @@ package struct HTTPSResponse: Sendable {
     }
 }
 
-/// Reads one response from a stream within the limits, however it is cut.
-struct HTTPSResponseReader {
-    let limits: HTTPSClientLimits
-
-    /// The whole response; a body that is not wanted is left unread, and the fault of one that is not needed is told in it.
-    func read(
-        from stream: BlockingStream,
+extension BlockingStream {
+    /// The whole response within the limits, however it is cut; a body that is not wanted is left unread, and the fault of one that is not needed is told in it.
+    func readResponse(
         bodyOf wanted: (_ status: Int) -> Bool,
         needsBody: Bool
     ) throws(HTTPSClientError) -> HTTPSResponse {
         var received: [UInt8] = []
-        let head = try readHead(from: stream, into: &received, answersConnect: false)
+        let head = try readHead(into: &received, answersConnect: false)
         let fields = head.fields.map { field in
             HTTPSResponse.Field(
                 name: String(decoding: received[field.name].map(ASCII.lowercased), as: UTF8.self),
@@ -60,7 +56,7 @@ struct HTTPSResponseReader {
             if fields.contains(where: { $0.name == "content-encoding" && $0.value.lowercased() != "identity" }) {
                 throw .malformedResponse(reason: "the body is encoded, although no coding was offered")
             }
-            let body = try readBody(from: stream, head.framing, begun: received[head.byteCount...])
+            let body = try readBody(head.framing, begun: received[head.byteCount...])
             return HTTPSResponse(status: head.status, fields: fields, body: body)
         } catch {
             guard !needsBody else { throw error }
@@ -71,9 +67,9 @@ struct HTTPSResponseReader {
     }
 
     /// The status of a proxy's answer to CONNECT; nothing may follow it, for a TLS server never speaks first.
-    func readTunnelAnswer(from stream: BlockingStream) throws(HTTPSClientError) -> Int {
+    func readTunnelAnswer() throws(HTTPSClientError) -> Int {
         var received: [UInt8] = []
-        let head = try readHead(from: stream, into: &received, answersConnect: true)
+        let head = try readHead(into: &received, answersConnect: true)
         if (200..<300).contains(head.status), received.count > head.byteCount {
             throw .proxyFailed(reason: "it sent bytes that nobody asked for")
         }
@@ -81,7 +77,6 @@ struct HTTPSResponseReader {
     }
 
     private func readHead(
-        from stream: BlockingStream,
         into received: inout [UInt8],
         answersConnect: Bool
     ) throws(HTTPSClientError) -> ResponseHead {
@@ -98,14 +93,13 @@ struct HTTPSResponseReader {
             case .reject(.headTooLarge): throw .headTooLarge(limit: limits.headBytes)
             case .reject(let refusal): throw .malformedResponse(reason: "\(refusal.sentence)")
             }
-            let count = try stream.read(into: &buffer)
+            let count = try read(into: &buffer)
             guard count > 0 else { throw .connectionClosed }
             received.append(contentsOf: buffer[..<count])
         }
     }
 
     private func readBody(
-        from stream: BlockingStream,
         _ framing: ResponseHead.Framing,
         begun: ArraySlice<UInt8>
     ) throws(HTTPSClientError) -> [UInt8] {
@@ -116,7 +110,7 @@ struct HTTPSResponseReader {
             try collector.receive(piece.span.extracting(0..<count))
             if collector.isComplete { return collector.body }
             if piece.count < 16_384 { piece = [UInt8](repeating: 0, count: 16_384) }
-            count = try stream.read(into: &piece)
+            count = try read(into: &piece)
             if count == 0 {
                 try collector.end()
                 return collector.body
@@ -162,21 +156,25 @@ private struct BodyCollector {
     private mutating func decode(_ bytes: Span<UInt8>) throws(HTTPSClientError) {
         var position = 0
         while true {
-            switch decoder.next(in: bytes, from: &position) {
+            let event: ChunkedDecoder.Event
+            do throws(RequestRefusal) {
+                event = try decoder.next(in: bytes, from: &position)
+            } catch {
+                if error == .bodyTooLarge { throw .bodyTooLarge(limit: limit) }
+                throw .malformedResponse(reason: "\(error.sentence)")
+            }
+            switch event {
             case .data(let range): try append(bytes, range)
             case .needMore: return
             case .complete:
                 isComplete = true
                 return
-            case .reject(.bodyTooLarge): throw .bodyTooLarge(limit: limit)
-            case .reject(let refusal):
-                throw .malformedResponse(reason: "\(ResponseRefusal.chunkedBody(refusal).sentence)")
             }
         }
     }
 
     private mutating func append(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(HTTPSClientError) {
         guard range.count <= limit - body.count else { throw .bodyTooLarge(limit: limit) }
-        for index in range { body.append(bytes[index]) }
+        body.append(bytes, range)
     }
 }

@@ -7,7 +7,11 @@ internal import Sockets
 /// control or non-ASCII bytes, no empty host, a port of 1 … 65535.
 package struct HTTPURL: Sendable, Equatable, CustomStringConvertible {
     /// `https` or, to a loopback host alone, `http`.
-    package enum Scheme: String, Sendable { case https, http }
+    package enum Scheme: String, Sendable {
+        case https, http
+
+        package var defaultPort: UInt16 { self == .https ? 443 : 80 }
+    }
 
     /// Why a text is not such a URL.
     package enum ParsingError: Error, Equatable, Sendable {
@@ -35,15 +39,6 @@ package struct HTTPURL: Sendable, Equatable, CustomStringConvertible {
     package var isIPv6: Bool { host.utf8.contains(0x3A) }
 
     package var description: String { "\(scheme.rawValue)://\(authority)\(target)" }
-}
-
-extension HTTPURL.Scheme {
-    package var defaultPort: UInt16 {
-        switch self {
-        case .https: 443
-        case .http: 80
-        }
-    }
 }
 
 extension String {

@@ -107,15 +107,7 @@ extension ConnectionEngine {
     }
 
     /// The connection ends while its request is parked.
-    func abandonParked(_ connection: Connection) {
-        handler.didAbandon(
-            ParkedRequest(
-                connectionID: connection.id,
-                requestsBefore: connection.requestsServed,
-                slot: connection.slot
-            )
-        )
-    }
+    func abandonParked(_ connection: Connection) { handler.didAbandon(connection.request) }
 
     /// The connection's ``Connection/deadline`` has come.
     package mutating func deadlinePassed(_ connection: Connection, now: MonotonicInstant) {

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import HTTP1
 internal import Sockets
 
@@ -51,10 +52,11 @@ extension ConnectionEngine {
             case .body:
                 if !receiveBody(connection, &buffer, now) { return true }
             case .discarding:
-                switch discardBody(connection, &buffer, now) {
-                case .complete: break
-                case .needMore: return true
-                case .broken: close(connection, cause: .refused)
+                do throws(RequestRefusal) {
+                    guard try discardBody(connection, &buffer) else { return true }
+                } catch {
+                    // The answer is given, so the connection ends without another.
+                    close(connection, cause: .refused)
                 }
             case .parked: return true
             case .closing, .lingering, .ended, .silent, .waiting, .handshaking:
@@ -121,7 +123,7 @@ extension ConnectionEngine {
         connection.phaseDeadline = now.adding(nanoseconds: deadlineNanoseconds(.body))
         // RFC 9110 §10.1.1: the client waits for this, unless its body is already coming.
         if buffer.parser.head.expectsContinue, buffer.parser.head.hasBody, buffer.count == headBytes {
-            encoder.encodeContinue(to: &output)
+            output.append("HTTP/1.1 100 Continue\r\n\r\n")
         }
     }
 
@@ -132,12 +134,11 @@ extension ConnectionEngine {
         _ now: MonotonicInstant
     ) -> Bool {
         if buffer.parser.head.isChunked {
-            switch buffer.decodeBody() {
-            case .complete: break
-            case .reject(let refusal):
-                fail(connection, &buffer, .refused(refusal), .refused, now)
+            do throws(RequestRefusal) {
+                guard try buffer.decodeBody() else { return false }
+            } catch {
+                fail(connection, &buffer, .refused(error), .refused, now)
                 return true
-            case .needMore, .data: return false
             }
         } else if buffer.count < buffer.requestEnd {
             return false

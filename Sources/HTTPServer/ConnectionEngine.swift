@@ -76,11 +76,9 @@ package struct ConnectionEngine: ~Copyable {
             now: now,
             visit: visit,
             worker: worker,
-            connectionID: connection.id,
-            requestsBefore: connection.requestsServed,
+            request: connection.request,
             isDraining: isDraining,
-            descriptor: connection.descriptor,
-            slot: connection.slot
+            descriptor: connection.descriptor
         )
     }
 
@@ -235,17 +233,13 @@ extension ConnectionEngine {
             && now < connection.endsAt
         encoder.encode(
             response,
-            ResponseEncoder.Context(
-                method: method,
-                minorVersion: buffer.parser.head.minorVersion,
-                keepAlive: keepAlive
-            ),
+            method: method,
+            minorVersion: buffer.parser.head.minorVersion,
+            keepAlive: keepAlive,
             unixSeconds: unixSeconds,
             to: &output
         )
-        if response.bodyIsShared, ResponseEncoder.sharedBodyFollows(response, method) {
-            sharedOutput = response.body
-        }
+        if response.bodyIsShared, response.hasContent(for: method) { sharedOutput = response.body }
         requestCount += 1
         handler.didRespond(status: response.status, context: context(connection, .first, now))
         return keepAlive
@@ -277,30 +271,19 @@ extension ConnectionEngine {
         connection.phaseDeadline = now + limits.bodyDeadline
     }
 
-    /// How far the dropping of a body came.
-    enum DiscardProgress {
-        case complete, needMore
-        /// Its coding is broken. The answer is given, so the connection ends without another.
-        case broken
-    }
-
-    func discardBody(_ connection: Connection, _ buffer: inout RequestBuffer, _ now: MonotonicInstant)
-        -> DiscardProgress
-    {
+    /// - Returns: Whether the whole body is dropped.
+    func discardBody(_ connection: Connection, _ buffer: inout RequestBuffer) throws(RequestRefusal) -> Bool {
         if buffer.discardCount < 0 {
-            switch buffer.discardChunked() {
-            case .complete: buffer.advance(by: buffer.discardedEnd)
-            case .reject: return .broken
-            case .needMore, .data: return .needMore
-            }
+            guard try buffer.decodeBody(keepsContent: false) else { return false }
+            buffer.advance(by: buffer.rawOffset)
         } else {
             let count = min(buffer.count, buffer.discardCount)
             buffer.advance(by: count)
             buffer.discardCount -= count
-            if buffer.discardCount > 0 { return .needMore }
+            if buffer.discardCount > 0 { return false }
         }
         buffer.discardCount = 0
         connection.phase = .idle
-        return .complete
+        return true
     }
 }

@@ -117,41 +117,28 @@ package struct RequestContext: Sendable {
     package var visit: RequestVisit
     /// The worker that serves the connection, from 0.
     package let worker: WorkerIndex
-    /// A number no other connection of the process has had.
-    package let connectionID: UInt64
-    /// How many requests came before this one on its connection.
-    package let requestsBefore: Int
+    /// The name of this request: what wakes it once it is parked.
+    package let request: ParkedRequest
     /// True once stopping has begun.
     package let isDraining: Bool
     let descriptor: Int32
-    /// The connection's place in its worker's table.
-    let slot: Int
 
     package init(
         firstByteAt: MonotonicInstant,
         now: MonotonicInstant,
         visit: RequestVisit = .first,
         worker: WorkerIndex,
-        connectionID: UInt64,
-        requestsBefore: Int,
+        request: ParkedRequest,
         isDraining: Bool,
-        descriptor: Int32,
-        slot: Int = -1
+        descriptor: Int32
     ) {
         self.firstByteAt = firstByteAt
         self.now = now
         self.visit = visit
         self.worker = worker
-        self.connectionID = connectionID
-        self.requestsBefore = requestsBefore
+        self.request = request
         self.isDraining = isDraining
         self.descriptor = descriptor
-        self.slot = slot
-    }
-
-    /// The name of this request: what wakes it once it is parked.
-    package var request: ParkedRequest {
-        ParkedRequest(connectionID: connectionID, requestsBefore: requestsBefore, slot: slot)
     }
 
     /// The facts for another look within the same call, once what the request waits for has begun.
@@ -207,20 +194,17 @@ package enum HTTPFailure: Equatable, Sendable {
 
 /// The name of one request while it is parked: no other request of this server has or had the same.
 package struct ParkedRequest: Hashable, Sendable {
-    /// The connection it came on.
+    /// The connection it came on: a number no other connection of the process has had.
     package let connectionID: UInt64
     /// How many requests came before it on that connection.
     package let requestsBefore: Int
     /// Where the worker finds the connection without a search; another may stand there later, hence the two above.
     let slot: Int
 
-    package static func == (left: ParkedRequest, right: ParkedRequest) -> Bool {
-        left.connectionID == right.connectionID && left.requestsBefore == right.requestsBefore
-    }
-
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(connectionID)
-        hasher.combine(requestsBefore)
+    package init(connectionID: UInt64, requestsBefore: Int, slot: Int = -1) {
+        self.connectionID = connectionID
+        self.requestsBefore = requestsBefore
+        self.slot = slot
     }
 }
 

@@ -46,16 +46,14 @@ package final class HTTPServer: Sendable {
         let system = SystemCalls(faults: faults)
         let listening = try ListenerSet.make(configuration: configuration, workerCount: workerCount)
         for listener in listening.listeners.joined() { system.adopt(listener.descriptor) }
-        var prepared: [Prepared] = []
+        var prepared: [WorkerDescriptors] = []
         do throws(SocketError) {
             for listeners in listening.listeners {
                 prepared.append(try Self.prepare(listeners, system))
             }
         } catch {
-            for listeners in listening.listeners.dropFirst(prepared.count) {
-                for listener in listeners { listener.close(system) }
-            }
-            for worker in prepared { worker.abandon(system) }
+            for listener in listening.listeners.joined() { listener.close(system) }
+            for descriptors in prepared { system.close(descriptors.poll) }
             throw error
         }
         shared.runningWorkers.store(prepared.count, ordering: .relaxed)
@@ -64,22 +62,13 @@ package final class HTTPServer: Sendable {
             state.addresses = listening.addresses
             state.isRunning = true
         }
-        for (index, worker) in prepared.enumerated() { run(worker, index, system) }
+        for (index, descriptors) in prepared.enumerated() { run(descriptors, index, system) }
     }
 
-    /// The descriptors of one worker before its loop takes them over.
-    private struct Prepared: Sendable {
-        let handle: WorkerHandle
-        let poll: Int32
-        let listeners: [Listener]
-
-        func abandon(_ system: SystemCalls) {
-            for listener in listeners { listener.close(system) }
-            system.close(poll)
-        }
-    }
-
-    private static func prepare(_ listeners: [Listener], _ system: SystemCalls) throws(SocketError) -> Prepared {
+    private static func prepare(
+        _ listeners: [Listener],
+        _ system: SystemCalls
+    ) throws(SocketError) -> WorkerDescriptors {
         let poll = system.createPoll()
         guard poll >= 0 else { throw SocketError(.createPoll, errorNumber: -poll) }
         let wake = WakeSignal(system)
@@ -91,23 +80,13 @@ package final class HTTPServer: Sendable {
             system.close(poll)
             throw SocketError(.controlPoll, errorNumber: error)
         }
-        return Prepared(handle: WorkerHandle(wake: wake), poll: poll, listeners: listeners)
+        return WorkerDescriptors(handle: WorkerHandle(wake: wake), poll: poll, listeners: listeners)
     }
 
-    private func run(_ worker: Prepared, _ index: WorkerIndex, _ system: SystemCalls) {
+    private func run(_ descriptors: WorkerDescriptors, _ index: WorkerIndex, _ system: SystemCalls) {
         LoopQueue.start("http-worker-\(index)") { [self] in
-            var thread = Worker(
-                index: index,
-                poll: worker.poll,
-                listeners: worker.listeners,
-                limits: configuration.limits,
-                shared: shared,
-                handle: worker.handle,
-                system: system,
-                tls: configuration.tls,
-                handler: makeHandler(index)
-            )
-            thread.run()
+            var worker = Worker(descriptors, index, configuration, shared, system, handler: makeHandler(index))
+            worker.run()
             workerEnded()
         }
     }
@@ -135,10 +114,8 @@ package final class HTTPServer: Sendable {
         }
     }
 
-    /// True once ``stop(drainDelay:grace:)`` or ``stopNow()`` was called.
-    package var isDraining: Bool {
-        shared.isDraining.load(ordering: .acquiring)
-    }
+    /// True once ``stop(drainDelay:grace:)`` was called.
+    package var isDraining: Bool { shared.isDraining.load(ordering: .acquiring) }
 
     /// Stops in order: draining at once, listeners closed after `drainDelay` with their queues emptied, then requests
     /// under way get `grace` to end. Returns when every connection is closed and every worker has ended.
@@ -150,24 +127,18 @@ package final class HTTPServer: Sendable {
         return cutOffRequests
     }
 
-    /// As ``stop(drainDelay:grace:)``, without waiting for the end. Only the first call sets the times.
+    /// As ``stop(drainDelay:grace:)``, without waiting for the end. The first call says when the listeners close, the last
+    /// one when the grace ends.
     package func beginStop(drainDelay: Duration, grace: Duration) {
         let listenersCloseAt = MonotonicClock.now() + drainDelay
         shared.listenersCloseAt.store(listenersCloseAt.nanoseconds, ordering: .relaxed)
         shared.cutOffAt.store((listenersCloseAt + grace).nanoseconds, ordering: .relaxed)
         shared.isDraining.store(true, ordering: .releasing)
-        signalAll()
+        for handle in shared.handles.withLock({ $0 }) { handle.wake.give() }
     }
 
     /// The number of connections cut off within a request, known once the server has ended.
     package var cutOffRequests: Int { shared.cutOffRequests.load(ordering: .relaxed) }
-
-    /// Closes everything at once; a ``stop(drainDelay:grace:)`` under way ends early.
-    package func stopNow() {
-        shared.isDraining.store(true, ordering: .releasing)
-        shared.isStoppingNow.store(true, ordering: .releasing)
-        signalAll()
-    }
 
     /// Returns when every worker has ended.
     package func untilEnded() async {
@@ -198,10 +169,6 @@ package final class HTTPServer: Sendable {
             handle.counters.add(to: &sum)
         }
         return sum
-    }
-
-    private func signalAll() {
-        for handle in shared.handles.withLock({ $0 }) { handle.wake.give() }
     }
 }
 

@@ -17,16 +17,16 @@ package struct HTTPServerCounters: Equatable, Sendable {
     /// Requests refused for overload since the start.
     package var overloaded: UInt64 = 0
     /// Connections closed since the start, by cause.
-    package var closed: [UInt64] = Array(repeating: 0, count: ConnectionCloseCause.allCases.count)
+    package var closed: [ConnectionCloseCause: UInt64] = [:]
 
     package init() {}
 
     /// Connections closed for one cause.
-    package func closed(_ cause: ConnectionCloseCause) -> UInt64 { closed[Int(cause.rawValue)] }
+    package func closed(_ cause: ConnectionCloseCause) -> UInt64 { closed[cause] ?? 0 }
 }
 
-/// Why a connection ended: the closed set behind the metric's label.
-package enum ConnectionCloseCause: UInt8, CaseIterable, Sendable {
+/// Why a connection ended: the closed set of the metric's labels.
+package enum ConnectionCloseCause: String, CaseIterable, Sendable {
     /// The client closed between requests.
     case client
     /// A response said `Connection: close`.
@@ -36,11 +36,11 @@ package enum ConnectionCloseCause: UInt8, CaseIterable, Sendable {
     /// Nothing came between requests for too long.
     case idle
     /// Head or body did not arrive in time.
-    case requestTimeout
+    case requestTimeout = "request_timeout"
     /// The client did not read its response.
-    case writeStalled
+    case writeStalled = "write_stalled"
     /// The TLS handshake failed or took too long.
-    case handshake
+    case handshake = "tls_handshake"
     /// A request was refused by the grammar.
     case refused
     /// Closed to make room for a new connection, or refused at the limit.
@@ -48,28 +48,9 @@ package enum ConnectionCloseCause: UInt8, CaseIterable, Sendable {
     /// It held more memory than one connection may, or the most when all together held too much.
     case memory
     /// Closed to make room: its peer address had the most connections.
-    case peer
+    case peer = "peer_limit"
     /// The server stopped.
     case stopped
     /// A system call failed.
     case failed
-
-    /// The label's value.
-    package var label: StaticString {
-        switch self {
-        case .client: "client"
-        case .finished: "finished"
-        case .disconnected: "disconnected"
-        case .idle: "idle"
-        case .requestTimeout: "request_timeout"
-        case .writeStalled: "write_stalled"
-        case .handshake: "tls_handshake"
-        case .refused: "refused"
-        case .limit: "limit"
-        case .memory: "memory"
-        case .peer: "peer_limit"
-        case .stopped: "stopped"
-        case .failed: "failed"
-        }
-    }
 }

@@ -20,7 +20,7 @@ struct ListenerSet {
                 }
             }
         } catch {
-            set.closeAll()
+            for listener in set.listeners.joined() { listener.close(SystemCalls()) }
             throw error
         }
         return set
@@ -57,13 +57,6 @@ struct ListenerSet {
     /// fails where somebody listens.
     private static func checkIsFree(_ address: SocketAddress) throws(SocketError) {
         _ = try Socket.bound(to: address)
-    }
-
-    private func closeAll() {
-        for listener in listeners.joined() {
-            listener.file?.remove()
-            FileDescriptor(takingOwnershipOf: listener.descriptor).close()
-        }
     }
 }
 

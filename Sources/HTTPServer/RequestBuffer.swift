@@ -16,7 +16,7 @@ package struct RequestBuffer: ~Copyable {
     /// Chunked: content found so far, moved to right behind the head. Offsets are from `start`.
     private(set) var decodedCount = 0
     /// Chunked: the first byte not yet decoded, from `start`.
-    private var rawOffset = 0
+    private(set) var rawOffset = 0
     /// Discarding a body of known length: what is still to come.
     var discardCount = 0
 
@@ -126,10 +126,10 @@ package struct RequestBuffer: ~Copyable {
         return parser.parse(bytes.span.extracting(start..<end))
     }
 
-    private mutating func nextEvent() -> ChunkedDecoder.Event {
+    private mutating func nextEvent() throws(RequestRefusal) -> ChunkedDecoder.Event {
         let bytes = bytes
         var position = start + rawOffset
-        let event = decoder.next(in: bytes.span.extracting(0..<end), from: &position)
+        let event = try decoder.next(in: bytes.span.extracting(0..<end), from: &position)
         rawOffset = position - start
         return event
     }
@@ -143,42 +143,24 @@ package struct RequestBuffer: ~Copyable {
 
     /// Decodes what is there, and moves the content together right behind the head: never forward, since coding only
     /// adds bytes.
-    /// - Returns: Never `.data`.
-    mutating func decodeBody() -> ChunkedDecoder.Event {
+    /// - Parameter keepsContent: False where the content is dropped.
+    /// - Returns: Whether the body is whole; it ends where ``rawOffset`` says.
+    mutating func decodeBody(keepsContent: Bool = true) throws(RequestRefusal) -> Bool {
         while true {
-            let event = nextEvent()
-            switch event {
+            switch try nextEvent() {
             case .data(let range):
+                guard keepsContent else { continue }
                 moveDown(range, to: start + parser.head.byteCount + decodedCount)
                 decodedCount += range.count
             case .needMore:
                 // All raw bytes are used up; what follows is received right behind the content.
                 end = start + parser.head.byteCount + decodedCount
                 rawOffset = end - start
-                return event
-            case .complete, .reject: return event
+                return false
+            case .complete: return true
             }
         }
     }
-
-    /// Drops content of a chunked body; a whole one ends where ``requestEnd`` says.
-    /// - Returns: Never `.data`.
-    mutating func discardChunked() -> ChunkedDecoder.Event {
-        while true {
-            let event = nextEvent()
-            switch event {
-            case .data: continue
-            case .needMore:
-                end = start
-                rawOffset = 0
-                return event
-            case .complete, .reject: return event
-            }
-        }
-    }
-
-    /// The first byte behind a discarded chunked body, from `start`.
-    var discardedEnd: Int { rawOffset }
 
     private mutating func moveDown(_ range: Range<Int>, to target: Int) {
         guard target < range.lowerBound else { return }

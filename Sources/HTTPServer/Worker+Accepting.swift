@@ -89,7 +89,7 @@ extension Worker {
     /// health check's), and beyond the reserve told 503 and closed.
     private mutating func admit(_ descriptor: Int32, from peer: PeerTable.Peer?) {
         now = MonotonicClock.now()
-        counters.accepted += 1
+        acceptedCount += 1
         let open = shared.openConnections.wrappingAdd(1, ordering: .relaxed).newValue
         if open <= limits.connections || makeRoom(for: peer) {
             add(descriptor, from: peer, isOverLimit: false)

@@ -56,12 +56,8 @@ extension Worker {
             // What came may be a part of a record, for which OpenSSL keeps a buffer.
             if connection.tls != nil { engine.account(connection) }
         } else {
-            if connection.phase == .lingering {
-                // A reset now changes nothing about why the connection ends.
-                close(connection, connection.closeCause)
-                return
-            }
-            close(connection, Self.isDisconnect(Int32(truncatingIfNeeded: -result)) ? .disconnected : .failed)
+            // A reset of a lingering connection changes nothing about why it ends.
+            close(connection, connection.phase == .lingering ? connection.closeCause : Self.closeCause(of: result))
         }
     }
 
@@ -80,44 +76,28 @@ extension Worker {
     private mutating func sendOutput(_ connection: Connection) -> Bool {
         if connection.isWriting {
             connection.pendingOutput.append(contentsOf: engine.output)
-            engine.output.removeAll(keepingCapacity: true)
-            return waitForReader(connection)
+        } else {
+            guard let sent = taken(send(connection, engine.output), by: connection) else {
+                trimOutput()
+                engine.sharedOutput = nil
+                return false
+            }
+            if sent == engine.output.count, engine.sharedOutput == nil {
+                trimOutput()
+                return true
+            }
+            connection.pendingOutput = Array(engine.output[sent...])
+            connection.pendingOffset = 0
+            engine.outputBlocked(connection, sent: sent, now: now)
         }
-        let count =
-            connection.tls == nil
-            ? system.send(connection.descriptor, engine.output) : sendTLS(connection, engine.output)
-        if count == engine.output.count {
-            trimOutput()
-            guard let shared = engine.sharedOutput else { return true }
-            connection.pendingShared = shared
-            connection.sharedOffset = 0
-            engine.sharedOutput = nil
-            engine.outputBlocked(connection, sent: count, now: now)
-            return sendPending(connection)
-        }
-        guard count >= 0 || Self.isTemporary(count) else {
-            trimOutput()
-            engine.sharedOutput = nil
-            close(connection, Self.isDisconnect(Int32(truncatingIfNeeded: -count)) ? .disconnected : .failed)
-            return false
-        }
-        let sent = max(count, 0)
-        connection.pendingOutput = Array(engine.output[sent...])
-        connection.pendingOffset = 0
         trimOutput()
-        engine.outputBlocked(connection, sent: sent, now: now)
-        return waitForReader(connection)
-    }
-
-    /// Keeps what the socket did not take, within the bound of one connection.
-    /// - Returns: False where the connection was closed.
-    private mutating func waitForReader(_ connection: Connection) -> Bool {
         // Nothing is answered behind a shared body, so none waits already.
-        if let shared = engine.sharedOutput {
+        if let shared = engine.sharedOutput.take() {
             connection.pendingShared = shared
             connection.sharedOffset = 0
-            engine.sharedOutput = nil
         }
+        if connection.pendingOutput.isEmpty { return sendPending(connection) }
+        // What the socket did not take is kept, within the bound of one connection.
         guard connection.pendingOutput.count - connection.pendingOffset <= limits.waitingAnswerBytes else {
             close(connection, .memory)
             return false
@@ -129,12 +109,11 @@ extension Worker {
     /// Sends what the socket takes of the output that waits.
     /// - Returns: False where the connection was closed.
     private mutating func sendPending(_ connection: Connection) -> Bool {
-        var taken = 0
+        var sent = 0
         if connection.pendingOffset < connection.pendingOutput.count {
-            guard let count = send(connection, connection.pendingOutput, from: connection.pendingOffset) else {
-                return false
-            }
-            taken = count
+            let result = send(connection, connection.pendingOutput, from: connection.pendingOffset)
+            guard let count = taken(result, by: connection) else { return false }
+            sent = count
             connection.pendingOffset += count
             if connection.pendingOffset == connection.pendingOutput.count {
                 connection.pendingOutput = []
@@ -143,15 +122,16 @@ extension Worker {
             }
         }
         if connection.pendingOutput.isEmpty, let shared = connection.pendingShared {
-            guard let count = send(connection, shared, from: connection.sharedOffset) else { return false }
-            taken += count
+            let result = send(connection, shared, from: connection.sharedOffset)
+            guard let count = taken(result, by: connection) else { return false }
+            sent += count
             connection.sharedOffset += count
             if connection.sharedOffset == shared.count { connection.pendingShared = nil }
         }
         if connection.pendingOutput.isEmpty, connection.pendingShared == nil {
             engine.outputSent(connection, now: now)
         } else {
-            engine.outputBlocked(connection, sent: taken, now: now)
+            engine.outputBlocked(connection, sent: sent, now: now)
         }
         return true
     }
@@ -161,16 +141,22 @@ extension Worker {
         if sendPending(connection) { act(connection) }
     }
 
-    /// - Returns: How many bytes the socket took, 0 where it has no space; nil where the connection was closed.
-    private mutating func send(_ connection: Connection, _ bytes: [UInt8], from offset: Int) -> Int? {
-        let count =
-            connection.tls == nil
+    /// As ``SystemCalls/send(_:_:from:)``, encrypted where the connection is.
+    private func send(_ connection: Connection, _ bytes: [UInt8], from offset: Int = 0) -> Int {
+        connection.tls == nil
             ? system.send(connection.descriptor, bytes, from: offset) : sendTLS(connection, bytes, from: offset)
-        guard count >= 0 || Self.isTemporary(count) else {
-            close(connection, Self.isDisconnect(Int32(truncatingIfNeeded: -count)) ? .disconnected : .failed)
+    }
+
+    /// - Parameter result: That of a send.
+    /// - Returns: How many bytes the socket took, 0 where it has no space; nil where the connection was closed for it.
+    private mutating func taken(_ result: Int, by connection: Connection) -> Int? {
+        if result >= 0 { return result }
+        switch Int32(truncatingIfNeeded: -result) {
+        case ErrorNumber.again, ErrorNumber.interrupted, ErrorNumber.noBufferSpace: return 0
+        default:
+            close(connection, Self.closeCause(of: result))
             return nil
         }
-        return max(count, 0)
     }
 
     private mutating func act(_ connection: Connection) {
@@ -185,11 +171,7 @@ extension Worker {
                 close(connection, connection.closeCause)
                 return
             }
-        case .resume:
-            if !connection.isQueuedToResume {
-                connection.isQueuedToResume = true
-                resumeQueue.append(connection)
-            }
+        case .resume: queueToResume(connection)
         case .wait: break
         }
         let list = list(for: connection)
@@ -201,8 +183,15 @@ extension Worker {
         updateInterest(connection)
         if connection.tls != nil {
             engine.account(connection)
-            resumeForPendingTLS(connection)
+            // Decrypted bytes that wait in memory would never make the socket readable.
+            if Self.hasReadableTLS(connection) { queueToResume(connection) }
         }
+    }
+
+    private mutating func queueToResume(_ connection: Connection) {
+        if connection.isQueuedToResume { return }
+        connection.isQueuedToResume = true
+        resumeQueue.append(connection)
     }
 
     private func list(for connection: Connection) -> ConnectionTable.List {
@@ -247,7 +236,11 @@ extension Worker {
             return
         }
         connection.registeredEvents = Self.readable
-        awaitHandshake(connection)
+        if tls != nil {
+            // Until the first byte of its handshake it costs no memory of TLS, and no handshake waits for it.
+            connection.phase = .silent
+            connection.phaseDeadline = now + limits.handshakeDeadline
+        }
         if isDraining { engine.beginDrain(connection, now: now) }
         engine.account(connection)
         act(connection)
@@ -278,13 +271,11 @@ extension Worker {
         }
     }
 
-    static func isTemporary(_ result: Int) -> Bool {
-        result == -Int(ErrorNumber.again) || result == -Int(ErrorNumber.interrupted)
-            || result == -Int(ErrorNumber.noBufferSpace)
-    }
-
-    static func isDisconnect(_ errorNumber: Int32) -> Bool {
-        errorNumber == ErrorNumber.connectionReset || errorNumber == ErrorNumber.brokenPipe
-            || errorNumber == ErrorNumber.timedOut
+    /// Why a connection ends whose socket reported this negated error number.
+    private static func closeCause(of result: Int) -> ConnectionCloseCause {
+        switch Int32(truncatingIfNeeded: -result) {
+        case ErrorNumber.connectionReset, ErrorNumber.brokenPipe, ErrorNumber.timedOut: .disconnected
+        default: .failed
+        }
     }
 }

@@ -12,14 +12,13 @@ extension Worker {
         if commands.contains(.wakeParked) { wakeParked() }
         if commands.contains(.wakeRequests) { wakeRequests() }
         if commands.contains(.returnToLine) { returnToLine() }
-        if shared.isStoppingNow.load(ordering: .acquiring) { return false }
         if !isDraining {
             guard shared.isDraining.load(ordering: .acquiring) else { return true }
             isDraining = true
             engine.isDraining = true
             listenersCloseAt = MonotonicInstant(nanoseconds: shared.listenersCloseAt.load(ordering: .relaxed))
-            cutOffAt = MonotonicInstant(nanoseconds: shared.cutOffAt.load(ordering: .relaxed))
         }
+        cutOffAt = MonotonicInstant(nanoseconds: shared.cutOffAt.load(ordering: .relaxed))
         now = MonotonicClock.now()
         if now >= listenersCloseAt {
             if listenersAreRefusing { closeListeners() } else { refuseNewConnections() }
@@ -40,9 +39,7 @@ extension Worker {
     private mutating func wakeRequests() {
         now = MonotonicClock.now()
         for request in handle.takeRequestsToWake() {
-            guard let connection = table.connection(at: request.slot), connection.id == request.connectionID,
-                connection.requestsServed == request.requestsBefore
-            else { continue }
+            guard let connection = table.connection(at: request.slot), connection.request == request else { continue }
             engine.wake(connection, now: now)
             settle(connection)
             keepToShare()

@@ -2,14 +2,6 @@ internal import OpenSSL
 internal import Sockets
 
 extension Worker {
-    /// A new connection is silent until the first byte of its handshake, where the listeners speak TLS: until then it
-    /// costs no memory of TLS, and no handshake waits for it.
-    mutating func awaitHandshake(_ connection: Connection) {
-        guard tls != nil else { return }
-        connection.phase = .silent
-        connection.phaseDeadline = now + limits.handshakeDeadline
-    }
-
     /// The first byte has come: the handshake begins, or waits for its turn with its bytes in the socket. Those of a crowd
     /// wait by themselves, so that one peer's many delay nobody else's.
     private mutating func requestHandshake(_ connection: Connection) {
@@ -190,13 +182,6 @@ extension Worker {
         tls.sayClose()
     }
 
-    /// Decrypted bytes that wait in memory would never make the socket readable.
-    mutating func resumeForPendingTLS(_ connection: Connection) {
-        guard Self.hasReadableTLS(connection), !connection.isQueuedToResume else { return }
-        connection.isQueuedToResume = true
-        resumeQueue.append(connection)
-    }
-
     /// Takes the decrypted bytes that wait, unless requests read before them have their turn first.
     /// - Returns: False where there are none.
     mutating func receivePendingTLS(_ connection: Connection) -> Bool {
@@ -207,7 +192,7 @@ extension Worker {
         return true
     }
 
-    private static func hasReadableTLS(_ connection: Connection) -> Bool {
+    static func hasReadableTLS(_ connection: Connection) -> Bool {
         guard let tls = connection.tls, !connection.isHandshaking, connection.interest == .input else { return false }
         return tls.hasPendingBytes
     }

@@ -2,6 +2,13 @@ internal import OpenSSL
 internal import Sockets
 internal import Synchronization
 
+/// What a worker is given before its loop begins: an epoll set, and bound sockets that stand in it.
+struct WorkerDescriptors: Sendable {
+    let handle: WorkerHandle
+    let poll: Int32
+    let listeners: [Listener]
+}
+
 /// One thread of a server: its listeners, its epoll set, its connections. It shares nothing while requests are served.
 ///
 /// A value, for the reason ``ConnectionEngine`` is one.
@@ -13,7 +20,6 @@ struct Worker: ~Copyable {
     /// Connections whose going is worth a look at the memory they leave: 128. Each of the few that stay may hold a page.
     private static let crowd = 128
 
-    let index: WorkerIndex
     let limits: HTTPServerLimits
     let shared: WorkerShared
     let handle: WorkerHandle
@@ -31,7 +37,7 @@ struct Worker: ~Copyable {
     var resumeQueue: [Connection] = []
     var spareDescriptor: Int32
     var acceptPausedUntil: MonotonicInstant?
-    var counters = HTTPServerCounters()
+    var acceptedCount: UInt64 = 0
     var now: MonotonicInstant
     /// When the events now handled were reported.
     var polledAt: MonotonicInstant
@@ -48,30 +54,25 @@ struct Worker: ~Copyable {
     /// The least that the connections held since memory last went back to the system.
     private var releasedBytes = 0
 
-    /// - Parameters:
-    ///   - poll: An epoll set, and `listeners` bound sockets: both become the worker's own.
+    /// - Parameter descriptors: They become the worker's own.
     init(
-        index: WorkerIndex,
-        poll: Int32,
-        listeners: [Listener],
-        limits: HTTPServerLimits,
-        shared: WorkerShared,
-        handle: WorkerHandle,
-        system: SystemCalls,
-        tls: Published<TLSContext>? = nil,
+        _ descriptors: WorkerDescriptors,
+        _ index: WorkerIndex,
+        _ configuration: HTTPServerConfiguration,
+        _ shared: WorkerShared,
+        _ system: SystemCalls,
         handler: any HTTPRequestHandler
     ) {
-        self.index = index
-        self.poll = poll
-        self.listeners = listeners
+        poll = descriptors.poll
+        listeners = descriptors.listeners
+        handle = descriptors.handle
+        var limits = configuration.limits
         memoryShare = limits.connectionBytes / max(shared.runningWorkers.load(ordering: .relaxed), 1)
-        var limits = limits
         limits.fitHandshakes(into: memoryShare)
         self.limits = limits
         self.shared = shared
-        self.handle = handle
         self.system = system
-        self.tls = tls.map { Published.Copy($0) }
+        tls = configuration.tls.map { Published.Copy($0) }
         engine = ConnectionEngine(limits: limits, worker: index, handler: handler)
         receiveBuffer = RequestBuffer(limits: limits.http, capacity: max(limits.receiveBytes, 1))
         handler.attach(RequestWaker(handle))
@@ -182,14 +183,15 @@ struct Worker: ~Copyable {
         }
     }
 
-    mutating func publish() {
-        counters.requests = engine.requestCount
-        counters.overloaded = engine.overloadedCount
-        counters.open = table.count
-        counters.idle = table.count(of: .idle)
-        counters.parked = table.count(of: .parked)
-        counters.heldBytes = engine.heldBytes
-        handle.counters.publish(counters)
+    /// One writer, so plain stores do.
+    func publish() {
+        handle.counters.accepted.store(acceptedCount, ordering: .relaxed)
+        handle.counters.requests.store(engine.requestCount, ordering: .relaxed)
+        handle.counters.overloaded.store(engine.overloadedCount, ordering: .relaxed)
+        handle.counters.open.store(table.count, ordering: .relaxed)
+        handle.counters.idle.store(table.count(of: .idle), ordering: .relaxed)
+        handle.counters.parked.store(table.count(of: .parked), ordering: .relaxed)
+        handle.counters.heldBytes.store(engine.heldBytes, ordering: .relaxed)
     }
 }
 

@@ -18,7 +18,6 @@ final class WorkerShared: Sendable {
     /// When the listeners close, and when what is left is cut off; in nanoseconds of the monotonic clock.
     let listenersCloseAt = Atomic<UInt64>(.max)
     let cutOffAt = Atomic<UInt64>(.max)
-    let isStoppingNow = Atomic<Bool>(false)
 }
 
 /// What other threads ask of a worker.
@@ -78,39 +77,17 @@ final class WorkerHandle: Sendable {
 
 /// The counts of one worker: written by it alone once a turn, read by any thread.
 final class WorkerCounters: Sendable {
-    private let accepted = Atomic<UInt64>(0)
-    private let requests = Atomic<UInt64>(0)
-    private let overloaded = Atomic<UInt64>(0)
-    private let open = Atomic<Int>(0)
-    private let idle = Atomic<Int>(0)
-    private let parked = Atomic<Int>(0)
-    private let heldBytes = Atomic<Int>(0)
-    private let closed: [ClosedCount]
+    let accepted = Atomic<UInt64>(0)
+    let requests = Atomic<UInt64>(0)
+    let overloaded = Atomic<UInt64>(0)
+    let open = Atomic<Int>(0)
+    let idle = Atomic<Int>(0)
+    let parked = Atomic<Int>(0)
+    let heldBytes = Atomic<Int>(0)
+    private let closed = Locked<[ConnectionCloseCause: UInt64]>([:])
 
-    /// A box, since an atomic cannot stand in an array by itself.
-    private final class ClosedCount: Sendable {
-        let value = Atomic<UInt64>(0)
-    }
-
-    init() {
-        closed = ConnectionCloseCause.allCases.map { _ in ClosedCount() }
-    }
-
-    /// One writer, so plain stores do.
-    func publish(_ counters: HTTPServerCounters) {
-        accepted.store(counters.accepted, ordering: .relaxed)
-        requests.store(counters.requests, ordering: .relaxed)
-        overloaded.store(counters.overloaded, ordering: .relaxed)
-        open.store(counters.open, ordering: .relaxed)
-        idle.store(counters.idle, ordering: .relaxed)
-        parked.store(counters.parked, ordering: .relaxed)
-        heldBytes.store(counters.heldBytes, ordering: .relaxed)
-    }
-
-    func didClose(_ cause: ConnectionCloseCause) {
-        let count = closed[Int(cause.rawValue)]
-        count.value.store(count.value.load(ordering: .relaxed) + 1, ordering: .relaxed)
-    }
+    /// A connection has been closed; the lock is the worker's own, but for the moment of being read.
+    func didClose(_ cause: ConnectionCloseCause) { closed.withLock { $0[cause, default: 0] += 1 } }
 
     func add(to sum: inout HTTPServerCounters) {
         sum.accepted += accepted.load(ordering: .relaxed)
@@ -120,8 +97,6 @@ final class WorkerCounters: Sendable {
         sum.idle += idle.load(ordering: .relaxed)
         sum.parked += parked.load(ordering: .relaxed)
         sum.heldBytes += heldBytes.load(ordering: .relaxed)
-        for index in closed.indices {
-            sum.closed[index] += closed[index].value.load(ordering: .relaxed)
-        }
+        sum.closed.merge(closed.withLock { $0 }, uniquingKeysWith: +)
     }
 }

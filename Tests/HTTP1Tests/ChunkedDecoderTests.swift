@@ -8,20 +8,33 @@ struct ChunkedDecoderTests {
         limits: HTTPLimits = HTTPLimits(),
         bodyLimit: Int = 1_000,
         inSingleBytes: Bool = false
-    ) -> (content: String, end: ChunkedDecoder.Event, used: Int) {
+    ) -> (content: String, end: End, used: Int) {
         let bytes = text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
         var decoder = ChunkedDecoder(limits: limits, bodyLimit: bodyLimit)
         var content: [UInt8] = []
         var position = 0
         var visible = inSingleBytes ? 0 : bytes.count
         while true {
-            switch decoder.next(in: bytes.span.extracting(0..<visible), from: &position) {
-            case .data(let range): content += bytes[range]
-            case .needMore where visible < bytes.count: visible += 1
-            case let end: return (String(decoding: content, as: UTF8.self), end, position)
+            let end: End
+            do throws(RequestRefusal) {
+                switch try decoder.next(in: bytes.span.extracting(0..<visible), from: &position) {
+                case .data(let range):
+                    content += bytes[range]
+                    continue
+                case .needMore where visible < bytes.count:
+                    visible += 1
+                    continue
+                case .needMore: end = .needMore
+                case .complete: end = .complete
+                }
+            } catch {
+                end = .reject(error)
             }
+            return (String(decoding: content, as: UTF8.self), end, position)
         }
     }
+
+    private enum End: Equatable { case complete, needMore, reject(RequestRefusal) }
 
     @Test(
         "Content comes out, whatever the pieces, and the next message is left alone",

@@ -18,7 +18,9 @@ struct ResponseEncoderTests {
         var output: [UInt8] = []
         encoder.encode(
             response,
-            ResponseEncoder.Context(method: method, minorVersion: minorVersion, keepAlive: keepAlive),
+            method: method,
+            minorVersion: minorVersion,
+            keepAlive: keepAlive,
             unixSeconds: 784_111_777,
             to: &output
         )

@@ -85,8 +85,7 @@ struct BackgroundJobsTests {
             firstByteAt: MonotonicInstant(nanoseconds: 1),
             now: MonotonicInstant(nanoseconds: 1),
             worker: 0,
-            connectionID: 7,
-            requestsBefore: 0,
+            request: ParkedRequest(connectionID: 7, requestsBefore: 0),
             isDraining: false,
             descriptor: -1
         )

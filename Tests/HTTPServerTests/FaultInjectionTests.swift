@@ -64,7 +64,7 @@ struct FaultInjectionTests {
         #expect(status == 200)
         // Each pause lasts; the listener did not spin.
         #expect(plan.count(.accept) < 400)
-        server.server.stopNow()
+        server.server.beginStop(drainDelay: .zero, grace: .zero)
         await server.server.untilEnded()
         // The wake descriptor, which lives as long as the server.
         #expect(plan.openDescriptors == 1)
@@ -114,7 +114,7 @@ struct FaultInjectionTests {
         exchange(["BROKEN\r\n"])
         client.shutdownWrite()
         _ = client.read(timeout: short)
-        server.server.stopNow()
+        server.server.beginStop(drainDelay: .zero, grace: .zero)
         await server.server.untilEnded()
         #expect(server.server.counters.open == 0)
         return statuses

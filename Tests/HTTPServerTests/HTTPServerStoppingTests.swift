@@ -40,7 +40,7 @@ struct HTTPServerStoppingTests {
             response = try BlockingClient(server.address).exchange(Self.get)
         }
         #expect(response?["connection"] == "close")
-        server.server.stopNow()
+        server.server.beginStop(drainDelay: .zero, grace: .zero)
         _ = await stopped
         #expect(throws: SocketError.self) { try BlockingClient(server.address) }
     }
@@ -68,7 +68,7 @@ struct HTTPServerStoppingTests {
         #expect(client.read().end != .timedOut)
     }
 
-    @Test("Stopping now ends an orderly stop under way", arguments: TestServer.Kind.allCases)
+    @Test("A stop without grace ends an orderly one under way", arguments: TestServer.Kind.allCases)
     func stopNow(kind: TestServer.Kind) async throws {
         let server = try TestServer(kind)
         let client = try BlockingClient(server.address)
@@ -77,7 +77,7 @@ struct HTTPServerStoppingTests {
         let start = MonotonicClock.now()
         async let stopped = server.server.stop(drainDelay: .seconds(3_000), grace: .seconds(3_000))
         await eventually("the server drains") { server.server.isDraining }
-        server.server.stopNow()
+        server.server.beginStop(drainDelay: .zero, grace: .zero)
         _ = await stopped
         // Far below the drain delay, far above what a busy machine adds.
         #expect(MonotonicClock.now().duration(since: start) < .seconds(600))

@@ -86,7 +86,7 @@ struct UnixListenerTests {
         let next = server()
         try next.start()
         #expect(try status() == 200)
-        next.stopNow()
+        next.beginStop(drainDelay: .zero, grace: .zero)
         await next.untilEnded()
         #expect(mode(path.description) == nil)
     }
@@ -189,7 +189,7 @@ struct UnixListenerTests {
             } catch {}
         }
         #expect(started.load(ordering: .relaxed) == servers.count)
-        for server in servers { server.stopNow() }
+        for server in servers { server.beginStop(drainDelay: .zero, grace: .zero) }
         for server in servers { server.waitUntilEnded() }
     }
 
@@ -202,7 +202,7 @@ struct UnixListenerTests {
         _ = close(directory)
         let unlocked = server()
         try unlocked.start()
-        unlocked.stopNow()
+        unlocked.beginStop(drainDelay: .zero, grace: .zero)
     }
 
     @Test("Of several that start at once where a socket was left over, one serves and the others are refused")

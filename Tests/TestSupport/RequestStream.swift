@@ -66,13 +66,15 @@ package struct RequestStream: ~Copyable {
                 if remaining > count { return }
                 finish()
             case .chunkedBody:
-                switch decoder.next(in: bytes, from: &start) {
-                case .data(let range): append(bytes, range)
-                case .needMore: return
-                case .reject(let refusal):
-                    refuse(refusal)
+                do throws(RequestRefusal) {
+                    switch try decoder.next(in: bytes, from: &start) {
+                    case .data(let range): append(bytes, range)
+                    case .needMore: return
+                    case .complete: finish()
+                    }
+                } catch {
+                    refuse(error)
                     return
-                case .complete: finish()
                 }
             case .over: return
             }

@@ -120,8 +120,7 @@ struct AccessTokenFaultTests {
             firstByteAt: now,
             now: now,
             worker: 0,
-            connectionID: 1,
-            requestsBefore: 0,
+            request: ParkedRequest(connectionID: 1, requestsBefore: 0),
             isDraining: false,
             descriptor: -1
         )

@@ -112,8 +112,7 @@ final class InProcessService {
             firstByteAt: MonotonicClock.now(),
             now: MonotonicClock.now(),
             worker: 0,
-            connectionID: 1,
-            requestsBefore: requests,
+            request: ParkedRequest(connectionID: 1, requestsBefore: requests),
             isDraining: false,
             descriptor: -1
         )

@@ -17,7 +17,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     private let routes: [Route]
     private var requestID: [UInt8] = []
     /// The connection and the place on it of the request that `requestID` and `place` are of.
-    private var named: (connection: UInt64, requestsBefore: Int) = (0, -1)
+    private var named: ParkedRequest?
     /// The position of the request's route in `routes`; nil where there is nothing at its path.
     private var place: Int?
     private var method = HTTPMethod.unrecognized
@@ -106,7 +106,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     ) {
         place = nil
         method = .unrecognized
-        named = (0, -1)
+        named = nil
         core.identifiers.write(head, bytes: bytes, context: context, into: &requestID)
         response.addField("Content-Type: application/problem+json")
         response.addField("Cache-Control: no-store")
@@ -131,9 +131,8 @@ package final class ServiceHandler: HTTPRequestHandler {
 
     /// Finds the route and makes the request's name, unless both are known already: most bodies come with their head.
     private func begin(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ context: RequestContext) {
-        let request = (context.connectionID, context.requestsBefore)
-        guard named != request else { return }
-        named = request
+        guard named != context.request else { return }
+        named = context.request
         place = find(head.path, bytes)
         method = head.method
         core.identifiers.write(head, bytes: bytes, context: context, into: &requestID)
@@ -315,9 +314,9 @@ package struct RequestIdentifier: Sendable {
         buffer.append(addingCapacity: 50) { (output: inout OutputSpan<UInt8>) in
             output.append(hexadecimal: UInt64(process))
             output.append(UInt8(ascii: "-"))
-            output.append(hexadecimal: context.connectionID)
+            output.append(hexadecimal: context.request.connectionID)
             output.append(UInt8(ascii: "-"))
-            output.append(hexadecimal: UInt64(truncatingIfNeeded: context.requestsBefore))
+            output.append(hexadecimal: UInt64(truncatingIfNeeded: context.request.requestsBefore))
         }
     }
 

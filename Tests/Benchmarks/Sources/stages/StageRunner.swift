@@ -125,7 +125,9 @@ final class StageRunner {
         buffer.removeAll(keepingCapacity: true)
         encoder.encode(
             response,
-            ResponseEncoder.Context(method: .post, minorVersion: 1, keepAlive: true),
+            method: .post,
+            minorVersion: 1,
+            keepAlive: true,
             unixSeconds: 1_800_000_000,
             to: &buffer
         )

@@ -4,7 +4,6 @@ internal import Bytes
 ///
 /// Each byte is looked at once. Nothing is copied: the decoder says where content lies.
 package struct ChunkedDecoder: Sendable {
-    /// What the decoder found.
     package enum Event: Equatable, Sendable {
         /// Content: this range of the bytes given.
         case data(Range<Int>)

@@ -93,13 +93,11 @@ package struct HTTPResponse: ~Copyable {
     /// Adds whole field lines that another response had.
     package mutating func addFields(_ lines: [UInt8]) { fields += lines }
 
-    /// As above, for an array.
     @discardableResult
     package mutating func addField(_ name: StaticString, _ value: [UInt8]) -> Bool {
         addField(name, value.span)
     }
 
-    /// As above, for text.
     @discardableResult
     package mutating func addField(_ name: StaticString, _ value: String) -> Bool {
         addField(name, Array(value.utf8).span)

@@ -11,13 +11,10 @@ package struct RequestHead: ~Copyable {
         let valueStart: UInt32
         let valueEnd: UInt32
 
-        /// The field name's bytes.
         package var name: Range<Int> { Int(nameStart)..<Int(nameEnd) }
-        /// The field value's bytes, perhaps none.
         package var value: Range<Int> { Int(valueStart)..<Int(valueEnd) }
     }
 
-    /// The request method.
     package internal(set) var method: HTTPMethod = .get
     /// The method's own bytes.
     package internal(set) var methodName: Range<Int> = 0..<0
@@ -33,9 +30,7 @@ package struct RequestHead: ~Copyable {
     package internal(set) var minorVersion: UInt8 = 1
     /// The field lines in order; those whose name holds an underscore are left out.
     package internal(set) var fields: [Field] = []
-    /// The declared length of the body; nil where none is declared.
     package internal(set) var contentLength: Int?
-    /// True where the body comes in chunked coding.
     package internal(set) var isChunked = false
     /// True where the connection may serve another request after this one.
     package internal(set) var keepAlive = true

@@ -6,7 +6,6 @@ internal import Bytes
 /// decides depends on the bytes alone: a request refused in one piece is refused, for the same reason, in any other.
 /// Octets are parsed as octets, never as text (RFC 9112 §2.2).
 package struct RequestParser: ~Copyable {
-    /// The outcome of looking at the bytes there are.
     package enum Outcome: Equatable, Sendable {
         /// The head is complete: ``RequestParser/head`` describes it.
         case complete
@@ -25,7 +24,6 @@ package struct RequestParser: ~Copyable {
 
     /// The head, complete after ``Outcome/complete``.
     package internal(set) var head = RequestHead()
-    /// The limits kept.
     package let limits: HTTPLimits
 
     var state = State.start

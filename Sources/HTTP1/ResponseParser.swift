@@ -5,7 +5,6 @@ internal import Bytes
 /// A client needs no speed here: the head is looked for as a whole and then read once. What is decided depends on the
 /// bytes alone.
 package struct ResponseParser: Sendable {
-    /// The outcome of looking at the bytes there are.
     package enum Outcome: Equatable, Sendable {
         case complete(ResponseHead)
         case needMore
@@ -50,11 +49,7 @@ package struct ResponseParser: Sendable {
 
     /// A peer that does not speak HTTP is refused by its first bytes, not when it has sent enough.
     private func checkPrefix(_ bytes: Span<UInt8>) throws(ResponseRefusal) {
-        let prefix: StaticString = "HTTP/"
-        let count = min(max(bytes.count - start, 0), prefix.utf8CodeUnitCount)
-        for offset in 0..<count {
-            // offset < utf8CodeUnitCount, by the minimum above.
-            let expected = unsafe prefix.utf8Start[offset]
+        for (offset, expected) in "HTTP/".utf8.enumerated() where start + offset < bytes.count {
             guard bytes[start + offset] == expected else { throw .malformedStatusLine }
         }
     }
@@ -212,34 +207,17 @@ package struct ResponseHead: Sendable, Equatable {
     package init() {}
 }
 
-/// Why the grammar refuses a response.
-package enum ResponseRefusal: Error, Equatable, Sendable {
-    case malformedStatusLine
-    case unsupportedVersion
-    case malformedFieldLine
-    case malformedFieldValue
-    case malformedLineEnd
-    case headTooLarge
-    case tooManyFields
-    case invalidContentLength
-    case invalidTransferEncoding
-    case conflictingFraming
-    case unexpectedUpgrade
-
-    /// One constant sentence; nothing in it was sent by the peer.
-    package var sentence: StaticString {
-        switch self {
-        case .malformedStatusLine: "the status line is malformed"
-        case .unsupportedVersion: "the HTTP version is not supported"
-        case .malformedFieldLine: "a field line is malformed"
-        case .malformedFieldValue: "a field value holds a byte that is not allowed"
-        case .malformedLineEnd: "a line does not end in CRLF"
-        case .headTooLarge: "the head is too large"
-        case .tooManyFields: "there are too many fields"
-        case .invalidContentLength: "the Content-Length field is invalid"
-        case .invalidTransferEncoding: "the Transfer-Encoding field is invalid"
-        case .conflictingFraming: "there are both Content-Length and Transfer-Encoding"
-        case .unexpectedUpgrade: "it switches protocols unasked"
-        }
-    }
+/// Why the grammar refuses a response, each with one sentence, in which nothing was sent by the peer.
+package enum ResponseRefusal: String, Error {
+    case malformedStatusLine = "the status line is malformed"
+    case unsupportedVersion = "the HTTP version is not supported"
+    case malformedFieldLine = "a field line is malformed"
+    case malformedFieldValue = "a field value holds a byte that is not allowed"
+    case malformedLineEnd = "a line does not end in CRLF"
+    case headTooLarge = "the head is too large"
+    case tooManyFields = "there are too many fields"
+    case invalidContentLength = "the Content-Length field is invalid"
+    case invalidTransferEncoding = "the Transfer-Encoding field is invalid"
+    case conflictingFraming = "there are both Content-Length and Transfer-Encoding"
+    case unexpectedUpgrade = "it switches protocols unasked"
 }

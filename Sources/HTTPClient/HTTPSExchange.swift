@@ -79,7 +79,6 @@ struct BlockingStream {
     let limits: HTTPSClientLimits
     let deadline: MonotonicInstant
 
-    /// Runs the TLS handshake.
     func secure(hostName: String) throws(HTTPSClientError) {
         do throws(StreamError) {
             let context = try client.context()
@@ -89,7 +88,6 @@ struct BlockingStream {
         }
     }
 
-    /// Sends all bytes.
     func write(_ bytes: [UInt8], _ phase: StreamError.Phase) throws(HTTPSClientError) {
         do throws(StreamError) {
             var sent = 0

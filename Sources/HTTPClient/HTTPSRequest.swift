@@ -12,9 +12,7 @@ package enum CallTrace {
     }
 }
 
-/// A request of the client.
 package struct HTTPSRequest: Sendable {
-    /// The methods this client sends.
     package enum Method: String, Sendable {
         case get = "GET"
         case post = "POST"
@@ -29,7 +27,6 @@ package struct HTTPSRequest: Sendable {
         package let mediaType: String
         package let bytes: [UInt8]
 
-        /// A JSON text.
         package static func json(_ bytes: [UInt8]) -> Body {
             Body(mediaType: "application/json", bytes: bytes)
         }

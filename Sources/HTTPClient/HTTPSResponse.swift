@@ -91,7 +91,7 @@ extension BlockingStream {
             case .complete(let head): return head
             case .needMore: break
             case .reject(.headTooLarge): throw .headTooLarge(limit: limits.headBytes)
-            case .reject(let refusal): throw .malformedResponse(reason: "\(refusal.sentence)")
+            case .reject(let refusal): throw .malformedResponse(reason: refusal.rawValue)
             }
             let count = try read(into: &buffer)
             guard count > 0 else { throw .connectionClosed }
@@ -103,78 +103,52 @@ extension BlockingStream {
         _ framing: ResponseHead.Framing,
         begun: ArraySlice<UInt8>
     ) throws(HTTPSClientError) -> [UInt8] {
-        var collector = BodyCollector(framing, limit: limits.bodyBytes)
+        let limit = limits.bodyBytes
+        var length = Int.max
+        if case .length(let declared) = framing { length = declared }
+        // Refused before it is read.
+        guard length == .max || length <= limit else { throw .bodyTooLarge(limit: limit) }
+        var decoder = ChunkedDecoder(limits: HTTPLimits(), bodyLimit: limit)
+        var body: [UInt8] = []
         var piece = Array(begun)
         var count = piece.count
         while true {
-            try collector.receive(piece.span.extracting(0..<count))
-            if collector.isComplete { return collector.body }
+            if framing == .chunked {
+                if try decode(piece.span.extracting(0..<count), by: &decoder, into: &body) { return body }
+            } else {
+                count = min(count, length - body.count)
+                guard count <= limit - body.count else { throw .bodyTooLarge(limit: limit) }
+                body.append(piece.span, 0..<count)
+                if body.count == length { return body }
+            }
             if piece.count < 16_384 { piece = [UInt8](repeating: 0, count: 16_384) }
             count = try read(into: &piece)
             if count == 0 {
-                try collector.end()
-                return collector.body
+                // Right for a body that ends with the stream, too early for every other (RFC 9112, 8).
+                guard framing == .untilClose else { throw .connectionClosed }
+                return body
             }
         }
     }
-}
 
-/// Gathers a body, never more of it than the limit.
-private struct BodyCollector {
-    private let framing: ResponseHead.Framing
-    private let limit: Int
-    private var decoder: ChunkedDecoder
-    private(set) var body: [UInt8] = []
-    private(set) var isComplete = false
-
-    init(_ framing: ResponseHead.Framing, limit: Int) {
-        self.framing = framing
-        self.limit = limit
-        decoder = ChunkedDecoder(limits: HTTPLimits(), bodyLimit: limit)
-    }
-
-    mutating func receive(_ bytes: Span<UInt8>) throws(HTTPSClientError) {
-        switch framing {
-        case .length(let length):
-            // Refused before it is read.
-            guard length <= limit else { throw .bodyTooLarge(limit: limit) }
-            let count = min(bytes.count, length - body.count)
-            try append(bytes, 0..<count)
-            isComplete = body.count == length
-        case .untilClose:
-            try append(bytes, 0..<bytes.count)
-        case .chunked:
-            try decode(bytes)
-        }
-    }
-
-    /// The stream has ended: right for a body that ends with it, too early for every other (RFC 9112, 8).
-    func end() throws(HTTPSClientError) {
-        guard framing == .untilClose else { throw .connectionClosed }
-    }
-
-    private mutating func decode(_ bytes: Span<UInt8>) throws(HTTPSClientError) {
+    /// - Returns: Whether the body is whole.
+    private func decode(
+        _ bytes: Span<UInt8>,
+        by decoder: inout ChunkedDecoder,
+        into body: inout [UInt8]
+    ) throws(HTTPSClientError) -> Bool {
         var position = 0
-        while true {
-            let event: ChunkedDecoder.Event
-            do throws(RequestRefusal) {
-                event = try decoder.next(in: bytes, from: &position)
-            } catch {
-                if error == .bodyTooLarge { throw .bodyTooLarge(limit: limit) }
-                throw .malformedResponse(reason: "\(error.sentence)")
+        do throws(RequestRefusal) {
+            while true {
+                switch try decoder.next(in: bytes, from: &position) {
+                case .data(let range): body.append(bytes, range)
+                case .needMore: return false
+                case .complete: return true
+                }
             }
-            switch event {
-            case .data(let range): try append(bytes, range)
-            case .needMore: return
-            case .complete:
-                isComplete = true
-                return
-            }
+        } catch {
+            if error == .bodyTooLarge { throw .bodyTooLarge(limit: limits.bodyBytes) }
+            throw .malformedResponse(reason: error.rawValue)
         }
-    }
-
-    private mutating func append(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(HTTPSClientError) {
-        guard range.count <= limit - body.count else { throw .bodyTooLarge(limit: limit) }
-        body.append(bytes, range)
     }
 }

@@ -50,21 +50,13 @@ extension String {
 }
 
 extension HTTPURL {
-    /// Reads an absolute URL.
     package init(parsing text: String) throws(ParsingError) {
         let bytes = Array(text.utf8)
-        let scheme: Scheme
-        var rest: ArraySlice<UInt8>
         // RFC 3986, 3.1: a scheme's case does not matter.
-        if let tail = Self.removing("https://", from: bytes) {
-            scheme = .https
-            rest = tail
-        } else if let tail = Self.removing("http://", from: bytes) {
-            scheme = .http
-            rest = tail
-        } else {
-            throw .unsupportedScheme
-        }
+        let start = bytes.prefix(8).map(ASCII.lowercased)
+        guard let scheme = [.https, Scheme.http].first(where: { start.starts(with: "\($0.rawValue)://".utf8) }),
+            case var rest = bytes.dropFirst("\(scheme.rawValue)://".utf8.count), !rest.isEmpty
+        else { throw .unsupportedScheme }
         let authorityEnd = rest.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? rest.endIndex
         let authority = rest[..<authorityEnd]
         rest = rest[authorityEnd...]
@@ -87,12 +79,6 @@ extension HTTPURL {
     package var isLoopbackHost: Bool {
         guard let bytes = SocketAddress.addressBytes(host) else { return false }
         return SocketAddress(bytes: bytes, port: port)?.isLoopback ?? false
-    }
-
-    private static func removing(_ prefix: String, from bytes: [UInt8]) -> ArraySlice<UInt8>? {
-        let prefix = Array(prefix.utf8)
-        guard bytes.count > prefix.count, bytes.prefix(prefix.count).map(ASCII.lowercased) == prefix else { return nil }
-        return bytes[prefix.count...]
     }
 
     /// Path and query: visible ASCII without the fragment, which never travels (RFC 9110, 4.2.5), and without the bytes

@@ -45,7 +45,6 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: WaitingRe
 
     package func attach(_ waker: RequestWaker) { state.withLock { $0.waker = waker } }
 
-    /// How many requests wait.
     package var count: Int { state.withLock { $0.entries.count } }
 
     /// Begins the job of a request, which is to be parked until this moment.

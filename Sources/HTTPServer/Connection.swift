@@ -3,7 +3,6 @@ package import Sockets
 
 /// The state of one connection, without any I/O: ``ConnectionEngine`` changes it, a worker acts on it.
 package final class Connection {
-    /// What the connection is at.
     package enum Phase: Equatable, Sendable {
         /// Between requests; no byte of the next one is there.
         case idle
@@ -31,7 +30,6 @@ package final class Connection {
         case handshaking
     }
 
-    /// What the worker waits for.
     package enum Interest: Equatable, Sendable {
         case input
         case outputSpace
@@ -42,7 +40,7 @@ package final class Connection {
     /// A number no other connection of the process has had.
     package let id: UInt64
     /// From here on the next response ends the connection.
-    var endsAt: MonotonicInstant
+    var endsAt = MonotonicInstant.never
     /// When the connection last ceased to be wholly idle. A client that begins each request before the one before it has
     /// ended cannot make itself look new.
     var busySince: MonotonicInstant
@@ -61,10 +59,9 @@ package final class Connection {
         get { currentPhase }
         set { currentPhase = newValue }
     }
-    var phaseDeadline: MonotonicInstant
+    var phaseDeadline = MonotonicInstant.never
     var writeDeadline = MonotonicInstant.never
     var requestStart: MonotonicInstant
-    /// Requests answered so far.
     package internal(set) var requestsServed: Int {
         get { servedCount }
         set { servedCount = newValue }
@@ -104,21 +101,12 @@ package final class Connection {
     var registeredEvents: UInt32 = 0
     var isQueuedToResume = false
 
-    init(
-        id: UInt64,
-        descriptor: Int32,
-        now: MonotonicInstant,
-        isOverLimit: Bool,
-        endsAt: MonotonicInstant,
-        idleDeadline: MonotonicInstant
-    ) {
+    init(id: UInt64, descriptor: Int32, isOverLimit: Bool, now: MonotonicInstant) {
         self.id = id
         self.descriptor = descriptor
         self.isOverLimit = isOverLimit
-        self.endsAt = endsAt
         busySince = now
         requestStart = now
-        phaseDeadline = idleDeadline
     }
 
     /// When ``ConnectionEngine/deadlinePassed(_:now:)`` is due. While a write is blocked only a parked request's own
@@ -128,7 +116,6 @@ package final class Connection {
         return phase == .parked ? min(phaseDeadline, writeDeadline) : writeDeadline
     }
 
-    /// What to wait for.
     package var interest: Interest {
         if isWriting { return .outputSpace }
         switch phase {
@@ -184,10 +171,8 @@ struct ConnectionTable: ~Copyable {
     private var free: [Int] = []
     private var lists = NumberLists(listCount: List.allCases.count)
 
-    /// Connections in the table.
     private(set) var count = 0
 
-    /// Connections in a list.
     func count(of list: List) -> Int { lists.count(of: list.rawValue) }
 
     /// Puts a connection into a slot of its own.
@@ -226,7 +211,6 @@ struct ConnectionTable: ~Copyable {
         return connections[slot]
     }
 
-    /// The connection in a slot.
     func connection(at slot: Int) -> Connection? {
         slot >= 0 && slot < connections.count ? connections[slot] : nil
     }
@@ -237,13 +221,11 @@ struct ConnectionTable: ~Copyable {
     /// Every connection of a list, for a walk during which lists change.
     func all(in list: List) -> [Connection] { lists.numbers(of: list.rawValue).compactMap { connections[$0] } }
 
-    /// Every connection there is.
     func all() -> [Connection] { connections.compactMap { $0 } }
 
     /// Puts the connection at the end of a list.
     mutating func move(_ connection: Connection, to list: List) { lists.append(connection.slot, to: list.rawValue) }
 
-    /// The list a connection is in.
     func list(of connection: Connection) -> List {
         lists.list(of: connection.slot).flatMap(List.init(rawValue:)) ?? .none
     }

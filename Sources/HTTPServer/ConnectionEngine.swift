@@ -19,7 +19,6 @@ package struct ConnectionEngine: ~Copyable {
         case close(ConnectionCloseCause)
     }
 
-    /// The limits kept.
     package let limits: HTTPServerLimits
     let worker: WorkerIndex
     let handler: any HTTPRequestHandler
@@ -38,9 +37,7 @@ package struct ConnectionEngine: ~Copyable {
     /// Since when some request of every turn came late; nil while none does.
     var lateSince: MonotonicInstant?
     var sawLateRequest = false
-    /// Responses encoded.
     package var requestCount: UInt64 = 0
-    /// Requests refused for overload.
     package var overloadedCount: UInt64 = 0
 
     var response = HTTPResponse()
@@ -60,14 +57,10 @@ package struct ConnectionEngine: ~Copyable {
 
     /// A new connection, waiting for its first request.
     package func open(id: UInt64, descriptor: Int32, isOverLimit: Bool, now: MonotonicInstant) -> Connection {
-        Connection(
-            id: id,
-            descriptor: descriptor,
-            now: now,
-            isOverLimit: isOverLimit,
-            endsAt: now + limits.connectionAge,
-            idleDeadline: now.adding(nanoseconds: idleNanoseconds)
-        )
+        let connection = Connection(id: id, descriptor: descriptor, isOverLimit: isOverLimit, now: now)
+        connection.endsAt = now + limits.connectionAge
+        connection.phaseDeadline = now.adding(nanoseconds: idleNanoseconds)
+        return connection
     }
 
     func context(_ connection: Connection, _ visit: RequestVisit, _ now: MonotonicInstant) -> RequestContext {

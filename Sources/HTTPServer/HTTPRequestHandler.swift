@@ -169,7 +169,6 @@ package enum HTTPFailure: Equatable, Sendable {
     /// The handler broke its contract (a status out of range, parking for ever): 500.
     case handlerFailed
 
-    /// The status code this failure is answered with.
     package var status: UInt16 {
         switch self {
         case .refused(let refusal): refusal.status
@@ -180,10 +179,9 @@ package enum HTTPFailure: Equatable, Sendable {
         }
     }
 
-    /// One constant sentence for the client.
-    package var sentence: StaticString {
+    package var sentence: String {
         switch self {
-        case .refused(let refusal): refusal.sentence
+        case .refused(let refusal): refusal.rawValue
         case .bodyTooLarge: "The body is larger than this path takes."
         case .timedOut: "The request did not arrive whole in time."
         case .overloaded: "Too many requests are waiting; try again shortly."

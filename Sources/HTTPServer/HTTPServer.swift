@@ -6,18 +6,12 @@ internal import Synchronization
 /// An HTTP/1.1 server: one worker for each processor, each with its own listeners (or its share of a Unix socket), epoll
 /// set and handler.
 package final class HTTPServer: Sendable {
-    /// What the server was made with.
     package let configuration: HTTPServerConfiguration
     private let makeHandler: @Sendable (WorkerIndex) -> any HTTPRequestHandler
     private let faults: FaultPlan?
     private let shared = WorkerShared()
-    private let state = Locked(State())
-
-    private struct State {
-        var addresses: [ListenAddress] = []
-        var waiters: [@Sendable () -> Void] = []
-        var isRunning = false
-    }
+    private let addresses = Locked<[ListenAddress]>([])
+    private let workers = DispatchGroup()
 
     /// - Parameters:
     ///   - faults: Makes system calls fail, for tests.
@@ -45,7 +39,7 @@ package final class HTTPServer: Sendable {
         let workerCount = max(1, configuration.workerCount ?? ProcessLimits.processorCount())
         let system = SystemCalls(faults: faults)
         let listening = try ListenerSet.make(configuration: configuration, workerCount: workerCount)
-        for listener in listening.listeners.joined() { system.adopt(listener.descriptor) }
+        for listener in listening.listeners.joined() { system.opened(listener.descriptor) }
         var prepared: [WorkerDescriptors] = []
         do throws(SocketError) {
             for listeners in listening.listeners {
@@ -58,10 +52,8 @@ package final class HTTPServer: Sendable {
         }
         shared.runningWorkers.store(prepared.count, ordering: .relaxed)
         shared.handles.withLock { $0 = prepared.map(\.handle) }
-        state.withLock { state in
-            state.addresses = listening.addresses
-            state.isRunning = true
-        }
+        addresses.withLock { $0 = listening.addresses }
+        for _ in prepared { workers.enter() }
         for (index, descriptors) in prepared.enumerated() { run(descriptors, index, system) }
     }
 
@@ -87,31 +79,20 @@ package final class HTTPServer: Sendable {
         LoopQueue.start("http-worker-\(index)") { [self] in
             var worker = Worker(descriptors, index, configuration, shared, system, handler: makeHandler(index))
             worker.run()
-            workerEnded()
+            shared.runningWorkers.wrappingSubtract(1, ordering: .relaxed)
+            workers.leave()
         }
-    }
-
-    private func workerEnded() {
-        guard shared.runningWorkers.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 else { return }
-        let waiters = state.withLock { state in
-            state.isRunning = false
-            defer { state.waiters = [] }
-            return state.waiters
-        }
-        for waiter in waiters { waiter() }
     }
 
     /// The bound addresses, with the ports the system chose; empty before ``start()``.
-    package var localAddresses: [ListenAddress] { state.withLock { $0.addresses } }
+    package var localAddresses: [ListenAddress] { addresses.withLock { $0 } }
 
     /// How many workers it has; 0 before ``start()``.
     package var workerCount: Int { shared.handles.withLock { $0.count } }
 
     /// Makes every worker visit its parked requests; may be called on any thread.
     package func wakeParked() {
-        for handle in shared.handles.withLock({ $0 }) {
-            handle.wakeParked()
-        }
+        for handle in shared.handles.withLock({ $0 }) { handle.give(.wakeParked) }
     }
 
     /// True once ``stop(drainDelay:grace:)`` was called.
@@ -143,31 +124,16 @@ package final class HTTPServer: Sendable {
     /// Returns when every worker has ended.
     package func untilEnded() async {
         await withCheckedContinuation { continuation in
-            whenEnded { continuation.resume() }
+            workers.notify(queue: DispatchQueue(label: "http-server-end")) { continuation.resume() }
         }
     }
 
     /// Blocks the calling thread until every worker has ended; for a main thread that has nothing else to do.
-    package func waitUntilEnded() {
-        let semaphore = DispatchSemaphore(value: 0)
-        whenEnded { semaphore.signal() }
-        semaphore.wait()
-    }
+    package func waitUntilEnded() { workers.wait() }
 
-    private func whenEnded(_ body: @escaping @Sendable () -> Void) {
-        let isOver = state.withLock { state in
-            if state.isRunning { state.waiters.append(body) }
-            return !state.isRunning
-        }
-        if isOver { body() }
-    }
-
-    /// The sums over all workers.
     package var counters: HTTPServerCounters {
         var sum = HTTPServerCounters()
-        for handle in shared.handles.withLock({ $0 }) {
-            handle.counters.add(to: &sum)
-        }
+        for handle in shared.handles.withLock({ $0 }) { handle.counters.add(to: &sum) }
         return sum
     }
 }
@@ -180,7 +146,6 @@ package struct HTTPServerConfiguration: Sendable {
     package var socketMode: UnixSocketMode
     /// Worker threads, at least 1; nil: one for each processor this process may use.
     package var workerCount: Int?
-    /// The limits.
     package var limits: HTTPServerLimits
     /// The TLS settings of the listeners; nil: they speak plain HTTP.
     package var tls: Published<TLSContext>?

@@ -21,7 +21,6 @@ package struct HTTPServerCounters: Equatable, Sendable {
 
     package init() {}
 
-    /// Connections closed for one cause.
     package func closed(_ cause: ConnectionCloseCause) -> UInt64 { closed[cause] ?? 0 }
 }
 

@@ -3,7 +3,6 @@ package import Sockets
 
 /// Every limit of the server beyond the grammar's own, with its default and the reason for it.
 package struct HTTPServerLimits: Sendable, Equatable {
-    /// The grammar's limits.
     package var http = HTTPLimits()
     /// TLS handshakes under way on one worker: 256, since each holds up to 46 KiB; fewer where its share of the memory
     /// is small. A connection counts once its first byte has come; beyond the limit it waits until one ends, or is

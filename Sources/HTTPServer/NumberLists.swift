@@ -33,7 +33,6 @@ struct NumberLists: ~Copyable {
         return Int(nodes[number].list)
     }
 
-    /// How many numbers a list holds.
     func count(of list: Int) -> Int { Int(lists[list].count) }
 
     /// The number that has been in a list longest; nil where it is empty.

@@ -47,7 +47,6 @@ package struct TimerWheel: ~Copyable {
         count += 1
     }
 
-    /// Takes the entry out of the wheel.
     package mutating func remove(_ entry: Int) {
         guard entry >= 0, entry < ticks.count, ticks[entry] != 0 else { return }
         let slot = Int(ticks[entry] % UInt64(Self.slotCount))

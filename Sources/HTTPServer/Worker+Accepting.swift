@@ -39,11 +39,11 @@ extension Worker {
     /// Leaves a shared queue to the others for a moment, and calls back the workers that left it before. The flag is stored
     /// before the others' are read, so of two workers that leave at once at least one sees the other.
     private mutating func leaveLine() {
-        guard acceptPausedUntil == nil else { return }
+        guard acceptPausedUntil == .never else { return }
         handle.isOutOfLine.store(true, ordering: .sequentiallyConsistent)
         pauseAccepting(for: limits.acceptLeadPause)
         for other in shared.handles.withLock({ $0 }) where other !== handle {
-            if other.isOutOfLine.load(ordering: .sequentiallyConsistent) { other.callBack() }
+            if other.isOutOfLine.load(ordering: .sequentiallyConsistent) { other.give(.returnToLine) }
         }
     }
 
@@ -170,14 +170,14 @@ extension Worker {
     }
 
     private mutating func pauseAccepting(for time: Duration) {
-        if acceptPausedUntil != nil { return }
+        if acceptPausedUntil != .never { return }
         acceptPausedUntil = now + time
         setListeners(watched: false)
     }
 
     /// Listens again after a pause.
     mutating func resumeAccepting() {
-        acceptPausedUntil = nil
+        acceptPausedUntil = .never
         handle.isOutOfLine.store(false, ordering: .sequentiallyConsistent)
         if spareDescriptor < 0 { spareDescriptor = system.makeSpareDescriptor() }
         setListeners(watched: true)

@@ -7,7 +7,6 @@ extension Worker {
     private static let writable = ReadyEvents.Bits.writable
     private static let hangUp = ReadyEvents.Bits.readHangUp
 
-    /// Something happened on a connection.
     mutating func handle(_ connection: Connection, _ events: UInt32) {
         if connection.tls != nil || connection.isHandshaking, handleTLS(connection) { return }
         if connection.isWriting {

@@ -73,7 +73,7 @@ extension Worker {
         }
         listeners.removeAll()
         listenersCloseAt = .never
-        acceptPausedUntil = nil
+        acceptPausedUntil = .never
     }
 
     private mutating func acceptQueue(of listener: Listener) {

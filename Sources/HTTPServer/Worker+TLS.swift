@@ -75,13 +75,13 @@ extension Worker {
 
     func isSlow(_ handshake: Connection) -> Bool { handshake.busySince + limits.slowHandshakeAge <= polledAt }
 
-    /// When a handshake must make room for one that waits; nil where none waits.
-    func nextHandshakeTurn() -> MonotonicInstant? {
-        guard handshakesWait else { return nil }
-        var turn: MonotonicInstant?
+    /// When a handshake must make room for one that waits.
+    func nextHandshakeTurn() -> MonotonicInstant {
+        var turn = MonotonicInstant.never
+        guard handshakesWait else { return turn }
         for list in [ConnectionTable.List.waiting, .crowdWaiting] where table.count(of: list) > 0 {
             guard let slow = handshakeInTheWay(of: list) else { continue }
-            turn = min(turn ?? .never, slow.busySince + limits.slowHandshakeAge)
+            turn = min(turn, slow.busySince + limits.slowHandshakeAge)
         }
         return turn
     }

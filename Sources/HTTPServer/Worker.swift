@@ -36,7 +36,7 @@ struct Worker: ~Copyable {
     var tls: Published<TLSContext>.Copy?
     var resumeQueue: [Connection] = []
     var spareDescriptor: Int32
-    var acceptPausedUntil: MonotonicInstant?
+    var acceptPausedUntil = MonotonicInstant.never
     var acceptedCount: UInt64 = 0
     var now: MonotonicInstant
     /// When the events now handled were reported.
@@ -144,10 +144,8 @@ struct Worker: ~Copyable {
     /// Milliseconds until something is due, rounded up; -1 where nothing is, so that an idle server sleeps.
     private func timeout() -> Int32 {
         if !resumeQueue.isEmpty { return 0 }
-        var next = MonotonicInstant.never
-        if let deadline = wheel.nextDeadline() { next = deadline }
-        if let pause = acceptPausedUntil { next = min(next, pause) }
-        if let turn = nextHandshakeTurn() { next = min(next, turn) }
+        var next = min(wheel.nextDeadline() ?? .never, nextHandshakeTurn())
+        next = min(next, acceptPausedUntil)
         next = min(next, listenersCloseAt, cutOffAt)
         if next == .never { return -1 }
         let left = next.nanoseconds(since: now)
@@ -170,7 +168,7 @@ struct Worker: ~Copyable {
     }
 
     private mutating func handleDeadlines() {
-        if let pause = acceptPausedUntil, now >= pause { resumeAccepting() }
+        if now >= acceptPausedUntil { resumeAccepting() }
         while let slot = wheel.popDue(now: now) {
             guard let connection = table.connection(at: slot) else { continue }
             if connection.deadline <= now {

@@ -8,7 +8,6 @@ final class WorkerShared: Sendable {
     let openConnections = Atomic<Int>(0)
     /// Source of connection numbers, for all servers of the process: requests are named by them.
     static let nextConnectionID = Atomic<UInt64>(1)
-    /// Workers still running.
     let runningWorkers = Atomic<Int>(0)
     /// All workers, as the other threads see them; empty before the start.
     let handles = Locked<[WorkerHandle]>([])
@@ -24,14 +23,16 @@ final class WorkerShared: Sendable {
 struct WorkerCommand: OptionSet {
     let rawValue: UInt8
 
+    /// To visit all its parked requests.
     static let wakeParked = WorkerCommand(rawValue: 1)
+    /// To visit some of them, by ``WorkerHandle/takeRequestsToWake()``.
     static let wakeRequests = WorkerCommand(rawValue: 2)
+    /// To take connections from a shared queue again.
     static let returnToLine = WorkerCommand(rawValue: 4)
 }
 
 /// One worker as other threads see it.
 final class WorkerHandle: Sendable {
-    /// Wakes the worker.
     let wake: WakeSignal
     /// What the worker must do besides serving, as bits of ``WorkerCommand``; nearly always 0.
     private let commands = Atomic<UInt8>(0)
@@ -43,19 +44,13 @@ final class WorkerHandle: Sendable {
 
     init(wake: WakeSignal) { self.wake = wake }
 
-    /// Has the worker visit all its parked requests.
-    func wakeParked() { give(.wakeParked) }
-
     /// Has the worker visit this request again, if it is still parked then.
     func wake(_ request: ParkedRequest) {
         requestsToWake.withLock { $0.append(request) }
         give(.wakeRequests)
     }
 
-    /// Has the worker take connections from a shared queue again.
-    func callBack() { give(.returnToLine) }
-
-    private func give(_ command: WorkerCommand) {
+    func give(_ command: WorkerCommand) {
         commands.bitwiseOr(command.rawValue, ordering: .acquiringAndReleasing)
         wake.give()
     }

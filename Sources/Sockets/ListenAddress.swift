@@ -47,7 +47,6 @@ package struct UnixSocketPath: Hashable, Sendable, CustomStringConvertible {
     /// What the system's `sun_path` holds besides the NUL at its end.
     package static let greatestByteCount = 107
 
-    /// The path as it was written.
     package let description: String
 
     /// - Throws: Where the path is relative (it would depend on the working directory), or the system cannot hold it.

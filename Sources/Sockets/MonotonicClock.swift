@@ -2,7 +2,6 @@ internal import CSystemCalls
 
 /// A moment of the monotonic clock, in nanoseconds since an arbitrary start (the boot of the machine).
 package struct MonotonicInstant: Comparable, Hashable, Sendable {
-    /// Nanoseconds since the clock's start.
     package let nanoseconds: UInt64
 
     /// A moment that never comes: the deadline of what has none.
@@ -44,7 +43,6 @@ package struct MonotonicInstant: Comparable, Hashable, Sendable {
 
 /// The system's monotonic clock (`CLOCK_MONOTONIC`): it never jumps when the wall clock is set.
 package enum MonotonicClock {
-    /// The present moment.
     package static func now() -> MonotonicInstant {
         MonotonicInstant(nanoseconds: platform_monotonic_nanoseconds())
     }

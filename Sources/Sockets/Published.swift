@@ -14,10 +14,8 @@ package final class Published<Value: Sendable>: Sendable {
     /// How often a value has been published. One atomic load tells a reader that nothing has changed.
     @inlinable package var epoch: UInt64 { number.load(ordering: .acquiring) }
 
-    /// The value in force.
     package var value: Value { current.withLock { $0 } }
 
-    /// Puts another value in force.
     package func publish(_ value: Value) {
         current.withLock { $0 = value }
         number.wrappingAdd(1, ordering: .releasing)

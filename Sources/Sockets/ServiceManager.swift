@@ -4,7 +4,6 @@ internal import CSystemCalls
 /// ready, reloads and stops. The protocol is a datagram of `NAME=VALUE` lines to the socket in `NOTIFY_SOCKET`
 /// (sd_notify(3)).
 package struct ServiceManager: Sendable {
-    /// What the manager is told.
     package enum State: Sendable, Equatable {
         /// The service serves; also at the end of a reload.
         case ready

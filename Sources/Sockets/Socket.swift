@@ -2,14 +2,12 @@ internal import CSystemCalls
 
 /// The owner of one stream socket: non-blocking, closed on exec and when this value ends.
 package struct Socket: ~Copyable {
-    /// The descriptor beneath.
     package let descriptor: FileDescriptor
 
     package init(takingOwnershipOf descriptor: consuming FileDescriptor) {
         self.descriptor = descriptor
     }
 
-    /// The outcome of a transfer that does not wait.
     package enum Transfer: Equatable, Sendable {
         /// So many bytes went through (at least 1).
         case bytes(Int)
@@ -19,7 +17,6 @@ package struct Socket: ~Copyable {
         case endOfStream
     }
 
-    /// The outcome of starting to connect.
     package enum ConnectProgress: Equatable, Sendable {
         case connected
         /// Wait until the socket is writable, then ask ``finishConnecting(to:)``.
@@ -66,7 +63,6 @@ package struct Socket: ~Copyable {
         descriptor.release()
     }
 
-    /// Starts to connect.
     package func connect(to address: SocketAddress) throws(SocketError) -> ConnectProgress {
         var system = address.system
         let result = unsafe platform_connect(descriptor.number, &system)
@@ -171,7 +167,6 @@ package struct FileDescriptor: ~Copyable {
     /// The number the system knows it by; valid as long as this value lives.
     package let number: Int32
 
-    /// Takes over an open descriptor.
     package init(takingOwnershipOf number: Int32) {
         self.number = number
     }

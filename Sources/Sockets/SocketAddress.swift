@@ -10,19 +10,17 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     /// The IPv6 scope (interface index) of a link-local address, else 0.
     package let scope: UInt32
 
-    /// True where the address is IPv6.
     package var isIPv6: Bool { bytes.count == 16 }
 
     /// An address of 4 or 16 bytes; nil for any other number.
     package init?(bytes: [UInt8], port: UInt16, scope: UInt32 = 0) {
         guard bytes.count == 4 || bytes.count == 16 else { return nil }
-        self.bytes = bytes
-        self.port = port
-        self.scope = scope
+        self.init(validated: bytes, port: port, scope: scope)
     }
 
     init(_ system: platform_address) {
-        let all = Self.array(system)
+        // The tuple is 16 UInt8 without padding, so its bytes are the address; they are copied at once.
+        let all = unsafe withUnsafeBytes(of: system.address) { unsafe Array($0) }
         bytes = system.is_ipv6 != 0 ? all : Array(all.prefix(4))
         port = system.port
         scope = system.scope
@@ -38,10 +36,10 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         SocketAddress(validated: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], port: port)
     }
 
-    private init(validated bytes: [UInt8], port: UInt16) {
+    private init(validated bytes: [UInt8], port: UInt16, scope: UInt32 = 0) {
         self.bytes = bytes
         self.port = port
-        scope = 0
+        self.scope = scope
     }
 
     /// True for 127.0.0.0/8, ::1 and ::ffff:127.0.0.0/104.
@@ -58,9 +56,8 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return self == other || [self, other].contains { $0.bytes.allSatisfy { $0 == 0 } }
     }
 
-    /// The same address with another port.
     package func with(port: UInt16) -> SocketAddress {
-        SocketAddress(bytes: bytes, port: port, scope: scope) ?? self
+        SocketAddress(validated: bytes, port: port, scope: scope)
     }
 
     var system: platform_address {
@@ -68,29 +65,16 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         system.port = port
         system.scope = scope
         system.is_ipv6 = isIPv6 ? 1 : 0
-        Self.fill(&system, bytes)
+        // At most 16 bytes (checked when the address was made) go into a tuple of 16.
+        unsafe withUnsafeMutableBytes(of: &system.address) { target in
+            unsafe target.copyBytes(from: bytes.prefix(target.count))
+        }
         return system
     }
 
     /// `127.0.0.1:8080` or `[::1]:8080`.
     package var description: String {
         isIPv6 ? "[\(host)]:\(port)" : "\(host):\(port)"
-    }
-}
-
-extension SocketAddress {
-    /// The 16 bytes of the C structure, which Swift sees as a tuple.
-    private static func array(_ system: platform_address) -> [UInt8] {
-        var copy = system.address
-        // The tuple is 16 UInt8 without padding, so its bytes are the address; they are copied at once.
-        return unsafe withUnsafeBytes(of: &copy) { unsafe Array($0) }
-    }
-
-    private static func fill(_ system: inout platform_address, _ bytes: [UInt8]) {
-        // At most 16 bytes (checked when the address was made) go into a tuple of 16.
-        unsafe withUnsafeMutableBytes(of: &system.address) { target in
-            unsafe target.copyBytes(from: bytes.prefix(target.count))
-        }
     }
 }
 
@@ -172,7 +156,6 @@ package struct AddressPrefix: Sendable, Equatable {
         self.bitCount = bitCount
     }
 
-    /// Whether the address begins with these bits.
     package func contains(_ address: SocketAddress) -> Bool {
         guard address.bytes.count == bytes.count else { return false }
         let whole = bitCount / 8

@@ -3,7 +3,6 @@ internal import OpenSSL
 
 /// A system call on a socket failed.
 package struct SocketError: Error, Equatable, CustomStringConvertible {
-    /// The calls that can fail.
     package enum Operation: String, Sendable {
         case createSocket = "create a socket"
         case setOption = "set a socket option"
@@ -24,9 +23,7 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
         case duplicate = "duplicate the descriptor of"
     }
 
-    /// What was tried.
     package let operation: Operation
-    /// The system's error number.
     package let errorNumber: Int32
     /// The address it concerned, where there is one.
     package let address: ListenAddress?

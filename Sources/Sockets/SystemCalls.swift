@@ -51,12 +51,9 @@ package struct SystemCalls: Sendable {
         faults?.changeOpenDescriptors(by: -1)
     }
 
-    /// Takes note of a descriptor that came from elsewhere.
-    package func adopt(_ descriptor: Int32) {
-        _ = opened(descriptor)
-    }
-
-    private func opened(_ result: Int32) -> Int32 {
+    /// Takes note of a descriptor, which may have come from elsewhere, or of none.
+    @discardableResult
+    package func opened(_ result: Int32) -> Int32 {
         if result >= 0 { faults?.changeOpenDescriptors(by: 1) }
         return result
     }
@@ -96,16 +93,6 @@ package struct SystemCalls: Sendable {
 }
 
 extension SystemCalls {
-    /// Wakes the thread that waits for an event descriptor.
-    package func signal(_ descriptor: Int32) {
-        _ = platform_event_signal(descriptor)
-    }
-
-    /// Takes note of the wakes so far.
-    package func clear(_ descriptor: Int32) {
-        _ = platform_event_clear(descriptor)
-    }
-
     /// Drops packets that open connections to a listener; where the system does not allow the filter, nothing is lost
     /// but the few connections made between the last accept and the close. A Unix socket refuses by itself; its file goes
     /// before, while nobody else takes it for one that is left over.
@@ -137,12 +124,10 @@ package struct ReadyEvents {
 
     var events: [platform_event]
 
-    /// Has room for so many reports at a time.
     package init(capacity: Int) {
         events = Array(repeating: platform_event(), count: capacity)
     }
 
-    /// How many reports there is room for.
     package var capacity: Int { events.count }
 
     /// The report at `position`, which must be below ``capacity``.
@@ -153,7 +138,6 @@ package struct ReadyEvents {
 
 /// Makes chosen system calls of a server fail: for tests of what happens then.
 package final class FaultPlan: Sendable {
-    /// The calls that can be made to fail.
     package enum Call: Int, CaseIterable, Sendable {
         case accept, receive, send, shutdown, createPoll, control, wait, createEventDescriptor, createSpareDescriptor
     }
@@ -178,7 +162,6 @@ package final class FaultPlan: Sendable {
         self.greatestTransfer = greatestTransfer
     }
 
-    /// How often each kind of call was made.
     package func count(_ call: Call) -> Int {
         state.withLock { $0.counts[call.rawValue] }
     }

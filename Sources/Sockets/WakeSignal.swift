@@ -1,3 +1,4 @@
+internal import CSystemCalls
 internal import Glibc
 internal import Synchronization
 
@@ -27,12 +28,13 @@ package final class WakeSignal: Sendable {
 
     /// Ends the wait under way, or the next one. One system call does for all until the signal is taken.
     package func give() {
-        if !given.exchange(true, ordering: .acquiringAndReleasing), descriptor >= 0 { system.signal(descriptor) }
+        guard !given.exchange(true, ordering: .acquiringAndReleasing), descriptor >= 0 else { return }
+        _ = platform_event_signal(descriptor)
     }
 
     /// Takes the signal. The thread then sees what the giver stored before it gave the signal.
     package func take() {
-        if descriptor >= 0 { system.clear(descriptor) }
+        if descriptor >= 0 { _ = platform_event_clear(descriptor) }
         _ = given.exchange(false, ordering: .acquiringAndReleasing)
     }
 
@@ -44,7 +46,6 @@ package final class WakeSignal: Sendable {
 
 /// Waits for descriptors, a signal and a deadline at once, on a thread that has nothing else to do (poll(2)).
 package enum BlockingWait {
-    /// What to wait for on one descriptor.
     package struct Interest {
         package let descriptor: Int32
         package let wantsSpace: Bool

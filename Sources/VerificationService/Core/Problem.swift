@@ -39,7 +39,7 @@ package struct Problem: Error, Sendable, Equatable {
 
     /// The problem of a request that the HTTP server itself refuses.
     init(_ failure: HTTPFailure) {
-        self.init(ProblemCode(serverStatus: Int(failure.status)), "\(failure.sentence)")
+        self.init(ProblemCode(serverStatus: Int(failure.status)), failure.sentence)
     }
 
     /// The problem of a refused DPoP proof.

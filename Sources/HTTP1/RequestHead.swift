@@ -58,19 +58,12 @@ package struct RequestHead: ~Copyable {
     ///   - name: The field name in lower case.
     ///   - bytes: The bytes this head was parsed from.
     package func value(of name: StaticString, in bytes: Span<UInt8>) -> Range<Int>? {
-        for field in fields where bytes.equalIgnoringCase(field.name, name) {
-            return field.value
-        }
-        return nil
+        fields.first { bytes.equalIgnoringCase($0.name, name) }?.value
     }
 
     /// How many field lines are named `name` (lower case).
     package func count(of name: StaticString, in bytes: Span<UInt8>) -> Int {
-        var count = 0
-        for field in fields where bytes.equalIgnoringCase(field.name, name) {
-            count += 1
-        }
-        return count
+        fields.count { bytes.equalIgnoringCase($0.name, name) }
     }
 }
 

@@ -135,7 +135,6 @@ package enum Authority {
         }
         return URIGrammar.isNameByte(byte) && byte != UInt8(ascii: ",") ? index + 1 : nil
     }
-
 }
 
 /// What may stand between brackets in an authority (RFC 3986 §3.2.2): an IPv6 address or an address of the future.

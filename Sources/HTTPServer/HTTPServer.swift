@@ -22,12 +22,8 @@ package final class HTTPServer: Sendable {
         makeHandler: @escaping @Sendable (WorkerIndex) -> any HTTPRequestHandler
     ) {
         var configuration = configuration
-        if configuration.tls != nil {
-            configuration.limits.connections = min(
-                configuration.limits.connections,
-                configuration.limits.secureConnections
-            )
-        }
+        let most = configuration.tls == nil ? .max : configuration.limits.secureConnections
+        configuration.limits.connections = min(configuration.limits.connections, most)
         self.configuration = configuration
         self.faults = faults
         self.makeHandler = makeHandler

@@ -28,7 +28,9 @@ struct ListenerSet {
 
     private mutating func add(_ address: SocketAddress, backlog: Int32) throws(SocketError) {
         var bound = address
-        if address.port != 0 { try Self.checkIsFree(address) }
+        // A shared port would be shared with another process of the same user too, in silence: a bind that does not share
+        // fails where somebody listens.
+        if address.port != 0 { _ = try Socket.bound(to: address) }
         for worker in listeners.indices {
             let socket = try Socket.listener(on: bound, backlog: backlog, sharesPort: true)
             // Accepted sockets inherit it, so that no accept costs a further call.
@@ -51,12 +53,6 @@ struct ListenerSet {
             }
         }
         addresses.append(.unix(path))
-    }
-
-    /// A shared port would be shared with another process of the same user too, in silence: a bind that does not share
-    /// fails where somebody listens.
-    private static func checkIsFree(_ address: SocketAddress) throws(SocketError) {
-        _ = try Socket.bound(to: address)
     }
 }
 

@@ -48,7 +48,7 @@ package struct HostAndPort: Sendable, Equatable {
         if labels.count > 1, labels.last?.isEmpty == true { labels.removeLast() }
         for label in labels {
             guard (1...63).contains(label.count), label.first != UInt8(ascii: "-"), label.last != UInt8(ascii: "-"),
-                label.allSatisfy(isNameByte)
+                label.allSatisfy({ ASCII.isAlphanumeric($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") })
             else { throw .invalidHost }
         }
         // A last label of digits alone is an address or nothing: `127.1` and `0x7f.1` are read differently by many.
@@ -56,10 +56,6 @@ package struct HostAndPort: Sendable, Equatable {
             guard SocketAddress.addressBytes(text) != nil else { throw .invalidHost }
         }
         return text
-    }
-
-    private static func isNameByte(_ byte: UInt8) -> Bool {
-        byte &- 0x61 < 26 || byte &- 0x30 < 10 || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
     }
 
     private static func port(_ text: ArraySlice<UInt8>) throws(ParsingError) -> UInt16 {

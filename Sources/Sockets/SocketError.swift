@@ -9,7 +9,6 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
         case bind = "bind to"
         case listen = "listen on"
         case connect = "connect to"
-        case accept = "accept a connection on"
         case receive = "receive from"
         case send = "send to"
         case createPoll = "create an epoll set"

@@ -47,7 +47,7 @@ final class ProcessMetrics: Sendable {
         gauge("http_server_connections_memory_limit_bytes", [], Double(limits.connectionBytes))
         gauge("http_server_workers", [], Double(application.server.workerCount))
         for cause in ConnectionCloseCause.allCases {
-            let labels = [("cause", "\(cause.rawValue)")]
+            let labels = [("cause", cause.rawValue)]
             gauge("http_server_connections_closed_total", labels, Double(counters.closed(cause)))
         }
         let store = application.replayStore

@@ -54,13 +54,11 @@ struct TokensMutationTests {
             let verifier = binding == .nonce ? self.verifier : unboundVerifier
             do throws(Refusal) {
                 if let memory {
+                    var question = TokenQuestion(texts: .all)
+                    (question.binding, question.bindingValue, question.added) = (binding, value, added)
                     _ = try memory.judge(
                         token.span,
-                        binding: binding,
-                        value: value.span,
-                        appID: none.span,
-                        added: added,
-                        telling: .all,
+                        question,
                         verifier: verifier,
                         keys: keys,
                         now: now,

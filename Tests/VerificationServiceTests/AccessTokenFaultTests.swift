@@ -1,6 +1,8 @@
 import Foundation
 import Graph
+import HTTP1
 import HTTPServer
+import JOSE
 import Sockets
 import TestSupport
 import Testing
@@ -113,8 +115,7 @@ struct AccessTokenFaultTests {
         let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { _, peer in
             peer.waitUntilClosed()
         }
-        let apps = try #require(service.core.settings.value.accessTokenApps)
-        let requests = AccessTokenRequests(workers: service.core.graph)
+        let worker = WorkerParts(core: service.core, listener: .service)
         let now = MonotonicClock.now()
         var context = RequestContext(
             firstByteAt: now,
@@ -124,12 +125,18 @@ struct AccessTokenFaultTests {
             isDraining: false,
             descriptor: -1
         )
-        let token = GraphAccessToken(Array("EAA0123456789012345678".utf8))
-        let question = AccessTokenQuestion(token: token, apps: apps, subject: nil)
-        _ = try requests.begin(question, context, trace: nil)
+        var document = JSONDocument()
+        let body = Array(#"{"access_token":"EAA0123456789012345678"}"#.utf8)
+        try document.parse(body.span)
+        let request = try AccessTokenRequest(document, body.span)
+        _ = AccessTokenEndpoint.answer(worker, request, context, trace: nil)
         context.visit = .expired
-        let problem = #expect(throws: Problem.self) { _ = try requests.revisit(context) }
-        #expect(problem?.detail == "Graph did not answer in time; try again.")
+        var response = HTTPResponse()
+        guard case .refused(.accessToken, let problem) = try worker.goOn(context, &response) else {
+            Issue.record("the request is not answered")
+            return
+        }
+        #expect(problem.detail == "Graph did not answer in time; try again.")
         await service.stop()
     }
 

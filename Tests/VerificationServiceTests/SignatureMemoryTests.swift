@@ -61,13 +61,10 @@ struct SignatureMemoryTests {
             at now: Int64 = SignatureMemoryTests.now,
             texts: TokenReading.Texts = .all
         ) throws(Refusal) -> VerifiedClaims {
-            let (bytes, appID, none) = (Array(token.utf8), Array(app.utf8), [UInt8]())
+            let bytes = Array(token.utf8)
             return try memory.judge(
                 bytes.span,
-                binding: .unbound,
-                value: none.span,
-                appID: appID.span,
-                telling: texts,
+                TokenQuestion(appID: Array(app.utf8), texts: texts),
                 verifier: TokenVerifier(policy: policy),
                 keys: keys,
                 now: NumericDate(secondsSince1970: now) ?? .beginning,

@@ -13,11 +13,9 @@ struct AuthCredentials {
     let scheme: AuthScheme
     /// The token's place in the head.
     let token: Range<Int>
-    private let demand: DPoPDemand
 
     /// Reads a head.
     init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ demand: DPoPDemand) throws(Problem) {
-        self.demand = demand
         guard head.count(of: "authorization", in: bytes) <= 1 else {
             throw Problem(.missingToken, "The request has more than one Authorization field, so none of them counts.")
         }
@@ -53,7 +51,7 @@ struct AuthCredentials {
     ) throws(Problem) -> DPoPProof? {
         guard scheme == .dpop else {
             // RFC 9449 section 7.2: a bound token taken as a Bearer is what makes a stolen one worth having.
-            guard demand == .requiredIfBound, claims.isBoundToKey else { return nil }
+            guard gateway.dpop == .requiredIfBound, claims.isBoundToKey else { return nil }
             throw Problem(.missing)
         }
         // RFC 9449 section 4.3 (1).

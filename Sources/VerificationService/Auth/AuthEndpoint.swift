@@ -10,17 +10,16 @@ internal import LoginStores
 /// gateway's own query has a parameter that does not exist: gateways turn any other into a failure of their own. What the
 /// token says goes back in the fields of the setting `auth_headers`; fields of those names that came with the request are
 /// not looked at.
-struct AuthEndpoint {
-    let worker: WorkerParts
-
+enum AuthEndpoint {
     /// Answers one request; it may have to wait for keys, or for the store of what was used.
-    func answer(
+    static func answer(
+        _ worker: WorkerParts,
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
+        _ body: Span<UInt8>,
         _ context: RequestContext,
         _ response: inout HTTPResponse
     ) -> Outcome {
-        if context.visit != .first, let outcome = revisit(context, &response) { return outcome }
         let settings = worker.settings
         // A reload may have closed the routes while the request waited for keys.
         guard let gateway = settings.gateway else {
@@ -30,12 +29,19 @@ struct AuthEndpoint {
         do throws(Problem) {
             let credentials = try AuthCredentials(head, bytes, gateway.dpop)
             scheme = credentials.scheme
-            let token = bytes.extracting(credentials.token)
             let demand = try AuthDemand(head, bytes)
-            var question = TokenJudge.Question(appID: demand.appID, texts: gateway.texts)
+            var question = TokenQuestion(appID: demand.appID, texts: gateway.texts)
             // What a proof is compared with.
             if scheme == .dpop { question.texts.insert(.keyThumbprint) }
-            switch try verdict(token, question, settings, context, TraceParent.passedOn(head, bytes)) {
+            let verdict = try worker.judge.judge(
+                bytes.extracting(credentials.token),
+                question,
+                signatures: worker.signatures,
+                verifier: settings.unboundVerifier,
+                context: context,
+                trace: TraceParent.passedOn(head, bytes)
+            )
+            switch verdict {
             case .wait(let moment): return .wait(until: moment)
             case .verified(let claims):
                 let payload = worker.judge.workspace.payload
@@ -49,63 +55,19 @@ struct AuthEndpoint {
                 )
                 try demand.require(claims)
                 try export(claims, payload.span, gateway.fields, &response)
+                guard let proof else { return .accepted(.idToken) }
                 // The very last step: a proof is used up by a request that is good otherwise.
-                return try proof.map { proof throws(Problem) in try useUp(proof, context, response.fields) }
-                    ?? .accepted(.idToken)
+                let fields = response.fields
+                return try FirstUse.of(ReplayQuestion(proof), by: .idToken, worker, context) { $0.addFields(fields) }
             }
         } catch {
-            var problem = error
+            var problem = error.code == .unknownApp ? AuthDemand.unknownApp : error
             problem.scheme = scheme
             return .refused(.idToken, problem)
         }
     }
 
-    /// Goes on with a request that waited for the store; nil for one that waited for keys.
-    private func revisit(_ context: RequestContext, _ response: inout HTTPResponse) -> Outcome? {
-        do throws(Problem) {
-            switch try worker.firstUse.revisit(context) {
-            case .none: return nil
-            case .wait(let moment): return .wait(until: moment)
-            case .done(let fields):
-                response.addFields(fields)
-                return .accepted(.idToken)
-            }
-        } catch {
-            return .refused(.idToken, error)
-        }
-    }
-
-    private func verdict(
-        _ token: Span<UInt8>,
-        _ question: TokenJudge.Question,
-        _ settings: RuntimeSettings,
-        _ context: RequestContext,
-        _ trace: @autoclosure () -> String?
-    ) throws(Problem) -> TokenJudge.Outcome {
-        do throws(Problem) {
-            return try worker.judge.judge(
-                token,
-                question,
-                signatures: worker.signatures,
-                verifier: settings.unboundVerifier,
-                context: context,
-                trace: trace()
-            )
-        } catch {
-            throw error.code == .unknownApp ? AuthDemand.unknownApp : error
-        }
-    }
-
-    private func useUp(
-        _ proof: DPoPProof,
-        _ context: RequestContext,
-        _ fields: [UInt8]
-    ) throws(Problem) -> Outcome {
-        guard let question = ReplayQuestion(proof) else { throw FirstUse.unavailable }
-        return try worker.firstUse.use(question, answer: fields, context: context, of: .idToken)
-    }
-
-    private func export(
+    private static func export(
         _ claims: VerifiedClaims,
         _ payload: Span<UInt8>,
         _ fields: [AuthField],

@@ -128,7 +128,8 @@ package final class WebhookSender: Sendable {
             return .failure(WebhookFailure(.unsent, "its time was over before a thread was free"))
         }
         var pause = limits.firstPause
-        for attempt in 1... {
+        var attempt = 1
+        while true {
             do throws(WebhookFailure) {
                 return .success(try attemptOnce(event, to: target, until: deadline))
             } catch {
@@ -137,9 +138,9 @@ package final class WebhookSender: Sendable {
                     (try? client.pause(until: moment)) != nil
                 else { return .failure(error) }
                 pause *= 2
+                attempt += 1
             }
         }
-        return .failure(WebhookFailure(.unsent, "there is no attempt"))
     }
 
     /// One attempt, with a signature of this moment. A redirect is not followed: it would take the event elsewhere.

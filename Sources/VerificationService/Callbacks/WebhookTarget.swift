@@ -107,10 +107,9 @@ package struct WebhookSecrets: Sendable, Equatable {
 
     /// Reads the file's text; `place` is how messages name it. They never quote it.
     package init(parsing text: [UInt8], place: String) throws(ConfigurationError) {
-        var keys: [[UInt8]] = []
-        for line in FileLine.all(of: text, place: place) {
-            guard keys.count < 2 else { throw line.error("there are more than two secrets") }
-            let prefix = Array("whsec_".utf8)
+        let prefix = Array("whsec_".utf8)
+        let (key, other) = try FileLine.secrets(of: text, place: place, none: "the file holds no secret") {
+            line throws(ConfigurationError) in
             let digits = Array(line.text.dropFirst(prefix.count))
             guard line.text.starts(with: prefix), let key = Base64.decode(digits.span, digits.indices),
                 Self.byteRange.contains(key.count)
@@ -120,11 +119,9 @@ package struct WebhookSecrets: Sendable, Equatable {
                         + "bytes in base64, as 'echo whsec_$(openssl rand -base64 32)' makes it"
                 )
             }
-            guard !keys.contains(key) else { throw line.error("the same secret stands in the file twice") }
-            keys.append(key)
+            return key
         }
-        guard !keys.isEmpty else { throw ConfigurationError(place: place, reason: "the file holds no secret") }
-        self.keys = keys
+        keys = [key] + (other.map { [$0] } ?? [])
     }
 
     /// The value of `webhook-signature`: `v1,` and the HMAC-SHA256 of identifier, time and body in base64, for each

@@ -1,12 +1,8 @@
 internal import Bytes
 internal import HTTP1
 
-/// Asks a caller for its key, before a byte of the body is read.
-struct CallerCheck {
-    let settings: WorkerSettings
-    let metrics: ServiceMetrics
-
-    /// Refuses a request whose caller may not make it.
+extension WorkerParts {
+    /// Asks a caller for its key, before a byte of the body is read; refuses a request whose caller may not make it.
     func require(
         _ caller: Caller,
         _ head: borrowing RequestHead,
@@ -14,14 +10,14 @@ struct CallerCheck {
         _ response: inout HTTPResponse
     ) throws(Problem) {
         guard caller != .anybody else { return }
-        let clients = settings.settings.clients
+        let clients = settings.clients
         guard clients != nil || caller == .known else { return }
         let credentials = CallerCredentials(head, bytes: bytes)
         if let credentials, let clients, let client = clients.client(presenting: credentials, in: bytes) {
-            metrics.countRequest(client: clients.names[client])
+            core.metrics.countRequest(client: clients.names[client])
             return
         }
-        metrics.count(.idToken, .unauthorizedClient)
+        core.metrics.count(.idToken, .unauthorizedClient)
         // RFC 6750 section 3: no error code where no credentials came.
         response.addField(
             credentials == nil

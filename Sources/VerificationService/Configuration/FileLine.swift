@@ -23,6 +23,25 @@ package struct FileLine {
         }
     }
 
+    /// The one or two different secrets of a file, each on a line.
+    /// - Parameter none: what is said of a file without any.
+    static func secrets<Secret: Equatable>(
+        of text: [UInt8],
+        place: String,
+        none: String,
+        _ read: (FileLine) throws(ConfigurationError) -> Secret
+    ) throws(ConfigurationError) -> (Secret, Secret?) {
+        var secrets: [Secret] = []
+        for line in all(of: text, place: place) {
+            guard secrets.count < 2 else { throw line.error("there are more than two secrets") }
+            let secret = try read(line)
+            guard secrets.first != secret else { throw line.error("the same secret stands in the file twice") }
+            secrets.append(secret)
+        }
+        guard let first = secrets.first else { throw ConfigurationError(place: place, reason: none) }
+        return (first, secrets.count > 1 ? secrets[1] : nil)
+    }
+
     /// The text of a file that a setting names.
     /// - Parameter limit: the greatest size, in bytes.
     package static func text(ofFile path: String, limit: Int) throws(ConfigurationError) -> [UInt8] {

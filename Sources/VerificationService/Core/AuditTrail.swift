@@ -10,61 +10,35 @@ internal import OpenSSL
 /// The person is told by ``hash(appID:userID:)``, and only where the token is good: a refused token
 /// proves no person.
 struct AuditTrail {
-    private let logger: Logger
+    /// Writes every line, whatever the level of the others.
+    let logger: Logger
 
-    /// - Parameter logger: writes every line, whatever the level of the others.
-    init(_ logger: Logger) { self.logger = logger }
-
-    /// The routes whose answers are told.
-    static func covers(_ route: Route) -> Bool { route === Route.verify || route === Route.auth }
-
-    /// Tells of a good token.
-    func accepted(
+    /// Tells of an answer.
+    /// - Parameter problem: nil for a good token.
+    func tell(
+        _ problem: Problem?,
         _ route: Route,
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
         answer: Span<UInt8>,
         requestID: [UInt8]
     ) {
-        let person = route === Route.auth ? Self.bearer(head, bytes) : Self.person(inAnswer: answer)
-        write("accepted", person, head, bytes, route, requestID)
-    }
-
-    /// Tells of a refusal.
-    func refused(
-        _ problem: Problem,
-        _ route: Route,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        requestID: [UInt8]
-    ) {
-        write("\(problem.code.text)", nil, head, bytes, route, requestID)
+        guard route === Route.verify || route === Route.auth else { return }
+        var facts: Logger.Metadata = [
+            "route": "\(route.path)", "method": "\(head.method.name)", "outcome": "\(problem?.code.text ?? "accepted")",
+            "request_id": "\(String(decoding: requestID, as: UTF8.self))",
+        ]
+        if problem == nil {
+            let person = route === Route.auth ? Self.bearer(head, bytes) : Self.person(inAnswer: answer)
+            facts["user"] = person.map { "\($0)" }
+        }
+        facts["trace_id"] = TraceParent.traceIDText(head, bytes).map { "\($0)" }
+        logger.info("audit", metadata: facts)
     }
 
     /// SHA-256 of `APP_ID:USER_ID` in hexadecimal: an operator who has the id finds its lines by it.
     static func hash(appID: String, userID: String) -> String? {
         try? SHA256.digest(of: Array("\(appID):\(userID)".utf8).span).hexadecimal
-    }
-
-    private func write(
-        _ outcome: String,
-        _ person: String?,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ route: Route,
-        _ requestID: [UInt8]
-    ) {
-        var facts: Logger.Metadata = [
-            "route": "\(route.path)", "method": "\(head.method.name)", "outcome": "\(outcome)",
-            "request_id": "\(String(decoding: requestID, as: UTF8.self))",
-        ]
-        if let person { facts["user"] = "\(person)" }
-        if let traceID = TraceParent.traceID(head, bytes: bytes) {
-            var text: [UInt8] = []
-            text.append(bytes, traceID)
-            facts["trace_id"] = "\(String(decoding: text, as: UTF8.self))"
-        }
-        logger.info("audit", metadata: facts)
     }
 
     // MARK: Who

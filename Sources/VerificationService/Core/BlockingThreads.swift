@@ -31,23 +31,17 @@ final class BlockingThreads: Sendable {
     /// Has a job done on another thread.
     /// - Returns: False where too many wait already; then nothing is done.
     func submit(_ job: @escaping Job) -> Bool {
-        enum Decision { case refused, queued, newThread }
-        let decision: Decision = state.withLock { state in
+        let (isTaken, needsThread) = state.withLock { state in
             // Not by those that wait: a thread that was just begun has not taken its job yet.
-            guard state.unfinished < threadLimit + queueLimit else { return .refused }
+            guard state.unfinished < threadLimit + queueLimit else { return (false, false) }
             state.unfinished += 1
             state.waiting.append(job)
-            guard state.threads < threadLimit else { return .queued }
-            state.threads += 1
-            return .newThread
+            let needsThread = state.threads < threadLimit
+            if needsThread { state.threads += 1 }
+            return (true, needsThread)
         }
-        switch decision {
-        case .refused: return false
-        case .queued: return true
-        case .newThread:
-            LoopQueue.start(name) { self.work() }
-            return true
-        }
+        if needsThread { LoopQueue.start(name) { self.work() } }
+        return isTaken
     }
 
     /// Does what there is to do, then ends.

@@ -49,16 +49,14 @@ package enum ProblemCode: Sendable, Hashable {
 
     /// All codes, those of refused tokens among them.
     package static let all: [ProblemCode] =
-        TokenRejection.Code.allCases.map { ProblemCode($0) }.filter {
-            if case .rejectedToken = $0 { true } else { false }
-        } + ofAccessTokens + [
+        ofTokens + ofAccessTokens + [
             .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .missingToken,
             .invalidDPoPProof, .insufficientScope, .invalidSignedRequest, .notFound, .methodNotAllowed, .requestTimeout,
             .bodyTooLarge, .uriTooLong, .unsupportedMediaType, .expectationFailed,
             .misdirectedRequest, .headersTooLarge, .internalError, .notImplemented, .keysUnavailable,
             .replayStoreUnavailable, .callbackNotDelivered,
             .overloaded, .draining, .httpVersionNotSupported,
-        ] + GraphError.allCases.map { .graph($0) }
+        ] + ofGraph
 
     /// The code as clients compare it.
     package var text: String { row.text }
@@ -144,8 +142,8 @@ extension ProblemCode {
     ]
 
     /// Those of refused tokens.
-    static var ofTokens: [ProblemCode] {
-        all.filter { if case .rejectedToken = $0 { true } else { false } }
+    static let ofTokens = TokenRejection.Code.allCases.map { ProblemCode($0) }.filter {
+        if case .rejectedToken = $0 { true } else { false }
     }
 
     /// Those of refused tokens that are tied to no login: nonce, subject, device, access token and an earlier use are not

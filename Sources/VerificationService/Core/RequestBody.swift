@@ -46,16 +46,13 @@ enum RequestBody: Sendable {
         }
         let type = head.value(of: "content-type", in: bytes)
         if case .form = self {
-            guard let type, MediaType.isForm(bytes, type) else {
-                response.addField("Accept: application/x-www-form-urlencoded")
-                throw Problem(.unsupportedMediaType, "The body must be application/x-www-form-urlencoded.")
-            }
-        } else {
-            guard let type, MediaType.isJSON(bytes, type) else {
-                response.addField("Accept: application/json")
-                throw Problem(.unsupportedMediaType, "The body must be application/json in UTF-8.")
-            }
+            if let type, MediaType.isForm(bytes, type) { return }
+            response.addField("Accept: application/x-www-form-urlencoded")
+            throw Problem(.unsupportedMediaType, "The body must be application/x-www-form-urlencoded.")
         }
+        if let type, MediaType.isJSON(bytes, type) { return }
+        response.addField("Accept: application/json")
+        throw Problem(.unsupportedMediaType, "The body must be application/json in UTF-8.")
     }
 }
 
@@ -64,8 +61,7 @@ package enum MediaType {
     /// Whether the field value is `application/json`, without parameters or with `charset=utf-8` alone: JSON is UTF-8
     /// (RFC 8259 section 8.1), and another charset would be another text.
     package static func isJSON(_ bytes: Span<UInt8>, _ value: Range<Int>) -> Bool {
-        var end = value.lowerBound
-        while end < value.upperBound, bytes[end] != UInt8(ascii: ";") { end += 1 }
+        let end = endOfType(bytes, value)
         guard bytes.equalIgnoringCase(trimmed(bytes, value.lowerBound..<end), "application/json") else { return false }
         guard end < value.upperBound else { return true }
         let parameter = trimmed(bytes, (end + 1)..<value.upperBound)
@@ -77,12 +73,13 @@ package enum MediaType {
     /// Whether the field value is `application/x-www-form-urlencoded`. Its parameters are passed over: the type has
     /// none, and what clients add (`charset=UTF-8`) changes nothing.
     static func isForm(_ bytes: Span<UInt8>, _ value: Range<Int>) -> Bool {
-        var end = value.lowerBound
-        while end < value.upperBound, bytes[end] != UInt8(ascii: ";") { end += 1 }
-        return bytes.equalIgnoringCase(
-            trimmed(bytes, value.lowerBound..<end),
-            "application/x-www-form-urlencoded"
-        )
+        let type = trimmed(bytes, value.lowerBound..<endOfType(bytes, value))
+        return bytes.equalIgnoringCase(type, "application/x-www-form-urlencoded")
+    }
+
+    /// Where the parameters begin.
+    private static func endOfType(_ bytes: Span<UInt8>, _ value: Range<Int>) -> Int {
+        value.first { bytes[$0] == UInt8(ascii: ";") } ?? value.upperBound
     }
 
     private static func trimmed(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {

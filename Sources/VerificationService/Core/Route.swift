@@ -40,9 +40,6 @@ package final class Route: Sendable {
             _ response: inout HTTPResponse
         ) throws(Problem) -> Outcome
 
-    /// The value of the `Allow` field (RFC 9110 section 10.2.1).
-    package let allow: String
-    private let methodBits: UInt16
     private let template: [UInt8]
     private let hasParameters: Bool
 
@@ -68,14 +65,15 @@ package final class Route: Sendable {
         self.isHealth = isHealth
         self.problems = problems
         self.answer = answer
-        allow = ((methods ?? []) + [.options]).map { "\($0.name)" }.joined(separator: ", ")
-        methodBits = (methods ?? []).reduce(0) { $0 | 1 << UInt16($1.rawValue) }
         template = Array("\(path)".utf8)
         hasParameters = template.contains(UInt8(ascii: "{"))
     }
 
-    /// Whether the method is among ``methods``.
-    func allows(_ method: HTTPMethod) -> Bool { methodBits & 1 << UInt16(method.rawValue) != 0 }
+    /// The value of the `Allow` field (RFC 9110 section 10.2.1).
+    package var allow: String { ((methods ?? []) + [.options]).map { "\($0.name)" }.joined(separator: ", ") }
+
+    /// Whether the method may be used.
+    func allows(_ method: HTTPMethod) -> Bool { methods?.contains(method) ?? true }
 
     /// Whether the path of a request is this route's; compared byte for byte, percent escapes as they stand.
     @inline(__always)
@@ -184,9 +182,7 @@ extension Route {
         problems: [.invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .unsupportedMediaType]
             + ProblemCode.ofTokens + [.keysUnavailable, .replayStoreUnavailable]
             + ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens,
-        answer: { worker, head, bytes, body, context, response in
-            VerifyEndpoint(worker: worker).answer(head, bytes, body, context, &response)
-        }
+        answer: VerifyEndpoint.answer
     )
 
     /// OAuth 2.0 Token Introspection. Only for callers with a key: an endpoint anybody may ask would tell the good tokens
@@ -197,9 +193,7 @@ extension Route {
         caller: .known,
         body: .form(atMost: IntrospectEndpoint.bodyLimit),
         problems: [.unauthorizedClient, .unsupportedMediaType, .keysUnavailable, .replayStoreUnavailable],
-        answer: { worker, head, bytes, body, context, response in
-            IntrospectEndpoint(worker: worker).answer(head, bytes, body, context, &response)
-        }
+        answer: IntrospectEndpoint.answer
     )
 
     /// What gateways ask: a gateway may append the path that its own client asked for, and passes on its method.
@@ -211,9 +205,7 @@ extension Route {
         body: .ignored,
         problems: [.missingToken, .invalidDPoPProof, .insufficientScope, .keysUnavailable, .replayStoreUnavailable]
             + ProblemCode.ofUnboundTokens,
-        answer: { worker, head, bytes, _, context, response in
-            AuthEndpoint(worker: worker).answer(head, bytes, context, &response)
-        }
+        answer: AuthEndpoint.answer
     )
 
     static let nonces = Route(
@@ -225,9 +217,7 @@ extension Route {
         problems: [
             .invalidPermission, .unknownApp, .unauthorizedClient, .unsupportedMediaType, .replayStoreUnavailable,
         ],
-        answer: { worker, _, _, body, _, response throws(Problem) in
-            try NoncesEndpoint(worker: worker).answer(body, &response)
-        }
+        answer: NoncesEndpoint.answer
     )
 
     /// What a person has granted, and the whole login to be revoked. For callers with a key alone, as the two below:
@@ -239,9 +229,7 @@ extension Route {
         caller: .known,
         body: .empty,
         problems: [.unknownApp, .unauthorizedClient, .replayStoreUnavailable] + ProblemCode.ofGraph,
-        answer: { worker, head, bytes, _, context, response throws(Problem) in
-            try PermissionsEndpoint(worker: worker).answer(head, bytes, context, &response)
-        }
+        answer: PermissionsEndpoint.answer
     )
 
     /// One permission to be revoked.
@@ -252,9 +240,7 @@ extension Route {
         caller: .known,
         body: .empty,
         problems: [.unknownApp, .unauthorizedClient] + ProblemCode.ofGraph,
-        answer: { worker, head, bytes, _, context, response throws(Problem) in
-            try PermissionsEndpoint(worker: worker).answer(head, bytes, context, &response)
-        }
+        answer: PermissionsEndpoint.answer
     )
 
     /// Limited Login's own way of uninstalling the app. The id token is what Facebook asks for, so no app secret is needed.
@@ -266,34 +252,28 @@ extension Route {
         problems: [
             .unknownApp, .unauthorizedClient, .unsupportedMediaType, .keysUnavailable, .replayStoreUnavailable,
         ] + ProblemCode.ofUnboundTokens + ProblemCode.ofGraph,
-        answer: { worker, head, bytes, body, context, response throws(Problem) in
-            try UninstallEndpoint(worker: worker).answer(head, bytes, body, context, &response)
-        }
+        answer: UninstallEndpoint.answer
     )
 
-    /// Facebook says that a person removed the app. Public: the signature is the key.
-    static let deauthorize = Route(
-        "/callbacks/deauthorize",
-        methods: [.post],
-        requirement: .callbacks,
-        body: .form(atMost: CallbackEndpoint.bodyLimit),
-        problems: ProblemCode.ofCallbacks,
-        answer: { worker, head, bytes, body, context, response throws(Problem) in
-            try CallbackEndpoint(worker: worker, kind: .deauthorize).answer(head, bytes, body, context, &response)
-        }
-    )
+    /// Facebook says that a person removed the app.
+    static let deauthorize = callback("/callbacks/deauthorize", .deauthorize, requirement: .callbacks)
 
-    /// Facebook says that a person wants their data deleted. Public as well.
-    static let dataDeletion = Route(
-        "/callbacks/data-deletion",
-        methods: [.post],
-        requirement: .dataDeletion,
-        body: .form(atMost: CallbackEndpoint.bodyLimit),
-        problems: ProblemCode.ofCallbacks,
-        answer: { worker, head, bytes, body, context, response throws(Problem) in
-            try CallbackEndpoint(worker: worker, kind: .dataDeletion).answer(head, bytes, body, context, &response)
-        }
-    )
+    /// Facebook says that a person wants their data deleted.
+    static let dataDeletion = callback("/callbacks/data-deletion", .dataDeletion, requirement: .dataDeletion)
+
+    /// Public: the signature is the key.
+    private static func callback(_ path: StaticString, _ kind: CallbackKind, requirement: Requirement) -> Route {
+        Route(
+            path,
+            methods: [.post],
+            requirement: requirement,
+            body: .form(atMost: CallbackEndpoint.bodyLimit),
+            problems: ProblemCode.ofCallbacks,
+            answer: { worker, head, bytes, body, context, response throws(Problem) in
+                try CallbackEndpoint.answer(kind, worker, head, bytes, body, context, &response)
+            }
+        )
+    }
 
     /// "Log out everywhere". Nobody at Facebook is asked.
     static let revocations = Route(
@@ -302,9 +282,7 @@ extension Route {
         caller: .known,
         body: .json(atMost: RevocationRequest.bodyLimit),
         problems: [.unknownApp, .unauthorizedClient, .unsupportedMediaType, .replayStoreUnavailable],
-        answer: { worker, _, _, body, context, response throws(Problem) in
-            try RevocationsEndpoint(worker: worker).answer(body, context, &response)
-        }
+        answer: RevocationsEndpoint.answer
     )
 
     /// The description of the API.
@@ -318,37 +296,26 @@ extension Route {
         }
     )
 
-    static let livez = Route(
-        "/livez",
-        methods: [.get, .head],
-        listeners: [.service, .administration],
-        isHealth: true,
-        answer: { worker, head, bytes, _, context, response throws(Problem) in
-            try HealthEndpoint(worker: worker, subject: .process).answer(head, bytes, context, &response)
-        }
-    )
+    static let livez = health("/livez")
 
-    static let readyz = Route(
-        "/readyz",
-        methods: [.get, .head],
-        listeners: [.service, .administration],
-        isHealth: true,
-        problems: [.keysUnavailable, .replayStoreUnavailable, .draining],
-        answer: { worker, head, bytes, _, context, response throws(Problem) in
-            try HealthEndpoint(worker: worker, subject: .readiness).answer(head, bytes, context, &response)
-        }
-    )
+    static let readyz = health("/readyz", problems: [.keysUnavailable, .replayStoreUnavailable, .draining])
 
     /// An older name of `/livez`.
-    static let healthz = Route(
-        "/healthz",
-        methods: [.get, .head],
-        listeners: [.service, .administration],
-        isHealth: true,
-        answer: { worker, head, bytes, _, context, response throws(Problem) in
-            try HealthEndpoint(worker: worker, subject: .process).answer(head, bytes, context, &response)
-        }
-    )
+    static let healthz = health("/healthz")
+
+    /// - Parameter problems: why the service is not ready; none where only the process is asked about.
+    private static func health(_ path: StaticString, problems: [ProblemCode] = []) -> Route {
+        Route(
+            path,
+            methods: [.get, .head],
+            listeners: [.service, .administration],
+            isHealth: true,
+            problems: problems,
+            answer: { worker, head, bytes, _, context, response throws(Problem) in
+                try HealthEndpoint.answer(readiness: !problems.isEmpty, worker, head, bytes, context, &response)
+            }
+        )
+    }
 
     static let metrics = Route(
         "/metrics",

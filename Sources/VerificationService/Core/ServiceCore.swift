@@ -1,4 +1,5 @@
 package import Graph
+internal import HTTP1
 internal import HTTPServer
 package import KeySets
 package import LimitedLogin
@@ -67,9 +68,16 @@ package final class ServiceCore: Sendable {
 
 /// What the requests of one worker share; only ever used on its thread.
 final class WorkerParts {
+    /// Goes on with a request once the job that it waits for is over, or its time is.
+    typealias Continuation =
+        @Sendable (_ worker: WorkerParts, _ context: RequestContext, _ response: inout HTTPResponse) throws(Problem) ->
+        Outcome
+    /// Those that wait for jobs of one kind. What is kept beside a job is how to go on without its end.
+    typealias Jobs = BackgroundJobs<Continuation, Continuation>
+
     let core: ServiceCore
     let listener: ListenerRole
-    let copyOfSettings: WorkerSettings
+    private var copyOfSettings: Published<RuntimeSettings>.Copy
     let judge: TokenJudge
     let signatures: SignatureMemory
     /// This worker's look at the revocations.
@@ -77,37 +85,49 @@ final class WorkerParts {
     /// The body of the last `POST /verify`.
     var verifyRequest = VerifyRequestReader()
     // What requests wait for.
-    let firstUse: FirstUse
-    let graph: GraphRequests
-    let accessTokens: AccessTokenRequests
-    let callbacks: CallbackRequests
-    let revocationRequests: RevocationRequests
-    private let waits: [any WaitingRequests]
+    let firstUses = Jobs(capacity: FirstUse.waitingLimit)
+    let graphCalls = Jobs(capacity: GraphWorkers.waitingLimit)
+    let accessTokens = Jobs(capacity: GraphWorkers.accessTokenThreadLimit + GraphWorkers.accessTokenQueueLimit)
+    let callbacks = Jobs(capacity: CallbackEndpoint.waitingLimit)
+    let revocationJobs = Jobs(capacity: RevocationsEndpoint.waitingLimit)
 
     init(core: ServiceCore, listener: ListenerRole) {
         self.core = core
         self.listener = listener
-        copyOfSettings = WorkerSettings(core.settings)
+        copyOfSettings = Published.Copy(core.settings)
         revocations = RevocationReader(core.revocations)
-        judge = TokenJudge(cache: core.cache, workerKeys: WorkerKeys(cache: core.cache), revocations: revocations)
+        judge = TokenJudge(cache: core.cache, revocations: revocations)
         signatures = SignatureMemory(capacity: core.signatureCacheEntries, metrics: core.metrics)
-        firstUse = FirstUse(core: core)
-        graph = GraphRequests(workers: core.graph)
-        accessTokens = AccessTokenRequests(workers: core.graph)
-        callbacks = CallbackRequests(core: core)
-        revocationRequests = RevocationRequests(core.revocations)
-        waits = [firstUse.jobs, graph.jobs, accessTokens.jobs, callbacks.jobs, revocationRequests.jobs]
     }
 
+    private var waits: [Jobs] { [firstUses, graphCalls, accessTokens, callbacks, revocationJobs] }
+
     /// The settings in force, as of the request's head.
-    var settings: RuntimeSettings { copyOfSettings.settings }
+    var settings: RuntimeSettings { copyOfSettings.value }
+
+    /// Takes the newest settings if there are any.
+    func refreshSettings() {
+        if copyOfSettings.isOld { copyOfSettings = copyOfSettings.renewed }
+    }
 
     func attach(_ waker: RequestWaker) {
-        for wait in waits { wait.attach(waker) }
+        for jobs in waits { jobs.attach(waker) }
     }
 
     func abandon(_ request: ParkedRequest) {
-        for wait in waits { wait.abandon(request) }
+        for jobs in waits { jobs.abandon(request) }
+    }
+
+    /// Goes on with a request that began a job; nil for one that did not, or that waited for keys.
+    func goOn(_ context: RequestContext, _ response: inout HTTPResponse) throws(Problem) -> Outcome? {
+        for jobs in waits {
+            switch jobs.visit(context) {
+            case .none: continue
+            case .waiting(let moment): return .wait(until: moment)
+            case .expired(let next), .done(_, let next): return try next(self, context, &response)
+            }
+        }
+        return nil
     }
 }
 
@@ -169,19 +189,5 @@ extension RuntimeSettings {
             throw Problem(.unknownApp, "The app ID given is not one of the configured apps.")
         }
         return appID
-    }
-}
-
-/// One worker's copy of the settings in force.
-final class WorkerSettings {
-    private var copy: Published<RuntimeSettings>.Copy
-
-    init(_ published: Published<RuntimeSettings>) { copy = Published.Copy(published) }
-
-    var settings: RuntimeSettings { copy.value }
-
-    /// Takes the newest settings if there are any.
-    func refresh() {
-        if copy.isOld { copy = copy.renewed }
     }
 }

@@ -11,7 +11,6 @@ internal import Sockets
 package final class ServiceHandler: HTTPRequestHandler {
     private let core: ServiceCore
     private let worker: WorkerParts
-    private let callers: CallerCheck
     private let audit: AuditTrail?
     /// The rows of this listener.
     private let routes: [Route]
@@ -26,8 +25,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     package init(core: ServiceCore, listener: ListenerRole) {
         self.core = core
         worker = WorkerParts(core: core, listener: listener)
-        audit = core.auditLogger.map { AuditTrail($0) }
-        callers = CallerCheck(settings: worker.copyOfSettings, metrics: core.metrics)
+        audit = core.auditLogger.map { AuditTrail(logger: $0) }
         routes = Route.table.filter { $0.listeners.contains(listener) }
         durations = RequestDurations(metrics: core.metrics)
     }
@@ -77,14 +75,25 @@ package final class ServiceHandler: HTTPRequestHandler {
         // The head was let through, so there is a route.
         guard let place else { return .respond }
         do throws(Problem) {
-            switch try routes[place].answer(worker, head, bytes, body, context, &response) {
+            let outcome: Outcome
+            if context.visit != .first, let known = try worker.goOn(context, &response) {
+                outcome = known
+            } else {
+                outcome = try routes[place].answer(worker, head, bytes, body, context, &response)
+            }
+            switch outcome {
             case .wait(let moment): return .park(until: moment)
-            case .accepted(let credential): accept(credential, head, bytes, response)
+            case .accepted(let credential):
+                core.metrics.count(credential, nil)
+                audit?.tell(nil, routes[place], head, bytes, answer: response.body.span, requestID: requestID)
+                if isDebugging { log("verification accepted", nil, head, bytes) }
             case .inactive(let code):
                 core.metrics.count(.idToken, code)
                 if isDebugging { log("verification refused", nil, head, bytes) }
             case .refused(let credential, let problem):
-                reject(credential, problem, head, bytes, &response)
+                core.metrics.count(credential, problem.code)
+                response.reset()
+                refuse(problem, "verification refused", head, bytes, &response)
                 return .respond
             case .done:
                 if isDebugging { log("request answered", nil, head, bytes) }
@@ -151,17 +160,17 @@ package final class ServiceHandler: HTTPRequestHandler {
         _ bytes: Span<UInt8>,
         _ response: inout HTTPResponse
     ) throws(Problem) -> RequestBody? {
-        if route.methods != nil, !route.allows(head.method) {
+        if !route.allows(head.method) {
             try Self.requireKnown(head.method)
             response.addField("Allow", route.allow)
             if head.method == .options { return nil }
             throw Problem(.methodNotAllowed, "The method is not allowed at this path; see Allow.")
         }
-        worker.copyOfSettings.refresh()
+        worker.refreshSettings()
         if let requirement = route.requirement, !requirement.isMet(worker.settings) {
             throw Problem(.notFound, requirement.sentence)
         }
-        try callers.require(route.caller, head, bytes, &response)
+        try worker.require(route.caller, head, bytes, &response)
         try route.body.require(head, bytes, &response)
         return route.body
     }
@@ -187,31 +196,6 @@ package final class ServiceHandler: HTTPRequestHandler {
         }
     }
 
-    private func accept(
-        _ credential: Credential,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ response: borrowing HTTPResponse
-    ) {
-        core.metrics.count(credential, nil)
-        if let audit, let place, AuditTrail.covers(routes[place]) {
-            audit.accepted(routes[place], head, bytes, answer: response.body.span, requestID: requestID)
-        }
-        if isDebugging { log("verification accepted", nil, head, bytes) }
-    }
-
-    private func reject(
-        _ credential: Credential,
-        _ problem: Problem,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ response: inout HTTPResponse
-    ) {
-        core.metrics.count(credential, problem.code)
-        response.reset()
-        refuse(problem, "verification refused", head, bytes, &response)
-    }
-
     private func refuse(
         _ problem: Problem,
         _ message: Logger.Message,
@@ -224,8 +208,8 @@ package final class ServiceHandler: HTTPRequestHandler {
             "undocumented: \(problem.code)"
         )
         ProblemAnswer.write(problem, requestID: requestID, to: &response)
-        if let audit, let place, AuditTrail.covers(routes[place]) {
-            audit.refused(problem, routes[place], head, bytes, requestID: requestID)
+        if let place {
+            audit?.tell(problem, routes[place], head, bytes, answer: response.body.span, requestID: requestID)
         }
         if isDebugging { log(message, problem, head, bytes) }
     }
@@ -246,11 +230,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             if let claim = problem.claim { facts["claim"] = "\(claim)" }
             if let failure = problem.graph?.failure { failure.describe(in: &facts) }
         }
-        if let traceID = TraceParent.traceID(head, bytes: bytes) {
-            var text: [UInt8] = []
-            text.append(bytes, traceID)
-            facts["trace_id"] = "\(String(decoding: text, as: UTF8.self))"
-        }
+        facts["trace_id"] = TraceParent.traceIDText(head, bytes).map { "\($0)" }
         core.logger.debug(message, metadata: facts)
     }
 }
@@ -273,16 +253,6 @@ enum Outcome {
     case done
     /// Nothing yet: ask again when the request is woken, and at this moment at the latest.
     case wait(until: MonotonicInstant)
-}
-
-/// What a request that is visited again finds where it may have waited.
-enum Revisit<Value> {
-    /// It did not wait here.
-    case none
-    /// What it waits for is not over.
-    case wait(until: MonotonicInstant)
-    /// What it waited for.
-    case done(Value)
 }
 
 /// The `X-Request-Id` of an answer: the caller's where it is well-formed, else one of our own.

@@ -38,19 +38,11 @@ package final class SignatureMemory {
 
     /// Judges a token as the verifier does, but for what is remembered of it; remembers it where it is accepted.
     /// - Parameters:
-    ///   - binding: how the token is tied to a login.
-    ///   - value: what the binding compares with.
-    ///   - appID: the one app the token must be for; empty for any configured one.
-    ///   - added: what else must hold.
-    ///   - texts: what the caller tells of the token; others may be missing in the claims.
+    ///   - question: what the token must be; what it does not ask to be told may be missing in the claims.
     ///   - workspace: what the ranges of the claims point into.
     package func judge(
         _ token: Span<UInt8>,
-        binding: BindingKind,
-        value: Span<UInt8>,
-        appID: Span<UInt8>,
-        added: AddedExpectation = AddedExpectation(),
-        telling texts: TokenReading.Texts,
+        _ question: TokenQuestion,
         verifier: TokenVerifier,
         keys: VerificationKeys,
         now: NumericDate,
@@ -58,26 +50,17 @@ package final class SignatureMemory {
     ) throws(Refusal) -> VerifiedClaims {
         let stop = token.count <= VerificationLimits.tokenByteCount ? token.lastOffset(of: UInt8(ascii: ".")) : nil
         guard let sha256, let stop, let name = sha256.digest(of: token, markingStart: stop) else {
-            return try verifier.judge(
-                token,
-                binding: binding,
-                value: value,
-                appID: appID,
-                added: added,
-                keys: keys,
-                now: now,
-                workspace: workspace
-            )
+            return try verifier.judge(token, question, keys: keys, now: now, workspace: workspace)
         }
         forgetOthers(than: keys)
         let found = tokens.find(name)
         metrics?.countSignature(isRemembered: found != nil)
-        if let found, case .unbound = binding, added.isEmpty, let reading = found.value,
+        if let found, case .unbound = question.binding, question.added.isEmpty, let reading = found.value,
             let claims = verifier.accept(
                 reading,
                 of: token.extracting(0..<stop),
-                telling: texts,
-                appID: appID,
+                telling: question.texts,
+                appID: question.appID.span,
                 now: now,
                 workspace: workspace
             )
@@ -87,10 +70,7 @@ package final class SignatureMemory {
         }
         let claims = try verifier.judge(
             token,
-            binding: binding,
-            value: value,
-            appID: appID,
-            added: added,
+            question,
             keys: keys,
             isSigned: found != nil,
             digest: found == nil ? sha256.digestOfStart() : nil,

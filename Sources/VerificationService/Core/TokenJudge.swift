@@ -2,80 +2,58 @@ internal import HTTPClient
 internal import HTTPServer
 internal import JOSE
 internal import KeySets
-internal import LimitedLogin
+package import LimitedLogin
 internal import LoginStores
+internal import OpenSSL
 internal import Sockets
+
+/// What a token must be besides genuine.
+package struct TokenQuestion {
+    /// How the token is tied to a login; `.unbound` where the caller cannot know.
+    package var binding = BindingKind.unbound
+    /// What the binding compares with; empty when there is none.
+    package var bindingValue: [UInt8] = []
+    /// The one app the token must be for; empty for any configured one.
+    package var appID: [UInt8] = []
+    /// What else must hold: the person beside a nonce, the device's key, the access token.
+    package var added = AddedExpectation()
+    /// What is told of the token; others may be missing where it is one that is remembered.
+    package var texts = TokenReading.Texts()
+
+    package init(appID: [UInt8] = [], texts: TokenReading.Texts = TokenReading.Texts()) {
+        self.appID = appID
+        self.texts = texts
+    }
+}
 
 /// Judges tokens with the keys at hand, or says until when a request must wait for others. One for each worker.
 final class TokenJudge {
-    /// What a token must be at `/auth` and `/introspect`, whose callers may not know the login.
-    struct Question {
-        /// How the token is tied to a login; `.unbound` where the caller cannot know.
-        var binding = BindingKind.unbound
-        /// What the binding compares with.
-        var bindingValue: [UInt8] = []
-        /// The one app the token must be for; empty for any configured one.
-        var appID: [UInt8] = []
-        /// What is told of the token.
-        var texts = TokenReading.Texts()
-    }
-
     /// The verdict, or the wait for it.
     enum Outcome {
         case verified(VerifiedClaims)
         case wait(MonotonicInstant)
     }
 
+    private let cache: JWKSetCache
     private let workerKeys: WorkerKeys
-    private let keyWait: KeyWait
     private let revocations: RevocationReader
     /// What the token judged last left behind: its payload, which the ranges of its claims point into, and its nonce.
     let workspace = VerificationWorkspace()
 
-    init(cache: JWKSetCache, workerKeys: WorkerKeys, revocations: RevocationReader) {
-        self.workerKeys = workerKeys
+    init(cache: JWKSetCache, revocations: RevocationReader) {
+        self.cache = cache
         self.revocations = revocations
-        keyWait = KeyWait(cache: cache, workerKeys: workerKeys)
-    }
-
-    /// As below, for a question.
-    func judge(
-        _ token: Span<UInt8>,
-        _ question: Question,
-        signatures: SignatureMemory? = nil,
-        verifier: TokenVerifier,
-        context: RequestContext,
-        trace: @autoclosure () -> String?
-    ) throws(Problem) -> Outcome {
-        try judge(
-            token,
-            binding: question.binding,
-            value: question.bindingValue.span,
-            appID: question.appID.span,
-            telling: question.texts,
-            signatures: signatures,
-            verifier: verifier,
-            context: context,
-            trace: trace()
-        )
+        workerKeys = WorkerKeys(cache: cache)
     }
 
     /// Judges a token, or says until when it must wait for keys.
     /// - Parameters:
-    ///   - value: what the binding compares with.
-    ///   - appID: the one app the token must be for; empty for any configured one.
-    ///   - added: what else must hold.
-    ///   - texts: what is told of the token; others may be missing where `signatures` are given.
     ///   - signatures: those found good before, where the same token is expected again; nil verifies each.
     ///   - trace: the request's `traceparent`, for a fetch of keys that is made for it.
     @inline(__always)
     func judge(
         _ token: Span<UInt8>,
-        binding: BindingKind,
-        value: Span<UInt8>,
-        appID: Span<UInt8>,
-        added: AddedExpectation = AddedExpectation(),
-        telling texts: TokenReading.Texts = TokenReading.Texts(),
+        _ question: TokenQuestion,
         signatures: SignatureMemory? = nil,
         verifier: TokenVerifier,
         context: RequestContext,
@@ -85,48 +63,35 @@ final class TokenJudge {
         // A second and third look are for a key set that is published between the look and the question to the cache.
         for _ in 0..<3 {
             workerKeys.refresh()
-            let wait: KeyWait.Outcome
+            let wait: MonotonicInstant?
             if workerKeys.isUsable(at: context.now) {
                 let now = try ServiceClock.now()
                 do throws(Refusal) {
-                    let claims: VerifiedClaims
-                    if let signatures {
-                        claims = try signatures.judge(
-                            token,
-                            binding: binding,
-                            value: value,
-                            appID: appID,
-                            added: added,
-                            telling: texts,
-                            verifier: verifier,
-                            keys: workerKeys.keys,
-                            now: now,
-                            workspace: workspace
-                        )
-                    } else {
-                        claims = try verifier.judge(
-                            token,
-                            binding: binding,
-                            value: value,
-                            appID: appID,
-                            added: added,
-                            keys: workerKeys.keys,
-                            now: now,
-                            workspace: workspace
-                        )
-                    }
+                    let claims =
+                        if let signatures {
+                            try signatures.judge(
+                                token,
+                                question,
+                                verifier: verifier,
+                                keys: workerKeys.keys,
+                                now: now,
+                                workspace: workspace
+                            )
+                        } else {
+                            try verifier.judge(token, question, keys: workerKeys.keys, now: now, workspace: workspace)
+                        }
                     if !revocations.isEmpty(), isRevoked(claims) { throw .loginRevoked }
                     return .verified(claims)
                 } catch {
                     guard error.code == .unknownKey else { throw Problem(error) }
-                    wait = try keyWait.forKey(workspace.keyID.span, Problem(error), context, trace())
+                    wait = try waitForKey(workspace.keyID.span, Problem(error), context, trace())
                 }
             } else {
-                wait = try keyWait.forAnyKey(context)
+                wait = try waitForAnyKey(context)
             }
-            if case .until(let moment) = wait { return .wait(moment) }
+            if let wait { return .wait(wait) }
         }
-        throw KeyWait.restless
+        throw Problem(.keysUnavailable, "The issuer's keys are changing; try again shortly.")
     }
 
     /// Whether the login was revoked since the token was issued; asks this replica's own copy.
@@ -150,20 +115,11 @@ final class TokenJudge {
     }
 }
 
-/// What a request does whose token cannot be judged with the keys at hand: it waits, looks again, or is answered.
-struct KeyWait {
-    enum Outcome {
-        /// Park the request, at most until this moment.
-        case until(MonotonicInstant)
-        /// The keys have changed since the look.
-        case lookAgain
-    }
-
-    let cache: JWKSetCache
-    let workerKeys: WorkerKeys
-
+/// What a request does whose token cannot be judged with the keys at hand: it is parked, at most until the moment returned,
+/// or looks again (nil), or is answered.
+extension TokenJudge {
     /// No keys at all: wait for the fetch under way, or say that there are none.
-    func forAnyKey(_ context: RequestContext) throws(Problem) -> Outcome {
+    private func waitForAnyKey(_ context: RequestContext) throws(Problem) -> MonotonicInstant? {
         var retryAfter: Int?
         if context.visit != .expired {
             switch cache.keysUnavailable(
@@ -171,8 +127,8 @@ struct KeyWait {
                 waitingSince: context.firstByteAt,
                 now: context.now
             ) {
-            case .wait(let moment): return .until(moment)
-            case .lookAgain: return .lookAgain
+            case .wait(let moment): return moment
+            case .lookAgain: return nil
             case .unknown: break
             case .unavailable(let seconds): retryAfter = seconds
             }
@@ -186,12 +142,12 @@ struct KeyWait {
 
     /// A key ID that is not in the set: the issuer may have rotated, so its set is asked for once more, within a
     /// budget. `problem` is what the token is refused with when the issuer has no such key.
-    func forKey(
+    private func waitForKey(
         _ keyID: Span<UInt8>,
         _ problem: Problem,
         _ context: RequestContext,
         _ trace: @autoclosure () -> String?
-    ) throws(Problem) -> Outcome {
+    ) throws(Problem) -> MonotonicInstant? {
         var retryAfter: Int?
         if context.visit != .expired {
             let answer = CallTrace.$parent.withValue(trace()) {
@@ -203,8 +159,8 @@ struct KeyWait {
                 )
             }
             switch answer {
-            case .wait(let moment): return .until(moment)
-            case .lookAgain: return .lookAgain
+            case .wait(let moment): return moment
+            case .lookAgain: return nil
             case .unknown: throw problem
             case .unavailable(let seconds): retryAfter = seconds
             }
@@ -216,10 +172,32 @@ struct KeyWait {
             retryAfter: retryAfter
         )
     }
+}
 
-    /// The keys changed with every look.
-    static var restless: Problem {
-        Problem(.keysUnavailable, "The issuer's keys are changing; try again shortly.")
+extension TokenVerifier {
+    /// Judges a token by a question, which has spans for its arrays.
+    @inline(__always)
+    func judge(
+        _ token: Span<UInt8>,
+        _ question: TokenQuestion,
+        keys: VerificationKeys,
+        isSigned: Bool = false,
+        digest: SHA256Digest? = nil,
+        now: NumericDate,
+        workspace: VerificationWorkspace
+    ) throws(Refusal) -> VerifiedClaims {
+        try judge(
+            token,
+            binding: question.binding,
+            value: question.bindingValue.span,
+            appID: question.appID.span,
+            added: question.added,
+            keys: keys,
+            isSigned: isSigned,
+            digest: digest,
+            now: now,
+            workspace: workspace
+        )
     }
 }
 
@@ -230,17 +208,10 @@ struct KeyWait {
 final class WorkerKeys {
     private var copy: Published<JWKSetSnapshot>.Copy
     private(set) var keys: VerificationKeys
-    /// The snapshot's own moment; one that is past where there are no keys.
-    private var usableUntil: MonotonicInstant
 
     init(cache: JWKSetCache) {
         copy = Published.Copy(cache.published)
         keys = VerificationKeys(copy.value.keySet)
-        usableUntil = Self.end(of: copy.value, keys)
-    }
-
-    private static func end(of snapshot: JWKSetSnapshot, _ keys: VerificationKeys) -> MonotonicInstant {
-        keys.isEmpty ? MonotonicInstant(nanoseconds: 0) : snapshot.usableUntil
     }
 
     var snapshot: JWKSetSnapshot { copy.value }
@@ -252,11 +223,10 @@ final class WorkerKeys {
         // An extension of the keys' time leaves the keys themselves, and so the contexts, as they are.
         if newer.value.keySetVersion != snapshot.keySetVersion { keys = VerificationKeys(newer.value.keySet) }
         copy = newer
-        usableUntil = Self.end(of: snapshot, keys)
     }
 
     /// Whether the keys may verify at this moment (past max-stale they verify nothing).
-    func isUsable(at now: MonotonicInstant) -> Bool { now < usableUntil }
+    func isUsable(at now: MonotonicInstant) -> Bool { !keys.isEmpty && snapshot.isUsable(at: now) }
 }
 
 /// The wall clock, as far as verdicts need it.

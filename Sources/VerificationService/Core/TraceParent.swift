@@ -17,6 +17,14 @@ enum TraceParent {
         return traceID(in: bytes, value)
     }
 
+    /// The trace id itself.
+    static func traceIDText(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
+        guard let traceID = traceID(head, bytes: bytes) else { return nil }
+        var text: [UInt8] = []
+        text.append(bytes, traceID)
+        return String(decoding: text, as: UTF8.self)
+    }
+
     /// What is passed on with a call that is made for the request; nil where there is no trace id. Of a later version the
     /// fields of version 00 (section 3.2.1).
     static func passedOn(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {

@@ -6,19 +6,12 @@ package import LoginStores
 internal import Sockets
 
 /// Liveness and readiness, apart: an outage of the key source must not get a living process killed.
-struct HealthEndpoint {
-    /// What is asked about.
-    enum Subject {
-        /// Whether the process serves.
-        case process
-        /// Whether it has keys and is not stopping.
-        case readiness
-    }
-
-    let worker: WorkerParts
-    let subject: Subject
-
-    func answer(
+enum HealthEndpoint {
+    /// - Parameter readiness: whether it is asked if the service has keys and is not stopping, not only if the process
+    ///   serves.
+    static func answer(
+        readiness: Bool,
+        _ worker: WorkerParts,
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
         _ context: RequestContext,
@@ -26,8 +19,8 @@ struct HealthEndpoint {
     ) throws(Problem) -> Outcome {
         let core = worker.core
         // The state of the keys is the operators' alone.
-        let isVerbose = worker.listener == .administration && Self.isVerbose(head, bytes)
-        if subject == .readiness {
+        let isVerbose = worker.listener == .administration && isVerbose(head, bytes)
+        if readiness {
             guard !core.isDraining else { throw Problem(.draining, "The service is stopping.") }
             guard core.cache.snapshot.isUsable(at: context.now) else {
                 let reason = isVerbose ? core.cache.status.lastError.map { ": \($0)" } ?? "" : ""

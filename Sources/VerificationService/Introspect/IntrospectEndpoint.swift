@@ -4,14 +4,13 @@ internal import HTTPServer
 internal import LimitedLogin
 
 /// `POST /introspect`: OAuth 2.0 Token Introspection (RFC 7662) of an id token.
-struct IntrospectEndpoint {
+enum IntrospectEndpoint {
     /// Greatest body, in bytes: the greatest token with every byte escaped would be 24 KiB, but none needs an escape.
     static let bodyLimit = 16_384
 
-    let worker: WorkerParts
-
     /// Answers one request; it may have to wait for keys.
-    func answer(
+    static func answer(
+        _ worker: WorkerParts,
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
         _ body: Span<UInt8>,
@@ -40,8 +39,7 @@ struct IntrospectEndpoint {
             guard error.code.isTokenFault else { return .refused(.idToken, error) }
             (claims, outcome) = (nil, .inactive(error.code))
         }
-        response.addField("Content-Type: application/json")
-        response.addField("Cache-Control: no-store")
+        VerifyEndpoint.addFields(to: &response)
         IntrospectAnswer.write(claims, payload: worker.judge.workspace.payload, to: &response.body)
         return outcome
     }
@@ -69,7 +67,7 @@ struct IntrospectRequest {
 
     let token: [UInt8]
     /// What it is judged by.
-    let question: TokenJudge.Question
+    let question: TokenQuestion
 
     init(_ body: Span<UInt8>) throws(Problem) {
         guard let form = FormParameters(body, 0..<body.count) else {
@@ -86,7 +84,7 @@ struct IntrospectRequest {
             throw Problem(.invalidRequest, "The form has no parameter token.")
         }
         self.token = token
-        var question = TokenJudge.Question(texts: .all)
+        var question = TokenQuestion(texts: .all)
         let bindings: [(StaticString, BindingKind)] = [
             ("nonce", .nonce), ("raw_nonce", .rawNonce), ("subject", .subject),
         ]

@@ -7,51 +7,35 @@ internal import Synchronization
 ///
 /// Metric and label names come from this project's code alone, so they need no escaping; label values are escaped.
 package final class PrometheusRegistry: MetricsFactory, Sendable {
-    enum Series {
-        case counter(CounterSeries)
-        case gauge(GaugeSeries)
-        case duration(DurationSeries)
-    }
-
     struct Key: Hashable {
         let name: String
         let labels: String
+
+        fileprivate var braces: String { labels.isEmpty ? "" : "{\(labels)}" }
     }
 
-    private let series = Locked<[Key: Series]>([:])
+    private let all = Locked<[Key: any PrometheusSeries]>([:])
     private let help: [String: String]
 
     /// - Parameter help: the sentence of each metric's `# HELP` line, by name.
     package init(help: [String: String]) { self.help = help }
 
     package func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
-        let key = Self.key(label, dimensions)
-        return series.withLock { all in
-            if case .counter(let known)? = all[key] { return known }
-            let made = CounterSeries()
-            all[key] = .counter(made)
-            return made
-        }
+        series(CounterSeries.self, label, dimensions)
     }
 
     package func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
-        gauge(Self.key(label, dimensions))
+        series(GaugeSeries.self, label, dimensions)
     }
 
     package func makeRecorder(
         label: String,
         dimensions: [(String, String)],
         aggregate: Bool
-    ) -> any RecorderHandler { gauge(Self.key(label, dimensions)) }
+    ) -> any RecorderHandler { series(GaugeSeries.self, label, dimensions) }
 
     package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
-        let key = Self.key(label, dimensions)
-        return series.withLock { all in
-            if case .duration(let known)? = all[key] { return known }
-            let made = DurationSeries()
-            all[key] = .duration(made)
-            return made
-        }
+        series(DurationSeries.self, label, dimensions)
     }
 
     // Series live as long as the process: their label sets are bounded by the code.
@@ -60,17 +44,20 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
     package func destroyRecorder(_ handler: any RecorderHandler) {}
     package func destroyTimer(_ handler: any TimerHandler) {}
 
-    private func gauge(_ key: Key) -> GaugeSeries {
-        series.withLock { all in
-            if case .gauge(let known)? = all[key] { return known }
-            let made = GaugeSeries()
-            all[key] = .gauge(made)
+    /// The series of this name and these labels, made where there is none yet.
+    private func series<Series: PrometheusSeries>(
+        _ type: Series.Type,
+        _ name: String,
+        _ dimensions: [(String, String)]
+    ) -> Series {
+        let labels = dimensions.map { "\($0.0)=\"\(Self.escaped($0.1))\"" }.joined(separator: ",")
+        let key = Key(name: name, labels: labels)
+        return all.withLock { all in
+            if let known = all[key] as? Series { return known }
+            let made = Series()
+            all[key] = made
             return made
         }
-    }
-
-    private static func key(_ name: String, _ dimensions: [(String, String)]) -> Key {
-        Key(name: name, labels: dimensions.map { "\($0.0)=\"\(escaped($0.1))\"" }.joined(separator: ","))
     }
 
     private static func escaped(_ value: String) -> String {
@@ -88,58 +75,40 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
 
     /// The whole exposition, families in the order of their names.
     package func render() -> String {
-        let all = series.withLock { $0 }
+        let all = all.withLock { $0 }
         var text = ""
         var family = ""
         for (key, value) in all.sorted(by: { ($0.key.name, $0.key.labels) < ($1.key.name, $1.key.labels) }) {
             if key.name != family {
                 family = key.name
                 // What is counted elsewhere and only read here comes as a gauge; its name says what it is.
-                let type = family.hasSuffix("_total") ? "counter" : Self.type(of: value)
+                let type = family.hasSuffix("_total") ? "counter" : type(of: value).type
                 text += "# HELP \(family) \(help[family] ?? family)\n# TYPE \(family) \(type)\n"
             }
-            text += Self.lines(key, value)
+            text += value.lines(key)
         }
         return text
     }
+}
 
-    private static func type(of series: Series) -> String {
-        switch series {
-        case .counter: "counter"
-        case .gauge: "gauge"
-        case .duration: "histogram"
-        }
-    }
+/// A series as the text format has it.
+private protocol PrometheusSeries: AnyObject, Sendable {
+    static var type: String { get }
+    init()
+    func lines(_ key: PrometheusRegistry.Key) -> String
+}
 
-    private static func lines(_ key: Key, _ series: Series) -> String {
-        let braces = key.labels.isEmpty ? "" : "{\(key.labels)}"
-        switch series {
-        case .counter(let counter): return "\(key.name)\(braces) \(counter.value)\n"
-        case .gauge(let gauge): return "\(key.name)\(braces) \(number(gauge.value))\n"
-        case .duration(let duration):
-            let (counts, sum) = duration.read()
-            let prefix = key.labels.isEmpty ? "" : key.labels + ","
-            var text = ""
-            var total: Int64 = 0
-            for (index, count) in counts.enumerated() {
-                total += count
-                let isLast = index == DurationSeries.boundsNanoseconds.count
-                let bound = isLast ? "+Inf" : seconds(DurationSeries.boundsNanoseconds[index])
-                text += "\(key.name)_bucket{\(prefix)le=\"\(bound)\"} \(total)\n"
-            }
-            return text + "\(key.name)_sum\(braces) \(seconds(sum))\n\(key.name)_count\(braces) \(total)\n"
-        }
-    }
+extension PrometheusSeries {
+    fileprivate func seconds(_ nanoseconds: Int64) -> String { number(Double(nanoseconds) / 1e9) }
 
-    private static func seconds(_ nanoseconds: Int64) -> String { number(Double(nanoseconds) / 1e9) }
-
-    private static func number(_ value: Double) -> String {
+    fileprivate func number(_ value: Double) -> String {
         value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : "\(value)"
     }
 }
 
 /// A monotonic count.
-final class CounterSeries: CounterHandler, Sendable {
+private final class CounterSeries: CounterHandler, PrometheusSeries {
+    static let type = "counter"
     private let count = Atomic<Int64>(0)
 
     var value: Int64 { count.load(ordering: .relaxed) }
@@ -150,13 +119,14 @@ final class CounterSeries: CounterHandler, Sendable {
     }
 
     func reset() { count.store(0, ordering: .relaxed) }
+
+    func lines(_ key: PrometheusRegistry.Key) -> String { "\(key.name)\(key.braces) \(value)\n" }
 }
 
 /// A value that goes up and down.
-final class GaugeSeries: MeterHandler, RecorderHandler, Sendable {
+private final class GaugeSeries: MeterHandler, RecorderHandler, PrometheusSeries {
+    static let type = "gauge"
     private let bits = Atomic<UInt64>(0)
-
-    var value: Double { Double(bitPattern: bits.load(ordering: .relaxed)) }
 
     func set(_ value: Int64) { set(Double(value)) }
     func set(_ value: Double) { bits.store(value.bitPattern, ordering: .relaxed) }
@@ -164,6 +134,10 @@ final class GaugeSeries: MeterHandler, RecorderHandler, Sendable {
     func record(_ value: Double) { set(value) }
     func increment(by amount: Double) { adjust(amount) }
     func decrement(by amount: Double) { adjust(-amount) }
+
+    func lines(_ key: PrometheusRegistry.Key) -> String {
+        "\(key.name)\(key.braces) \(number(Double(bitPattern: bits.load(ordering: .relaxed))))\n"
+    }
 
     private func adjust(_ amount: Double) {
         var expected = bits.load(ordering: .relaxed)
@@ -177,7 +151,8 @@ final class GaugeSeries: MeterHandler, RecorderHandler, Sendable {
 }
 
 /// A distribution of durations over fixed buckets.
-final class DurationSeries: TimerHandler, Sendable {
+private final class DurationSeries: TimerHandler, PrometheusSeries {
+    static let type = "histogram"
     /// Upper bounds in nanoseconds: from 50 µs, because a verdict takes about that, to 10 s.
     static let boundsNanoseconds: [Int64] = [
         50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000, 25_000_000, 50_000_000,
@@ -197,8 +172,17 @@ final class DurationSeries: TimerHandler, Sendable {
         sum.wrappingAdd(nanoseconds, ordering: .relaxed)
     }
 
-    /// The counts of the buckets, not cumulated, the last one for everything above the greatest bound; and the sum.
-    func read() -> (counts: [Int64], sumNanoseconds: Int64) {
-        (buckets.map(\.value), sum.load(ordering: .relaxed))
+    /// The buckets are cumulated, the last one of everything.
+    func lines(_ key: PrometheusRegistry.Key) -> String {
+        let prefix = key.labels.isEmpty ? "" : key.labels + ","
+        let bounds = Self.boundsNanoseconds.map { seconds($0) } + ["+Inf"]
+        var text = ""
+        var total: Int64 = 0
+        for (bucket, bound) in zip(buckets, bounds) {
+            total += bucket.value
+            text += "\(key.name)_bucket{\(prefix)le=\"\(bound)\"} \(total)\n"
+        }
+        let sum = seconds(sum.load(ordering: .relaxed))
+        return text + "\(key.name)_sum\(key.braces) \(sum)\n\(key.name)_count\(key.braces) \(total)\n"
     }
 }

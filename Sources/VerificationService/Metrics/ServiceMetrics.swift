@@ -1,9 +1,9 @@
 package import CoreMetrics
-package import Graph
+internal import Graph
 package import HTTP1
 internal import LimitedLogin
 package import LoginStores
-package import Sockets
+internal import Sockets
 
 /// The service's own metrics, made once; their label values are closed sets of this code, never words from outside.
 package final class ServiceMetrics: Sendable {
@@ -66,31 +66,17 @@ package final class ServiceMetrics: Sendable {
 
     package init(factory: any MetricsFactory) {
         self.factory = factory
-        var verdicts: [Verdict: Counter] = [:]
-        for verdict in Self.verdicts {
-            verdicts[verdict] = Counter(
-                label: "limited_login_verifications_total",
-                dimensions: [
-                    ("credential", verdict.credential.rawValue), ("result", verdict.refusal?.text ?? "accepted"),
-                ],
-                factory: factory
-            )
+        verdicts = factory.counters("limited_login_verifications_total", Self.verdicts) { verdict in
+            [("credential", verdict.credential.rawValue), ("result", verdict.refusal?.text ?? "accepted")]
         }
-        self.verdicts = verdicts
         acceptedIDTokens = verdicts[Verdict(credential: .idToken, refusal: nil)]
         let lookups = "limited_login_signature_cache_lookups_total"
         signatureHits = Counter(label: lookups, dimensions: [("result", "hit")], factory: factory)
         signatureMisses = Counter(label: lookups, dimensions: [("result", "miss")], factory: factory)
         issuedNonces = Counter(label: "limited_login_nonces_issued_total", factory: factory)
-        var answers: [ReplayAnswer: Counter] = [:]
-        for answer in ReplayAnswer.allCases {
-            answers[answer] = Counter(
-                label: "limited_login_replay_store_answers_total",
-                dimensions: [("result", answer.rawValue)],
-                factory: factory
-            )
+        replayAnswers = factory.counters("limited_login_replay_store_answers_total", ReplayAnswer.allCases) {
+            [("result", $0.rawValue)]
         }
-        replayAnswers = answers
         callbacks = CallbackMetrics(factory: factory)
     }
 
@@ -153,6 +139,18 @@ package final class ServiceMetrics: Sendable {
     }
 }
 
+extension MetricsFactory {
+    /// A counter for each key.
+    fileprivate func counters<Key: Hashable>(
+        _ label: String,
+        _ keys: [Key],
+        _ dimensions: (Key) -> [(String, String)]
+    ) -> [Key: Counter] {
+        let counters = keys.map { ($0, Counter(label: label, dimensions: dimensions($0), factory: self)) }
+        return Dictionary(counters) { first, _ in first }
+    }
+}
+
 extension ReplayVerdict {
     /// The answer that decided.
     fileprivate var answer: ReplayAnswer {
@@ -178,30 +176,41 @@ package final class GraphMetrics: Sendable {
     private let timers: [GraphCall.Operation: Timer]
 
     init(factory: any MetricsFactory) {
-        var counters: [Key: Counter] = [:]
+        let errors = [nil] + GraphError.allCases.map(Optional.some)
+        let keys = GraphCall.Operation.allCases.flatMap { operation in
+            errors.map { Key(operation: operation, error: $0) }
+        }
+        counters = factory.counters("limited_login_graph_requests_total", keys) {
+            [("operation", $0.operation.rawValue), ("result", $0.error?.rawValue ?? "ok")]
+        }
         var timers: [GraphCall.Operation: Timer] = [:]
         for operation in GraphCall.Operation.allCases {
-            for error in [nil] + GraphError.allCases.map(Optional.some) {
-                counters[Key(operation: operation, error: error)] = Counter(
-                    label: "limited_login_graph_requests_total",
-                    dimensions: [("operation", operation.rawValue), ("result", error?.rawValue ?? "ok")],
-                    factory: factory
-                )
-            }
             timers[operation] = Timer(
                 label: "limited_login_graph_request_duration_seconds",
                 dimensions: [("operation", operation.rawValue)],
                 factory: factory
             )
         }
-        self.counters = counters
         self.timers = timers
     }
 
-    /// Counts a call and how long it took, tries and pauses included.
-    package func count(_ operation: GraphCall.Operation, _ error: GraphError?, since began: MonotonicInstant) {
-        counters[Key(operation: operation, error: error)]?.increment()
-        timers[operation]?.recordNanoseconds(Int64(clamping: MonotonicClock.now().nanoseconds(since: began)))
+    /// Makes a call, and counts it and how long it took, tries and pauses included.
+    func counted<Answer>(
+        _ operation: GraphCall.Operation,
+        _ call: () throws(GraphFailure) -> Answer
+    ) throws(GraphFailure) -> Answer {
+        let began = MonotonicClock.now()
+        var failure: GraphError?
+        defer {
+            counters[Key(operation: operation, error: failure)]?.increment()
+            timers[operation]?.recordNanoseconds(Int64(clamping: MonotonicClock.now().nanoseconds(since: began)))
+        }
+        do throws(GraphFailure) {
+            return try call()
+        } catch {
+            failure = error.error
+            throw error
+        }
     }
 }
 
@@ -257,24 +266,15 @@ package final class CallbackMetrics: Sendable {
     package init(factory: any MetricsFactory) {
         var callbacks: [CallbackKind: [ProblemCode?: Counter]] = [:]
         for kind in CallbackKind.allCases {
-            for answer in Self.answers {
-                callbacks[kind, default: [:]][answer] = Counter(
-                    label: "limited_login_callbacks_total",
-                    dimensions: [("callback", kind.rawValue), ("result", answer?.text ?? "accepted")],
-                    factory: factory
-                )
+            callbacks[kind] = factory.counters("limited_login_callbacks_total", Self.answers) {
+                [("callback", kind.rawValue), ("result", $0?.text ?? "accepted")]
             }
         }
         self.callbacks = callbacks
-        var deliveries: [WebhookFailure.Reason?: Counter] = [:]
-        for reason in [nil] + WebhookFailure.Reason.allCases.map(Optional.some) {
-            deliveries[reason] = Counter(
-                label: "limited_login_webhooks_total",
-                dimensions: [("result", reason?.rawValue ?? "delivered")],
-                factory: factory
-            )
+        let reasons = [nil] + WebhookFailure.Reason.allCases.map(Optional.some)
+        deliveries = factory.counters("limited_login_webhooks_total", reasons) {
+            [("result", $0?.rawValue ?? "delivered")]
         }
-        self.deliveries = deliveries
     }
 
     /// Counts a callback by its answer; nil is 200. Requests that are no callbacks at all are not counted.

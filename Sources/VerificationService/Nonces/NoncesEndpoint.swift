@@ -7,10 +7,15 @@ internal import OpenSSL
 internal import Sockets
 
 /// `POST /nonces`: issues a nonce for one login.
-struct NoncesEndpoint {
-    let worker: WorkerParts
-
-    func answer(_ body: Span<UInt8>, _ response: inout HTTPResponse) throws(Problem) -> Outcome {
+enum NoncesEndpoint {
+    static func answer(
+        _ worker: WorkerParts,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ body: Span<UInt8>,
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
+    ) throws(Problem) -> Outcome {
         let request = try NonceRequest(body)
         let settings = worker.settings
         // They were there when the head came; a reload in between may have taken them away.
@@ -31,14 +36,13 @@ struct NoncesEndpoint {
                 randomBytes: random
             )
         else { throw Problem(.internalError, "No nonce could be made.") }
-        response.addField("Content-Type: application/json")
-        response.addField("Cache-Control: no-store")
+        VerifyEndpoint.addFields(to: &response)
         NonceAnswer.write(issued, to: &response.body)
         worker.core.metrics.countIssuedNonce()
         return .done
     }
 
-    private func lifetime(_ request: NonceRequest, _ configured: Int) throws(Problem) -> Int {
+    private static func lifetime(_ request: NonceRequest, _ configured: Int) throws(Problem) -> Int {
         guard let seconds = request.lifetimeSeconds else { return configured }
         guard (1...max(1, configured)).contains(seconds) else {
             throw Problem(.invalidRequest, "The member expires_in must be from 1 to \(configured) seconds.")
@@ -108,24 +112,17 @@ package enum NonceSecretsFile {
 
     /// The issuer that the text makes; `place` is how messages name it. They never quote it.
     package static func issuer(parsing text: [UInt8], place: String) throws(ConfigurationError) -> NonceIssuer {
-        var secrets: [NonceSecret] = []
-        for line in FileLine.all(of: text, place: place) {
-            guard secrets.count < 2 else { throw line.error("there are more than two secrets") }
-            let secret: NonceSecret
+        let (secret, former) = try FileLine.secrets(
+            of: text,
+            place: place,
+            none: "the file holds no secret; 'limited-login nonce secret' makes one"
+        ) { line throws(ConfigurationError) in
             do throws(InvalidConfiguration) {
-                secret = try NonceSecret(text: String(decoding: line.text, as: UTF8.self))
+                return try NonceSecret(text: String(decoding: line.text, as: UTF8.self))
             } catch {
                 throw line.error(error.description)
             }
-            guard secrets.first != secret else { throw line.error("the same secret stands in the file twice") }
-            secrets.append(secret)
         }
-        guard let first = secrets.first else {
-            throw ConfigurationError(
-                place: place,
-                reason: "the file holds no secret; 'limited-login nonce secret' makes one"
-            )
-        }
-        return NonceIssuer(secret: first, former: secrets.count > 1 ? secrets[1] : nil)
+        return NonceIssuer(secret: secret, former: former)
     }
 }

@@ -4,17 +4,11 @@ internal import HTTP1
 internal import HTTPClient
 internal import HTTPServer
 package import LoginStores
-package import Sockets
+internal import Sockets
 
-/// What came of a call: the permissions where they were asked for, nothing where something was taken back.
-package typealias GraphOutcome = Result<UserPermissions?, GraphCallFailure>
-
-/// Why a call did not do all that it should.
-package enum GraphCallFailure: Error {
-    case graph(GraphFailure)
-    /// The login is revoked on this replica, and at Facebook or perhaps so; the other replicas could not be told.
-    case notRemembered
-}
+/// What came of a call: the permissions where they were asked for, nothing where something was taken back. It may have
+/// failed though Graph did as asked: then the other replicas could not be told of a revoked login.
+typealias GraphOutcome = Result<UserPermissions?, Problem>
 
 /// The threads on which Graph is asked. Calls about permissions and about access tokens have threads of their own, so
 /// that neither waits for the other.
@@ -31,8 +25,15 @@ package final class GraphWorkers: Sendable {
     /// five seconds.
     package static let accessTokenQueueLimit = 240
 
+    /// The most requests of one worker that wait for a call about permissions: more than all threads and their queue
+    /// together take.
+    static let waitingLimit = 256
+    /// How much longer than its call a request waits: the call's own error says more than that the time is over, and a
+    /// login that was revoked at its end is remembered before the answer.
+    private static let grace = Duration.milliseconds(250) + FirstUse.patience
+
     private let client: GraphClient
-    package let metrics: GraphMetrics
+    let metrics: GraphMetrics
     private let permissions: BlockingThreads
     private let accessTokens: BlockingThreads
     private let revocations: Revocations
@@ -54,24 +55,46 @@ package final class GraphWorkers: Sendable {
     }
 
     /// How long a call may take, waiting for a thread included.
-    package var callTimeout: Duration { client.limits.callTimeout }
+    var callTimeout: Duration { client.limits.callTimeout }
+
+    /// Has Graph asked for a request. The worker never waits: the request is parked while another thread asks, and is
+    /// answered when that has its outcome.
+    /// - Parameter trace: the request's `traceparent`.
+    static func ask(
+        _ call: GraphCall,
+        _ worker: WorkerParts,
+        _ context: RequestContext,
+        trace: String?
+    ) throws(Problem) -> Outcome {
+        let busy = Problem(.overloaded, "Too many requests are waiting for Graph; try again shortly.")
+        guard let graph = worker.core.graph else { throw busy }
+        let (jobs, deadline) = (worker.graphCalls, context.now + graph.callTimeout)
+        let late = call.continuation(.failure(Problem(GraphFailure(.timedOut))))
+        let isBegun = jobs.begin(context, keeping: late, until: deadline + grace) { request in
+            graph.submit(call, until: deadline, trace: trace) { outcome in
+                jobs.finish(request, call.continuation(outcome), now: MonotonicClock.now())
+            }
+        }
+        guard isBegun else { throw busy }
+        return .wait(until: deadline + grace)
+    }
 
     /// Has a call about permissions made on another thread, which hands `done` its outcome.
-    /// - Parameter trace: the `traceparent` of the request it is made for.
     /// - Returns: False where too many wait already; then nothing is done.
-    package func submit(
+    private func submit(
         _ call: GraphCall,
         until deadline: MonotonicInstant,
-        trace: String? = nil,
+        trace: String?,
         _ done: @escaping @Sendable (GraphOutcome) -> Void
     ) -> Bool {
         unfinished.enter()
-        let finish = { @Sendable [unfinished] (outcome: GraphOutcome) in
-            done(outcome)
-            unfinished.leave()
-        }
         let isTaken = permissions.submit { [self] in
-            CallTrace.$parent.withValue(trace) { perform(call, until: deadline, finish) }
+            CallTrace.$parent.withValue(trace) {
+                perform(call, until: deadline) { [unfinished] outcome in
+                    done(outcome)
+                    unfinished.leave()
+                }
+            }
         }
         if !isTaken { unfinished.leave() }
         return isTaken
@@ -95,29 +118,29 @@ package final class GraphWorkers: Sendable {
         until deadline: MonotonicInstant,
         _ done: @escaping @Sendable (GraphOutcome) -> Void
     ) {
-        let began = MonotonicClock.now()
         let outcome: GraphOutcome
         do throws(GraphFailure) {
-            // A late caller has been answered 504 already, so the call is not made.
-            guard began < deadline else { throw GraphFailure(.timedOut) }
-            outcome = .success(try call.perform(client, until: deadline))
-            metrics.count(call.operation, nil, since: began)
+            let answer = try metrics.counted(call.operation) { () throws(GraphFailure) in
+                // A late caller has been answered 504 already, so the call is not made.
+                guard MonotonicClock.now() < deadline else { throw GraphFailure(.timedOut) }
+                return try call.perform(client, until: deadline)
+            }
+            outcome = .success(answer)
         } catch {
-            outcome = .failure(.graph(error))
-            metrics.count(call.operation, error.error, since: began)
+            outcome = .failure(Problem(error))
+            // Where Graph may have ended the login, refusing its tokens is the safe side, and what the caller asked for.
+            guard error.mayBeDone else { return done(outcome) }
         }
         guard let login = call.revokedLogin else { return done(outcome) }
-        // Where Graph may have ended the login, refusing its tokens is the safe side, and what the caller asked for.
-        if case .failure(.graph(let failure)) = outcome, !failure.mayBeDone { return done(outcome) }
         // Here and not by the request: its client may have left, and the login is revoked all the same.
         revocations.revoke(app: login.app.utf8.span, user: login.user.utf8.span, at: WallClock.unixSeconds()) {
-            done($0 == .remembered ? outcome : .failure(.notRemembered))
+            done($0 == .remembered ? outcome : .failure(RevocationsEndpoint.unavailable))
         }
     }
 }
 
 /// What Graph is asked on behalf of one request.
-package enum GraphCall: Sendable {
+enum GraphCall: Sendable {
     /// The person's permissions; `needed` are those the caller wants to know about, nil where it did not say.
     case list(GraphUserID, AppSecret, needed: [GraphPermission]?)
     /// One permission back, or with nil the whole login.
@@ -126,7 +149,7 @@ package enum GraphCall: Sendable {
     case uninstall(idToken: String, appID: String, userID: String)
 
     /// The label of the metrics.
-    package enum Operation: String, CaseIterable, Sendable {
+    enum Operation: String, CaseIterable, Sendable {
         case listPermissions = "list_permissions"
         case revokePermission = "revoke_permission"
         case revokeLogin = "revoke_login"
@@ -135,7 +158,7 @@ package enum GraphCall: Sendable {
         case me = "me"
     }
 
-    package var operation: Operation {
+    var operation: Operation {
         switch self {
         case .list: .listPermissions
         case .revoke(.some, _, _): .revokePermission
@@ -156,7 +179,7 @@ package enum GraphCall: Sendable {
     /// Asks; blocks the thread until Graph has answered or the time is over.
     ///
     /// - Returns: the permissions where they were asked for.
-    package func perform(
+    fileprivate func perform(
         _ client: GraphClient,
         until deadline: MonotonicInstant
     ) throws(GraphFailure) -> UserPermissions? {
@@ -169,61 +192,19 @@ package enum GraphCall: Sendable {
         }
         return nil
     }
-}
 
-/// The requests of one worker that wait for Graph.
-///
-/// The worker never waits: the request is parked while another thread asks, and is answered when that has its outcome.
-final class GraphRequests {
-    /// The most requests of one worker that wait for Graph: more than all threads and their queue together take.
-    static let waitingLimit = 256
-    /// How much longer than its call a request waits: the call's own error says more than that the time is over, and a
-    /// login that was revoked at its end is remembered before the answer.
-    private static let grace = Duration.milliseconds(250) + FirstUse.patience
-
-    private let workers: GraphWorkers?
-    let jobs = BackgroundJobs<GraphCall, GraphOutcome>(capacity: GraphRequests.waitingLimit)
-
-    init(workers: GraphWorkers?) { self.workers = workers }
-
-    /// Goes on with a request that asked Graph before.
-    /// - Returns: nil where it has not.
-    func revisit(_ context: RequestContext, _ response: inout HTTPResponse) throws(Problem) -> Outcome? {
-        switch jobs.visit(context) {
-        case .none: return nil
-        case .waiting(let moment): return .wait(until: moment)
-        case .expired: throw Problem(GraphFailure(.timedOut))
-        case .done(_, .failure(.graph(let failure))): throw Problem(failure)
-        case .done(_, .failure(.notRemembered)): throw RevocationRequests.unavailable
-        case .done(let call, .success(let permissions)):
-            Self.write(call, permissions, to: &response)
+    /// Answers the request by what came of the call.
+    fileprivate func continuation(_ outcome: GraphOutcome) -> WorkerParts.Continuation {
+        { _, _, response throws(Problem) in
+            let permissions = try outcome.get()
+            response.addField("Cache-Control: no-store")
+            guard case .list(let user, let app, let needed) = self, let permissions else {
+                response.status = 204
+                return .done
+            }
+            response.addField("Content-Type: application/json")
+            PermissionsAnswer.write(permissions, user: user, appID: app.appID, needed: needed, to: &response.body)
             return .done
         }
-    }
-
-    /// Has Graph asked for a request.
-    /// - Parameter trace: the request's `traceparent`.
-    func begin(_ call: GraphCall, _ context: RequestContext, trace: String?) throws(Problem) -> Outcome {
-        let busy = Problem(.overloaded, "Too many requests are waiting for Graph; try again shortly.")
-        guard let workers else { throw busy }
-        let deadline = context.now + workers.callTimeout
-        let patience = deadline + Self.grace
-        let isBegun = jobs.begin(context, keeping: call, until: patience) { request in
-            workers.submit(call, until: deadline, trace: trace) { [jobs] outcome in
-                jobs.finish(request, outcome, now: MonotonicClock.now())
-            }
-        }
-        guard isBegun else { throw busy }
-        return .wait(until: patience)
-    }
-
-    private static func write(_ call: GraphCall, _ permissions: UserPermissions?, to response: inout HTTPResponse) {
-        response.addField("Cache-Control: no-store")
-        guard case .list(let user, let app, let needed) = call, let permissions else {
-            response.status = 204
-            return
-        }
-        response.addField("Content-Type: application/json")
-        PermissionsAnswer.write(permissions, user: user, appID: app.appID, needed: needed, to: &response.body)
     }
 }

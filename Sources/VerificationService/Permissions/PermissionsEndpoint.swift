@@ -4,22 +4,18 @@ internal import HTTPServer
 internal import LimitedLogin
 
 /// `/users/{user_id}/permissions` and below: what a person has granted, and what is taken back.
-struct PermissionsEndpoint {
-    let worker: WorkerParts
-
+enum PermissionsEndpoint {
     /// Answers one request, which waits for Graph.
-    func answer(
+    static func answer(
+        _ worker: WorkerParts,
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
+        _ body: Span<UInt8>,
         _ context: RequestContext,
         _ response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
-        if let outcome = try worker.graph.revisit(context, &response) { return outcome }
-        return try worker.graph.begin(
-            Self.read(head, bytes, worker.settings),
-            context,
-            trace: TraceParent.passedOn(head, bytes)
-        )
+        let call = try read(head, bytes, worker.settings)
+        return try GraphWorkers.ask(call, worker, context, trace: TraceParent.passedOn(head, bytes))
     }
 
     private static func read(

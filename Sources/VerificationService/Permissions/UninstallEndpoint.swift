@@ -4,26 +4,24 @@ internal import JOSE
 internal import LimitedLogin
 
 /// `POST /uninstall`: has Limited Login's own endpoint uninstall the app.
-struct UninstallEndpoint {
-    let worker: WorkerParts
-
+enum UninstallEndpoint {
     /// Answers one request, which waits for keys perhaps, and for Graph.
     ///
     /// The token is judged first: one that is not good never leaves the service.
-    func answer(
+    static func answer(
+        _ worker: WorkerParts,
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
         _ body: Span<UInt8>,
         _ context: RequestContext,
         _ response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
-        if let outcome = try worker.graph.revisit(context, &response) { return outcome }
         let request = try UninstallRequest(body)
         let verdict: TokenJudge.Outcome
         do throws(Problem) {
             verdict = try worker.judge.judge(
                 request.token.span,
-                TokenJudge.Question(appID: request.appID),
+                TokenQuestion(appID: request.appID),
                 verifier: worker.settings.unboundVerifier,
                 context: context,
                 trace: TraceParent.passedOn(head, bytes)
@@ -35,14 +33,12 @@ struct UninstallEndpoint {
         case .wait(let moment): return .wait(until: moment)
         case .verified(let claims):
             let payload = worker.judge.workspace.payload.span
-            let audience = JSONText.value(payload, claims.audience)
-            let person = JSONText.value(payload, claims.subject)
-            let token = String(decoding: request.token, as: UTF8.self)
-            return try worker.graph.begin(
-                .uninstall(idToken: token, appID: audience, userID: person),
-                context,
-                trace: TraceParent.passedOn(head, bytes)
+            let call = GraphCall.uninstall(
+                idToken: String(decoding: request.token, as: UTF8.self),
+                appID: JSONText.value(payload, claims.audience),
+                userID: JSONText.value(payload, claims.subject)
             )
+            return try GraphWorkers.ask(call, worker, context, trace: TraceParent.passedOn(head, bytes))
         }
     }
 }

@@ -6,64 +6,43 @@ internal import LoginStores
 internal import Sockets
 
 /// `POST /revocations`: refuses every token of a person and app that was issued until now ("log out everywhere").
-struct RevocationsEndpoint {
-    let worker: WorkerParts
+enum RevocationsEndpoint {
+    /// Requests of one worker that wait: what the store lets wait of all workers together.
+    static let waitingLimit = 8_192
 
-    func answer(
+    /// The revocation holds when this returns or the request is answered, whatever the answer is.
+    static func answer(
+        _ worker: WorkerParts,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
         _ body: Span<UInt8>,
         _ context: RequestContext,
         _ response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
-        let requests = worker.revocationRequests
-        var visit = try requests.revisit(context)
-        if case .none = visit {
-            let request = try RevocationRequest(body)
-            let app = try worker.settings.app(named: request.appID)
-            visit = try requests.begin(app: app, user: request.user.text, at: WallClock.unixSeconds(), context)
-        }
-        if case .wait(let moment) = visit { return .wait(until: moment) }
-        response.status = 204
-        response.addField("Cache-Control: no-store")
-        return .done
-    }
-}
-
-/// The requests of one worker that wait until a revocation is remembered.
-final class RevocationRequests {
-    /// Requests of one worker that wait: what the store lets wait of all workers together.
-    static let waitingLimit = 8_192
-
-    private let revocations: Revocations
-    let jobs = BackgroundJobs<Void, RevocationAnswer>(capacity: waitingLimit)
-
-    init(_ revocations: Revocations) { self.revocations = revocations }
-
-    /// Goes on with a request that was parked here.
-    func revisit(_ context: RequestContext) throws(Problem) -> Revisit<Void> {
-        switch jobs.visit(context) {
-        case .none: return .none
-        case .waiting(let moment): return .wait(until: moment)
-        case .expired: throw Self.unavailable
-        case .done(_, let answer):
-            guard answer == .remembered else { throw Self.unavailable }
-            return .done(())
-        }
-    }
-
-    /// Revokes a login. It holds when this returns or the request is answered, whatever the answer is.
-    /// - Parameter moment: whole seconds since 1970, at most the present.
-    func begin(app: String, user: String, at moment: Int64, _ context: RequestContext) throws(Problem) -> Revisit<Void>
-    {
-        let deadline = MonotonicClock.now() + FirstUse.patience
-        let isBegun = jobs.begin(context, keeping: (), until: deadline) { request in
-            revocations.revoke(app: app.utf8.span, user: user.utf8.span, at: moment) { [jobs] answer in
-                jobs.finish(request, answer, now: MonotonicClock.now())
+        let request = try RevocationRequest(body)
+        let app = try worker.settings.app(named: request.appID).utf8
+        let user = request.user.text.utf8
+        let (jobs, deadline) = (worker.revocationJobs, MonotonicClock.now() + FirstUse.patience)
+        let late = continuation(isRemembered: false)
+        let isBegun = jobs.begin(context, keeping: late, until: deadline) { request in
+            worker.core.revocations.revoke(app: app.span, user: user.span, at: WallClock.unixSeconds()) { answer in
+                let next = continuation(isRemembered: answer == .remembered)
+                jobs.finish(request, next, now: MonotonicClock.now())
             }
             return true
         }
-        guard isBegun else { throw Self.unavailable }
+        guard isBegun else { throw unavailable }
         // In memory the answer is there already.
-        return try revisit(context.again)
+        return try worker.goOn(context.again, &response) ?? .wait(until: deadline)
+    }
+
+    private static func continuation(isRemembered: Bool) -> WorkerParts.Continuation {
+        { _, _, response throws(Problem) in
+            guard isRemembered else { throw unavailable }
+            response.status = 204
+            response.addField("Cache-Control: no-store")
+            return .done
+        }
     }
 
     /// It may hold on this replica, but not on all of them.

@@ -102,15 +102,8 @@ package struct AccessTokenQuestion: Sendable {
         _ metrics: GraphMetrics?,
         _ call: () throws(GraphFailure) -> Answer
     ) throws(GraphFailure) -> Answer {
-        let began = MonotonicClock.now()
-        do throws(GraphFailure) {
-            let answer = try call()
-            metrics?.count(operation, nil, since: began)
-            return answer
-        } catch {
-            metrics?.count(operation, error.error, since: began)
-            throw error
-        }
+        guard let metrics else { return try call() }
+        return try metrics.counted(operation, call)
     }
 }
 

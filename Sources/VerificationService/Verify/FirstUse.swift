@@ -5,63 +5,54 @@ internal import LoginStores
 internal import Sockets
 
 /// The last step of a verdict, after everything else is good: its nonce, the token itself, or the request's proof is used
-/// up. One for each worker.
+/// up.
 ///
 /// The store in memory answers at once. Another answers later: then the answer to the request, which is written already,
 /// is kept, the request parked, and the token not judged again.
-final class FirstUse {
+enum FirstUse {
     /// Requests of one worker that wait for the store: what a second of a busy worker asks.
     static let waitingLimit = 8_192
     /// The longest a request waits. The store has its own, shorter limit; this one holds should it fail to keep it.
     static let patience = Duration.milliseconds(900)
 
-    private let store: ReplayStore
-    private let metrics: ServiceMetrics
-    let jobs = BackgroundJobs<[UInt8], ReplayVerdict>(capacity: waitingLimit)
-
-    init(core: ServiceCore) {
-        store = core.replayStore
-        metrics = core.metrics
-    }
-
-    /// Goes on with a request that was parked here.
-    func revisit(_ context: RequestContext) throws(Problem) -> Revisit<[UInt8]> {
-        switch jobs.visit(context) {
-        case .none: return .none
-        case .waiting(let moment): return .wait(until: moment)
-        case .expired: throw Self.unavailable
-        case .done(let answer, let verdict):
-            try Self.require(verdict)
-            return .done(answer)
-        }
-    }
-
     /// Uses up what the question names.
-    /// - Parameter answer: what is kept while the request waits.
+    /// - Parameters:
+    ///   - question: nil where it cannot be asked.
+    ///   - restore: writes the answer anew once the request has waited.
     /// - Returns: that the credential is accepted, or until when to wait.
-    func use(
-        _ question: ReplayQuestion,
-        answer: [UInt8],
-        context: RequestContext,
-        of credential: Credential
+    static func of(
+        _ question: ReplayQuestion?,
+        by credential: Credential,
+        _ worker: WorkerParts,
+        _ context: RequestContext,
+        _ restore: @escaping @Sendable (inout HTTPResponse) -> Void
     ) throws(Problem) -> Outcome {
-        switch store {
+        guard let question else { throw unavailable }
+        let metrics = worker.core.metrics
+        switch worker.core.replayStore {
         case .memory(let store):
             let verdict = store.remember(question, now: WallClock.unixMilliseconds())
             metrics.countReplayAnswer(verdict)
-            try Self.require(verdict)
+            try require(verdict)
             return .accepted(credential)
         case .redis(let store):
-            let deadline = MonotonicClock.now() + Self.patience
-            let isBegun = jobs.begin(context, keeping: answer, until: deadline) { request in
-                let isAsked = store.remember(question, now: MonotonicClock.now()) { [jobs, metrics] verdict in
+            let deadline = MonotonicClock.now() + patience
+            let jobs = worker.firstUses
+            let late: WorkerParts.Continuation = { _, _, _ in .refused(credential, unavailable) }
+            let isBegun = jobs.begin(context, keeping: late, until: deadline) { request in
+                let isAsked = store.remember(question, now: MonotonicClock.now()) { verdict in
                     metrics.countReplayAnswer(verdict)
-                    jobs.finish(request, verdict, now: MonotonicClock.now())
+                    let next: WorkerParts.Continuation = { _, _, response in
+                        do throws(Problem) { try require(verdict) } catch { return .refused(credential, error) }
+                        restore(&response)
+                        return .accepted(credential)
+                    }
+                    jobs.finish(request, next, now: MonotonicClock.now())
                 }
                 if !isAsked { metrics.countReplayAnswer(.unavailable) }
                 return isAsked
             }
-            guard isBegun else { throw Self.unavailable }
+            guard isBegun else { throw unavailable }
             return .wait(until: deadline)
         }
     }

@@ -4,14 +4,13 @@ internal import LimitedLogin
 internal import LoginStores
 
 /// `POST /verify`: reads the request, has the token judged, answers from the verified bytes.
-struct VerifyEndpoint {
+enum VerifyEndpoint {
     /// Greatest body, in bytes: twice the greatest token, with room for its JSON.
     static let bodyLimit = 16_384
 
-    let worker: WorkerParts
-
     /// Answers one request; it may have to wait for keys or for Graph, and for the store of what was used.
-    func answer(
+    static func answer(
+        _ worker: WorkerParts,
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
         _ body: Span<UInt8>,
@@ -21,32 +20,16 @@ struct VerifyEndpoint {
         do throws(Problem) {
             try worker.verifyRequest.read(body)
             if let asked = worker.verifyRequest.accessToken {
-                return answer(asked, context, trace: TraceParent.passedOn(head, bytes), &response)
+                return AccessTokenEndpoint.answer(worker, asked, context, trace: TraceParent.passedOn(head, bytes))
             }
-            if context.visit != .first, let outcome = try goOn(context, .idToken, &response) { return outcome }
-            return try judge(worker.verifyRequest, head, bytes, context, &response)
+            return try judge(worker, worker.verifyRequest, head, bytes, context, &response)
         } catch {
             return .refused(.idToken, error)
         }
     }
 
-    /// Goes on with a request that waited for the store; nil for one that did not.
-    private func goOn(
-        _ context: RequestContext,
-        _ credential: Credential,
-        _ response: inout HTTPResponse
-    ) throws(Problem) -> Outcome? {
-        switch try worker.firstUse.revisit(context) {
-        case .none: return nil
-        case .wait(let moment): return .wait(until: moment)
-        case .done(let answer):
-            Self.addFields(to: &response)
-            response.body += answer
-            return .accepted(credential)
-        }
-    }
-
-    private func judge(
+    private static func judge(
+        _ worker: WorkerParts,
         _ request: borrowing VerifyRequestReader,
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
@@ -54,21 +37,19 @@ struct VerifyEndpoint {
         _ response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
         let settings = worker.settings
-        if request.binding == .issuedNonce, settings.verifier.nonces == nil { throw Self.noIssuer }
-        let outcome = try worker.judge.judge(
+        let binding = request.question.binding
+        if binding == .issuedNonce, settings.verifier.nonces == nil { throw noIssuer }
+        let verdict = try worker.judge.judge(
             request.token.span,
-            binding: request.binding,
-            value: request.bindingValue.span,
-            appID: request.appID.span,
-            added: request.added,
+            request.question,
             verifier: settings.verifier,
             context: context,
             trace: TraceParent.passedOn(head, bytes)
         )
-        switch outcome {
+        switch verdict {
         case .wait(let moment): return .wait(until: moment)
         case .verified(let claims):
-            Self.addFields(to: &response)
+            addFields(to: &response)
             VerifyAnswer.write(
                 claims,
                 payload: worker.judge.workspace.payload.span,
@@ -78,35 +59,39 @@ struct VerifyEndpoint {
                 to: &response.body
             )
             // A refreshed token bears the nonce that was used up at its login.
-            let usesNonce = request.binding == .issuedNonce && !request.isRefresh
+            let usesNonce = binding == .issuedNonce && !request.isRefresh
             guard usesNonce || settings.rejectsReplays else { return .accepted(.idToken) }
-            return try useUp(claims, usesNonce: usesNonce, settings, context, response.body)
+            let question = ReplayQuestion(
+                claims,
+                worker.judge.workspace.payload.span,
+                nonce: usesNonce ? worker.judge.workspace.recognizedNonce : nil,
+                usesToken: settings.rejectsReplays,
+                skewSeconds: settings.verifier.policy.clockSkewSeconds
+            )
+            // An issued nonce that is not among what is used up would be good for ever.
+            guard !usesNonce || question?.nonce != nil else { throw FirstUse.unavailable }
+            return try useUp(worker, question, of: .idToken, context, response.body)
         }
     }
 
-    private static func addFields(to response: inout HTTPResponse) {
-        response.addField("Content-Type: application/json")
-        response.addField("Cache-Control: no-store")
-    }
-
-    /// The very last step: nothing is used up by a token that is refused for anything else.
-    private func useUp(
-        _ claims: VerifiedClaims,
-        usesNonce: Bool,
-        _ settings: RuntimeSettings,
+    /// The very last step: nothing is used up by a credential that is refused for anything else.
+    /// - Parameter question: nil where it cannot be asked.
+    static func useUp(
+        _ worker: WorkerParts,
+        _ question: ReplayQuestion?,
+        of credential: Credential,
         _ context: RequestContext,
         _ answer: [UInt8]
     ) throws(Problem) -> Outcome {
-        let question = ReplayQuestion(
-            claims,
-            worker.judge.workspace.payload.span,
-            nonce: usesNonce ? worker.judge.workspace.recognizedNonce : nil,
-            usesToken: settings.rejectsReplays,
-            skewSeconds: settings.verifier.policy.clockSkewSeconds
-        )
-        // An issued nonce that is not among what is used up would be good for ever.
-        guard let question, !usesNonce || question.nonce != nil else { throw FirstUse.unavailable }
-        return try worker.firstUse.use(question, answer: answer, context: context, of: .idToken)
+        try FirstUse.of(question, by: credential, worker, context) { response in
+            addFields(to: &response)
+            response.body += answer
+        }
+    }
+
+    static func addFields(to response: inout HTTPResponse) {
+        response.addField("Content-Type: application/json")
+        response.addField("Cache-Control: no-store")
     }
 
     private static var noIssuer: Problem {
@@ -114,55 +99,5 @@ struct VerifyEndpoint {
             .invalidRequest,
             "No nonces are issued here, so none can be recognised: set nonce_secret_file (LIMITED_LOGIN_NONCE_SECRET_FILE)."
         )
-    }
-}
-
-/// An access token: Graph is asked, and what it says is judged.
-extension VerifyEndpoint {
-    /// Answers one request, which waits for Graph, and perhaps for the store of what was used.
-    private func answer(
-        _ request: AccessTokenRequest,
-        _ context: RequestContext,
-        trace: @autoclosure () -> String?,
-        _ response: inout HTTPResponse
-    ) -> Outcome {
-        do throws(Problem) {
-            if let outcome = try goOn(context, .accessToken, &response) { return outcome }
-            switch try worker.accessTokens.revisit(context) {
-            case .none: break
-            case .wait(let moment): return .wait(until: moment)
-            case .done(let verified): return try accept(verified, request, context, &response)
-            }
-            let question = try request.question(worker.settings.accessTokenApps)
-            return .wait(until: try worker.accessTokens.begin(question, context, trace: trace()))
-        } catch {
-            return .refused(.accessToken, error)
-        }
-    }
-
-    private func accept(
-        _ verified: VerifiedAccessToken,
-        _ request: AccessTokenRequest,
-        _ context: RequestContext,
-        _ response: inout HTTPResponse
-    ) throws(Problem) -> Outcome {
-        try refuseRevoked(verified.inspection)
-        Self.addFields(to: &response)
-        AccessTokenAnswer.write(verified, asked: request.permissions, to: &response.body)
-        guard worker.settings.rejectsReplays else { return .accepted(.accessToken) }
-        let question = ReplayQuestion(request.token, verified.inspection, now: try ServiceClock.now())
-        guard let question else { throw FirstUse.unavailable }
-        return try worker.firstUse.use(question, answer: response.body, context: context, of: .accessToken)
-    }
-
-    /// Refuses the token of a login that was revoked since it was issued.
-    private func refuseRevoked(_ token: AccessTokenInspection) throws(Problem) {
-        guard worker.revocations.isKnown else { throw TokenJudge.unknownRevocations }
-        let isRevoked = worker.revocations.isRevoked(
-            app: token.appID.utf8.span,
-            user: token.userID.utf8.span,
-            issuedAt: token.earliestIssue(now: try ServiceClock.now()).wholeSeconds
-        )
-        if isRevoked { throw Problem(Refusal.loginRevoked) }
     }
 }

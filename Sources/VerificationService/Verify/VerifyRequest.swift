@@ -9,14 +9,8 @@ package struct VerifyRequestReader: ~Copyable {
     private var document = JSONDocument(limits: .ofRequest)
     /// The token, escapes decoded.
     package private(set) var token: [UInt8] = []
-    /// What the binding compares with; empty when there is none.
-    package private(set) var bindingValue: [UInt8] = []
-    /// What else must hold: the person beside a nonce, the device's key, the access token.
-    package private(set) var added = AddedExpectation()
-    /// The app the token must be for; empty for any configured one.
-    package private(set) var appID: [UInt8] = []
-    /// How the token is tied to a login.
-    package private(set) var binding = BindingKind.unbound
+    /// What the token must be.
+    package private(set) var question = TokenQuestion()
     /// The permissions the caller needs; nil when it did not ask.
     package private(set) var permissions: PermissionSet?
     /// What was asked about an access token instead; nil where there is an id token.
@@ -26,17 +20,17 @@ package struct VerifyRequestReader: ~Copyable {
     package init() {}
 
     /// Whether this prolongs a session rather than begins one.
-    package var isRefresh: Bool { binding == .subject || !added.subject.isEmpty }
+    package var isRefresh: Bool { question.binding == .subject || !question.added.subject.isEmpty }
 
     /// Reads one body; what was read before is forgotten.
     package mutating func read(_ body: Span<UInt8>) throws(Problem) {
         token.removeAll(keepingCapacity: true)
-        bindingValue.removeAll(keepingCapacity: true)
-        added.subject.removeAll(keepingCapacity: true)
-        added.keyThumbprint.removeAll(keepingCapacity: true)
-        added.accessToken.removeAll(keepingCapacity: true)
-        appID.removeAll(keepingCapacity: true)
-        binding = .unbound
+        question.bindingValue.removeAll(keepingCapacity: true)
+        question.added.subject.removeAll(keepingCapacity: true)
+        question.added.keyThumbprint.removeAll(keepingCapacity: true)
+        question.added.accessToken.removeAll(keepingCapacity: true)
+        question.appID.removeAll(keepingCapacity: true)
+        question.binding = .unbound
         permissions = nil
         accessToken = nil
         try document.parseObject(body)
@@ -55,9 +49,9 @@ package struct VerifyRequestReader: ~Copyable {
         guard !token.isEmpty else {
             throw Problem(.invalidRequest, "The member id_token is missing or empty.")
         }
-        if binding == .unbound, !added.subject.isEmpty {
-            binding = .subject
-            swap(&bindingValue, &added.subject)
+        if question.binding == .unbound, !question.added.subject.isEmpty {
+            question.binding = .subject
+            swap(&question.bindingValue, &question.added.subject)
         }
     }
 
@@ -73,17 +67,17 @@ package struct VerifyRequestReader: ~Copyable {
         } else if document.string(name, equals: "issued_nonce", in: body) {
             try readIssuedNonce(value)
         } else if document.string(name, equals: "subject", in: body) {
-            try document.appendText("subject", value, in: body, to: &added.subject)
+            try document.appendText("subject", value, in: body, to: &question.added.subject)
         } else if document.string(name, equals: "app_id", in: body) {
             try document.requireString("app_id", value)
-            document.appendString(value, in: body, to: &appID)
-            guard !appID.isEmpty else { throw Problem(.unknownApp, "The member app_id is empty.") }
+            document.appendString(value, in: body, to: &question.appID)
+            guard !question.appID.isEmpty else { throw Problem(.unknownApp, "The member app_id is empty.") }
         } else if document.string(name, equals: "permissions", in: body) {
             permissions = try document.limitedLoginPermissions(value, in: body, scratch: &permissionName)
         } else if document.string(name, equals: "key_thumbprint", in: body) {
-            try document.appendText("key_thumbprint", value, in: body, to: &added.keyThumbprint)
+            try document.appendText("key_thumbprint", value, in: body, to: &question.added.keyThumbprint)
         } else if document.string(name, equals: "access_token", in: body) {
-            try document.appendText("access_token", value, in: body, to: &added.accessToken)
+            try document.appendText("access_token", value, in: body, to: &question.added.accessToken)
         } else {
             throw Problem(
                 .invalidRequest,
@@ -101,9 +95,9 @@ package struct VerifyRequestReader: ~Copyable {
     ) throws(Problem) {
         try requireOnlyNonce()
         guard document.isString(value) else { throw Problem(.invalidNonce, "The member \(member) must be a string.") }
-        binding = kind
-        document.appendString(value, in: body, to: &bindingValue)
-        guard !bindingValue.isEmpty else { throw Problem(.invalidNonce, "The member \(member) is empty.") }
+        question.binding = kind
+        document.appendString(value, in: body, to: &question.bindingValue)
+        guard !question.bindingValue.isEmpty else { throw Problem(.invalidNonce, "The member \(member) is empty.") }
     }
 
     /// A flag that is set or not there: what is false could be meant either way.
@@ -112,11 +106,11 @@ package struct VerifyRequestReader: ~Copyable {
         guard document.kind(value) == .true else {
             throw Problem(.invalidRequest, "The member issued_nonce can only be true; leave it out otherwise.")
         }
-        binding = .issuedNonce
+        question.binding = .issuedNonce
     }
 
     private func requireOnlyNonce() throws(Problem) {
-        guard binding == .unbound else {
+        guard question.binding == .unbound else {
             throw Problem(.invalidRequest, "Only one of nonce, raw_nonce and issued_nonce may be given.")
         }
     }

@@ -46,7 +46,7 @@ struct Inputs {
         gatewayRequests.append(head + token + Array("\r\n\r\n".utf8))
         bodies.append(body)
         tokens.append(token)
-        nonces.append(reader.bindingValue)
+        nonces.append(reader.question.bindingValue)
         headers.append(try Self.decoded(token, jws.header))
         payloads.append(try Self.decoded(token, jws.payload))
         signatures.append(try Self.decoded(token, jws.signature))

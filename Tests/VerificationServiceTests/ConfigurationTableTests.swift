@@ -13,7 +13,7 @@ struct ConfigurationTableTests {
             #expect(!key.defaultText.isEmpty)
             return
         }
-        let read = try ConfigurationSetting(text: key.defaultText, key: key, origin: .standard)
+        let read = try ConfigurationSetting(text: key.defaultText, key: key, origin: .flag(key.flagName))
         #expect(read.value == value)
         if case .integer(let number) = value { #expect(key.definition.kind.range?.contains(number) == true) }
         if case .choice(let words) = key.definition.kind { #expect(words.contains(key.defaultText)) }

@@ -99,18 +99,23 @@ package struct ConfigurationDefinition: Sendable {
     /// What a reload does with a new value.
     package let reload: ConfigurationReload
     /// One sentence on what it is for.
-    package let summary: String
+    package private(set) var summary = ""
 
     init(
         _ kind: ConfigurationKind,
         default standard: ConfigurationDefault,
-        reload: ConfigurationReload = .needsRestart,
-        _ summary: String
+        reload: ConfigurationReload = .needsRestart
     ) {
         self.kind = kind
         self.standard = standard
         self.reload = reload
-        self.summary = summary
+    }
+
+    /// The same with its sentence.
+    func saying(_ summary: String) -> Self {
+        var definition = self
+        definition.summary = summary
+        return definition
     }
 }
 
@@ -138,6 +143,17 @@ package enum ConfigurationKind: Sendable, Equatable {
         switch self {
         case .integer(let range), .duration(let range), .size(let range): range
         case .list, .text, .file, .secretFile, .choice: nil
+        }
+    }
+
+    /// What is said where the file has a value of another kind.
+    var need: String {
+        switch self {
+        case .list: "a list of strings is needed"
+        case .text, .file, .secretFile, .choice: "a string is needed"
+        case .integer: "a whole number is needed"
+        case .duration: "a time is needed: 90, or \"90s\""
+        case .size: "a size is needed: \"64MiB\", or its bytes"
         }
     }
 

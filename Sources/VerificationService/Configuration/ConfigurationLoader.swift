@@ -29,10 +29,8 @@ package enum ConfigurationLoader {
         var settings: [ConfigurationKey: ConfigurationSetting] = [:]
         let named = file ?? environment[ConfigurationKey.fileVariable]
         guard named != "" else {
-            throw ConfigurationError(
-                place: file == nil ? "environment variable \(ConfigurationKey.fileVariable)" : "--config",
-                reason: "the name of the file is empty"
-            )
+            let origin = file == nil ? ConfigurationOrigin.environment(ConfigurationKey.fileVariable) : .flag("config")
+            throw origin.error("the name of the file is empty")
         }
         var readFile: String?
         if named != nil || readsDefaultFile, let (path, bytes) = try contents(named: named) {
@@ -42,10 +40,7 @@ package enum ConfigurationLoader {
         for (name, value) in environment.sorted(by: { $0.key < $1.key })
         where name.hasPrefix(ConfigurationKey.environmentPrefix) && name != ConfigurationKey.fileVariable {
             guard let key = ConfigurationKey(environmentName: name) else {
-                throw ConfigurationError(
-                    place: "environment variable \(name)",
-                    reason: "there is no such setting\(hint(name))"
-                )
+                throw ConfigurationOrigin.environment(name).error("there is no such setting\(hint(name))")
             }
             settings[key] = try ConfigurationSetting(text: value, key: key, origin: .environment(name))
         }
@@ -71,8 +66,7 @@ package enum ConfigurationLoader {
 
     private static func hint(_ name: String) -> String {
         let member = name.dropFirst(ConfigurationKey.environmentPrefix.count).lowercased()
-        guard let key = ConfigurationFile.nearest(member).flatMap({ ConfigurationKey(rawValue: $0) }) else { return "" }
-        return "; did you mean \(key.environmentName)?"
+        return ConfigurationFile.nearest(member).map { "; did you mean \($0.environmentName)?" } ?? ""
     }
 }
 
@@ -108,7 +102,7 @@ enum ConfigurationFile {
         for name in document.children(of: document.root) {
             let member = document.string(name, in: bytes.span)
             guard let key = ConfigurationKey(rawValue: member) else {
-                let hint = nearest(member).map { "; did you mean '\($0)'?" } ?? ""
+                let hint = nearest(member).map { "; did you mean '\($0.rawValue)'?" } ?? ""
                 throw ConfigurationError(place: path, reason: "unknown key '\(member)'\(hint)")
             }
             let origin = ConfigurationOrigin.file(path: path, member: member)
@@ -140,14 +134,15 @@ enum ConfigurationFile {
         _ bytes: [UInt8],
         _ origin: ConfigurationOrigin
     ) throws(ConfigurationError) -> ConfigurationValue {
-        switch (key.definition.kind, document.kind(node)) {
+        let kind = key.definition.kind
+        switch (kind, document.kind(node)) {
         case (.duration, .string):
             return .integer(try ConfigurationSetting.seconds(document.string(node, in: bytes.span), origin))
         case (.size, .string):
             return .integer(try ConfigurationSetting.bytes(document.string(node, in: bytes.span), origin))
         case (.integer, .number), (.duration, .number), (.size, .number):
             guard let number = document.integer(node, in: bytes.span) else {
-                throw ConfigurationError(place: origin.description, reason: "a whole number is needed")
+                throw origin.error("a whole number is needed")
             }
             return .integer(Int(number))
         case (.text, .string), (.file, .string), (.secretFile, .string), (.choice, .string):
@@ -155,26 +150,18 @@ enum ConfigurationFile {
         case (.list, .array):
             var values: [String] = []
             for element in document.children(of: node) {
-                guard document.kind(element) == .string else {
-                    throw ConfigurationError(place: origin.description, reason: "the list may hold strings alone")
-                }
+                guard document.kind(element) == .string else { throw origin.error("the list may hold strings alone") }
                 values.append(document.string(element, in: bytes.span))
             }
             return .list(values)
-        case (.integer, _): throw ConfigurationError(place: origin.description, reason: "a whole number is needed")
-        case (.duration, _):
-            throw ConfigurationError(place: origin.description, reason: "a time is needed: 90, or \"90s\"")
-        case (.size, _):
-            throw ConfigurationError(place: origin.description, reason: "a size is needed: \"64MiB\", or its bytes")
-        case (.list, _): throw ConfigurationError(place: origin.description, reason: "a list of strings is needed")
-        default: throw ConfigurationError(place: origin.description, reason: "a string is needed")
+        default: throw origin.error(kind.need)
         }
     }
 
     /// The key that a misspelt name most likely meant: at most two edits away, `-` and `_` taken for the same.
-    static func nearest(_ name: String) -> String? {
+    static func nearest(_ name: String) -> ConfigurationKey? {
         let folded = Array(name.lowercased().map { $0 == "-" ? "_" : $0 })
-        return ConfigurationKey.allCases.map(\.rawValue).first { isWithinTwoEdits(folded, Array($0)) }
+        return ConfigurationKey.allCases.first { isWithinTwoEdits(folded, Array($0.rawValue)) }
     }
 
     private static func isWithinTwoEdits(_ a: [Character], _ b: [Character]) -> Bool {

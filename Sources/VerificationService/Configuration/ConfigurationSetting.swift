@@ -5,7 +5,6 @@ package enum ConfigurationOrigin: Sendable, Equatable {
     case flag(String)
     case environment(String)
     case file(path: String, member: String)
-    case standard
 
     /// The place as an error message or `check-config` names it.
     package var description: String {
@@ -13,9 +12,10 @@ package enum ConfigurationOrigin: Sendable, Equatable {
         case .flag(let name): "--\(name)"
         case .environment(let name): "environment variable \(name)"
         case .file(let path, let member): "\(path): \(member)"
-        case .standard: "default"
         }
     }
+
+    func error(_ reason: String) -> ConfigurationError { ConfigurationError(place: description, reason: reason) }
 }
 
 /// A value as it stands in its source, before it is judged.
@@ -41,25 +41,16 @@ package struct ConfigurationSetting: Sendable, Equatable {
         switch key.definition.kind {
         case .list:
             // As it comes where one variable is set from another that is not.
-            guard !text.isEmpty else {
-                throw ConfigurationError(place: origin.description, reason: "the value is empty")
-            }
+            guard !text.isEmpty else { throw origin.error("the value is empty") }
             let parts = text.split(separator: ",", omittingEmptySubsequences: false).map { Self.trimmed($0) }
-            guard !parts.contains("") else {
-                throw ConfigurationError(place: origin.description, reason: "the list has an empty element")
-            }
+            guard !parts.contains("") else { throw origin.error("the list has an empty element") }
             value = .list(parts)
         case .integer:
-            guard let number = Self.decimal(text) else {
-                throw ConfigurationError(place: origin.description, reason: "'\(text)' is not a whole number")
-            }
+            guard let number = Self.decimal(text) else { throw origin.error("'\(text)' is not a whole number") }
             value = .integer(number)
-        case .duration:
-            value = .integer(try Self.seconds(text, origin))
-        case .size:
-            value = .integer(try Self.bytes(text, origin))
-        case .text, .file, .secretFile, .choice:
-            value = .text(text)
+        case .duration: value = .integer(try Self.seconds(text, origin))
+        case .size: value = .integer(try Self.bytes(text, origin))
+        case .text, .file, .secretFile, .choice: value = .text(text)
         }
     }
 
@@ -77,10 +68,8 @@ package struct ConfigurationSetting: Sendable, Equatable {
         let unit = text.last.flatMap { units[$0] }
         // Twelve digits of days are far below the greatest `Int`.
         guard let number = decimal(unit == nil ? text : String(text.dropLast())) else {
-            throw ConfigurationError(
-                place: origin.description,
-                reason:
-                    "'\(text)' is no time: a whole number of seconds is needed, or one with its unit (90s, 5m, 1h, 2d)"
+            throw origin.error(
+                "'\(text)' is no time: a whole number of seconds is needed, or one with its unit (90s, 5m, 1h, 2d)"
             )
         }
         return number * (unit ?? 1)
@@ -93,10 +82,8 @@ package struct ConfigurationSetting: Sendable, Equatable {
             // Twelve digits of GiB are above the greatest `Int`.
             case let (bytes, isTooLarge) = number.multipliedReportingOverflow(by: unit?.bytes ?? 1), !isTooLarge
         else {
-            throw ConfigurationError(
-                place: origin.description,
-                reason:
-                    "'\(text)' is no size: a whole number of bytes is needed, or one with its unit (512KiB, 64MiB, 1GiB)"
+            throw origin.error(
+                "'\(text)' is no size: a whole number of bytes is needed, or one with its unit (512KiB, 64MiB, 1GiB)"
             )
         }
         return bytes

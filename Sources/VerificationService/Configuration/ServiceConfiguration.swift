@@ -6,81 +6,53 @@ package import Sockets
 
 /// Everything the service is told from outside, judged and typed.
 ///
-/// Made by ``ConfigurationLoader``; the settings' bounds, defaults and meanings are in ``ConfigurationKey/definition``.
+/// Made by ``ConfigurationLoader``. Each member is the setting of its name, nil where that has no value; the settings'
+/// bounds, defaults and meanings are in ``ConfigurationKey/definition``.
 package struct ServiceConfiguration: Sendable, Equatable {
-    /// The Facebook app ids whose tokens are accepted; never empty.
+    /// Never empty.
     package var appIDs: [String]
-    /// The issuers accepted, compared exactly.
     package var issuers: [String]
-    /// Where the JWK Set is fetched, in order.
     package var jwksURLs: [String]
-    /// A file that seeds the key cache and is rewritten after each good fetch.
     package var jwksFile: String?
-    /// Certificates to trust instead of the system's, PEM.
     package var caFile: String?
-    /// Time to live of the keys when the answer names none, in seconds.
     package var jwksTTLSeconds: Int
-    /// Least time to live, in seconds.
     package var jwksMinimumTTLSeconds: Int
-    /// Greatest time to live, in seconds.
     package var jwksMaximumTTLSeconds: Int
-    /// How long past expiry the last good keys serve, in seconds.
     package var jwksMaxStaleSeconds: Int
-    /// The service's listener.
     package var listen: ListenAddress
-    /// The permissions of its file, where it is a Unix socket.
     package var listenMode: UnixSocketMode
-    /// The administrative listener.
     package var adminListen: SocketAddress
-    /// Number of event loops; nil means one for each core this process may use.
     package var workers: Int?
-    /// The memory the process keeps to, in bytes; a smaller limit of its control group comes before it.
+    /// A smaller limit of the process's control group comes before it.
     package var memoryLimitBytes: Int
-    /// Forgiven difference between the clocks, in seconds.
     package var clockSkewSeconds: Int
-    /// Greatest age of a token since `iat`, in seconds; nil means none.
     package var maxTokenAgeSeconds: Int?
     /// Whether a token must be bound to a login.
     package var bindingIsRequired: Bool
     /// Whether only tokens without an access token are accepted.
     package var onlyLimitedTracking: Bool
-    /// Whether `POST /verify` takes access tokens.
     package var accessTokensAreAccepted: Bool
-    /// The file of the callers that may use the service; nil when anybody may.
     package var clientKeysFile: String?
-    /// The files with which the service's listener speaks TLS; nil where it speaks plain HTTP.
     package var tls: TLSFiles?
-    /// Peer addresses whose connections never make room for being many.
     package var trustedPeers: [AddressPrefix]
     /// How gateways are answered; nil where their routes are closed.
     package var gateway: GatewaySettings?
-    /// How many good signatures each worker remembers.
     package var signatureCacheEntries: Int
-    /// The file of the secrets under which nonces are issued; nil where none are.
     package var nonceSecretFile: String?
-    /// The life of an issued nonce, in seconds.
     package var nonceTTLSeconds: Int
-    /// Whether a token is accepted once.
     package var replaysAreRejected: Bool
     /// The server that remembers what was used; nil where this process does.
     package var replayStore: ReplayStoreURL?
-    /// The file of that server's password.
     package var replayStorePasswordFile: String?
-    /// How much this process remembers.
     package var replayStoreCapacity: Int
-    /// The file of the apps' secrets; nil where nothing is asked of Graph.
     package var appSecretsFile: String?
-    /// Where Graph is.
     package var graph: GraphConfiguration
     /// How the backend is told of Facebook's callbacks; nil where it is not.
     package var webhook: WebhookConfiguration?
-    /// How long the listeners stay open after SIGTERM, in seconds.
     package var drainDelaySeconds: Int
-    /// The least severity that is logged, by its swift-log name.
+    /// Its swift-log name.
     package var logLevel: String
-    /// `json`, `text`, or nil: text on a terminal, else JSON.
     package var logFormat: String?
-    /// Whether each answer of `/auth` and `/verify` has a line in the log.
     package var auditIsOn: Bool
     /// The same as it was given or is by default, for what goes through all the settings.
     package private(set) var values: [ConfigurationKey: ConfigurationValue] = [:]
@@ -160,8 +132,7 @@ extension ServiceConfiguration {
         guard jwksMinimumTTLSeconds <= jwksMaximumTTLSeconds else {
             throw reader.failure(
                 .jwksMinimumTTLSeconds,
-                "the least time to live (\(jwksMinimumTTLSeconds) s) is above the greatest "
-                    + "(\(jwksMaximumTTLSeconds) s)"
+                "the least time to live (\(jwksMinimumTTLSeconds) s) is above the greatest (\(jwksMaximumTTLSeconds) s)"
             )
         }
         guard (jwksMinimumTTLSeconds...jwksMaximumTTLSeconds).contains(jwksTTLSeconds) else {
@@ -179,10 +150,7 @@ extension ServiceConfiguration {
             )
         }
         guard listen.network?.collides(with: adminListen) != true else {
-            throw reader.failure(
-                .adminListen,
-                "the administrative listener has the service's own address \(listen)"
-            )
+            throw reader.failure(.adminListen, "the administrative listener has the service's own address \(listen)")
         }
     }
 
@@ -220,7 +188,7 @@ extension ServiceConfiguration {
     /// Looks at the permissions of the secrets' files.
     package var doubts: [String] {
         var doubts: [String] = []
-        if let odd = appIDs.first(where: { !Self.isDecimal($0) }) {
+        if let odd = appIDs.first(where: { !$0.utf8.allSatisfy { (0x30...0x39).contains($0) } }) {
             doubts.append(
                 "The app id '\(odd)' is no decimal number, as Facebook's are: no token of Facebook's is for it."
             )
@@ -266,9 +234,5 @@ extension ServiceConfiguration {
         let people = mode & 0o006 != 0 ? "Anybody on this machine" : "The file's group"
         let can = mode & 0o022 != 0 ? "change" : "read"
         return ["\(people) can \(can) \(secret): \(path) (mode 0\(String(mode, radix: 8))); give it 0600."]
-    }
-
-    private static func isDecimal(_ text: String) -> Bool {
-        text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     }
 }

@@ -9,13 +9,6 @@ internal import Sockets
 struct SettingReader {
     let settings: [ConfigurationKey: ConfigurationSetting]
 
-    func place(_ key: ConfigurationKey) -> String {
-        switch settings[key]?.origin {
-        case .none, .standard: key.rawValue
-        case .some(let origin): origin.description
-        }
-    }
-
     /// What was set, or else the default; nil where there is none.
     func value(_ key: ConfigurationKey) -> ConfigurationValue? {
         if let value = settings[key]?.value { return value }
@@ -26,24 +19,22 @@ struct SettingReader {
     /// Empty where nothing is set and there is no default.
     func list(_ key: ConfigurationKey) throws(ConfigurationError) -> [String] {
         guard let value = value(key) else { return [] }
-        guard case .list(let values) = value else { throw failure(key, "a list of strings is needed") }
+        guard case .list(let values) = value else { throw failure(key, key.definition.kind.need) }
         var seen = Set<String>()
         for value in values {
             guard !value.isEmpty else { throw failure(key, "the list has an empty element") }
-            guard seen.insert(value).inserted else {
-                throw failure(key, "'\(value.withoutUserInformation)' stands in the list twice")
-            }
+            guard seen.insert(value).inserted else { throw failure(key, value, "stands in the list twice") }
         }
         return values
     }
 
     func optionalText(_ key: ConfigurationKey) throws(ConfigurationError) -> String? {
         guard let value = value(key) else { return nil }
-        guard case .text(let text) = value else { throw failure(key, "a string is needed") }
+        guard case .text(let text) = value else { throw failure(key, key.definition.kind.need) }
         guard !text.isEmpty else { throw failure(key, "the value is empty; leave the key out instead") }
         guard !text.utf8.contains(0) else { throw failure(key, "the value holds a NUL byte") }
         if case .choice(let words) = key.definition.kind, !words.contains(text) {
-            throw failure(key, "'\(text.withoutUserInformation)' is none of \(words.joined(separator: ", "))")
+            throw failure(key, text, "is none of \(words.joined(separator: ", "))")
         }
         return text
     }
@@ -57,7 +48,7 @@ struct SettingReader {
     func optionalNumber(_ key: ConfigurationKey) throws(ConfigurationError) -> Int? {
         guard let value = value(key) else { return nil }
         guard case .integer(let number) = value, let range = key.definition.kind.range else {
-            throw failure(key, "a whole number is needed")
+            throw failure(key, key.definition.kind.need)
         }
         guard range.contains(number) else {
             throw failure(key, "\(number) is outside \(range.lowerBound) to \(range.upperBound)")
@@ -70,8 +61,27 @@ struct SettingReader {
         return number
     }
 
+    /// Names the place of a setting's value.
     func failure(_ key: ConfigurationKey, _ reason: String) -> ConfigurationError {
-        ConfigurationError(place: place(key), reason: reason)
+        ConfigurationError(place: settings[key]?.origin.description ?? key.rawValue, reason: reason)
+    }
+
+    /// The same, and quotes the value without what may be secret in it.
+    private func failure(_ key: ConfigurationKey, _ value: String, _ reason: String) -> ConfigurationError {
+        failure(key, "'\(value.withoutUserInformation)' \(reason)")
+    }
+
+    /// A setting needs another one beside it.
+    private func lacks(_ key: ConfigurationKey, _ other: ConfigurationKey) -> ConfigurationError {
+        failure(key, "there is no \(other.rawValue) beside it")
+    }
+
+    private func url(_ key: ConfigurationKey, _ value: String) throws(ConfigurationError) -> HTTPURL {
+        do throws(HTTPURL.ParsingError) {
+            return try HTTPURL(parsing: value)
+        } catch {
+            throw failure(key, value, "cannot be used: \(error.sentence)")
+        }
     }
 }
 
@@ -86,7 +96,7 @@ extension SettingReader {
             )
         }
         for value in values where value.utf8.count > 64 || !VerificationPolicy.isAppID(value) {
-            throw failure(.appIDs, "'\(value.withoutUserInformation)' is no app id; Facebook's are decimal numbers")
+            throw failure(.appIDs, value, "is no app id; Facebook's are decimal numbers")
         }
         return values
     }
@@ -104,13 +114,7 @@ extension SettingReader {
 
     func urls(_ key: ConfigurationKey) throws(ConfigurationError) -> [String] {
         let values = try list(key)
-        for value in values {
-            do throws(HTTPURL.ParsingError) {
-                _ = try HTTPURL(parsing: value)
-            } catch {
-                throw failure(key, "'\(value.withoutUserInformation)' cannot be used: \(error.sentence)")
-            }
-        }
+        for value in values { _ = try url(key, value) }
         return values
     }
 
@@ -121,7 +125,7 @@ extension SettingReader {
         do throws(UnixSocketPath.ParsingError) {
             return .unix(try UnixSocketPath(String(value.dropFirst(ListenAddress.unixPrefix.count))))
         } catch {
-            throw failure(.listen, "'\(value.withoutUserInformation)' cannot be used: \(error)")
+            throw failure(.listen, value, "cannot be used: \(error)")
         }
     }
 
@@ -142,8 +146,8 @@ extension SettingReader {
         guard let mode = UnixSocketMode(value) else {
             throw failure(
                 .listenMode,
-                "'\(value.withoutUserInformation)' is no permissions of a socket: octal digits are needed, "
-                    + "from 0600 to 0777"
+                value,
+                "is no permissions of a socket: octal digits are needed, from 0600 to 0777"
             )
         }
         guard listen.network == nil || settings[.listenMode] == nil else {
@@ -160,10 +164,7 @@ extension SettingReader {
         var prefixes: [AddressPrefix] = []
         for value in try list(key) {
             guard let prefix = AddressPrefix(value) else {
-                throw failure(
-                    key,
-                    "'\(value.withoutUserInformation)' is no address and no CIDR prefix, such as 10.0.0.0/8 or fd00::/8"
-                )
+                throw failure(key, value, "is no address and no CIDR prefix, such as 10.0.0.0/8 or fd00::/8")
             }
             prefixes.append(prefix)
         }
@@ -173,10 +174,7 @@ extension SettingReader {
     private func address(_ key: ConfigurationKey) throws(ConfigurationError) -> SocketAddress {
         let value = try text(key)
         guard let address = SocketAddress(value) else {
-            throw failure(
-                key,
-                "'\(value.withoutUserInformation)' is no numeric address and port, such as 127.0.0.1:8080 or [::1]:8080"
-            )
+            throw failure(key, value, "is no numeric address and port, such as 127.0.0.1:8080 or [::1]:8080")
         }
         return address
     }
@@ -191,9 +189,9 @@ extension SettingReader {
         case (let certificate?, let key?):
             return TLSFiles(certificate: certificate, key: key, clientAuthorities: clientAuthorities)
         case (.some, nil):
-            throw failure(.tlsCertificateFile, "there is no \(ConfigurationKey.tlsKeyFile.rawValue) beside it")
+            throw lacks(.tlsCertificateFile, .tlsKeyFile)
         case (nil, .some):
-            throw failure(.tlsKeyFile, "there is no \(ConfigurationKey.tlsCertificateFile.rawValue) beside it")
+            throw lacks(.tlsKeyFile, .tlsCertificateFile)
         case (nil, nil):
             guard clientAuthorities == nil else {
                 throw failure(
@@ -235,11 +233,8 @@ extension SettingReader {
         do throws(GraphConfiguration.Fault) {
             return try GraphConfiguration(url: url, version: version, uninstallURL: uninstallURL)
         } catch {
-            throw failure(
-                .graphVersion,
-                "'\(version.withoutUserInformation)' is no version of the Graph API, such as "
-                    + GraphConfiguration.standardVersion
-            )
+            let example = GraphConfiguration.standardVersion
+            throw failure(.graphVersion, version, "is no version of the Graph API, such as \(example)")
         }
     }
 
@@ -247,10 +242,10 @@ extension SettingReader {
     func webhook() throws(ConfigurationError) -> WebhookConfiguration? {
         guard let url = try optionalURL(.callbacksURL) else { return nil }
         guard let secretFile = try optionalText(.callbacksSecretFile) else {
-            throw failure(.callbacksURL, "there is no \(ConfigurationKey.callbacksSecretFile.rawValue) beside it")
+            throw lacks(.callbacksURL, .callbacksSecretFile)
         }
         guard let statusURL = try optionalURL(.dataDeletionStatusURL) else {
-            throw failure(.callbacksURL, "there is no \(ConfigurationKey.dataDeletionStatusURL.rawValue) beside it")
+            throw lacks(.callbacksURL, .dataDeletionStatusURL)
         }
         guard !statusURL.target.utf8.contains(UInt8(ascii: "?")) else {
             throw failure(.dataDeletionStatusURL, "it must not have a query: the code becomes one")
@@ -260,11 +255,7 @@ extension SettingReader {
 
     private func optionalURL(_ key: ConfigurationKey) throws(ConfigurationError) -> HTTPURL? {
         guard let value = try optionalText(key) else { return nil }
-        do throws(HTTPURL.ParsingError) {
-            return try HTTPURL(parsing: value)
-        } catch {
-            throw failure(key, "'\(value.withoutUserInformation)' cannot be used: \(error.sentence)")
-        }
+        return try url(key, value)
     }
 
     /// How gateways are answered; nil where their routes are closed. What is said of them is judged all the same.
@@ -273,10 +264,7 @@ extension SettingReader {
         if let text = try optionalText(.gatewayOrigin) {
             origin = GatewayOrigin(text)
             guard origin != nil else {
-                throw failure(
-                    .gatewayOrigin,
-                    "'\(text.withoutUserInformation)' is no scheme and host alone, such as https://api.example.com"
-                )
+                throw failure(.gatewayOrigin, text, "is no scheme and host alone, such as https://api.example.com")
             }
         }
         let settings = GatewaySettings(
@@ -293,7 +281,7 @@ extension SettingReader {
             do throws(AuthField.Fault) {
                 fields.append(try AuthField(text))
             } catch {
-                throw failure(.authHeaders, "'\(text.withoutUserInformation)' \(error.reason)")
+                throw failure(.authHeaders, text, error.reason)
             }
         }
         let names = fields.map { $0.name.lowercased() }
@@ -311,14 +299,11 @@ extension SettingReader {
                 case .url(let error): "\(error.sentence)"
                 case .query, .version: "it must not have a query"
                 }
-            throw failure(key, "'\(url.withoutUserInformation)' cannot be used: \(reason)")
+            throw failure(key, url, "cannot be used: \(reason)")
         }
         // Graph's own addresses have it there, and every call would name it twice.
         if let last = url.split(separator: "/").last, GraphConfiguration.isVersion(String(last)) {
-            throw failure(
-                key,
-                "'\(url.withoutUserInformation)' ends with a version: that is \(ConfigurationKey.graphVersion.rawValue)"
-            )
+            throw failure(key, url, "ends with a version: that is \(ConfigurationKey.graphVersion.rawValue)")
         }
         return url
     }

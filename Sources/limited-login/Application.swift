@@ -28,12 +28,12 @@ struct Application {
         let process = ProcessMetrics(factory: registry)
         tls = try ServiceParts.tlsContext(configuration).map { Published($0) }
         let metrics = ServiceMetrics(factory: registry)
-        let webhooks = try ServiceParts.webhookSender(configuration, metrics: metrics.callbacks, logger: logger)
+        let webhooks = try ServiceParts.webhookSender(configuration, metrics: metrics, logger: logger)
         let storeEvents = ReplayStoreEvents(logger: logger, factory: registry)
         replayStore = try ServiceParts.replayStore(configuration) { event in storeEvents.record(event) }
         let graph = GraphWorkers(
             client: try ServiceParts.graphClient(configuration),
-            metrics: metrics.graph(),
+            metrics: metrics,
             revocations: replayStore.revocations
         )
         core = ServiceCore(

@@ -53,7 +53,7 @@ enum ServiceParts {
     /// Tells the backend of Facebook's callbacks; nil where it is not told.
     static func webhookSender(
         _ configuration: ServiceConfiguration,
-        metrics: CallbackMetrics,
+        metrics: ServiceMetrics,
         logger: Logger
     ) throws(StartError) -> WebhookSender? {
         guard configuration.webhook != nil else { return nil }

@@ -56,7 +56,7 @@ final class CallbackService: Sendable {
         let sender = WebhookSender(
             client: HTTPSClient(trust: .authorities(file: try TestCertificates.shared.get().authorityFile)),
             limits: limits,
-            metrics: metrics.callbacks,
+            metrics: metrics,
             logger: logger
         )
         let settings = try Self.settings(

@@ -60,7 +60,7 @@ final class GraphService: Sendable {
                 limits: limits,
                 random: { _ in 0 }
             ),
-            metrics: metrics.graph(),
+            metrics: metrics,
             revocations: store.revocations
         )
         let clients = "backend \(ClientKeysTests.secret)"

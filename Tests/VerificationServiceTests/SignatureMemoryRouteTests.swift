@@ -85,7 +85,7 @@ struct SignatureMemoryRouteTests {
 
     @Test("The answers about a remembered token are those about a new one, with every claim and with few")
     func sameAnswers() async throws {
-        let all = AuthField.Claim.allCases.enumerated().map { "X-\($0)=\($1.rawValue)" }
+        let all = AuthField.claims.enumerated().map { "X-\($0)=\($1.name)" }
         var claims = Tokens.claims()
         claims.name = "Анна Zoë"
         (claims.email, claims.picture, claims.givenName) = ("anna@example.com", "https://example.com/%20?a=1", "Анна")

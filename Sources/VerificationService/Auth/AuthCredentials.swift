@@ -14,7 +14,6 @@ struct AuthCredentials {
     /// The token's place in the head.
     let token: Range<Int>
 
-    /// Reads a head.
     init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ demand: DPoPDemand) throws(Problem) {
         guard head.count(of: "authorization", in: bytes) <= 1 else {
             throw Problem(.missingToken, "The request has more than one Authorization field, so none of them counts.")

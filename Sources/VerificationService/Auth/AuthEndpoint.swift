@@ -11,7 +11,6 @@ internal import LoginStores
 /// token says goes back in the fields of the setting `auth_headers`; fields of those names that came with the request are
 /// not looked at.
 enum AuthEndpoint {
-    /// Answers one request; it may have to wait for keys, or for the store of what was used.
     static func answer(
         _ worker: WorkerParts,
         _ head: borrowing RequestHead,
@@ -75,7 +74,7 @@ enum AuthEndpoint {
     ) throws(Problem) {
         response.addField("Cache-Control: no-store")
         for field in fields {
-            guard let text = field.claim.text else {
+            guard case .text(let text) = field.claim else {
                 let moment = field.claim == .expiration ? claims.expiresAt : claims.issuedAt
                 // Whole seconds since 1970: a sign and the digits of 64 bits.
                 response.addField(field.fieldName, atMost: 21) { output in
@@ -131,7 +130,6 @@ struct AuthDemand {
         permissions = try parameters.first("permissions").map(Self.permissions) ?? []
     }
 
-    /// No configured app has the id asked for.
     static var unknownApp: Problem {
         Problem(.insufficientScope, "The app_id in the query is not a configured app's.")
     }

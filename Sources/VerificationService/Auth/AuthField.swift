@@ -1,56 +1,33 @@
 internal import Bytes
 internal import HTTP1
 internal import JOSE
-internal import LimitedLogin
+package import LimitedLogin
 
 /// One field in which `/auth` tells a claim: `X-Auth-Subject=sub`.
 package struct AuthField: Sendable, Equatable, CustomStringConvertible {
     /// Greatest length of a name in bytes. 64: twice what the longest in use have.
     static let nameByteLimit = 64
 
-    /// The claims that a field may tell.
-    package enum Claim: String, Sendable, CaseIterable {
-        case subject = "sub"
-        case audience = "aud"
-        case issuer = "iss"
-        case expiration = "exp"
-        case issuedAt = "iat"
-        case tokenID = "jti"
-        case email = "email"
-        case name = "name"
-        case givenName = "given_name"
-        case middleName = "middle_name"
-        case familyName = "family_name"
-        case picture = "picture"
-        case keyThumbprint = "cnf.jkt"
-
-        /// The same of a token; nil for a moment.
-        var text: TokenReading.Text? {
-            switch self {
-            case .subject: .subject
-            case .audience: .audience
-            case .issuer: .issuer
-            case .tokenID: .tokenID
-            case .email: .email
-            case .name: .name
-            case .givenName: .firstName
-            case .middleName: .middleName
-            case .familyName: .lastName
-            case .picture: .imageURL
-            case .keyThumbprint: .keyThumbprint
-            case .expiration, .issuedAt: nil
-            }
-        }
+    package enum Claim: Sendable, Equatable {
+        case text(TokenReading.Text)
+        case expiration
+        case issuedAt
     }
 
-    /// Why a field cannot be.
+    /// The claims that a field may tell, by their names.
+    static let claims: [(name: String, claim: Claim)] = [
+        ("sub", .text(.subject)), ("aud", .text(.audience)), ("iss", .text(.issuer)), ("exp", .expiration),
+        ("iat", .issuedAt), ("jti", .text(.tokenID)), ("email", .text(.email)), ("name", .text(.name)),
+        ("given_name", .text(.firstName)), ("middle_name", .text(.middleName)), ("family_name", .text(.lastName)),
+        ("picture", .text(.imageURL)), ("cnf.jkt", .text(.keyThumbprint)),
+    ]
+
     package struct Fault: Error, Sendable, Equatable {
         package let reason: String
     }
 
     package let claim: Claim
     let fieldName: FieldName
-    /// The name as it is sent.
     package var name: String { String(decoding: fieldName.bytes, as: UTF8.self) }
 
     /// Reads `FIELD=CLAIM`.
@@ -59,8 +36,9 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
             throw Fault(reason: "is not FIELD=CLAIM, such as X-Auth-Subject=sub")
         }
         let name = String(text[..<equals])
-        guard let claim = Claim(rawValue: String(text[text.index(after: equals)...])) else {
-            let known = Claim.allCases.map(\.rawValue).joined(separator: ", ")
+        let claimName = text[text.index(after: equals)...]
+        guard let claim = Self.claims.first(where: { $0.name == claimName })?.claim else {
+            let known = Self.claims.map(\.name).joined(separator: ", ")
             throw Fault(reason: "names none of the claims \(known)")
         }
         // Letters, digits and hyphens (RFC 9110 section 5.1): WSGI, CGI and Rack read `_` as `-`, PHP also `.`, so that a
@@ -81,7 +59,9 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
         self.fieldName = fieldName
     }
 
-    package var description: String { "\(name)=\(claim.rawValue)" }
+    package var description: String {
+        "\(name)=\(Self.claims.first { $0.claim == claim }?.name ?? "")"
+    }
 
     /// What is sent where nothing else is configured.
     package static let standard = [

@@ -8,7 +8,6 @@ package final class GatewaySettings: Sendable, Equatable {
     package let origin: GatewayOrigin?
     /// The fields of a good answer, in their order.
     package let fields: [AuthField]
-    /// The texts that they tell.
     let texts: TokenReading.Texts
 
     package init(
@@ -20,7 +19,7 @@ package final class GatewaySettings: Sendable, Equatable {
         self.origin = origin
         self.fields = fields
         var texts = TokenReading.Texts()
-        for text in fields.compactMap(\.claim.text) { texts.insert(text) }
+        for case .text(let text) in fields.map(\.claim) { texts.insert(text) }
         self.texts = texts
     }
 

@@ -31,7 +31,7 @@ enum CallbackEndpoint {
             let event = try read(kind, body, worker.settings)
             patience = try begin(event, worker, trace: TraceParent.passedOn(head, bytes), context)
         } catch {
-            worker.core.metrics.callbacks.count(kind, error.code)
+            worker.core.metrics.count(kind, error.code)
             throw error
         }
         // Where there is no backend and no Redis the answer is there already.
@@ -110,7 +110,7 @@ enum CallbackEndpoint {
         _ told: Result<DeletionStatus?, Problem>
     ) -> WorkerParts.Continuation {
         { worker, _, response throws(Problem) in
-            let metrics = worker.core.metrics.callbacks
+            let metrics = worker.core.metrics
             switch told {
             case .failure(let problem):
                 metrics.count(event.kind, problem.code)

@@ -11,7 +11,6 @@ package enum CallbackKind: String, CaseIterable, Sendable {
     /// A person wants the app's backend to delete what it has of them.
     case dataDeletion = "data_deletion"
 
-    /// The `type` of its webhook.
     var eventType: String {
         switch self {
         case .deauthorize: "login.deauthorized"
@@ -57,7 +56,6 @@ package struct CallbackEvent: Sendable {
         return String(try SHA256.digest(of: text.span).hexadecimal.prefix(32))
     }
 
-    /// The webhook's body.
     var content: [UInt8] {
         var body: [UInt8] = []
         JSONWriter.raw("{", to: &body)

@@ -27,7 +27,6 @@ package struct WebhookFailure: Error, Sendable, Equatable {
     package enum Reason: String, Sendable, CaseIterable {
         /// Its answer was no 2xx.
         case refused
-        /// It did not answer in time.
         case timedOut = "timed_out"
         /// No connection, or one that broke.
         case unreachable
@@ -41,7 +40,6 @@ package struct WebhookFailure: Error, Sendable, Equatable {
 
     let reason: Reason
     let sentence: String
-    /// Whether another attempt may do better.
     let isTransient: Bool
 
     init(_ reason: Reason, _ sentence: String, isTransient: Bool = false) {
@@ -71,11 +69,11 @@ package final class WebhookSender: Sendable {
 
     let limits: WebhookLimits
     private let client: HTTPSClient
-    private let metrics: CallbackMetrics
+    private let metrics: ServiceMetrics
     private let logger: Logger
     private let threads: BlockingThreads
 
-    package init(client: HTTPSClient, limits: WebhookLimits = .init(), metrics: CallbackMetrics, logger: Logger) {
+    package init(client: HTTPSClient, limits: WebhookLimits = .init(), metrics: ServiceMetrics, logger: Logger) {
         self.client = client
         self.limits = limits
         self.metrics = metrics
@@ -110,14 +108,10 @@ package final class WebhookSender: Sendable {
         }
         metrics.countDelivery(failure.reason)
         let hash = try? SHA256.digest(of: Array(event.userID.utf8).span).hexadecimal
-        logger.error(
-            "callback not delivered",
-            metadata: [
-                "callback": "\(event.kind.rawValue)", "app_id": "\(event.appID)", "webhook_id": "\(event.id)",
-                "user_id_sha256": "\(hash ?? "")", "result": "\(failure.reason.rawValue)",
-                "reason": "\(failure.sentence)",
-            ]
-        )
+        var facts = facts(of: event, failure.sentence)
+        facts["user_id_sha256"] = "\(hash ?? "")"
+        facts["result"] = "\(failure.reason.rawValue)"
+        logger.error("callback not delivered", metadata: facts)
         return outcome
     }
 
@@ -166,23 +160,21 @@ package final class WebhookSender: Sendable {
         }
         // Only the answer about deleted data is for a person.
         guard event.kind == .dataDeletion else { return nil }
-        if let fault = response.bodyFault { warn(event, fault.description) }
+        // The backend took the event, but its own answer for the person cannot be passed on.
+        let warning: Logger.Message = "answer to a callback not used"
+        if let fault = response.bodyFault { logger.warning(warning, metadata: facts(of: event, fault.description)) }
         do throws(DeletionStatus.Unusable) {
             return try DeletionStatus(answer: response.body)
         } catch {
-            warn(event, error.sentence)
+            logger.warning(warning, metadata: facts(of: event, error.sentence))
             return nil
         }
     }
 
-    /// Logs that the backend took the event, but that its own answer for the person cannot be passed on.
-    private func warn(_ event: CallbackEvent, _ reason: String) {
-        logger.warning(
-            "answer to a callback not used",
-            metadata: [
-                "callback": "\(event.kind.rawValue)", "app_id": "\(event.appID)", "webhook_id": "\(event.id)",
-                "reason": "\(reason)",
-            ]
-        )
+    private func facts(of event: CallbackEvent, _ reason: String) -> Logger.Metadata {
+        [
+            "callback": "\(event.kind.rawValue)", "app_id": "\(event.appID)", "webhook_id": "\(event.id)",
+            "reason": "\(reason)",
+        ]
     }
 }

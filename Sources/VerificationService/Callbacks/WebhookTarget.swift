@@ -5,7 +5,6 @@ internal import OpenSSL
 
 /// Where the backend is told of callbacks, and the page for people whose backend names none.
 package struct WebhookTarget: Sendable, Equatable {
-    /// The backend's address for webhooks.
     let url: HTTPURL
     let secrets: WebhookSecrets
     /// The page on which a person reads what became of their data; without a query.
@@ -52,12 +51,9 @@ package struct DeletionStatus: Sendable, Equatable {
 
     let url: String
     let confirmationCode: String
+}
 
-    init(url: String, confirmationCode: String) {
-        self.url = url
-        self.confirmationCode = confirmationCode
-    }
-
+extension DeletionStatus {
     /// Why an answer with both members cannot be passed on.
     struct Unusable: Error {
         let sentence = "its url is none that people can open, or its confirmation_code is not of visible characters"
@@ -84,7 +80,6 @@ package struct DeletionStatus: Sendable, Equatable {
         self.init(url: place, confirmationCode: name)
     }
 
-    /// Writes the answer to Facebook.
     func write(to body: inout [UInt8]) {
         JSONWriter.raw("{", to: &body)
         JSONWriter.member("url", url, to: &body)

@@ -40,7 +40,6 @@ extension WorkerParts {
 enum CallerCredentials {
     /// The key alone, at this place in the head.
     case key(Range<Int>)
-    /// A name and a key, as they came.
     case named(name: [UInt8], key: [UInt8])
 
     /// Reads a head; nil when there are no credentials, or more than one.

@@ -63,7 +63,6 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     /// The long flag without its dashes, such as `app-ids`.
     package var flagName: String { String(rawValue.map { $0 == "_" ? "-" : $0 }) }
 
-    /// The default as a person reads it.
     package var defaultText: String {
         switch definition.standard {
         case .value(let value): definition.kind.text(of: value)
@@ -82,7 +81,6 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         }
     }
 
-    /// The key of an environment variable's name.
     package init?(environmentName: String) {
         guard let key = Self.allCases.first(where: { $0.environmentName == environmentName }) else { return nil }
         self = key
@@ -92,11 +90,9 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
 /// All there is to say about a setting: flags, environment, file, `check-config`, the reload, the configuration page and
 /// the manual page follow from it.
 package struct ConfigurationDefinition: Sendable {
-    /// The shape and the bounds of the value.
     package let kind: ConfigurationKind
     /// What holds where it is not set.
     package let standard: ConfigurationDefault
-    /// What a reload does with a new value.
     package let reload: ConfigurationReload
     /// One sentence on what it is for.
     package private(set) var summary = ""
@@ -111,7 +107,6 @@ package struct ConfigurationDefinition: Sendable {
         self.reload = reload
     }
 
-    /// The same with its sentence.
     func saying(_ summary: String) -> Self {
         var definition = self
         definition.summary = summary
@@ -123,19 +118,15 @@ package struct ConfigurationDefinition: Sendable {
 package enum ConfigurationKind: Sendable, Equatable {
     /// Strings; separated by commas in flags and the environment, an array in the file.
     case list
-    /// One string.
     case text
-    /// The path of a file.
     case file
     /// The path of a file that nobody but the service's user should read or write.
     case secretFile
-    /// A whole number within a range.
     case integer(ClosedRange<Int>)
     /// A time in whole seconds within a range; a number, or one with its unit: `90s`, `5m`, `1h`, `2d`.
     case duration(ClosedRange<Int>)
     /// A size in bytes within a range; a number, or one with its unit: `KiB`, `MiB`, `GiB`.
     case size(ClosedRange<Int>)
-    /// One of a few words.
     case choice([String])
 
     /// The bounds of a number, a time or a size; nil for other kinds.
@@ -199,7 +190,6 @@ package enum ConfigurationDefault: Sendable, Equatable {
     static func list(_ values: [String]) -> Self { .value(.list(values)) }
     static func text(_ text: String) -> Self { .value(.text(text)) }
     static func number(_ number: Int) -> Self { .value(.integer(number)) }
-    /// A time of whole seconds.
     static func time(_ time: Duration) -> Self { .number(Int(clamping: time.components.seconds)) }
 }
 
@@ -211,7 +201,6 @@ package enum ConfigurationReload: String, Sendable, CaseIterable {
     case rereads = "content at once, on or off by a restart"
     /// The same, but a reload may also begin to use one. None may take it away: it guards the service.
     case guards = "content at once, taken away by a restart"
-    /// A change is refused.
     case needsRestart = "by a restart"
 
     /// Why a reload may not change the setting so; nil where it may.

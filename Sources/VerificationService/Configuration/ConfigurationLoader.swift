@@ -6,7 +6,6 @@ package struct LoadedConfiguration: Sendable {
     package let configuration: ServiceConfiguration
     /// Only what was set; every other key has its default.
     package let settings: [ConfigurationKey: ConfigurationSetting]
-    /// The file that was read, if any.
     package let file: String?
 }
 

@@ -25,7 +25,6 @@ package enum ConfigurationValue: Sendable, Equatable {
     case integer(Int)
 }
 
-/// One key's value with its origin.
 package struct ConfigurationSetting: Sendable, Equatable {
     package let value: ConfigurationValue
     package let origin: ConfigurationOrigin
@@ -108,7 +107,6 @@ package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConve
         self.reason = reason
     }
 
-    /// A file that cannot be read, and why.
     package init(_ path: String, _ failure: FileContents.Failure) {
         self.init(place: path, reason: "the file cannot be read: \(failure.reason)")
     }

@@ -11,7 +11,6 @@ extension ConfigurationKey {
         "https://www.facebook.com/.well-known/oauth/openid/jwks/",
     ]
 
-    /// The table of the settings.
     package var definition: ConfigurationDefinition {
         switch self {
         case .appIDs:

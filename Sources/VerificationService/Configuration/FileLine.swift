@@ -2,7 +2,6 @@ internal import OpenSSL
 
 /// A line of a file that a setting names, with a secret or a client.
 package struct FileLine {
-    /// The line as it stands, without its end.
     let text: ArraySlice<UInt8>
     /// The file and the line's number: how an error names it, which never quotes it.
     let place: String

@@ -70,18 +70,14 @@ package struct TLSFiles: Sendable, Equatable {
     package let clientAuthorities: String?
 }
 
-/// Where and how the backend is told of Facebook's callbacks.
 package struct WebhookConfiguration: Sendable, Equatable {
-    /// Where the backend takes webhooks.
     package let url: HTTPURL
-    /// The file of the secrets that sign them.
     package let secretFile: String
     /// The page that tells people what became of their data; without a query.
     package let statusURL: HTTPURL
 }
 
 extension ServiceConfiguration {
-    /// Judges the settings of every key, and what they mean together.
     package init(settings: [ConfigurationKey: ConfigurationSetting]) throws(ConfigurationError) {
         let reader = SettingReader(settings: settings)
         appIDs = try reader.appIDs()

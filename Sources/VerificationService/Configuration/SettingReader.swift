@@ -71,7 +71,6 @@ struct SettingReader {
         failure(key, "'\(value.withoutUserInformation)' \(reason)")
     }
 
-    /// A setting needs another one beside it.
     private func lacks(_ key: ConfigurationKey, _ other: ConfigurationKey) -> ConfigurationError {
         failure(key, "there is no \(other.rawValue) beside it")
     }
@@ -118,7 +117,6 @@ extension SettingReader {
         return values
     }
 
-    /// Where the service listens.
     func listenAddress() throws(ConfigurationError) -> ListenAddress {
         let value = try text(.listen)
         guard value.hasPrefix(ListenAddress.unixPrefix) else { return .network(try address(.listen)) }
@@ -129,7 +127,6 @@ extension SettingReader {
         }
     }
 
-    /// The administrative listener's address.
     func adminListenAddress() throws(ConfigurationError) -> SocketAddress {
         guard try !text(.adminListen).hasPrefix(ListenAddress.unixPrefix) else {
             throw failure(
@@ -140,7 +137,6 @@ extension SettingReader {
         return try address(.adminListen)
     }
 
-    /// The permissions of the service's socket.
     func listenMode(of listen: ListenAddress) throws(ConfigurationError) -> UnixSocketMode {
         let value = try text(.listenMode)
         guard let mode = UnixSocketMode(value) else {
@@ -159,7 +155,6 @@ extension SettingReader {
         return mode
     }
 
-    /// Addresses and prefixes of addresses.
     func addressPrefixes(_ key: ConfigurationKey) throws(ConfigurationError) -> [AddressPrefix] {
         var prefixes: [AddressPrefix] = []
         for value in try list(key) {

@@ -44,7 +44,6 @@ final class BlockingThreads: Sendable {
         return isTaken
     }
 
-    /// Does what there is to do, then ends.
     private func work() {
         while let job = take() {
             job()

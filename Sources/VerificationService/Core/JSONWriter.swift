@@ -3,7 +3,6 @@ internal import JOSE
 
 /// Appends JSON (RFC 8259) to a reusable byte buffer. The caller writes the braces; members put their own commas.
 package enum JSONWriter {
-    /// Appends constant text as it stands.
     @inline(__always)
     package static func raw(_ text: StaticString, to bytes: inout [UInt8]) { bytes.append(text) }
 
@@ -13,7 +12,6 @@ package enum JSONWriter {
         text.withUTF8 { utf8 in unsafe string(utf8.span, to: &bytes) }
     }
 
-    /// Appends UTF-8 text as a JSON string with its quotes.
     package static func string(_ text: Span<UInt8>, to bytes: inout [UInt8]) {
         // The longest escape has six bytes.
         bytes.append(addingCapacity: text.count * 6 + 2) { (output: inout OutputSpan<UInt8>) in
@@ -21,13 +19,11 @@ package enum JSONWriter {
         }
     }
 
-    /// Appends a whole number in decimal.
     package static func integer(_ value: Int, to bytes: inout [UInt8]) {
         // A sign and the twenty digits of 64 bits.
         bytes.append(addingCapacity: 21) { (output: inout OutputSpan<UInt8>) in output.append(decimal: value) }
     }
 
-    /// Appends the elements as a JSON array.
     package static func array<Element>(
         _ elements: some Sequence<Element>,
         to bytes: inout [UInt8],

@@ -6,7 +6,6 @@ internal import Synchronization
 ///
 /// With every value the line stays one line that a terminal may show (``TerminalText``), in both formats.
 package struct LineLogHandler: LogHandler {
-    /// How a line looks.
     package enum Format: Sendable, Equatable {
         case json
         case text
@@ -48,48 +47,32 @@ package struct LineLogHandler: LogHandler {
         var facts = metadata
         if let provided = metadataProvider?.get() { facts.merge(provided) { _, new in new } }
         if let own = event.metadata { facts.merge(own) { _, new in new } }
+        let sorted = facts.sorted { $0.key < $1.key }
         var line: [UInt8] = []
         let moment = Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
         switch format {
-        case .json: Self.json(moment, event, label, facts, to: &line)
-        case .text: Self.text(moment, event, facts, to: &line)
+        case .json:
+            JSONWriter.raw("{", to: &line)
+            JSONWriter.member("time", moment, to: &line)
+            JSONWriter.member("level", event.level.rawValue, to: &line)
+            JSONWriter.member("logger", label, to: &line)
+            JSONWriter.member("message", "\(event.message)", to: &line)
+            for (key, value) in sorted {
+                JSONWriter.raw(",", to: &line)
+                JSONWriter.string(key, to: &line)
+                JSONWriter.raw(":", to: &line)
+                JSONWriter.string("\(value)", to: &line)
+            }
+            JSONWriter.raw("}", to: &line)
+        case .text:
+            line.append(contentsOf: "\(moment) \(event.level.rawValue) \(event.message)".utf8)
+            for (key, value) in sorted {
+                line.append(contentsOf: " \(key)=".utf8)
+                JSONWriter.string("\(value)", to: &line)
+            }
         }
         let text = String(decoding: line, as: UTF8.self)
         write(Array(((format == .json ? TerminalText.safe(json: text) : TerminalText.safe(text)) + "\n").utf8))
-    }
-
-    private static func json(
-        _ moment: String,
-        _ event: LogEvent,
-        _ label: String,
-        _ facts: Logger.Metadata,
-        to line: inout [UInt8]
-    ) {
-        JSONWriter.raw("{", to: &line)
-        JSONWriter.member("time", moment, to: &line)
-        JSONWriter.member("level", event.level.rawValue, to: &line)
-        JSONWriter.member("logger", label, to: &line)
-        JSONWriter.member("message", "\(event.message)", to: &line)
-        for (key, value) in facts.sorted(by: { $0.key < $1.key }) {
-            JSONWriter.raw(",", to: &line)
-            JSONWriter.string(key, to: &line)
-            JSONWriter.raw(":", to: &line)
-            JSONWriter.string("\(value)", to: &line)
-        }
-        JSONWriter.raw("}", to: &line)
-    }
-
-    private static func text(
-        _ moment: String,
-        _ event: LogEvent,
-        _ facts: Logger.Metadata,
-        to line: inout [UInt8]
-    ) {
-        line.append(contentsOf: "\(moment) \(event.level.rawValue) \(event.message)".utf8)
-        for (key, value) in facts.sorted(by: { $0.key < $1.key }) {
-            line.append(contentsOf: " \(key)=".utf8)
-            JSONWriter.string("\(value)", to: &line)
-        }
     }
 }
 
@@ -99,14 +82,12 @@ package final class LogLevelSwitch: Sendable {
 
     package init(_ level: Logger.Level) { position = Atomic(Self.position(of: level)) }
 
-    /// The level in force.
     package var level: Logger.Level {
         let all = Logger.Level.allCases
         let index = position.load(ordering: .relaxed)
         return all.indices.contains(index) ? all[index] : .info
     }
 
-    /// Puts another level in force.
     package func set(_ level: Logger.Level) { position.store(Self.position(of: level), ordering: .relaxed) }
 
     private static func position(of level: Logger.Level) -> Int { Logger.Level.allCases.firstIndex(of: level) ?? 0 }

@@ -1,11 +1,10 @@
-internal import Graph
+package import Graph
 internal import HTTP1
 internal import HTTPServer
 package import LimitedLogin
 
 /// One refusal: what `application/problem+json` says about it (RFC 9457).
 package struct Problem: Error, Sendable, Equatable {
-    /// The stable code.
     package let code: ProblemCode
     /// One sentence on this occurrence; never a token, a nonce or a claim's value before the signature is good.
     package let detail: String
@@ -16,7 +15,7 @@ package struct Problem: Error, Sendable, Equatable {
     /// The scope that would be enough (RFC 6750 section 3), separated by spaces; nil where that is not the matter.
     package let scope: String?
     /// What Graph told, where its error is the problem.
-    package let graph: GraphReport?
+    package let graph: GraphFailure?
     /// The scheme that the credentials came under, whose challenge a 401 carries.
     var scheme = AuthScheme.bearer
 
@@ -27,7 +26,7 @@ package struct Problem: Error, Sendable, Equatable {
         claim: String? = nil,
         retryAfter: Int? = nil,
         scope: String? = nil,
-        graph: GraphReport? = nil
+        graph: GraphFailure? = nil
     ) {
         self.code = code
         self.detail = detail
@@ -37,17 +36,14 @@ package struct Problem: Error, Sendable, Equatable {
         self.graph = graph
     }
 
-    /// The problem of a request that the HTTP server itself refuses.
     init(_ failure: HTTPFailure) {
         self.init(ProblemCode(serverStatus: Int(failure.status)), failure.sentence)
     }
 
-    /// The problem of a refused DPoP proof.
     init(_ rejection: DPoPRejection) {
         self.init(rejection == .cannotVerify ? .internalError : .invalidDPoPProof, rejection.description)
     }
 
-    /// The problem of a refused token.
     package init(_ rejection: Refusal) {
         self.init(ProblemCode(rejection.code), rejection.detail, claim: rejection.claim)
     }
@@ -91,7 +87,7 @@ enum ProblemAnswer {
         JSONWriter.member("detail", problem.detail, to: &body)
         JSONWriter.member("code", problem.code.text, to: &body)
         JSONWriter.member("claim", problem.claim, to: &body)
-        JSONWriter.member("fbtrace_id", problem.graph?.failure.traceID, to: &body)
+        JSONWriter.member("fbtrace_id", problem.graph?.traceID, to: &body)
         JSONWriter.name("request_id", to: &body)
         JSONWriter.string(requestID.span, to: &body)
         JSONWriter.raw("}", to: &body)

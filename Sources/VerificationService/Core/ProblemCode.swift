@@ -130,7 +130,6 @@ package enum ProblemCode: Sendable, Hashable {
 }
 
 extension ProblemCode {
-    /// Those of calls that failed at Graph.
     static let ofGraph: [ProblemCode] = GraphError.allCases.map { .graph($0) }
 
     /// Those of questions about an access token that failed at Graph: nothing is the person's or the caller's fault there.
@@ -141,7 +140,6 @@ extension ProblemCode {
         .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked,
     ]
 
-    /// Those of refused tokens.
     static let ofTokens = TokenRejection.Code.allCases.map { ProblemCode($0) }.filter {
         if case .rejectedToken = $0 { true } else { false }
     }
@@ -156,7 +154,6 @@ extension ProblemCode {
         return ofTokens.filter { !ofBinding.map { .rejectedToken($0) }.contains($0) }
     }
 
-    /// Those of Facebook's callbacks.
     static let ofCallbacks: [ProblemCode] = [
         .invalidSignedRequest, .unsupportedMediaType, .callbackNotDelivered, .replayStoreUnavailable,
     ]

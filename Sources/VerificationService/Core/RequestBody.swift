@@ -166,20 +166,14 @@ struct FormParameters {
         }
     }
 
-    /// How many parameters there are.
     var count: Int { parameters.count }
 
-    /// How many parameters have this name.
     func count(of name: StaticString) -> Int {
-        parameters.count { Self.isEqual($0.name, name) }
+        parameters.count { $0.name.span.equal($0.name.indices, name) }
     }
 
     /// The value of the first parameter of this name.
     func first(_ name: StaticString) -> [UInt8]? {
-        parameters.first { Self.isEqual($0.name, name) }?.value
-    }
-
-    private static func isEqual(_ bytes: [UInt8], _ name: StaticString) -> Bool {
-        bytes.span.equal(0..<bytes.count, name)
+        parameters.first { $0.name.span.equal($0.name.indices, name) }?.value
     }
 }

@@ -12,19 +12,15 @@ package final class Route: Sendable {
     package let takesPathsBelow: Bool
     /// The methods it answers, besides OPTIONS, which tells them; nil where every method, OPTIONS too, is judged alike.
     package let methods: [HTTPMethod]?
-    /// Where it is.
     package let listeners: [ListenerRole]
     /// What must be configured; without it the path is 404.
     let requirement: Requirement?
-    /// Who may call.
     let caller: Caller
-    /// What body it takes.
     let body: RequestBody
     /// Whether it says how the service itself is, so that it is answered when other requests are refused for overload.
     let isHealth: Bool
     /// The codes it may answer besides ``ProblemCode/ofAnyPath``; `/openapi.json` lists them.
     package let problems: [ProblemCode]
-    /// Answers its requests.
     let answer: Answer
 
     /// Answers one request whose path, method, caller and media type are good, or says what it waits for. Called on its
@@ -112,7 +108,6 @@ package final class Route: Sendable {
         return bytes.equal(path.lowerBound..<end, self.path)
     }
 
-    /// Whether the route may answer the code.
     func mayAnswer(_ code: ProblemCode) -> Bool { problems.contains(code) || ProblemCode.ofAnyPath.contains(code) }
 }
 
@@ -232,7 +227,6 @@ extension Route {
         answer: PermissionsEndpoint.answer
     )
 
-    /// One permission to be revoked.
     static let permission = Route(
         "/users/{user_id}/permissions/{permission}",
         methods: [.delete],
@@ -285,7 +279,6 @@ extension Route {
         answer: RevocationsEndpoint.answer
     )
 
-    /// The description of the API.
     static let openapi = Route(
         "/openapi.json",
         methods: [.get, .head],

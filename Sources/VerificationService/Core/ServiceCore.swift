@@ -13,14 +13,12 @@ internal import Synchronization
 package final class ServiceCore: Sendable {
     package let settings: Published<RuntimeSettings>
     package let cache: JWKSetCache
-    /// Where it is remembered what was used.
     package let replayStore: ReplayStore
     package let metrics: ServiceMetrics
     package let logger: Logger
     package let identifiers: RequestIdentifier
     /// Logs each answer of `/auth` and `/verify`; nil where `audit_log` is off.
     package let auditLogger: Logger?
-    /// The most signatures that each worker remembers.
     package let signatureCacheEntries: Int
     /// Asks Graph; nil where there is nothing to ask it with.
     package let graph: GraphWorkers?
@@ -59,7 +57,6 @@ package final class ServiceCore: Sendable {
     /// Whether the service has been told to stop: readiness fails from then on.
     package var isDraining: Bool { draining.load(ordering: .acquiring) }
 
-    /// Which logins were revoked.
     package var revocations: Revocations { replayStore.revocations }
 
     /// Makes readiness fail; called when stopping begins.
@@ -105,7 +102,6 @@ final class WorkerParts {
     /// The settings in force, as of the request's head.
     var settings: RuntimeSettings { copyOfSettings.value }
 
-    /// Takes the newest settings if there are any.
     func refreshSettings() {
         if copyOfSettings.isOld { copyOfSettings = copyOfSettings.renewed }
     }
@@ -133,15 +129,11 @@ final class WorkerParts {
 
 /// What a reload can change while the service runs; immutable, so that a worker holds one whole or another.
 package final class RuntimeSettings: Sendable {
-    /// Judges tokens by the policy in force.
     package let verifier: TokenVerifier
-    /// The callers that may use the service; nil when anybody may.
     package let clients: ClientKeys?
     /// How gateways are answered; nil where their routes are closed.
     package let gateway: GatewaySettings?
-    /// The life of the nonces issued, in seconds.
     package let nonceLifetimeSeconds: Int
-    /// Whether a token is accepted once.
     package let rejectsReplays: Bool
     /// What the service proves itself with to Graph; nil where the routes for permissions are disabled.
     package let appSecrets: AppSecrets?

@@ -12,7 +12,6 @@ package final class ServiceHandler: HTTPRequestHandler {
     private let core: ServiceCore
     private let worker: WorkerParts
     private let audit: AuditTrail?
-    /// The rows of this listener.
     private let routes: [Route]
     private var requestID: [UInt8] = []
     /// The connection and the place on it of the request that `requestID` and `place` are of.
@@ -228,7 +227,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         if let problem {
             facts["code"] = "\(problem.code.text)"
             if let claim = problem.claim { facts["claim"] = "\(claim)" }
-            if let failure = problem.graph?.failure { failure.describe(in: &facts) }
+            problem.graph?.describe(in: &facts)
         }
         facts["trace_id"] = TraceParent.traceIDText(head, bytes).map { "\($0)" }
         core.logger.debug(message, metadata: facts)
@@ -236,7 +235,7 @@ package final class ServiceHandler: HTTPRequestHandler {
 }
 
 /// What a token is that was judged; the label of the metrics.
-enum Credential: String {
+enum Credential: String, CaseIterable {
     case idToken = "id_token"
     case accessToken = "access_token"
 }

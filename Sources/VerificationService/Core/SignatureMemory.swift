@@ -30,10 +30,8 @@ package final class SignatureMemory {
         tokens = RecentDigests(capacity: capacity)
     }
 
-    /// How many tokens are remembered.
     package var count: Int { tokens.count }
 
-    /// The bytes allocated for them.
     package var allocatedBytes: Int { tokens.allocatedBytes }
 
     /// Judges a token as the verifier does, but for what is remembered of it; remembers it where it is accepted.

@@ -28,7 +28,6 @@ package struct TokenQuestion {
 
 /// Judges tokens with the keys at hand, or says until when a request must wait for others. One for each worker.
 final class TokenJudge {
-    /// The verdict, or the wait for it.
     enum Outcome {
         case verified(VerifiedClaims)
         case wait(MonotonicInstant)
@@ -216,7 +215,6 @@ final class WorkerKeys {
 
     var snapshot: JWKSetSnapshot { copy.value }
 
-    /// Takes the cache's newest snapshot if there is one.
     func refresh() {
         guard copy.isOld else { return }
         let newer = copy.renewed

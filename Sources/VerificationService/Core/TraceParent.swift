@@ -17,7 +17,6 @@ enum TraceParent {
         return traceID(in: bytes, value)
     }
 
-    /// The trace id itself.
     static func traceIDText(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
         guard let traceID = traceID(head, bytes: bytes) else { return nil }
         var text: [UInt8] = []

@@ -8,7 +8,6 @@ enum IntrospectEndpoint {
     /// Greatest body, in bytes: the greatest token with every byte escaped would be 24 KiB, but none needs an escape.
     static let bodyLimit = 16_384
 
-    /// Answers one request; it may have to wait for keys.
     static func answer(
         _ worker: WorkerParts,
         _ head: borrowing RequestHead,
@@ -66,7 +65,6 @@ struct IntrospectRequest {
     ]
 
     let token: [UInt8]
-    /// What it is judged by.
     let question: TokenQuestion
 
     init(_ body: Span<UInt8>) throws(Problem) {

@@ -106,7 +106,6 @@ extension PrometheusSeries {
     }
 }
 
-/// A monotonic count.
 private final class CounterSeries: CounterHandler, PrometheusSeries {
     static let type = "counter"
     private let count = Atomic<Int64>(0)

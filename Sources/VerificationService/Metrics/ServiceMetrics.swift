@@ -7,7 +7,6 @@ internal import Sockets
 
 /// The service's own metrics, made once; their label values are closed sets of this code, never words from outside.
 package final class ServiceMetrics: Sendable {
-    /// The sentence of each metric's `# HELP` line.
     package static let help: [String: String] = [
         "limited_login_signature_cache_lookups_total":
             "Looks into the memory of good signatures: hit (no RSA operation) or miss.",
@@ -48,53 +47,72 @@ package final class ServiceMetrics: Sendable {
         "limited_login_build_info": "Always 1; the labels say what is running.",
     ]
 
-    private struct Verdict: Hashable {
-        let credential: Credential
-        /// Nil for a token that was accepted.
-        let refusal: ProblemCode?
-    }
-
-    private let verdicts: [Verdict: Counter]
+    /// Those of each credential by the code of its refusal; nil for one that was accepted.
+    private let verdicts: [Credential: [ProblemCode?: Counter]]
     private let acceptedIDTokens: Counter?
     private let signatureHits: Counter
     private let signatureMisses: Counter
     private let issuedNonces: Counter
     private let replayAnswers: [ReplayAnswer: Counter]
-    /// Those of Facebook's callbacks.
-    package let callbacks: CallbackMetrics
+    private let graphCalls: [GraphCall.Operation: [GraphError?: Counter]]
+    private let graphTimers: [GraphCall.Operation: Timer]
+    private let callbacks: [CallbackKind: [ProblemCode?: Counter]]
+    private let webhooks: [WebhookFailure.Reason?: Counter]
     private let factory: any MetricsFactory
 
+    /// Every series is there from the start, so that the first failure of its kind is an increase too.
     package init(factory: any MetricsFactory) {
         self.factory = factory
-        verdicts = factory.counters("limited_login_verifications_total", Self.verdicts) { verdict in
-            [("credential", verdict.credential.rawValue), ("result", verdict.refusal?.text ?? "accepted")]
+        verdicts = Dictionary(Credential.allCases) { credential in
+            factory.counters("limited_login_verifications_total", Self.refusals(of: credential)) {
+                [("credential", credential.rawValue), ("result", $0?.text ?? "accepted")]
+            }
         }
-        acceptedIDTokens = verdicts[Verdict(credential: .idToken, refusal: nil)]
+        acceptedIDTokens = verdicts[.idToken]?[nil]
         let lookups = "limited_login_signature_cache_lookups_total"
         signatureHits = Counter(label: lookups, dimensions: [("result", "hit")], factory: factory)
         signatureMisses = Counter(label: lookups, dimensions: [("result", "miss")], factory: factory)
         issuedNonces = Counter(label: "limited_login_nonces_issued_total", factory: factory)
-        replayAnswers = factory.counters("limited_login_replay_store_answers_total", ReplayAnswer.allCases) {
-            [("result", $0.rawValue)]
+        replayAnswers = Dictionary(ReplayAnswer.allCases) { answer in
+            let label = "limited_login_replay_store_answers_total"
+            return Counter(label: label, dimensions: [("result", answer.rawValue)], factory: factory)
         }
-        callbacks = CallbackMetrics(factory: factory)
+        graphCalls = Dictionary(GraphCall.Operation.allCases) { operation in
+            factory.counters("limited_login_graph_requests_total", GraphError.allCases) {
+                [("operation", operation.rawValue), ("result", $0?.rawValue ?? "ok")]
+            }
+        }
+        graphTimers = Dictionary(GraphCall.Operation.allCases) { operation in
+            let label = "limited_login_graph_request_duration_seconds"
+            return Timer(label: label, dimensions: [("operation", operation.rawValue)], factory: factory)
+        }
+        let answers: [ProblemCode] = [
+            .invalidSignedRequest, .callbackNotDelivered, .replayStoreUnavailable, .overloaded,
+        ]
+        callbacks = Dictionary(CallbackKind.allCases) { kind in
+            factory.counters("limited_login_callbacks_total", answers) {
+                [("callback", kind.rawValue), ("result", $0?.text ?? "accepted")]
+            }
+        }
+        webhooks = factory.counters("limited_login_webhooks_total", WebhookFailure.Reason.allCases) {
+            [("result", $0?.rawValue ?? "delivered")]
+        }
     }
 
-    /// All that may come of a credential: every series is there from the start.
-    private static var verdicts: [Verdict] {
-        // Graph's errors are no verdicts on an id token.
-        let ofIDTokens = ProblemCode.all.filter {
-            if case .graph = $0 { false } else { !ProblemCode.ofAccessTokens.contains($0) }
-        }
-        let ofAccessTokens =
+    /// All that a credential may be refused for.
+    private static func refusals(of credential: Credential) -> [ProblemCode] {
+        switch credential {
+        case .idToken:
+            // Graph's errors are no verdicts on an id token.
+            ProblemCode.all.filter {
+                if case .graph = $0 { false } else { !ProblemCode.ofAccessTokens.contains($0) }
+            }
+        case .accessToken:
             ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens + [
                 .rejectedToken(.invalidAudience), .rejectedToken(.subjectMismatch), .rejectedToken(.tokenReplayed),
                 .rejectedToken(.loginRevoked),
                 .invalidRequest, .invalidPermission, .unknownApp, .overloaded, .replayStoreUnavailable, .internalError,
             ]
-        let results = [(Credential.idToken, ofIDTokens), (.accessToken, ofAccessTokens)]
-        return results.flatMap { credential, codes in
-            ([nil] + codes.map(Optional.some)).map { Verdict(credential: credential, refusal: $0) }
         }
     }
 
@@ -102,7 +120,7 @@ package final class ServiceMetrics: Sendable {
     /// - Parameter refusal: nil for a token that was accepted.
     func count(_ credential: Credential, _ refusal: ProblemCode?) {
         let isAcceptedIDToken = refusal == nil && credential == .idToken
-        let counter = isAcceptedIDToken ? acceptedIDTokens : verdicts[Verdict(credential: credential, refusal: refusal)]
+        let counter = isAcceptedIDToken ? acceptedIDTokens : verdicts[credential]?[refusal]
         counter?.increment()
     }
 
@@ -113,7 +131,6 @@ package final class ServiceMetrics: Sendable {
 
     package func countIssuedNonce() { issuedNonces.increment() }
 
-    /// Counts what a store said about one question.
     package func countReplayAnswer(_ verdict: ReplayVerdict) { replayAnswers[verdict.answer]?.increment() }
 
     /// Counts a request of a configured client; the names come from the operator's file, so they are bounded.
@@ -122,8 +139,30 @@ package final class ServiceMetrics: Sendable {
             .increment()
     }
 
-    /// Those of the calls of Graph; asked for where there are such calls.
-    package func graph() -> GraphMetrics { GraphMetrics(factory: factory) }
+    /// Makes a call of Graph, and counts it and how long it took, tries and pauses included.
+    func counted<Answer>(
+        _ operation: GraphCall.Operation,
+        _ call: () throws(GraphFailure) -> Answer
+    ) throws(GraphFailure) -> Answer {
+        let began = MonotonicClock.now()
+        var failure: GraphError?
+        defer {
+            graphCalls[operation]?[failure]?.increment()
+            graphTimers[operation]?.recordNanoseconds(Int64(clamping: MonotonicClock.now().nanoseconds(since: began)))
+        }
+        do throws(GraphFailure) {
+            return try call()
+        } catch {
+            failure = error.error
+            throw error
+        }
+    }
+
+    /// Counts a callback by its answer; nil is 200. Requests that are no callbacks at all are not counted.
+    func count(_ kind: CallbackKind, _ answer: ProblemCode?) { callbacks[kind]?[answer]?.increment() }
+
+    /// Counts a delivery, its attempts together; nil is one that the backend took.
+    func countDelivery(_ reason: WebhookFailure.Reason?) { webhooks[reason]?.increment() }
 
     /// The durations of one kind of request; kept by the worker, so that the labels are joined once.
     package func duration(of path: StaticString, method: HTTPMethod, status: UInt16) -> Timer {
@@ -139,15 +178,20 @@ package final class ServiceMetrics: Sendable {
     }
 }
 
+extension Dictionary {
+    fileprivate init(_ keys: [Key], _ value: (Key) -> Value) {
+        self.init(keys.map { ($0, value($0)) }) { first, _ in first }
+    }
+}
+
 extension MetricsFactory {
-    /// A counter for each key.
+    /// A counter for each key, and one for nil.
     fileprivate func counters<Key: Hashable>(
         _ label: String,
         _ keys: [Key],
-        _ dimensions: (Key) -> [(String, String)]
-    ) -> [Key: Counter] {
-        let counters = keys.map { ($0, Counter(label: label, dimensions: dimensions($0), factory: self)) }
-        return Dictionary(counters) { first, _ in first }
+        _ dimensions: (Key?) -> [(String, String)]
+    ) -> [Key?: Counter] {
+        Dictionary([nil] + keys) { Counter(label: label, dimensions: dimensions($0), factory: self) }
     }
 }
 
@@ -159,57 +203,6 @@ extension ReplayVerdict {
         case .nonceUsed, .tokenReplayed, .proofReplayed: .seen
         case .nonceBeyondMemory, .tokenBeyondMemory, .proofBeyondMemory: .beyondMemory
         case .unavailable: .unavailable
-        }
-    }
-}
-
-/// The counts and durations of the calls of Graph; every series is there from the start, so that the first error of its
-/// kind is an increase too.
-package final class GraphMetrics: Sendable {
-    private struct Key: Hashable {
-        let operation: GraphCall.Operation
-        /// Nil for a call that did as asked.
-        let error: GraphError?
-    }
-
-    private let counters: [Key: Counter]
-    private let timers: [GraphCall.Operation: Timer]
-
-    init(factory: any MetricsFactory) {
-        let errors = [nil] + GraphError.allCases.map(Optional.some)
-        let keys = GraphCall.Operation.allCases.flatMap { operation in
-            errors.map { Key(operation: operation, error: $0) }
-        }
-        counters = factory.counters("limited_login_graph_requests_total", keys) {
-            [("operation", $0.operation.rawValue), ("result", $0.error?.rawValue ?? "ok")]
-        }
-        var timers: [GraphCall.Operation: Timer] = [:]
-        for operation in GraphCall.Operation.allCases {
-            timers[operation] = Timer(
-                label: "limited_login_graph_request_duration_seconds",
-                dimensions: [("operation", operation.rawValue)],
-                factory: factory
-            )
-        }
-        self.timers = timers
-    }
-
-    /// Makes a call, and counts it and how long it took, tries and pauses included.
-    func counted<Answer>(
-        _ operation: GraphCall.Operation,
-        _ call: () throws(GraphFailure) -> Answer
-    ) throws(GraphFailure) -> Answer {
-        let began = MonotonicClock.now()
-        var failure: GraphError?
-        defer {
-            counters[Key(operation: operation, error: failure)]?.increment()
-            timers[operation]?.recordNanoseconds(Int64(clamping: MonotonicClock.now().nanoseconds(since: began)))
-        }
-        do throws(GraphFailure) {
-            return try call()
-        } catch {
-            failure = error.error
-            throw error
         }
     }
 }
@@ -250,36 +243,4 @@ final class RequestDurations {
         latest = (key, timer)
         timer.recordNanoseconds(amount)
     }
-}
-
-/// The counts of Facebook's callbacks and of the webhooks they cause; every series is there from the start, so that the
-/// first failure of its kind is an increase too.
-package final class CallbackMetrics: Sendable {
-    /// What a callback can be answered: nil is 200.
-    private static let answers: [ProblemCode?] = [
-        nil, .invalidSignedRequest, .callbackNotDelivered, .replayStoreUnavailable, .overloaded,
-    ]
-
-    private let callbacks: [CallbackKind: [ProblemCode?: Counter]]
-    private let deliveries: [WebhookFailure.Reason?: Counter]
-
-    package init(factory: any MetricsFactory) {
-        var callbacks: [CallbackKind: [ProblemCode?: Counter]] = [:]
-        for kind in CallbackKind.allCases {
-            callbacks[kind] = factory.counters("limited_login_callbacks_total", Self.answers) {
-                [("callback", kind.rawValue), ("result", $0?.text ?? "accepted")]
-            }
-        }
-        self.callbacks = callbacks
-        let reasons = [nil] + WebhookFailure.Reason.allCases.map(Optional.some)
-        deliveries = factory.counters("limited_login_webhooks_total", reasons) {
-            [("result", $0?.rawValue ?? "delivered")]
-        }
-    }
-
-    /// Counts a callback by its answer; nil is 200. Requests that are no callbacks at all are not counted.
-    func count(_ kind: CallbackKind, _ answer: ProblemCode?) { callbacks[kind]?[answer]?.increment() }
-
-    /// Counts a delivery, its attempts together; nil is one that the backend took.
-    func countDelivery(_ reason: WebhookFailure.Reason?) { deliveries[reason]?.increment() }
 }

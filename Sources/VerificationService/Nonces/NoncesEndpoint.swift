@@ -70,9 +70,7 @@ struct NonceRequest {
         for name in document.children(of: document.root) {
             let value = name + 1
             if document.string(name, equals: "app_id", in: body) {
-                guard document.isString(value) else {
-                    throw Problem(.invalidRequest, "The member app_id must be a string.")
-                }
+                try document.requireString("app_id", value)
                 appID = document.string(value, in: body)
             } else if document.string(name, equals: "expires_in", in: body) {
                 guard document.kind(value) == .number, let number = document.integer(value, in: body) else {
@@ -93,7 +91,6 @@ struct NonceRequest {
 
 /// The answer of `POST /nonces`.
 package enum NonceAnswer {
-    /// Writes the nonce and its times as one JSON object.
     package static func write(_ issued: IssuedNonce, to bytes: inout [UInt8]) {
         JSONWriter.raw("{", to: &bytes)
         JSONWriter.member("nonce", issued.nonce.value, to: &bytes)

@@ -33,9 +33,7 @@ package struct AppSecrets: Sendable, Equatable {
                 throw line.error("the app \(appID) stands in the file twice")
             }
         }
-        guard !secrets.isEmpty else {
-            throw ConfigurationError(place: place, reason: "the file has no app's secret")
-        }
+        guard !secrets.isEmpty else { throw ConfigurationError(place: place, reason: "the file has no app's secret") }
         self.secrets = secrets
         self.appIDs = appIDs
     }
@@ -43,12 +41,11 @@ package struct AppSecrets: Sendable, Equatable {
     /// Every secret there is, in the order of the apps' configuration.
     package var all: [AppSecret] { appIDs.compactMap { secrets[$0] } }
 
-    /// The first configured app without a secret; nil where each has one.
     package var appWithoutSecret: String? { appIDs.first { secrets[$0] == nil } }
 
     /// Each app with what Facebook signs its callbacks with.
     package var signers: [(appID: String, secret: String)] {
-        appIDs.compactMap { appID in secrets[appID].map { (appID, $0.signingKey) } }
+        all.map { ($0.appID, $0.signingKey) }
     }
 
     /// Why no secret fits what was asked for.
@@ -57,18 +54,15 @@ package struct AppSecrets: Sendable, Equatable {
         case unnamed
         /// No app of that id is configured.
         case unknown
-        /// The file has no secret of the app.
         case noSecret
     }
 
     /// The secret of the app of this id; without one, of the only app there is.
     package func secret(of appID: [UInt8]?) throws(Missing) -> AppSecret {
-        guard let appID else {
-            guard appIDs.count == 1, let only = appIDs.first else { throw .unnamed }
-            guard let secret = secrets[only] else { throw .noSecret }
-            return secret
+        guard appID != nil || appIDs.count == 1 else { throw .unnamed }
+        guard let known = appIDs.first(where: { $0.utf8.elementsEqual(appID ?? Array($0.utf8)) }) else {
+            throw .unknown
         }
-        guard let known = appIDs.first(where: { $0.utf8.elementsEqual(appID) }) else { throw .unknown }
         guard let secret = secrets[known] else { throw .noSecret }
         return secret
     }

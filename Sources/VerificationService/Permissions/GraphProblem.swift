@@ -1,15 +1,6 @@
 package import Graph
 internal import Logging
 
-/// What Graph told about a failed call, carried by the problem it became; a class, so that problems stay small.
-package final class GraphReport: Sendable, Equatable {
-    package let failure: GraphFailure
-
-    package init(_ failure: GraphFailure) { self.failure = failure }
-
-    package static func == (left: GraphReport, right: GraphReport) -> Bool { left.failure == right.failure }
-}
-
 extension Problem {
     /// The problem of a call that failed at Graph, or on the way there.
     package init(_ failure: GraphFailure) {
@@ -17,7 +8,7 @@ extension Problem {
             .graph(failure.error),
             failure.sentence,
             retryAfter: failure.retryAfterSeconds,
-            graph: GraphReport(failure)
+            graph: failure
         )
     }
 }
@@ -26,19 +17,10 @@ extension GraphError {
     /// The status code of the answer: 403 and 404 where the person or the app is at fault, 429 where Graph is asked too
     /// often, 503 where it is down, 504 where it cannot be reached or is too slow, 502 where its answer or our
     /// configuration is no good (RFC 9110 section 15).
-    var status: Int {
-        switch self {
-        case .appNotInstalled, .unknownUser: 404
-        case .userCheckpointed, .passwordChanged, .sessionExpired, .userNotConfirmed, .sessionInvalidated,
-            .roleMissing, .sessionEnded, .capabilityMissing, .permissionDenied, .permissionNotGranted, .policyBlocked:
-            403
-        case .duplicateRequest: 409
-        case .appThrottled, .userThrottled, .pageThrottled, .appLimitReached, .rateLimited: 429
-        case .unknownFault, .unavailable: 503
-        case .unreachable, .timedOut: 504
-        case .accessTokenRefused, .invalidParameter, .other, .refused, .unreadableAnswer, .tlsFailed: 502
-        }
-    }
+    var status: Int { row.status }
+
+    /// What went wrong, the same for every occurrence (RFC 9457 section 3.1.3).
+    var title: String { row.title }
 
     /// When another try makes sense, where Graph did not say.
     var retryAfterSeconds: Int? {
@@ -46,38 +28,37 @@ extension GraphError {
         return isTransient ? 5 : nil
     }
 
-    /// What went wrong, the same for every occurrence (RFC 9457 section 3.1.3).
-    var title: String {
+    private var row: (status: Int, title: String) {
         switch self {
-        case .accessTokenRefused: "Graph refuses the app's access token"
-        case .appNotInstalled: "The person is not logged in to the app"
-        case .userCheckpointed: "The person's account is at a checkpoint"
-        case .passwordChanged: "The person changed their password"
-        case .sessionExpired: "The person's session has expired"
-        case .userNotConfirmed: "The person's account is not confirmed"
-        case .sessionInvalidated: "The person's session was ended"
-        case .roleMissing: "The person lacks a role"
-        case .sessionEnded: "The session is over"
-        case .capabilityMissing: "The app lacks a capability"
-        case .permissionDenied: "Graph denies the app this"
-        case .permissionNotGranted: "The permission is not granted"
-        case .policyBlocked: "Facebook blocks this by its policies"
-        case .invalidParameter: "Graph refuses a parameter"
-        case .unknownUser: "Graph knows no such person"
-        case .duplicateRequest: "Graph was asked the same before"
-        case .appThrottled: "The app asks Graph too often"
-        case .userThrottled: "Graph was asked about the person too often"
-        case .pageThrottled: "Graph was asked about a page too often"
-        case .appLimitReached: "The app has reached its limit at Graph"
-        case .rateLimited: "Graph's rate limit is reached"
-        case .unknownFault: "Graph failed"
-        case .unavailable: "Graph is out of service"
-        case .other: "Graph answered an error"
-        case .refused: "Graph did not do it"
-        case .unreadableAnswer: "Graph's answer cannot be read"
-        case .unreachable: "Graph cannot be reached"
-        case .timedOut: "Graph did not answer in time"
-        case .tlsFailed: "The connection to Graph cannot be secured"
+        case .accessTokenRefused: (502, "Graph refuses the app's access token")
+        case .appNotInstalled: (404, "The person is not logged in to the app")
+        case .userCheckpointed: (403, "The person's account is at a checkpoint")
+        case .passwordChanged: (403, "The person changed their password")
+        case .sessionExpired: (403, "The person's session has expired")
+        case .userNotConfirmed: (403, "The person's account is not confirmed")
+        case .sessionInvalidated: (403, "The person's session was ended")
+        case .roleMissing: (403, "The person lacks a role")
+        case .sessionEnded: (403, "The session is over")
+        case .capabilityMissing: (403, "The app lacks a capability")
+        case .permissionDenied: (403, "Graph denies the app this")
+        case .permissionNotGranted: (403, "The permission is not granted")
+        case .policyBlocked: (403, "Facebook blocks this by its policies")
+        case .invalidParameter: (502, "Graph refuses a parameter")
+        case .unknownUser: (404, "Graph knows no such person")
+        case .duplicateRequest: (409, "Graph was asked the same before")
+        case .appThrottled: (429, "The app asks Graph too often")
+        case .userThrottled: (429, "Graph was asked about the person too often")
+        case .pageThrottled: (429, "Graph was asked about a page too often")
+        case .appLimitReached: (429, "The app has reached its limit at Graph")
+        case .rateLimited: (429, "Graph's rate limit is reached")
+        case .unknownFault: (503, "Graph failed")
+        case .unavailable: (503, "Graph is out of service")
+        case .other: (502, "Graph answered an error")
+        case .refused: (502, "Graph did not do it")
+        case .unreadableAnswer: (502, "Graph's answer cannot be read")
+        case .unreachable: (504, "Graph cannot be reached")
+        case .timedOut: (504, "Graph did not answer in time")
+        case .tlsFailed: (502, "The connection to Graph cannot be secured")
         }
     }
 }

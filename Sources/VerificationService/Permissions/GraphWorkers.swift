@@ -33,7 +33,7 @@ package final class GraphWorkers: Sendable {
     private static let grace = Duration.milliseconds(250) + FirstUse.patience
 
     private let client: GraphClient
-    let metrics: GraphMetrics
+    private let metrics: ServiceMetrics
     private let permissions: BlockingThreads
     private let accessTokens: BlockingThreads
     private let revocations: Revocations
@@ -41,7 +41,7 @@ package final class GraphWorkers: Sendable {
     private let unfinished = DispatchGroup()
 
     /// - Parameter revocations: told of each login that was revoked at Facebook, or may have been.
-    package init(client: GraphClient, metrics: GraphMetrics, revocations: Revocations) {
+    package init(client: GraphClient, metrics: ServiceMetrics, revocations: Revocations) {
         self.client = client
         self.metrics = metrics
         self.revocations = revocations
@@ -148,7 +148,6 @@ enum GraphCall: Sendable {
     /// Limited Login's own endpoint; the token was verified.
     case uninstall(idToken: String, appID: String, userID: String)
 
-    /// The label of the metrics.
     enum Operation: String, CaseIterable, Sendable {
         case listPermissions = "list_permissions"
         case revokePermission = "revoke_permission"

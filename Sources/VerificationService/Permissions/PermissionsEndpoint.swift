@@ -1,11 +1,11 @@
 package import Graph
 internal import HTTP1
 internal import HTTPServer
+internal import JOSE
 internal import LimitedLogin
 
 /// `/users/{user_id}/permissions` and below: what a person has granted, and what is taken back.
 enum PermissionsEndpoint {
-    /// Answers one request, which waits for Graph.
     static func answer(
         _ worker: WorkerParts,
         _ head: borrowing RequestHead,
@@ -85,16 +85,15 @@ package enum PermissionsAnswer {
 /// In the path percent escapes are refused rather than undone: no id and no name has a byte that needs one. In the query
 /// they are undone first, since clients escape the commas there.
 struct PermissionsRequest {
-    /// Greatest number of permissions asked for.
     static let countLimit = 64
 
     let user: GraphUserID
     /// The permission in the path.
-    let permission: GraphPermission?
+    private(set) var permission: GraphPermission?
     /// The app named in the query.
-    let appID: [UInt8]?
+    private(set) var appID: [UInt8]?
     /// Those the caller needs, each once; nil where it did not ask.
-    let needed: [GraphPermission]?
+    private(set) var needed: [GraphPermission]?
 
     init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Problem) {
         let parts =
@@ -104,61 +103,110 @@ struct PermissionsRequest {
             throw Problem(.invalidRequest, "The user_id in the path must be 1 to 32 decimal digits.")
         }
         self.user = user
-        var permission: GraphPermission?
         if texts.count > 1 {
             permission = GraphPermission(texts[1])
             guard permission != nil else {
                 throw Problem(.invalidRequest, "The permission in the path must be \(GraphPermission.shape).")
             }
         }
-        self.permission = permission
-        var query = Query()
-        if let range = head.query { try query.read(bytes, range, takesPermissions: head.method == .get) }
-        appID = query.appID
-        needed = query.needed
+        if let query = head.query { try read(query, bytes, takesPermissions: head.method == .get) }
     }
 
-    /// The parameters of the query.
-    private struct Query {
-        var appID: [UInt8]?
-        var needed: [GraphPermission]?
+    private mutating func read(
+        _ query: Range<Int>,
+        _ bytes: Span<UInt8>,
+        takesPermissions: Bool
+    ) throws(Problem) {
+        guard let parameters = FormParameters(bytes, query) else {
+            throw Problem(.invalidRequest, "The query has a broken escape or too many parameters.")
+        }
+        let (apps, lists) = (parameters.count(of: "app_id"), parameters.count(of: "permissions"))
+        guard apps <= 1, lists <= (takesPermissions ? 1 : 0), parameters.count == apps + lists else {
+            throw Problem(
+                .invalidRequest,
+                takesPermissions
+                    ? "The query may have app_id and permissions, each once, and nothing else."
+                    : "The query may have app_id, once, and nothing else."
+            )
+        }
+        appID = parameters.first("app_id")
+        guard appID?.isEmpty != true else { throw Problem(.unknownApp, "The parameter app_id is empty.") }
+        needed = try parameters.first("permissions").map(Self.permissions)
+    }
 
-        mutating func read(_ bytes: Span<UInt8>, _ range: Range<Int>, takesPermissions: Bool) throws(Problem) {
-            guard let parameters = FormParameters(bytes, range) else {
-                throw Problem(.invalidRequest, "The query has a broken escape or too many parameters.")
-            }
-            let (apps, lists) = (parameters.count(of: "app_id"), parameters.count(of: "permissions"))
-            guard apps <= 1, lists <= (takesPermissions ? 1 : 0), parameters.count == apps + lists else {
+    private static func permissions(_ list: [UInt8]) throws(Problem) -> [GraphPermission] {
+        let names = list.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+        guard names.count <= countLimit else {
+            throw Problem(.invalidRequest, "The parameter permissions may name 64 at most.")
+        }
+        var permissions: [GraphPermission] = []
+        for name in names {
+            guard let permission = GraphPermission(String(decoding: name, as: UTF8.self)) else {
                 throw Problem(
                     .invalidRequest,
-                    takesPermissions
-                        ? "The query may have app_id and permissions, each once, and nothing else."
-                        : "The query may have app_id, once, and nothing else."
+                    "The parameter permissions must be names, each \(GraphPermission.shape), separated by commas."
                 )
             }
-            if let value = parameters.first("app_id") {
-                guard !value.isEmpty else { throw Problem(.unknownApp, "The parameter app_id is empty.") }
-                appID = value
-            }
-            if let list = parameters.first("permissions") { needed = try Self.permissions(list) }
+            if !permissions.contains(permission) { permissions.append(permission) }
         }
+        return permissions
+    }
+}
 
-        private static func permissions(_ list: [UInt8]) throws(Problem) -> [GraphPermission] {
-            let names = list.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
-            guard names.count <= PermissionsRequest.countLimit else {
-                throw Problem(.invalidRequest, "The parameter permissions may name 64 at most.")
-            }
-            var permissions: [GraphPermission] = []
-            for name in names {
-                guard let permission = GraphPermission(String(decoding: name, as: UTF8.self)) else {
-                    throw Problem(
-                        .invalidRequest,
-                        "The parameter permissions must be names, each \(GraphPermission.shape), separated by commas."
-                    )
-                }
-                if !permissions.contains(permission) { permissions.append(permission) }
-            }
-            return permissions
+/// `POST /uninstall`: has Limited Login's own endpoint uninstall the app.
+enum UninstallEndpoint {
+    /// Answers one request, which waits for keys perhaps, and for Graph.
+    ///
+    /// The token is judged first: one that is not good never leaves the service.
+    static func answer(
+        _ worker: WorkerParts,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ body: Span<UInt8>,
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
+    ) throws(Problem) -> Outcome {
+        let request = try UninstallRequest(body)
+        let verdict: TokenJudge.Outcome
+        do throws(Problem) {
+            verdict = try worker.judge.judge(
+                request.token.span,
+                TokenQuestion(appID: request.appID),
+                verifier: worker.settings.unboundVerifier,
+                context: context,
+                trace: TraceParent.passedOn(head, bytes)
+            )
+        } catch {
+            return .refused(.idToken, error)
         }
+        switch verdict {
+        case .wait(let moment): return .wait(until: moment)
+        case .verified(let claims):
+            let payload = worker.judge.workspace.payload.span
+            let call = GraphCall.uninstall(
+                idToken: String(decoding: request.token, as: UTF8.self),
+                appID: JSONText.value(payload, claims.audience),
+                userID: JSONText.value(payload, claims.subject)
+            )
+            return try GraphWorkers.ask(call, worker, context, trace: TraceParent.passedOn(head, bytes))
+        }
+    }
+}
+
+/// The body of `POST /uninstall`: `id_token`, and perhaps `app_id`, which narrows the configured apps to one.
+struct UninstallRequest {
+    /// Greatest body, in bytes: as for `POST /verify`.
+    static let bodyLimit = VerifyEndpoint.bodyLimit
+
+    let token: [UInt8]
+    /// Empty for any configured app.
+    let appID: [UInt8]
+
+    init(_ body: Span<UInt8>) throws(Problem) {
+        let members = try JSONDocument.texts(body, known: ["id_token", "app_id"])
+        token = Array((members["id_token"] ?? "").utf8)
+        appID = Array((members["app_id"] ?? "").utf8)
+        guard members["app_id"] != "" else { throw Problem(.unknownApp, "The member app_id is empty.") }
+        guard !token.isEmpty else { throw Problem(.invalidRequest, "The member id_token is missing or empty.") }
     }
 }

@@ -56,7 +56,6 @@ enum RevocationsEndpoint {
 
 /// The body of `POST /revocations`: `user_id`, and `app_id` where several apps are configured.
 struct RevocationRequest {
-    /// Greatest body, in bytes.
     static let bodyLimit = 1_024
 
     let user: GraphUserID

@@ -25,7 +25,7 @@ enum AccessTokenEndpoint {
             let busy = Problem(.overloaded, "Too many access tokens are waiting for Graph; try again shortly.")
             guard let graph = worker.core.graph else { throw busy }
             let deadline = context.now + graph.callTimeout
-            let jobs = worker.accessTokens
+            let (jobs, metrics) = (worker.accessTokens, worker.core.metrics)
             let late: WorkerParts.Continuation = { _, _, _ in
                 .refused(.accessToken, Problem(GraphFailure(.timedOut).ofAccessToken))
             }
@@ -33,7 +33,7 @@ enum AccessTokenEndpoint {
                 graph.submit(trace: trace) { client in
                     // Nobody is asked on behalf of a client that has left.
                     guard jobs.isAwaited(name) else { return }
-                    let outcome = outcome(of: question, client, graph.metrics, until: deadline)
+                    let outcome = outcome(of: question, client, metrics, until: deadline)
                     let next: WorkerParts.Continuation = { worker, context, response in
                         do throws(Problem) {
                             return try accept(outcome.get(), request, worker, context, &response)
@@ -54,7 +54,7 @@ enum AccessTokenEndpoint {
     private static func outcome(
         of question: AccessTokenQuestion,
         _ client: GraphClient,
-        _ metrics: GraphMetrics,
+        _ metrics: ServiceMetrics,
         until deadline: MonotonicInstant
     ) -> Result<VerifiedAccessToken, Problem> {
         do throws(AccessTokenQuestion.Failure) {
@@ -95,7 +95,6 @@ enum AccessTokenEndpoint {
 }
 
 extension Problem {
-    /// The problem of a refused access token.
     init(_ rejection: AccessTokenRejection) {
         let code: ProblemCode =
             switch rejection.code {

@@ -28,7 +28,7 @@ package struct AccessTokenQuestion: Sendable {
     ///   - now: the time to judge as of, asked for when Graph has answered; nil where this machine has none.
     package func ask(
         _ client: GraphClient,
-        metrics: GraphMetrics? = nil,
+        metrics: ServiceMetrics? = nil,
         until deadline: MonotonicInstant,
         now: () -> NumericDate?
     ) throws(Failure) -> VerifiedAccessToken {
@@ -57,7 +57,7 @@ package struct AccessTokenQuestion: Sendable {
     /// app that cannot ask now leaves the question open, unless another one is told.
     private func inspection(
         _ client: GraphClient,
-        _ metrics: GraphMetrics?,
+        _ metrics: ServiceMetrics?,
         until deadline: MonotonicInstant
     ) throws(Failure) -> [UInt8] {
         var setback: GraphFailure?
@@ -79,7 +79,7 @@ package struct AccessTokenQuestion: Sendable {
     private func me(
         _ inspection: AccessTokenInspection,
         _ client: GraphClient,
-        _ metrics: GraphMetrics?,
+        _ metrics: ServiceMetrics?,
         until deadline: MonotonicInstant
     ) throws(Failure) -> [UInt8] {
         guard let app = apps.first(where: { $0.appID == inspection.appID }) else { throw .rejected(.otherApp) }
@@ -99,7 +99,7 @@ package struct AccessTokenQuestion: Sendable {
 
     private func counted<Answer>(
         _ operation: GraphCall.Operation,
-        _ metrics: GraphMetrics?,
+        _ metrics: ServiceMetrics?,
         _ call: () throws(GraphFailure) -> Answer
     ) throws(GraphFailure) -> Answer {
         guard let metrics else { return try call() }

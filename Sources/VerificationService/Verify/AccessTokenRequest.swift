@@ -28,7 +28,16 @@ struct AccessTokenRequest {
             case "app_id":
                 try document.requireString("app_id", value)
                 appID = Array(document.string(value, in: body).utf8)
-            case "permissions": permissions = try Self.permissions(document, value, body)
+            case "permissions":
+                var names: [String] = []
+                try document.forEachPermission(value) { element throws(Problem) in
+                    let name = document.string(element, in: body)
+                    guard AccessTokenInspection.isPermission(name) else {
+                        throw Problem(.invalidPermission, "A permission's name is 1 to 64 of [a-z_.].")
+                    }
+                    if !names.contains(name) { names.append(name) }
+                }
+                permissions = names
             case "nonce", "raw_nonce", "issued_nonce", "key_thumbprint":
                 throw Problem(
                     .invalidRequest,
@@ -44,32 +53,6 @@ struct AccessTokenRequest {
         self.token = token
     }
 
-    private static func permissions(
-        _ document: borrowing JSONDocument,
-        _ list: Int,
-        _ body: Span<UInt8>
-    ) throws(Problem) -> [String] {
-        guard document.kind(list) == .array else {
-            throw Problem(.invalidRequest, "The member permissions must be an array of strings.")
-        }
-        var names: [String] = []
-        var count = 0
-        for element in document.children(of: list) {
-            guard document.isString(element), count < VerifyRequestReader.permissionCountLimit else {
-                throw Problem(.invalidRequest, "The member permissions must be an array of strings, 64 at most.")
-            }
-            let name = document.string(element, in: body)
-            guard AccessTokenInspection.isPermission(name) else {
-                throw Problem(.invalidPermission, "A permission's name is 1 to 64 of [a-z_.].")
-            }
-            if !names.contains(name) { names.append(name) }
-            count += 1
-        }
-        return names
-    }
-}
-
-extension AccessTokenRequest {
     /// What Graph is asked, where the settings and the token's shape allow it.
     /// - Parameter apps: those whose tokens are accepted; nil where none are.
     func question(_ apps: [AppSecret]?) throws(Problem) -> AccessTokenQuestion {
@@ -89,9 +72,7 @@ extension AccessTokenRequest {
         var asked = apps
         if let appID {
             asked = apps.filter { $0.appID.utf8.elementsEqual(appID) }
-            guard !asked.isEmpty else {
-                throw Problem(.unknownApp, "The app_id is not a configured app's.")
-            }
+            guard !asked.isEmpty else { throw Problem(.unknownApp, "The app_id is not a configured app's.") }
         }
         return AccessTokenQuestion(token: GraphAccessToken(token), apps: asked, subject: subject)
     }

@@ -8,7 +8,6 @@ enum VerifyEndpoint {
     /// Greatest body, in bytes: twice the greatest token, with room for its JSON.
     static let bodyLimit = 16_384
 
-    /// Answers one request; it may have to wait for keys or for Graph, and for the store of what was used.
     static func answer(
         _ worker: WorkerParts,
         _ head: borrowing RequestHead,

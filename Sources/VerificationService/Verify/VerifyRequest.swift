@@ -9,7 +9,6 @@ package struct VerifyRequestReader: ~Copyable {
     private var document = JSONDocument(limits: .ofRequest)
     /// The token, escapes decoded.
     package private(set) var token: [UInt8] = []
-    /// What the token must be.
     package private(set) var question = TokenQuestion()
     /// The permissions the caller needs; nil when it did not ask.
     package private(set) var permissions: PermissionSet?
@@ -118,7 +117,6 @@ package struct VerifyRequestReader: ~Copyable {
 
 /// Members of a request's body.
 extension JSONDocument {
-    /// Refuses a member that is no string.
     func requireString(_ member: StaticString, _ value: Int) throws(Problem) {
         guard isString(value) else { throw Problem(.invalidRequest, "The member \(member) must be a string.") }
     }
@@ -142,16 +140,8 @@ extension JSONDocument {
         in body: Span<UInt8>,
         scratch name: inout [UInt8]
     ) throws(Problem) -> PermissionSet {
-        guard kind(list) == .array else {
-            throw Problem(.invalidRequest, "The member permissions must be an array of strings.")
-        }
         var asked = PermissionSet()
-        var count = 0
-        var element = firstChild(list)
-        while element < next(list) {
-            guard isString(element), count < VerifyRequestReader.permissionCountLimit else {
-                throw Problem(.invalidRequest, "The member permissions must be an array of strings, 64 at most.")
-            }
+        try forEachPermission(list) { element throws(Problem) in
             name.removeAll(keepingCapacity: true)
             appendString(element, in: body, to: &name)
             guard let permission = Permission(name: name.span) else {
@@ -161,9 +151,25 @@ extension JSONDocument {
                 )
             }
             asked.insert(PermissionSet(permission))
+        }
+        return asked
+    }
+
+    /// Goes through the member `permissions`, an array of strings.
+    @inline(__always)
+    func forEachPermission(_ list: Int, _ body: (_ element: Int) throws(Problem) -> Void) throws(Problem) {
+        guard kind(list) == .array else {
+            throw Problem(.invalidRequest, "The member permissions must be an array of strings.")
+        }
+        var count = 0
+        var element = firstChild(list)
+        while element < next(list) {
+            guard isString(element), count < VerifyRequestReader.permissionCountLimit else {
+                throw Problem(.invalidRequest, "The member permissions must be an array of strings, 64 at most.")
+            }
+            try body(element)
             count += 1
             element = next(element)
         }
-        return asked
     }
 }

@@ -19,7 +19,7 @@ struct AuthCredentials {
             throw Problem(.missingToken, "The request has more than one Authorization field, so none of them counts.")
         }
         let value = head.value(of: "authorization", in: bytes)
-        if let token = value.flatMap({ CallerCredentials.bearer($0, bytes) }) {
+        if let token = value.flatMap({ CallerCredentials.rest(of: $0, after: "bearer ", bytes) }) {
             (scheme, self.token) = (.bearer, token)
         } else if demand != .ignored,
             let token = value.flatMap({ CallerCredentials.rest(of: $0, after: "dpop ", bytes) })

@@ -57,7 +57,7 @@ enum AuthEndpoint {
                 guard let proof else { return .accepted(.idToken) }
                 // The very last step: a proof is used up by a request that is good otherwise.
                 let fields = response.fields
-                return try FirstUse.of(ReplayQuestion(proof), by: .idToken, worker, context) { $0.addFields(fields) }
+                return try FirstUse.use(ReplayQuestion(proof), of: .idToken, worker, context) { $0.addFields(fields) }
             }
         } catch {
             var problem = error.code == .unknownApp ? AuthDemand.unknownApp : error

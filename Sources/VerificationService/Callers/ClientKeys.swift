@@ -1,4 +1,5 @@
 internal import Bytes
+internal import HTTP1
 internal import OpenSSL
 
 /// The callers that may use the service: names, and the SHA-256 of each one's key. The keys themselves are nowhere.
@@ -80,5 +81,115 @@ package struct ClientKeys: Sendable, Equatable {
         let bytes = Array(word)
         guard bytes.count <= nameLimit, RequestIdentifier.isWellFormed(bytes.span, 0..<bytes.count) else { return nil }
         return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension WorkerParts {
+    /// Asks a caller for its key, before a byte of the body is read; refuses a request whose caller may not make it.
+    func require(
+        _ caller: Caller,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ response: inout HTTPResponse
+    ) throws(Problem) {
+        guard caller != .anybody else { return }
+        let clients = settings.clients
+        guard clients != nil || caller == .known else { return }
+        let credentials = CallerCredentials(head, bytes: bytes)
+        if let credentials, let clients, let client = clients.client(presenting: credentials, in: bytes) {
+            core.metrics.countRequest(client: clients.names[client])
+            return
+        }
+        core.metrics.count(.idToken, .unauthorizedClient)
+        // RFC 6750 section 3: no error code where no credentials came.
+        response.addField(
+            credentials == nil
+                ? "WWW-Authenticate: Bearer realm=\"limited-login\""
+                : "WWW-Authenticate: Bearer realm=\"limited-login\", error=\"invalid_token\""
+        )
+        // RFC 6749 section 5.2: OAuth clients authenticate by Basic, so a challenge of that scheme stands beside it.
+        response.addField("WWW-Authenticate: Basic realm=\"limited-login\"")
+        throw Problem(
+            .unauthorizedClient,
+            clients == nil
+                ? "Only callers with a key may ask this, and no client_keys_file is configured."
+                : "The caller must present its key: Authorization: Bearer or Basic, or X-Api-Key."
+        )
+    }
+}
+
+/// What a caller presents: `Authorization: Bearer KEY` (RFC 6750 section 2.1), `X-Api-Key: KEY`, or
+/// `Authorization: Basic` with its name and key, as OAuth clients do (RFC 6749 section 2.3.1).
+enum CallerCredentials {
+    /// The key alone, at this place in the head.
+    case key(Range<Int>)
+    case named(name: [UInt8], key: [UInt8])
+
+    /// Reads a head; nil when there are no credentials, or more than one.
+    init?(_ head: borrowing RequestHead, bytes: Span<UInt8>) {
+        let authorizations = head.count(of: "authorization", in: bytes)
+        let apiKeys = head.count(of: "x-api-key", in: bytes)
+        guard authorizations + apiKeys == 1 else { return nil }
+        if let value = head.value(of: "x-api-key", in: bytes) {
+            self = .key(value)
+            return
+        }
+        guard let value = head.value(of: "authorization", in: bytes) else { return nil }
+        if let key = Self.rest(of: value, after: "bearer ", bytes) {
+            self = .key(key)
+        } else if let rest = Self.rest(of: value, after: "basic ", bytes),
+            let (name, key) = BasicCredentials.decode(bytes, rest)
+        {
+            self = .named(name: name, key: key)
+        } else {
+            return nil
+        }
+    }
+
+    /// The place of what follows the scheme in an `Authorization` value; nil for another scheme, or where nothing follows.
+    /// Schemes are compared without case (RFC 9110 section 11.1).
+    static func rest(of value: Range<Int>, after scheme: StaticString, _ bytes: Span<UInt8>) -> Range<Int>? {
+        let length = scheme.utf8CodeUnitCount
+        guard value.count > length,
+            bytes.equalIgnoringCase(value.lowerBound..<value.lowerBound + length, scheme)
+        else { return nil }
+        var start = value.lowerBound + length
+        while start < value.upperBound, bytes[start] == ASCII.space { start += 1 }
+        return start < value.upperBound ? start..<value.upperBound : nil
+    }
+}
+
+extension ClientKeys {
+    /// The client that presents these credentials, by its position in `names`; nil for nobody.
+    func client(presenting credentials: CallerCredentials, in bytes: Span<UInt8>) -> Int? {
+        switch credentials {
+        case .key(let range): return client(presenting: bytes.extracting(range))
+        case .named(let name, let key):
+            guard
+                let client = client(presenting: key.span) ?? formDecoded(key).flatMap({ client(presenting: $0.span) }),
+                Array(names[client].utf8) == name
+            else { return nil }
+            return client
+        }
+    }
+
+    /// RFC 6749 section 2.3.1 wants name and key form-encoded before base64. Not every client does it, and the names
+    /// allowed here are the same either way.
+    private func formDecoded(_ key: [UInt8]) -> [UInt8]? {
+        PercentEncoding.decode(key.span, 0..<key.count, isForm: true).flatMap { $0 == key ? nil : $0 }
+    }
+}
+
+/// Name and key of `Authorization: Basic` (RFC 7617 section 2): base64 of both with a colon between.
+enum BasicCredentials {
+    /// Greatest length of the text, in characters: a name of 64, a key of 512, and their form-encoding.
+    static let lengthLimit = 2_048
+
+    /// Decodes the text after the scheme; nil where it is no strict base64 or has no colon.
+    static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> (name: [UInt8], key: [UInt8])? {
+        guard range.count <= lengthLimit, let text = Base64.decode(bytes, range),
+            let colon = text.firstIndex(of: UInt8(ascii: ":"))
+        else { return nil }
+        return (Array(text[..<colon]), Array(text[(colon + 1)...]))
     }
 }

@@ -166,19 +166,23 @@ package enum ConfigurationKind: Sendable, Equatable {
         switch value {
         case .list(let values): values.joined(separator: ",")
         case .text(let text): text
-        case .integer(let bytes):
-            if case .size = self, let unit = Self.sizeUnits.last(where: { bytes % $0.bytes == 0 && bytes > 0 }) {
-                "\(bytes / unit.bytes)\(unit.suffix)"
+        case .integer(let number):
+            if case .size = self, let unit = units.last(where: { number % $0.size == 0 && number > 0 }) {
+                "\(number / unit.size)\(unit.suffix)"
             } else {
-                String(bytes)
+                String(number)
             }
         }
     }
 
-    /// The units of a size, from the least.
-    static let sizeUnits: [(suffix: String, bytes: Int)] = [
-        ("KiB", 1_024), ("MiB", 1_048_576), ("GiB", 1_073_741_824),
-    ]
+    /// The units of a time or a size, from the least.
+    var units: [(suffix: String, size: Int)] {
+        switch self {
+        case .duration: [("s", 1), ("m", 60), ("h", 3_600), ("d", 86_400)]
+        case .size: [("KiB", 1_024), ("MiB", 1_048_576), ("GiB", 1_073_741_824)]
+        default: []
+        }
+    }
 }
 
 /// What holds where a setting is not set.

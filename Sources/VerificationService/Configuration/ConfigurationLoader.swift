@@ -135,10 +135,8 @@ enum ConfigurationFile {
     ) throws(ConfigurationError) -> ConfigurationValue {
         let kind = key.definition.kind
         switch (kind, document.kind(node)) {
-        case (.duration, .string):
-            return .integer(try ConfigurationSetting.seconds(document.string(node, in: bytes.span), origin))
-        case (.size, .string):
-            return .integer(try ConfigurationSetting.bytes(document.string(node, in: bytes.span), origin))
+        case (.duration, .string), (.size, .string):
+            return .integer(try ConfigurationSetting.number(document.string(node, in: bytes.span), kind, origin))
         case (.integer, .number), (.duration, .number), (.size, .number):
             guard let number = document.integer(node, in: bytes.span) else {
                 throw origin.error("a whole number is needed")

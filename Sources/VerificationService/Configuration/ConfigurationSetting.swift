@@ -37,18 +37,15 @@ package struct ConfigurationSetting: Sendable, Equatable {
     /// Reads a flag's or an environment variable's text as the kind of value its key takes.
     package init(text: String, key: ConfigurationKey, origin: ConfigurationOrigin) throws(ConfigurationError) {
         self.origin = origin
-        switch key.definition.kind {
+        let kind = key.definition.kind
+        switch kind {
         case .list:
             // As it comes where one variable is set from another that is not.
             guard !text.isEmpty else { throw origin.error("the value is empty") }
             let parts = text.split(separator: ",", omittingEmptySubsequences: false).map { Self.trimmed($0) }
             guard !parts.contains("") else { throw origin.error("the list has an empty element") }
             value = .list(parts)
-        case .integer:
-            guard let number = Self.decimal(text) else { throw origin.error("'\(text)' is not a whole number") }
-            value = .integer(number)
-        case .duration: value = .integer(try Self.seconds(text, origin))
-        case .size: value = .integer(try Self.bytes(text, origin))
+        case .integer, .duration, .size: value = .integer(try Self.number(text, kind, origin))
         case .text, .file, .secretFile, .choice: value = .text(text)
         }
     }
@@ -61,31 +58,28 @@ package struct ConfigurationSetting: Sendable, Equatable {
         return Int(text)
     }
 
-    /// Whole seconds, or a whole number with its unit.
-    static func seconds(_ text: String, _ origin: ConfigurationOrigin) throws(ConfigurationError) -> Int {
-        let units: [Character: Int] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
-        let unit = text.last.flatMap { units[$0] }
-        // Twelve digits of days are far below the greatest `Int`.
-        guard let number = decimal(unit == nil ? text : String(text.dropLast())) else {
-            throw origin.error(
-                "'\(text)' is no time: a whole number of seconds is needed, or one with its unit (90s, 5m, 1h, 2d)"
-            )
-        }
-        return number * (unit ?? 1)
-    }
-
-    /// Whole bytes, or a whole number with its unit.
-    static func bytes(_ text: String, _ origin: ConfigurationOrigin) throws(ConfigurationError) -> Int {
-        let unit = ConfigurationKind.sizeUnits.first { text.hasSuffix($0.suffix) }
-        guard let number = decimal(unit.map { String(text.dropLast($0.suffix.count)) } ?? text),
+    /// A whole number, or one with its unit where the kind has units.
+    static func number(
+        _ text: String,
+        _ kind: ConfigurationKind,
+        _ origin: ConfigurationOrigin
+    ) throws(ConfigurationError) -> Int {
+        let unit = kind.units.first { text.hasSuffix($0.suffix) }
+        guard let count = decimal(String(text.dropLast(unit?.suffix.count ?? 0))),
             // Twelve digits of GiB are above the greatest `Int`.
-            case let (bytes, isTooLarge) = number.multipliedReportingOverflow(by: unit?.bytes ?? 1), !isTooLarge
+            case let (number, isTooLarge) = count.multipliedReportingOverflow(by: unit?.size ?? 1), !isTooLarge
         else {
-            throw origin.error(
-                "'\(text)' is no size: a whole number of bytes is needed, or one with its unit (512KiB, 64MiB, 1GiB)"
-            )
+            let reason =
+                switch kind {
+                case .duration:
+                    "no time: a whole number of seconds is needed, or one with its unit (90s, 5m, 1h, 2d)"
+                case .size:
+                    "no size: a whole number of bytes is needed, or one with its unit (512KiB, 64MiB, 1GiB)"
+                default: "not a whole number"
+                }
+            throw origin.error("'\(text)' is \(reason)")
         }
-        return bytes
+        return number
     }
 
     private static func trimmed(_ part: Substring) -> String {

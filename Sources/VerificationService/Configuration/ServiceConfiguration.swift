@@ -138,7 +138,20 @@ extension ServiceConfiguration {
                     + "jwks_minimum_ttl_seconds and jwks_maximum_ttl_seconds allow"
             )
         }
-        try requireConsistentStore(reader)
+        if replayStorePasswordFile != nil {
+            guard let replayStore else {
+                throw reader.failure(
+                    .replayStorePasswordFile,
+                    "the store in memory has no password; set \(ConfigurationKey.replayStore.rawValue) to a redis:// URL"
+                )
+            }
+            guard replayStore.password == nil else {
+                throw reader.failure(
+                    .replayStorePasswordFile,
+                    "the URL in \(ConfigurationKey.replayStore.rawValue) has a password already"
+                )
+            }
+        }
         guard !accessTokensAreAccepted || appSecretsFile != nil else {
             throw reader.failure(
                 .accessTokens,
@@ -147,22 +160,6 @@ extension ServiceConfiguration {
         }
         guard listen.network?.collides(with: adminListen) != true else {
             throw reader.failure(.adminListen, "the administrative listener has the service's own address \(listen)")
-        }
-    }
-
-    private func requireConsistentStore(_ reader: SettingReader) throws(ConfigurationError) {
-        guard replayStorePasswordFile != nil else { return }
-        guard let replayStore else {
-            throw reader.failure(
-                .replayStorePasswordFile,
-                "the store in memory has no password; set \(ConfigurationKey.replayStore.rawValue) to a redis:// URL"
-            )
-        }
-        guard replayStore.password == nil else {
-            throw reader.failure(
-                .replayStorePasswordFile,
-                "the URL in \(ConfigurationKey.replayStore.rawValue) has a password already"
-            )
         }
     }
 }

@@ -242,7 +242,7 @@ extension Route {
         "/uninstall",
         methods: [.post],
         caller: .known,
-        body: .json(atMost: UninstallRequest.bodyLimit),
+        body: .json(atMost: VerifyEndpoint.bodyLimit),
         problems: [
             .unknownApp, .unauthorizedClient, .unsupportedMediaType, .keysUnavailable, .replayStoreUnavailable,
         ] + ProblemCode.ofUnboundTokens + ProblemCode.ofGraph,
@@ -274,7 +274,7 @@ extension Route {
         "/revocations",
         methods: [.post],
         caller: .known,
-        body: .json(atMost: RevocationRequest.bodyLimit),
+        body: .json(atMost: RevocationsEndpoint.bodyLimit),
         problems: [.unknownApp, .unauthorizedClient, .unsupportedMediaType, .replayStoreUnavailable],
         answer: RevocationsEndpoint.answer
     )

@@ -40,24 +40,17 @@ package final class ServiceHandler: HTTPRequestHandler {
         response: inout HTTPResponse
     ) -> HeadDecision {
         begin(head, bytes, context)
-        let body: RequestBody
         do throws(Problem) {
-            guard let place else {
-                try Self.answerElsewhere(head.method, &response)
-                response.addField("X-Request-Id", requestID)
-                return .respond
-            }
-            guard let asked = try check(routes[place], head, bytes, &response) else {
+            guard let body = try check(head, bytes, &response) else {
                 response.status = 204
                 response.addField("X-Request-Id", requestID)
                 return .respond
             }
-            body = asked
+            if let decision = body.decision { return decision }
         } catch {
             refuse(error, "request refused", head, bytes, &response)
             return .respond
         }
-        if let decision = body.decision { return decision }
         // A request without a body is answered by its head; none of them waits.
         _ = receiveRequest(head, bytes: bytes, body: Span(), context: context, response: &response)
         return .respond
@@ -154,11 +147,15 @@ package final class ServiceHandler: HTTPRequestHandler {
     /// Holds a request's head to its route's row.
     /// - Returns: the body to read; nil for OPTIONS, which the fields answer.
     private func check(
-        _ route: Route,
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
         _ response: inout HTTPResponse
     ) throws(Problem) -> RequestBody? {
+        guard let place else {
+            try Self.answerElsewhere(head.method, &response)
+            return nil
+        }
+        let route = routes[place]
         if !route.allows(head.method) {
             try Self.requireKnown(head.method)
             response.addField("Allow", route.allow)
@@ -175,17 +172,13 @@ package final class ServiceHandler: HTTPRequestHandler {
     }
 
     /// A path that is not in the table: OPTIONS tells what other paths answer (RFC 9110 section 9.3.7).
-    private static func answerElsewhere(
-        _ method: HTTPMethod,
-        _ response: inout HTTPResponse
-    ) throws(Problem) {
+    private static func answerElsewhere(_ method: HTTPMethod, _ response: inout HTTPResponse) throws(Problem) {
         try requireKnown(method)
         guard method == .options || method == .connect else {
             throw Problem(.notFound, "There is nothing at this path; POST /verify judges a token.")
         }
         response.addField("Allow: GET, HEAD, POST, OPTIONS")
         guard method == .options else { throw Problem(.methodNotAllowed, "This server is no proxy.") }
-        response.status = 204
     }
 
     /// 501 for an unknown method, on every path (RFC 9110 section 9.1).

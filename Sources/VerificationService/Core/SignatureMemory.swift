@@ -46,13 +46,17 @@ package final class SignatureMemory {
         now: NumericDate,
         workspace: VerificationWorkspace
     ) throws(Refusal) -> VerifiedClaims {
-        let stop = token.count <= VerificationLimits.tokenByteCount ? token.lastOffset(of: UInt8(ascii: ".")) : nil
-        guard let sha256, let stop, let name = sha256.digest(of: token, markingStart: stop) else {
-            return try verifier.judge(token, question, keys: keys, now: now, workspace: workspace)
+        var stop = 0
+        var name: SHA256Digest?
+        if let sha256, token.count <= VerificationLimits.tokenByteCount,
+            let last = token.lastOffset(of: UInt8(ascii: "."))
+        {
+            forgetOthers(than: keys)
+            stop = last
+            name = sha256.digest(of: token, markingStart: stop)
         }
-        forgetOthers(than: keys)
-        let found = tokens.find(name)
-        metrics?.countSignature(isRemembered: found != nil)
+        let found = name.flatMap { tokens.find($0) }
+        if name != nil { metrics?.countSignature(isRemembered: found != nil) }
         if let found, case .unbound = question.binding, question.added.isEmpty, let reading = found.value,
             let claims = verifier.accept(
                 reading,
@@ -68,16 +72,19 @@ package final class SignatureMemory {
         }
         let claims = try verifier.judge(
             token,
-            question,
+            binding: question.binding,
+            value: question.bindingValue.span,
+            appID: question.appID.span,
+            added: question.added,
             keys: keys,
             isSigned: found != nil,
-            digest: found == nil ? sha256.digestOfStart() : nil,
+            digest: name != nil && found == nil ? sha256?.digestOfStart() : nil,
             now: now,
             workspace: workspace
         )
         if let found {
             tokens.use(found.place)
-        } else {
+        } else if let name {
             tokens.add(name, TokenReading(claims, of: token))
         }
         return claims

@@ -4,7 +4,6 @@ internal import JOSE
 internal import KeySets
 package import LimitedLogin
 internal import LoginStores
-internal import OpenSSL
 internal import Sockets
 
 /// What a token must be besides genuine.
@@ -36,6 +35,7 @@ final class TokenJudge {
     private let cache: JWKSetCache
     private let workerKeys: WorkerKeys
     private let revocations: RevocationReader
+    private let noSignatures = SignatureMemory(capacity: 0)
     /// What the token judged last left behind: its payload, which the ranges of its claims point into, and its nonce.
     let workspace = VerificationWorkspace()
 
@@ -66,19 +66,14 @@ final class TokenJudge {
             if workerKeys.isUsable(at: context.now) {
                 let now = try ServiceClock.now()
                 do throws(Refusal) {
-                    let claims =
-                        if let signatures {
-                            try signatures.judge(
-                                token,
-                                question,
-                                verifier: verifier,
-                                keys: workerKeys.keys,
-                                now: now,
-                                workspace: workspace
-                            )
-                        } else {
-                            try verifier.judge(token, question, keys: workerKeys.keys, now: now, workspace: workspace)
-                        }
+                    let claims = try (signatures ?? noSignatures).judge(
+                        token,
+                        question,
+                        verifier: verifier,
+                        keys: workerKeys.keys,
+                        now: now,
+                        workspace: workspace
+                    )
                     if !revocations.isEmpty(), isRevoked(claims) { throw .loginRevoked }
                     return .verified(claims)
                 } catch {
@@ -169,33 +164,6 @@ extension TokenJudge {
             .keysUnavailable,
             "The token's key is not cached, and the issuer could not be asked for it; try again shortly.",
             retryAfter: retryAfter
-        )
-    }
-}
-
-extension TokenVerifier {
-    /// Judges a token by a question, which has spans for its arrays.
-    @inline(__always)
-    func judge(
-        _ token: Span<UInt8>,
-        _ question: TokenQuestion,
-        keys: VerificationKeys,
-        isSigned: Bool = false,
-        digest: SHA256Digest? = nil,
-        now: NumericDate,
-        workspace: VerificationWorkspace
-    ) throws(Refusal) -> VerifiedClaims {
-        try judge(
-            token,
-            binding: question.binding,
-            value: question.bindingValue.span,
-            appID: question.appID.span,
-            added: question.added,
-            keys: keys,
-            isSigned: isSigned,
-            digest: digest,
-            now: now,
-            workspace: workspace
         )
     }
 }

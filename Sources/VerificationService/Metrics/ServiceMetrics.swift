@@ -222,23 +222,15 @@ final class RequestDurations {
 
     init(metrics: ServiceMetrics) { self.metrics = metrics }
 
-    /// - Parameters:
-    ///   - route: a number for each path.
-    ///   - path: the label of that number.
-    func record(
-        _ nanoseconds: UInt64,
-        route: Int,
-        path: @autoclosure () -> StaticString,
-        method: HTTPMethod,
-        status: UInt16
-    ) {
+    /// - Parameter route: a number for each path.
+    func record(_ nanoseconds: UInt64, route: Int, path: StaticString, method: HTTPMethod, status: UInt16) {
         let key = Key(route: route, method: method, status: status)
         let amount = Int64(clamping: nanoseconds)
         if let latest, latest.key == key {
             latest.timer.recordNanoseconds(amount)
             return
         }
-        let timer = timers[key] ?? metrics.duration(of: path(), method: method, status: status)
+        let timer = timers[key] ?? metrics.duration(of: path, method: method, status: status)
         timers[key] = timer
         latest = (key, timer)
         timer.recordNanoseconds(amount)

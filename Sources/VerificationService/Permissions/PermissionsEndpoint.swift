@@ -153,7 +153,8 @@ struct PermissionsRequest {
     }
 }
 
-/// `POST /uninstall`: has Limited Login's own endpoint uninstall the app.
+/// `POST /uninstall`: has Limited Login's own endpoint uninstall the app. The body has `id_token`, and perhaps `app_id`,
+/// which narrows the configured apps to one.
 enum UninstallEndpoint {
     /// Answers one request, which waits for keys perhaps, and for Graph.
     ///
@@ -166,12 +167,16 @@ enum UninstallEndpoint {
         _ context: RequestContext,
         _ response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
-        let request = try UninstallRequest(body)
+        let members = try JSONDocument.texts(body, known: ["id_token", "app_id"])
+        guard members["app_id"] != "" else { throw Problem(.unknownApp, "The member app_id is empty.") }
+        guard let token = members["id_token"], !token.isEmpty else {
+            throw Problem(.invalidRequest, "The member id_token is missing or empty.")
+        }
         let verdict: TokenJudge.Outcome
         do throws(Problem) {
             verdict = try worker.judge.judge(
-                request.token.span,
-                TokenQuestion(appID: request.appID),
+                token.utf8.span,
+                TokenQuestion(appID: Array((members["app_id"] ?? "").utf8)),
                 verifier: worker.settings.unboundVerifier,
                 context: context,
                 trace: TraceParent.passedOn(head, bytes)
@@ -184,29 +189,11 @@ enum UninstallEndpoint {
         case .verified(let claims):
             let payload = worker.judge.workspace.payload.span
             let call = GraphCall.uninstall(
-                idToken: String(decoding: request.token, as: UTF8.self),
+                idToken: token,
                 appID: JSONText.value(payload, claims.audience),
                 userID: JSONText.value(payload, claims.subject)
             )
             return try GraphWorkers.ask(call, worker, context, trace: TraceParent.passedOn(head, bytes))
         }
-    }
-}
-
-/// The body of `POST /uninstall`: `id_token`, and perhaps `app_id`, which narrows the configured apps to one.
-struct UninstallRequest {
-    /// Greatest body, in bytes: as for `POST /verify`.
-    static let bodyLimit = VerifyEndpoint.bodyLimit
-
-    let token: [UInt8]
-    /// Empty for any configured app.
-    let appID: [UInt8]
-
-    init(_ body: Span<UInt8>) throws(Problem) {
-        let members = try JSONDocument.texts(body, known: ["id_token", "app_id"])
-        token = Array((members["id_token"] ?? "").utf8)
-        appID = Array((members["app_id"] ?? "").utf8)
-        guard members["app_id"] != "" else { throw Problem(.unknownApp, "The member app_id is empty.") }
-        guard !token.isEmpty else { throw Problem(.invalidRequest, "The member id_token is missing or empty.") }
     }
 }

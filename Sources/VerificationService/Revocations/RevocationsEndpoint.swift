@@ -5,8 +5,11 @@ internal import JOSE
 internal import LoginStores
 internal import Sockets
 
-/// `POST /revocations`: refuses every token of a person and app that was issued until now ("log out everywhere").
+/// `POST /revocations`: refuses every token of a person and app that was issued until now ("log out everywhere"). The body
+/// has `user_id`, and `app_id` where several apps are configured.
 enum RevocationsEndpoint {
+    /// Greatest body, in bytes.
+    static let bodyLimit = 1_024
     /// Requests of one worker that wait: what the store lets wait of all workers together.
     static let waitingLimit = 8_192
 
@@ -19,9 +22,12 @@ enum RevocationsEndpoint {
         _ context: RequestContext,
         _ response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
-        let request = try RevocationRequest(body)
-        let app = try worker.settings.app(named: request.appID).utf8
-        let user = request.user.text.utf8
+        let members = try JSONDocument.texts(body, known: ["user_id", "app_id"])
+        guard let text = members["user_id"] else { throw Problem(.invalidRequest, "The member user_id is missing.") }
+        guard let user = GraphUserID(text)?.text.utf8 else {
+            throw Problem(.invalidRequest, "The member user_id must be 1 to 32 decimal digits.")
+        }
+        let app = try worker.settings.app(named: members["app_id"]).utf8
         let (jobs, deadline) = (worker.revocationJobs, MonotonicClock.now() + FirstUse.patience)
         let late = continuation(isRemembered: false)
         let isBegun = jobs.begin(context, keeping: late, until: deadline) { request in
@@ -51,24 +57,5 @@ enum RevocationsEndpoint {
             .replayStoreUnavailable,
             "The revocation cannot be told to the other replicas now, or there is no room for it; send it again shortly."
         )
-    }
-}
-
-/// The body of `POST /revocations`: `user_id`, and `app_id` where several apps are configured.
-struct RevocationRequest {
-    static let bodyLimit = 1_024
-
-    let user: GraphUserID
-    /// Nil where the only app is meant.
-    let appID: String?
-
-    init(_ body: Span<UInt8>) throws(Problem) {
-        let members = try JSONDocument.texts(body, known: ["user_id", "app_id"])
-        guard let text = members["user_id"] else { throw Problem(.invalidRequest, "The member user_id is missing.") }
-        guard let user = GraphUserID(text) else {
-            throw Problem(.invalidRequest, "The member user_id must be 1 to 32 decimal digits.")
-        }
-        self.user = user
-        appID = members["app_id"]
     }
 }

@@ -20,9 +20,9 @@ enum FirstUse {
     ///   - question: nil where it cannot be asked.
     ///   - restore: writes the answer anew once the request has waited.
     /// - Returns: that the credential is accepted, or until when to wait.
-    static func of(
+    static func use(
         _ question: ReplayQuestion?,
-        by credential: Credential,
+        of credential: Credential,
         _ worker: WorkerParts,
         _ context: RequestContext,
         _ restore: @escaping @Sendable (inout HTTPResponse) -> Void

@@ -192,15 +192,35 @@ package enum VerifyAnswer {
         bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10))
     }
 
-    /// The permissions in their order, as an array has them.
-    private static let names = Permission.allCases.map { (PermissionSet($0), Array("\"\($0.rawValue)\",".utf8)) }
-
+    /// In the order of `Permission`.
     private static func writePermissions(_ permissions: PermissionSet, _ bytes: inout OutputSpan<UInt8>) {
         bytes.append(UInt8(ascii: "["))
         let start = bytes.count
-        for (permission, name) in names where permissions.contains(permission) { bytes.append(name.span) }
+        name(.publicProfile, "\"public_profile\",", permissions, &bytes)
+        name(.email, "\"email\",", permissions, &bytes)
+        name(.gamingProfile, "\"gaming_profile\",", permissions, &bytes)
+        name(.gamingUserPicture, "\"gaming_user_picture\",", permissions, &bytes)
+        name(.userAgeRange, "\"user_age_range\",", permissions, &bytes)
+        name(.userBirthday, "\"user_birthday\",", permissions, &bytes)
+        name(.userFriends, "\"user_friends\",", permissions, &bytes)
+        name(.userGender, "\"user_gender\",", permissions, &bytes)
+        name(.userHometown, "\"user_hometown\",", permissions, &bytes)
+        name(.userLink, "\"user_link\",", permissions, &bytes)
+        name(.userLocation, "\"user_location\",", permissions, &bytes)
+        name(.userMessengerContact, "\"user_messenger_contact\",", permissions, &bytes)
         // The comma behind the last.
         if bytes.count > start { _ = bytes.removeLast() }
         bytes.append(UInt8(ascii: "]"))
+    }
+
+    /// In place at each of its calls, as above.
+    @inline(__always)
+    private static func name(
+        _ permission: Permission,
+        _ text: StaticString,
+        _ permissions: PermissionSet,
+        _ bytes: inout OutputSpan<UInt8>
+    ) {
+        if permissions.contains(PermissionSet(permission)) { bytes.append(text) }
     }
 }

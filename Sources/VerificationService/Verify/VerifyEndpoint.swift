@@ -82,7 +82,7 @@ enum VerifyEndpoint {
         _ context: RequestContext,
         _ answer: [UInt8]
     ) throws(Problem) -> Outcome {
-        try FirstUse.of(question, by: credential, worker, context) { response in
+        try FirstUse.use(question, of: credential, worker, context) { response in
             addFields(to: &response)
             response.body += answer
         }

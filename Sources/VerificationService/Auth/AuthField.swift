@@ -145,9 +145,20 @@ enum AuthFieldValue {
     /// none nor too many.
     static func isPlain(_ text: Span<UInt8>) -> Bool {
         guard !text.isEmpty, text.count <= byteLimit else { return false }
-        for index in text.indices {
-            let byte = text[index]
+        var offset = 0
+        while text.count &- offset >= 16 {
+            let bytes = text.vector16(at: offset)
+            let isVisible = bytes &- 0x21 .<= SIMD16<UInt8>(repeating: 0x7E - 0x21)
+            let isPercent = bytes .== SIMD16<UInt8>(repeating: UInt8(ascii: "%"))
+            let isSolidus = bytes .== SIMD16<UInt8>(repeating: UInt8(ascii: "\\"))
+            let marks = ~isVisible.words | isPercent.words | isSolidus.words
+            if marks[0] | marks[1] != 0 { return false }
+            offset &+= 16
+        }
+        while offset < text.count {
+            let byte = text[offset]
             guard ASCII.isVisible(byte), byte != UInt8(ascii: "%"), byte != UInt8(ascii: "\\") else { return false }
+            offset += 1
         }
         return true
     }

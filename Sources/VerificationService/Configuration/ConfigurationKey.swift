@@ -80,11 +80,6 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case (_, false): return "\(url.shown) with a password"
         }
     }
-
-    package init?(environmentName: String) {
-        guard let key = Self.allCases.first(where: { $0.environmentName == environmentName }) else { return nil }
-        self = key
-    }
 }
 
 /// All there is to say about a setting: flags, environment, file, `check-config`, the reload, the configuration page and

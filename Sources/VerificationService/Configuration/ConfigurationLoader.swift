@@ -38,7 +38,7 @@ package enum ConfigurationLoader {
         }
         for (name, value) in environment.sorted(by: { $0.key < $1.key })
         where name.hasPrefix(ConfigurationKey.environmentPrefix) && name != ConfigurationKey.fileVariable {
-            guard let key = ConfigurationKey(environmentName: name) else {
+            guard let key = ConfigurationKey.allCases.first(where: { $0.environmentName == name }) else {
                 throw ConfigurationOrigin.environment(name).error("there is no such setting\(hint(name))")
             }
             settings[key] = try ConfigurationSetting(text: value, key: key, origin: .environment(name))

@@ -28,16 +28,13 @@ package enum ConfigurationValue: Sendable, Equatable {
 package struct ConfigurationSetting: Sendable, Equatable {
     package let value: ConfigurationValue
     package let origin: ConfigurationOrigin
+}
 
-    package init(value: ConfigurationValue, origin: ConfigurationOrigin) {
-        self.value = value
-        self.origin = origin
-    }
-
+extension ConfigurationSetting {
     /// Reads a flag's or an environment variable's text as the kind of value its key takes.
     package init(text: String, key: ConfigurationKey, origin: ConfigurationOrigin) throws(ConfigurationError) {
-        self.origin = origin
         let kind = key.definition.kind
+        let value: ConfigurationValue
         switch kind {
         case .list:
             // As it comes where one variable is set from another that is not.
@@ -48,6 +45,7 @@ package struct ConfigurationSetting: Sendable, Equatable {
         case .integer, .duration, .size: value = .integer(try Self.number(text, kind, origin))
         case .text, .file, .secretFile, .choice: value = .text(text)
         }
+        self.init(value: value, origin: origin)
     }
 
     /// A decimal number of digits alone: `Int("+5")` would be 5, and a sign or a space is a mistake here.

@@ -167,11 +167,9 @@ extension ServiceConfiguration {
 extension ServiceConfiguration {
     /// Why a reload may not put this configuration in force after another; nil where it may.
     package func refusal(after old: ServiceConfiguration) -> String? {
-        for key in ConfigurationKey.allCases {
-            let refusal = key.definition.reload.refusal(key, from: old.values[key], to: values[key])
-            if let refusal { return refusal }
-        }
-        return nil
+        ConfigurationKey.allCases.lazy.compactMap { key in
+            key.definition.reload.refusal(key, from: old.values[key], to: values[key])
+        }.first
     }
 }
 

@@ -29,7 +29,12 @@ struct AuditTrail {
             "request_id": "\(String(decoding: requestID, as: UTF8.self))",
         ]
         if problem == nil {
-            let person = route === Route.auth ? Self.bearer(head, bytes) : Self.person(inAnswer: answer)
+            // Of `/verify` the answer, since what it was made of may be gone: a request can have waited.
+            let person =
+                route === Route.auth
+                ? Self.bearer(head, bytes)
+                : Self.person(in: answer, "authentication_token", "audience", "subject")
+                    ?? Self.person(in: answer, "access_token", "app_id", "user_id")
             facts["user"] = person.map { "\($0)" }
         }
         facts["trace_id"] = TraceParent.traceIDText(head, bytes).map { "\($0)" }
@@ -42,13 +47,6 @@ struct AuditTrail {
     }
 
     // MARK: Who
-
-    /// The person of the answer to `POST /verify`. The answer, since what it was made of may be gone: a request can have
-    /// waited for a store or for Graph.
-    private static func person(inAnswer answer: Span<UInt8>) -> String? {
-        person(in: answer, "authentication_token", "audience", "subject")
-            ?? person(in: answer, "access_token", "app_id", "user_id")
-    }
 
     /// The person of the token in the request's one `Authorization` field, which was judged and is good.
     private static func bearer(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {

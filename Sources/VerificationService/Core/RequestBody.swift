@@ -79,7 +79,9 @@ package enum MediaType {
 
     /// Where the parameters begin.
     private static func endOfType(_ bytes: Span<UInt8>, _ value: Range<Int>) -> Int {
-        value.first { bytes[$0] == UInt8(ascii: ";") } ?? value.upperBound
+        var end = value.lowerBound
+        while end < value.upperBound, bytes[end] != UInt8(ascii: ";") { end += 1 }
+        return end
     }
 
     private static func trimmed(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {

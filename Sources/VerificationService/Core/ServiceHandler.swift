@@ -151,41 +151,30 @@ package final class ServiceHandler: HTTPRequestHandler {
         _ bytes: Span<UInt8>,
         _ response: inout HTTPResponse
     ) throws(Problem) -> RequestBody? {
-        guard let place else {
-            try Self.answerElsewhere(head.method, &response)
-            return nil
+        let route = place.map { routes[$0] }
+        if let route, route.allows(head.method) {
+            worker.refreshSettings()
+            if let requirement = route.requirement, !requirement.isMet(worker.settings) {
+                throw Problem(.notFound, requirement.sentence)
+            }
+            try worker.require(route.caller, head, bytes, &response)
+            try route.body.require(head, bytes, &response)
+            return route.body
         }
-        let route = routes[place]
-        if !route.allows(head.method) {
-            try Self.requireKnown(head.method)
-            response.addField("Allow", route.allow)
-            if head.method == .options { return nil }
-            throw Problem(.methodNotAllowed, "The method is not allowed at this path; see Allow.")
-        }
-        worker.refreshSettings()
-        if let requirement = route.requirement, !requirement.isMet(worker.settings) {
-            throw Problem(.notFound, requirement.sentence)
-        }
-        try worker.require(route.caller, head, bytes, &response)
-        try route.body.require(head, bytes, &response)
-        return route.body
-    }
-
-    /// A path that is not in the table: OPTIONS tells what other paths answer (RFC 9110 section 9.3.7).
-    private static func answerElsewhere(_ method: HTTPMethod, _ response: inout HTTPResponse) throws(Problem) {
-        try requireKnown(method)
-        guard method == .options || method == .connect else {
-            throw Problem(.notFound, "There is nothing at this path; POST /verify judges a token.")
-        }
-        response.addField("Allow: GET, HEAD, POST, OPTIONS")
-        guard method == .options else { throw Problem(.methodNotAllowed, "This server is no proxy.") }
-    }
-
-    /// 501 for an unknown method, on every path (RFC 9110 section 9.1).
-    private static func requireKnown(_ method: HTTPMethod) throws(Problem) {
-        guard method != .unrecognized else {
+        // On every path (RFC 9110 section 9.1).
+        guard head.method != .unrecognized else {
             throw Problem(.notImplemented, "The request method is not known to this server.")
         }
+        guard route != nil || head.method == .options || head.method == .connect else {
+            throw Problem(.notFound, "There is nothing at this path; POST /verify judges a token.")
+        }
+        // At a path that is not in the table OPTIONS tells what other paths answer (RFC 9110 section 9.3.7).
+        response.addField("Allow", route?.allow ?? "GET, HEAD, POST, OPTIONS")
+        if head.method == .options { return nil }
+        throw Problem(
+            .methodNotAllowed,
+            route == nil ? "This server is no proxy." : "The method is not allowed at this path; see Allow."
+        )
     }
 
     private func refuse(

@@ -46,17 +46,24 @@ package final class SignatureMemory {
         now: NumericDate,
         workspace: VerificationWorkspace
     ) throws(Refusal) -> VerifiedClaims {
-        var stop = 0
-        var name: SHA256Digest?
-        if let sha256, token.count <= VerificationLimits.tokenByteCount,
-            let last = token.lastOffset(of: UInt8(ascii: "."))
-        {
-            forgetOthers(than: keys)
-            stop = last
-            name = sha256.digest(of: token, markingStart: stop)
+        guard let sha256, token.count <= VerificationLimits.tokenByteCount,
+            let stop = token.lastOffset(of: UInt8(ascii: ".")),
+            let name = sha256.digest(of: token, markingStart: stop)
+        else {
+            return try verifier.judge(
+                token,
+                binding: question.binding,
+                value: question.bindingValue.span,
+                appID: question.appID.span,
+                added: question.added,
+                keys: keys,
+                now: now,
+                workspace: workspace
+            )
         }
-        let found = name.flatMap { tokens.find($0) }
-        if name != nil { metrics?.countSignature(isRemembered: found != nil) }
+        forgetOthers(than: keys)
+        let found = tokens.find(name)
+        metrics?.countSignature(isRemembered: found != nil)
         if let found, case .unbound = question.binding, question.added.isEmpty, let reading = found.value,
             let claims = verifier.accept(
                 reading,
@@ -78,13 +85,13 @@ package final class SignatureMemory {
             added: question.added,
             keys: keys,
             isSigned: found != nil,
-            digest: name != nil && found == nil ? sha256?.digestOfStart() : nil,
+            digest: found == nil ? sha256.digestOfStart() : nil,
             now: now,
             workspace: workspace
         )
         if let found {
             tokens.use(found.place)
-        } else if let name {
+        } else {
             tokens.add(name, TokenReading(claims, of: token))
         }
         return claims

@@ -1,6 +1,6 @@
 package import CoreMetrics
 internal import Graph
-package import HTTP1
+internal import HTTP1
 internal import LimitedLogin
 package import LoginStores
 internal import Sockets
@@ -58,7 +58,7 @@ package final class ServiceMetrics: Sendable {
     private let graphTimers: [GraphCall.Operation: Timer]
     private let callbacks: [CallbackKind: [ProblemCode?: Counter]]
     private let webhooks: [WebhookFailure.Reason?: Counter]
-    private let factory: any MetricsFactory
+    fileprivate let factory: any MetricsFactory
 
     /// Every series is there from the start, so that the first failure of its kind is an increase too.
     package init(factory: any MetricsFactory) {
@@ -139,16 +139,18 @@ package final class ServiceMetrics: Sendable {
             .increment()
     }
 
-    /// Makes a call of Graph, and counts it and how long it took, tries and pauses included.
-    func counted<Answer>(
+    /// Makes a call of Graph; counts it, and how long it took, tries and pauses included.
+    static func counting<Answer>(
         _ operation: GraphCall.Operation,
+        in metrics: ServiceMetrics?,
         _ call: () throws(GraphFailure) -> Answer
     ) throws(GraphFailure) -> Answer {
         let began = MonotonicClock.now()
         var failure: GraphError?
         defer {
-            graphCalls[operation]?[failure]?.increment()
-            graphTimers[operation]?.recordNanoseconds(Int64(clamping: MonotonicClock.now().nanoseconds(since: began)))
+            let duration = Int64(clamping: MonotonicClock.now().nanoseconds(since: began))
+            metrics?.graphCalls[operation]?[failure]?.increment()
+            metrics?.graphTimers[operation]?.recordNanoseconds(duration)
         }
         do throws(GraphFailure) {
             return try call()
@@ -163,19 +165,6 @@ package final class ServiceMetrics: Sendable {
 
     /// Counts a delivery, its attempts together; nil is one that the backend took.
     func countDelivery(_ reason: WebhookFailure.Reason?) { webhooks[reason]?.increment() }
-
-    /// The durations of one kind of request; kept by the worker, so that the labels are joined once.
-    package func duration(of path: StaticString, method: HTTPMethod, status: UInt16) -> Timer {
-        Timer(
-            label: "http_server_request_duration_seconds",
-            dimensions: [
-                ("http_request_method", "\(method.name)"),
-                ("http_route", "\(path)"),
-                ("http_response_status_code", "\(status)"),
-            ],
-            factory: factory
-        )
-    }
 }
 
 extension Dictionary {
@@ -230,7 +219,16 @@ final class RequestDurations {
             latest.timer.recordNanoseconds(amount)
             return
         }
-        let timer = timers[key] ?? metrics.duration(of: path, method: method, status: status)
+        let timer =
+            timers[key]
+            ?? Timer(
+                label: "http_server_request_duration_seconds",
+                dimensions: [
+                    ("http_request_method", "\(method.name)"), ("http_route", "\(path)"),
+                    ("http_response_status_code", "\(status)"),
+                ],
+                factory: metrics.factory
+            )
         timers[key] = timer
         latest = (key, timer)
         timer.recordNanoseconds(amount)

@@ -120,7 +120,7 @@ package final class GraphWorkers: Sendable {
     ) {
         let outcome: GraphOutcome
         do throws(GraphFailure) {
-            let answer = try metrics.counted(call.operation) { () throws(GraphFailure) in
+            let answer = try ServiceMetrics.counting(call.operation, in: metrics) { () throws(GraphFailure) in
                 // A late caller has been answered 504 already, so the call is not made.
                 guard MonotonicClock.now() < deadline else { throw GraphFailure(.timedOut) }
                 return try call.perform(client, until: deadline)

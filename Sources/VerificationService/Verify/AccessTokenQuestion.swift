@@ -63,7 +63,7 @@ package struct AccessTokenQuestion: Sendable {
         var setback: GraphFailure?
         for app in apps {
             do throws(GraphFailure) {
-                let answer = try counted(.debugToken, metrics) { () throws(GraphFailure) in
+                let answer = try ServiceMetrics.counting(.debugToken, in: metrics) { () throws(GraphFailure) in
                     try client.inspection(of: token, app: app, until: deadline)
                 }
                 if let answer { return answer }
@@ -84,7 +84,7 @@ package struct AccessTokenQuestion: Sendable {
     ) throws(Failure) -> [UInt8] {
         guard let app = apps.first(where: { $0.appID == inspection.appID }) else { throw .rejected(.otherApp) }
         do throws(GraphFailure) {
-            return try counted(.me, metrics) { () throws(GraphFailure) in
+            return try ServiceMetrics.counting(.me, in: metrics) { () throws(GraphFailure) in
                 try client.me(VerifiedAccessToken.fields(for: inspection), with: token, app: app, until: deadline)
             }
         } catch {
@@ -95,15 +95,6 @@ package struct AccessTokenQuestion: Sendable {
             }
             throw .graph(failure)
         }
-    }
-
-    private func counted<Answer>(
-        _ operation: GraphCall.Operation,
-        _ metrics: ServiceMetrics?,
-        _ call: () throws(GraphFailure) -> Answer
-    ) throws(GraphFailure) -> Answer {
-        guard let metrics else { return try call() }
-        return try metrics.counted(operation, call)
     }
 }
 

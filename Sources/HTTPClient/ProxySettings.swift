@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Glibc
 internal import Sockets
 
 /// Which hosts are reached through an HTTP proxy (`HTTPS_PROXY`, `NO_PROXY`).
@@ -33,6 +34,12 @@ package struct ProxySettings: Sendable, Equatable {
         }
         server = try Server(parsing: proxy)
         exceptions = (value("NO_PROXY") ?? "").split(separator: ",").compactMap { ProxyException(String($0)) }
+    }
+
+    /// The settings in this process's environment.
+    package static func ofProcess() throws(ParsingError) -> ProxySettings {
+        // The environment's text is copied at once.
+        try ProxySettings { name in unsafe getenv(name).map { unsafe String(cString: $0) } }
     }
 
     private init(server: Server?, exceptions: [ProxyException]) {

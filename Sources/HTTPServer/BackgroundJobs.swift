@@ -1,19 +1,11 @@
 package import Sockets
 
-/// The requests of one worker that wait for one kind of job.
-package protocol WaitingRequests: AnyObject, Sendable {
-    /// What wakes the requests; given once, before the first job.
-    func attach(_ waker: RequestWaker)
-    /// The client of a request has left.
-    func abandon(_ request: ParkedRequest)
-}
-
 /// What requests of one worker wait for that other threads find out: the meeting point of a request and its job.
 ///
 /// A request begins a job and is parked. The job ends on another thread, whose outcome is kept here, and its request
 /// alone is woken and takes it. What the request had found out before it parked is kept beside it, so that nothing is done
 /// twice. An outcome that no request waits for any more (its client left, or its time was over) is dropped.
-package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: WaitingRequests {
+package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable {
     /// What a request finds when it is visited.
     package enum Visit {
         /// It has begun no job.
@@ -43,6 +35,7 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: WaitingRe
 
     package init(capacity: Int) { self.capacity = capacity }
 
+    /// What wakes the requests; given once, before the first job.
     package func attach(_ waker: RequestWaker) { state.withLock { $0.waker = waker } }
 
     package var count: Int { state.withLock { $0.entries.count } }
@@ -101,5 +94,6 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: WaitingRe
         }
     }
 
+    /// The client of a request has left.
     package func abandon(_ request: ParkedRequest) { state.withLock { $0.entries[request] = nil } }
 }

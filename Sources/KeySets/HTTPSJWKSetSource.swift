@@ -1,4 +1,3 @@
-internal import Glibc
 package import HTTPClient
 internal import OpenSSL
 internal import Sockets
@@ -24,7 +23,7 @@ public final class HTTPSJWKSetSource: JWKSetSource {
     public convenience init(url: String, authoritiesFile: String? = nil) throws(JWKSetSourceError) {
         let proxy: ProxySettings
         do {
-            proxy = try ProxySettings { name in unsafe getenv(name).map { unsafe String(cString: $0) } }
+            proxy = try .ofProcess()
         } catch {
             throw JWKSetSourceError(error.description)
         }

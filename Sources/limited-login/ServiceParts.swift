@@ -1,4 +1,3 @@
-internal import Glibc
 internal import Graph
 internal import HTTPClient
 internal import KeySets
@@ -64,8 +63,7 @@ enum ServiceParts {
     private static func httpsClient(_ configuration: ServiceConfiguration) throws(StartError) -> HTTPSClient {
         let proxy: ProxySettings
         do {
-            // The environment's text is copied at once.
-            proxy = try ProxySettings { name in unsafe getenv(name).map { unsafe String(cString: $0) } }
+            proxy = try .ofProcess()
         } catch {
             throw StartError(error.description)
         }

@@ -78,10 +78,10 @@ final class TokenJudge {
                     return .verified(claims)
                 } catch {
                     guard error.code == .unknownKey else { throw Problem(error) }
-                    wait = try waitForKey(workspace.keyID.span, Problem(error), context, trace())
+                    wait = try waitForKeys(Problem(error), context, trace())
                 }
             } else {
-                wait = try waitForAnyKey(context)
+                wait = try waitForKeys(nil, context, nil)
             }
             if let wait { return .wait(wait) }
         }
@@ -109,60 +109,40 @@ final class TokenJudge {
     }
 }
 
-/// What a request does whose token cannot be judged with the keys at hand: it is parked, at most until the moment returned,
-/// or looks again (nil), or is answered.
 extension TokenJudge {
-    /// No keys at all: wait for the fetch under way, or say that there are none.
-    private func waitForAnyKey(_ context: RequestContext) throws(Problem) -> MonotonicInstant? {
-        var retryAfter: Int?
-        if context.visit != .expired {
-            switch cache.keysUnavailable(
-                seenEpoch: workerKeys.snapshot.epoch,
-                waitingSince: context.firstByteAt,
-                now: context.now
-            ) {
-            case .wait(let moment): return moment
-            case .lookAgain: return nil
-            case .unknown: break
-            case .unavailable(let seconds): retryAfter = seconds
-            }
-        }
-        throw Problem(
-            .keysUnavailable,
-            "The issuer's keys could not be fetched; try again shortly.",
-            retryAfter: retryAfter
-        )
-    }
-
-    /// A key ID that is not in the set: the issuer may have rotated, so its set is asked for once more, within a
-    /// budget. `problem` is what the token is refused with when the issuer has no such key.
-    private func waitForKey(
-        _ keyID: Span<UInt8>,
-        _ problem: Problem,
+    /// What a request does whose token cannot be judged with the keys at hand: it is parked, at most until the moment
+    /// returned, or looks again (nil), or is answered.
+    ///
+    /// Where a key ID is not in the set, the issuer may have rotated: its set is asked for once more, within a budget.
+    /// - Parameter unknown: what the token is refused with when the issuer has no such key; nil where there are no keys at
+    ///   all, so that only a fetch under way is waited for.
+    private func waitForKeys(
+        _ unknown: Problem?,
         _ context: RequestContext,
         _ trace: @autoclosure () -> String?
     ) throws(Problem) -> MonotonicInstant? {
         var retryAfter: Int?
         if context.visit != .expired {
-            let answer = CallTrace.$parent.withValue(trace()) {
-                cache.unknownKeyID(
-                    keyID,
-                    seenEpoch: workerKeys.snapshot.epoch,
-                    waitingSince: context.firstByteAt,
-                    now: context.now
-                )
-            }
+            let (epoch, start, now) = (workerKeys.snapshot.epoch, context.firstByteAt, context.now)
+            let answer =
+                unknown == nil
+                ? cache.keysUnavailable(seenEpoch: epoch, waitingSince: start, now: now)
+                : CallTrace.$parent.withValue(trace()) {
+                    cache.unknownKeyID(workspace.keyID.span, seenEpoch: epoch, waitingSince: start, now: now)
+                }
             switch answer {
             case .wait(let moment): return moment
             case .lookAgain: return nil
-            case .unknown: throw problem
+            case .unknown: if let unknown { throw unknown }
             case .unavailable(let seconds): retryAfter = seconds
             }
         }
         // It cannot be known whether the key exists: an outage or a spent budget is never the token's fault.
         throw Problem(
             .keysUnavailable,
-            "The token's key is not cached, and the issuer could not be asked for it; try again shortly.",
+            unknown == nil
+                ? "The issuer's keys could not be fetched; try again shortly."
+                : "The token's key is not cached, and the issuer could not be asked for it; try again shortly.",
             retryAfter: retryAfter
         )
     }

@@ -37,7 +37,8 @@ package struct HTTPSResponse: Sendable {
 }
 
 extension BlockingStream {
-    /// The whole response within the limits, however it is cut; a body that is not wanted is left unread, and the fault of one that is not needed is told in it.
+    /// The whole response within the limits, however it is cut. A body that is not wanted is left unread; the fault of one
+    /// that is not needed is told in the response.
     func readResponse(
         bodyOf wanted: (_ status: Int) -> Bool,
         needsBody: Bool

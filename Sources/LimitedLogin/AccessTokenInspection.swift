@@ -28,6 +28,8 @@ public struct AccessTokenInspection: Equatable, Sendable {
     private static let shortLifeSeconds: Double = 7_200
     /// How much Facebook's clock may be ahead in seconds: a minute.
     private static let clockMarginSeconds: Double = 60
+    /// Greatest length of a permission's name in bytes: 64.
+    private static let permissionByteLimit = 64
 
     package enum Shape: Equatable, Sendable {
         /// An access token may look like this.
@@ -116,7 +118,7 @@ public struct AccessTokenInspection: Equatable, Sendable {
 
     /// Whether the text is what Graph's permissions are called: 1 to 64 of `[a-z_.]`.
     package static func isPermission(_ name: String) -> Bool {
-        (1...64).contains(name.utf8.count)
+        (1...permissionByteLimit).contains(name.utf8.count)
             && name.utf8.allSatisfy { $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: ".") }
     }
 }

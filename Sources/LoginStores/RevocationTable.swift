@@ -8,6 +8,7 @@ internal import Synchronization
 /// long as this object; hence `@unchecked Sendable`.
 @safe final class RevocationTable: @unchecked Sendable {
     private static let wordsPerSlot = 3
+    static let bytesPerSlot = wordsPerSlot * MemoryLayout<UInt64>.stride
 
     /// A power of two.
     let slotCount: Int

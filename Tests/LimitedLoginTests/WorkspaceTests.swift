@@ -1,8 +1,9 @@
 import JOSE
-import LimitedLogin
 import StandInIssuer
 import TestSupport
 import Testing
+
+@testable import LimitedLogin
 
 @Suite("A workspace that is used again")
 struct WorkspaceTests {
@@ -10,6 +11,7 @@ struct WorkspaceTests {
     private struct Outcome: Equatable {
         var rejection: Refusal?
         var subject = ""
+        var header: [UInt8] = []
         var keyID: [UInt8] = []
     }
 
@@ -27,6 +29,7 @@ struct WorkspaceTests {
                 workspace: workspace
             )
             outcome.subject = JSONText.value(workspace.payload.span, claims.subject)
+            outcome.header = workspace.buffers.header.bytes
         } catch {
             outcome.rejection = error
         }

@@ -90,22 +90,18 @@ package struct ConfigurationDefinition: Sendable {
     package let standard: ConfigurationDefault
     package let reload: ConfigurationReload
     /// One sentence on what it is for.
-    package private(set) var summary = ""
+    package let summary: String
 
     init(
         _ kind: ConfigurationKind,
         default standard: ConfigurationDefault,
-        reload: ConfigurationReload = .needsRestart
+        reload: ConfigurationReload = .needsRestart,
+        summary: () -> String
     ) {
         self.kind = kind
         self.standard = standard
         self.reload = reload
-    }
-
-    func saying(_ summary: String) -> Self {
-        var definition = self
-        definition.summary = summary
-        return definition
+        self.summary = summary()
     }
 }
 

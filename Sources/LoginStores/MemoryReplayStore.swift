@@ -27,11 +27,7 @@ package final class MemoryReplayStore: Sendable {
     private let state = Locked(State())
 
     /// - Parameter now: the present in milliseconds since 1970: what came to be before may have been used.
-    package init(
-        capacity: Int = ReplayLimits.defaultCapacity,
-        now: UInt64,
-        revocations: Revocations = Revocations()
-    ) {
+    package init(capacity: Int = ReplayLimits.defaultCapacity, now: UInt64, revocations: Revocations = Revocations()) {
         self.capacity = capacity
         self.revocations = revocations
         vouchesSince = now &+ ReplayLimits.clockMargin
@@ -56,7 +52,7 @@ package final class MemoryReplayStore: Sendable {
             let verdict = question.verdict(of: answers)
             guard verdict == .accepted else { return verdict }
             // Anybody with a device makes as many proofs as they like: a quarter stays for what the backends ask.
-            let room = question.proof == nil ? capacity : capacity - capacity / 4
+            let room = question.has(.proof) ? capacity - capacity / 4 : capacity
             guard state.known.count + entries.count <= room else { return .unavailable }
             for entry in entries { insert(entry, &state) }
             return .accepted

@@ -14,17 +14,13 @@ package struct ReplayKey: Hashable, Sendable {
         case login = 0x6C
     }
 
-    package let high: UInt64
-    package let low: UInt64
+    let high: UInt64
+    let low: UInt64
+}
 
-    package init(high: UInt64, low: UInt64) {
-        self.high = high
-        self.low = low
-    }
-
+extension ReplayKey {
     /// The key of these bytes; nil where OpenSSL fails.
-    /// - Parameter scope: what the bytes are a name within, such as a token's audience.
-    package init?(_ kind: Kind, scope: Span<UInt8>, _ bytes: Span<UInt8>) {
+    init?(_ kind: Kind, scope: Span<UInt8>, _ bytes: Span<UInt8>) {
         var message: [UInt8] = [kind.rawValue]
         message.reserveCapacity(scope.count + bytes.count + 9)
         // The length keeps scope and name apart.
@@ -41,7 +37,7 @@ package struct ReplayKey: Hashable, Sendable {
     }
 
     /// 32 lower-case hexadecimal digits in ASCII.
-    package var hexadecimal: [UInt8] {
+    var hexadecimal: [UInt8] {
         [high, low].flatMap { word in
             stride(from: 60, through: 0, by: -4).map { Hexadecimal.digit(UInt8(truncatingIfNeeded: word >> $0)) }
         }
@@ -50,63 +46,49 @@ package struct ReplayKey: Hashable, Sendable {
 
 /// One thing that may be used once. Times are milliseconds since 1970.
 package struct ReplayEntry: Equatable, Sendable {
-    package let key: ReplayKey
+    let kind: ReplayKey.Kind
+    let key: ReplayKey
     /// When it came to be: it cannot have been used before.
-    package let bornAt: UInt64
+    let bornAt: UInt64
     /// Until when it must be remembered: from then on it is refused for its age, by whatever clock.
-    package let keepUntil: UInt64
+    let keepUntil: UInt64
+}
 
-    package init(key: ReplayKey, bornAt: UInt64, keepUntil: UInt64) {
-        self.key = key
-        self.bornAt = bornAt
-        self.keepUntil = keepUntil
+extension ReplayEntry {
+    /// What these bytes name; nil where OpenSSL fails.
+    /// - Parameters:
+    ///   - scope: what the bytes are a name within, such as a token's audience.
+    ///   - expiresAt: from when on it is refused for its age.
+    package init?(_ kind: ReplayKey.Kind, scope: Span<UInt8>, _ bytes: Span<UInt8>, bornAt: UInt64, expiresAt: UInt64) {
+        guard let key = ReplayKey(kind, scope: scope, bytes) else { return nil }
+        self.init(kind: kind, key: key, bornAt: bornAt, keepUntil: expiresAt + ReplayLimits.expiryMargin)
     }
 }
 
 /// What a verdict asks a store last of all: remember these, and say whether any was there already.
 package struct ReplayQuestion: Equatable, Sendable {
-    package let nonce: ReplayEntry?
-    package let token: ReplayEntry?
-    /// A DPoP proof. Like a token it is made elsewhere: only a known loss of memory makes those from before count as used.
-    package let proof: ReplayEntry?
+    let entries: [ReplayEntry]
 
-    package init(nonce: ReplayEntry? = nil, token: ReplayEntry? = nil, proof: ReplayEntry? = nil) {
-        self.nonce = nonce
-        self.token = token
-        self.proof = proof
-    }
+    /// - Parameter entries: in the order in which they are asked about; a refused one leaves those behind it unused.
+    package init(_ entries: [ReplayEntry]) { self.entries = entries }
 
-    package var isEmpty: Bool { nonce == nil && token == nil && proof == nil }
+    package func has(_ kind: ReplayKey.Kind) -> Bool { entries.contains { $0.kind == kind } }
 
-    var entries: [ReplayEntry] { [nonce, token, proof].compactMap { $0 } }
-
-    /// What each entry is, in their order.
-    private var kinds: [ReplayKey.Kind] {
-        [nonce.map { _ in .nonce }, token.map { _ in .token }, proof.map { _ in .proof }].compactMap { $0 }
-    }
-
-    /// For each entry, in their order, whether it came to be at these moments or later; `tokenSince` is a proof's too.
+    /// For each entry, in their order, whether it came to be at these moments or later.
+    /// - Parameter tokenSince: also a proof's. It is made elsewhere too, so that only a known loss of memory makes those
+    ///   from before count as used.
     func areBorn(nonceSince: UInt64, tokenSince: UInt64) -> [Bool] {
-        zip(entries, kinds).map { entry, kind in entry.bornAt >= (kind == .nonce ? nonceSince : tokenSince) }
+        entries.map { $0.bornAt >= ($0.kind == .nonce ? nonceSince : tokenSince) }
     }
 
     /// The answer for the whole, from those about each entry, in their order; none need follow a refusal.
     func verdict(of answers: [ReplayAnswer]) -> ReplayVerdict {
-        guard answers.count == entries.count || answers.contains(where: { $0 != .first }) else { return .unavailable }
         // What cannot be known comes first: a store that failed for one half has not judged the whole.
         if answers.contains(.unavailable) { return .unavailable }
-        for (answer, kind) in zip(answers, kinds) {
-            switch (answer, kind) {
-            case (.first, _), (.unavailable, _), (_, .login): continue
-            case (.seen, .nonce): return .nonceUsed
-            case (.seen, .token): return .tokenReplayed
-            case (.seen, .proof): return .proofReplayed
-            case (.beyondMemory, .nonce): return .nonceBeyondMemory
-            case (.beyondMemory, .token): return .tokenBeyondMemory
-            case (.beyondMemory, .proof): return .proofBeyondMemory
-            }
+        guard let index = answers.firstIndex(where: { $0 != .first }) else {
+            return answers.count == entries.count ? .accepted : .unavailable
         }
-        return .accepted
+        return ReplayVerdict(answer: answers[index], kind: entries[index].kind)
     }
 }
 
@@ -122,16 +104,13 @@ package enum ReplayAnswer: String, CaseIterable, Sendable {
     case unavailable
 }
 
-/// What a store says about a whole question.
-package enum ReplayVerdict: Equatable, Sendable {
-    case accepted
-    case nonceUsed
-    case nonceBeyondMemory
-    case tokenReplayed
-    case tokenBeyondMemory
-    case proofReplayed
-    case proofBeyondMemory
-    case unavailable
+/// What a store says about a whole question: the answer that decided, and about what.
+package struct ReplayVerdict: Equatable, Sendable {
+    package static let accepted = ReplayVerdict(answer: .first, kind: nil)
+    package static let unavailable = ReplayVerdict(answer: .unavailable, kind: nil)
+
+    package let answer: ReplayAnswer
+    package let kind: ReplayKey.Kind?
 }
 
 /// A question on its way through the store, and what to do with its answer.

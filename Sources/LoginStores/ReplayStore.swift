@@ -35,10 +35,10 @@ package enum ReplayStore: Sendable {
 package struct ReplayLimits: Sendable, Equatable {
     /// How far the clocks of replicas, store and issuer may be apart around a loss of memory. 5 s: synchronised clocks
     /// differ by milliseconds. What was issued up to so long after a memory began counts as older than it.
-    package static let clockMargin: UInt64 = 5_000
+    static let clockMargin: UInt64 = 5_000
     /// How long past its expiry an entry is remembered, besides the verdict's own skew. 60 s: a replica whose clock is
     /// late still takes for good what the others have forgotten.
-    package static let expiryMargin: UInt64 = 60_000
+    static let expiryMargin: UInt64 = 60_000
     /// Entries the memory store holds. 100,000: with 100 bytes for each, 10 MB.
     package static let defaultCapacity = 100_000
 

@@ -1,18 +1,24 @@
 import Dispatch
-import LoginStores
 import Sockets
 import Testing
+
+@testable import LoginStores
 
 @Suite("What one replica remembers")
 struct MemoryReplayStoreTests {
     static let start: UInt64 = 1_700_000_000_000
     static let now = start + 60_000
 
-    static func entry(_ number: UInt64, bornAt: UInt64 = now, keepUntil: UInt64 = now + 600_000) -> ReplayEntry {
-        ReplayEntry(key: ReplayKey(high: number, low: 0), bornAt: bornAt, keepUntil: keepUntil)
+    static func entry(
+        _ kind: ReplayKey.Kind,
+        _ number: UInt64,
+        bornAt: UInt64 = now,
+        keepUntil: UInt64 = now + 600_000
+    ) -> ReplayEntry {
+        ReplayEntry(kind: kind, key: ReplayKey(high: number, low: 0), bornAt: bornAt, keepUntil: keepUntil)
     }
 
-    static func nonce(_ number: UInt64) -> ReplayQuestion { ReplayQuestion(nonce: entry(number), token: nil) }
+    static func nonce(_ number: UInt64) -> ReplayQuestion { ReplayQuestion([entry(.nonce, number)]) }
 
     @Test("The first use is accepted, every other refused")
     func once() {
@@ -20,7 +26,7 @@ struct MemoryReplayStoreTests {
         #expect(store.remember(Self.nonce(1), now: Self.now) == .accepted)
         #expect(store.remember(Self.nonce(1), now: Self.now) == .nonceUsed)
         #expect(store.remember(Self.nonce(2), now: Self.now) == .accepted)
-        let token = ReplayQuestion(nonce: nil, token: Self.entry(3))
+        let token = ReplayQuestion([Self.entry(.token, 3)])
         #expect(store.remember(token, now: Self.now) == .accepted)
         #expect(store.remember(token, now: Self.now) == .tokenReplayed)
         #expect(store.count(at: Self.now) == 3)
@@ -29,12 +35,19 @@ struct MemoryReplayStoreTests {
     @Test("A question of two is accepted or refused whole: a refusal uses nothing up")
     func both() {
         let store = MemoryReplayStore(now: Self.start)
-        #expect(store.remember(ReplayQuestion(nonce: Self.entry(1), token: Self.entry(2)), now: Self.now) == .accepted)
         #expect(
-            store.remember(ReplayQuestion(nonce: Self.entry(3), token: Self.entry(2)), now: Self.now) == .tokenReplayed
+            store.remember(ReplayQuestion([Self.entry(.nonce, 1), Self.entry(.token, 2)]), now: Self.now) == .accepted
         )
-        #expect(store.remember(ReplayQuestion(nonce: Self.entry(1), token: Self.entry(4)), now: Self.now) == .nonceUsed)
-        #expect(store.remember(ReplayQuestion(nonce: Self.entry(3), token: Self.entry(4)), now: Self.now) == .accepted)
+        #expect(
+            store.remember(ReplayQuestion([Self.entry(.nonce, 3), Self.entry(.token, 2)]), now: Self.now)
+                == .tokenReplayed
+        )
+        #expect(
+            store.remember(ReplayQuestion([Self.entry(.nonce, 1), Self.entry(.token, 4)]), now: Self.now) == .nonceUsed
+        )
+        #expect(
+            store.remember(ReplayQuestion([Self.entry(.nonce, 3), Self.entry(.token, 4)]), now: Self.now) == .accepted
+        )
     }
 
     @Test("Proofs, which anybody can make, leave a quarter of the room to nonces and tokens; each is accepted once")
@@ -42,13 +55,13 @@ struct MemoryReplayStoreTests {
         let store = MemoryReplayStore(capacity: 8, now: Self.start)
         func proof(_ number: UInt64) -> ReplayVerdict {
             // Made before the start: a start must not refuse the devices' clocks.
-            let entry = Self.entry(number, bornAt: Self.start - 30_000)
-            return store.remember(ReplayQuestion(proof: entry), now: Self.now)
+            let entry = Self.entry(.proof, number, bornAt: Self.start - 30_000)
+            return store.remember(ReplayQuestion([entry]), now: Self.now)
         }
         #expect((0..<6).allSatisfy { proof($0) == .accepted })
         #expect(proof(6) == .unavailable && proof(5) == .proofReplayed)
         #expect(store.remember(Self.nonce(100), now: Self.now) == .accepted)
-        #expect(store.remember(ReplayQuestion(token: Self.entry(101)), now: Self.now) == .accepted)
+        #expect(store.remember(ReplayQuestion([Self.entry(.token, 101)]), now: Self.now) == .accepted)
         #expect(store.remember(Self.nonce(102), now: Self.now) == .unavailable)
     }
 
@@ -56,13 +69,13 @@ struct MemoryReplayStoreTests {
     func full() {
         let store = MemoryReplayStore(capacity: 2, now: Self.start)
         #expect(store.remember(Self.nonce(1), now: Self.now) == .accepted)
-        let both = ReplayQuestion(nonce: Self.entry(2), token: Self.entry(3))
+        let both = ReplayQuestion([Self.entry(.nonce, 2), Self.entry(.token, 3)])
         #expect(store.remember(both, now: Self.now) == .unavailable)
         #expect(store.remember(Self.nonce(2), now: Self.now) == .accepted)
         #expect(store.remember(Self.nonce(3), now: Self.now) == .unavailable)
         #expect(store.remember(Self.nonce(1), now: Self.now) == .nonceUsed)
         let later = Self.now + 700_000
-        let fresh = ReplayQuestion(nonce: Self.entry(9, bornAt: later, keepUntil: later + 600_000), token: nil)
+        let fresh = ReplayQuestion([Self.entry(.nonce, 9, bornAt: later, keepUntil: later + 600_000)])
         #expect(store.remember(fresh, now: later) == .accepted)
         #expect(store.count(at: later) == 1)
     }
@@ -88,12 +101,12 @@ struct MemoryReplayStoreTests {
             (Self.start - 1, ReplayVerdict.nonceBeyondMemory), (Self.start + 4_999, .nonceBeyondMemory),
             (Self.start + 5_000, .accepted),
         ] {
-            let entry = Self.entry(bornAt, bornAt: bornAt)
-            #expect(store.remember(ReplayQuestion(nonce: entry, token: nil), now: Self.now) == verdict)
+            let entry = Self.entry(.nonce, bornAt, bornAt: bornAt)
+            #expect(store.remember(ReplayQuestion([entry]), now: Self.now) == verdict)
         }
-        let token = Self.entry(5, bornAt: Self.start)
-        #expect(store.remember(ReplayQuestion(nonce: nil, token: token), now: Self.now) == .accepted)
-        #expect(store.remember(ReplayQuestion(nonce: nil, token: token), now: Self.now) == .tokenReplayed)
+        let token = Self.entry(.token, 5, bornAt: Self.start)
+        #expect(store.remember(ReplayQuestion([token]), now: Self.now) == .accepted)
+        #expect(store.remember(ReplayQuestion([token]), now: Self.now) == .tokenReplayed)
     }
 
     @Test("An entry is remembered to its last millisecond, and a clock that is set back finds no second chance")

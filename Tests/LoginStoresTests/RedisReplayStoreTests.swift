@@ -20,16 +20,10 @@ struct RedisReplayStoreTests {
         #expect(stores[0].use(1) == .nonceUsed)
         #expect(stores[1].use(1) == .nonceUsed)
         #expect(stores[1].use(2) == .accepted)
-        let both = ReplayQuestion(
-            nonce: StoreUnderTest.question(3).nonce,
-            token: StoreUnderTest.question(2).nonce
-        )
+        let both = ReplayQuestion([StoreUnderTest.entry(.nonce, 3), StoreUnderTest.entry(.token, 2)])
         #expect(stores[0].ask(both).verdict == .tokenReplayed)
         // A refused nonce leaves the token beside it unused.
-        let refreshed = ReplayQuestion(
-            nonce: StoreUnderTest.question(1).nonce,
-            token: StoreUnderTest.question(4).nonce
-        )
+        let refreshed = ReplayQuestion([StoreUnderTest.entry(.nonce, 1), StoreUnderTest.entry(.token, 4)])
         #expect(stores[0].ask(refreshed).verdict == .nonceUsed)
         #expect(stores[1].use(4) == .accepted)
         #expect(stores[0].store.vouchesSince == stores[1].store.vouchesSince ?? 0)

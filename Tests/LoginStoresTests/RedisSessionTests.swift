@@ -20,7 +20,7 @@ struct RedisSessionTests {
         #expect(store.wait { $0.store.revocations.isKnown })
         server.suspend()
         // The nonce's answer and the token's would each have a minute.
-        let both = ReplayQuestion(nonce: StoreUnderTest.question(1).nonce, token: StoreUnderTest.question(2).nonce)
+        let both = ReplayQuestion([StoreUnderTest.entry(.nonce, 1), StoreUnderTest.entry(.token, 2)])
         let (verdict, took) = store.ask(both)
         #expect(verdict == .unavailable)
         #expect(took < .seconds(30))
@@ -54,11 +54,9 @@ struct RedisSessionTests {
         let greeting = try RedisGreeting(over: channel, configuration, lastIdentity: nil, until: end)
         let session = RedisSession(channel, greeting, limits: limits, now: start)
 
-        let nonce = try #require(StoreUnderTest.question(1).nonce)
-        let token = try #require(StoreUnderTest.question(2).nonce)
         let verdict = Locked<ReplayVerdict?>(nil)
         let question = WaitingQuestion(
-            question: ReplayQuestion(nonce: nonce, token: token),
+            question: ReplayQuestion([StoreUnderTest.entry(.nonce, 1), StoreUnderTest.entry(.token, 2)]),
             askedAt: start,
             deadline: .never,
             observe: { _ in },

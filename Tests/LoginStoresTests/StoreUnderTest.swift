@@ -1,9 +1,10 @@
 import Dispatch
-import LoginStores
 import OpenSSL
 import Sockets
 import TestSupport
 import Testing
+
+@testable import LoginStores
 
 /// A store on its way to a server, with what it told.
 final class StoreUnderTest: Sendable {
@@ -74,19 +75,32 @@ final class StoreUnderTest: Sendable {
 
     /// The same of a token.
     func useToken(_ number: UInt64, bornAt: UInt64) -> ReplayVerdict {
-        ask(ReplayQuestion(nonce: nil, token: Self.question(number, bornAt: bornAt).nonce)).verdict
+        ask(ReplayQuestion([Self.entry(.token, number, bornAt: bornAt)])).verdict
     }
 
     /// A nonce born late enough for any memory that begins during a test.
     static func question(_ number: UInt64, bornAt: UInt64? = nil) -> ReplayQuestion {
+        ReplayQuestion([entry(.nonce, number, bornAt: bornAt)])
+    }
+
+    /// The same of any kind.
+    static func entry(_ kind: ReplayKey.Kind, _ number: UInt64, bornAt: UInt64? = nil) -> ReplayEntry {
         let now = WallClock.unixMilliseconds()
-        let entry = ReplayEntry(
+        return ReplayEntry(
+            kind: kind,
             key: ReplayKey(high: number, low: 7),
             bornAt: bornAt ?? now + 3_600_000,
             keepUntil: now + 7_200_000
         )
-        return ReplayQuestion(nonce: entry, token: nil)
     }
+}
+
+extension ReplayVerdict {
+    static let nonceUsed = ReplayVerdict(answer: .seen, kind: .nonce)
+    static let nonceBeyondMemory = ReplayVerdict(answer: .beyondMemory, kind: .nonce)
+    static let tokenReplayed = ReplayVerdict(answer: .seen, kind: .token)
+    static let tokenBeyondMemory = ReplayVerdict(answer: .beyondMemory, kind: .token)
+    static let proofReplayed = ReplayVerdict(answer: .seen, kind: .proof)
 }
 
 extension RedisServer {

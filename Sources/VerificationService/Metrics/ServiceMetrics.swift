@@ -184,18 +184,6 @@ extension MetricsFactory {
     }
 }
 
-extension ReplayVerdict {
-    /// The answer that decided.
-    fileprivate var answer: ReplayAnswer {
-        switch self {
-        case .accepted: .first
-        case .nonceUsed, .tokenReplayed, .proofReplayed: .seen
-        case .nonceBeyondMemory, .tokenBeyondMemory, .proofBeyondMemory: .beyondMemory
-        case .unavailable: .unavailable
-        }
-    }
-}
-
 /// One worker's timers, found by route, method and status without joining labels again.
 final class RequestDurations {
     private struct Key: Hashable {

@@ -87,17 +87,17 @@ extension ReplayQuestion {
 
     /// What an access token uses up: itself, by its SHA-256 within its app; nil where OpenSSL fails.
     init?(_ token: [UInt8], _ inspection: AccessTokenInspection, now: NumericDate) {
-        guard let key = ReplayKey(.token, scope: Array(inspection.appID.utf8).span, token.span) else { return nil }
         let present = now.secondsSince1970
         let end = min(inspection.expiresAt?.secondsSince1970 ?? .infinity, present + Self.longestSeconds)
         let step = Self.stepMilliseconds
-        self.init(
-            nonce: nil,
-            token: ReplayEntry(
-                key: key,
-                bornAt: UInt64(inspection.earliestIssue(now: now).secondsSince1970 * 1_000),
-                keepUntil: (UInt64(end * 1_000) / step + 1) * step + ReplayLimits.expiryMargin
-            )
+        let entry = ReplayEntry(
+            .token,
+            scope: Array(inspection.appID.utf8).span,
+            token.span,
+            bornAt: UInt64(inspection.earliestIssue(now: now).secondsSince1970 * 1_000),
+            expiresAt: (UInt64(end * 1_000) / step + 1) * step
         )
+        guard let entry else { return nil }
+        self.init([entry])
     }
 }

@@ -58,15 +58,15 @@ enum FirstUse {
     }
 
     private static func require(_ verdict: ReplayVerdict) throws(Problem) {
-        switch verdict {
-        case .accepted: return
-        case .nonceUsed: throw Problem(.nonceUsed)
-        case .nonceBeyondMemory: throw Problem(.nonceExpired(.beyondMemory))
-        case .tokenReplayed: throw Problem(.tokenReplayed(.remembered))
-        case .tokenBeyondMemory: throw Problem(.tokenReplayed(.beyondMemory))
-        case .proofReplayed: throw Problem(.replayed)
-        // The device makes another proof for each request, so that this is no fault of its own.
-        case .unavailable, .proofBeyondMemory: throw unavailable
+        switch (verdict.answer, verdict.kind) {
+        case (.first, _): return
+        case (.seen, .nonce): throw Problem(.nonceUsed)
+        case (.beyondMemory, .nonce): throw Problem(.nonceExpired(.beyondMemory))
+        case (.seen, .token): throw Problem(.tokenReplayed(.remembered))
+        case (.beyondMemory, .token): throw Problem(.tokenReplayed(.beyondMemory))
+        case (.seen, .proof): throw Problem(.replayed)
+        // The device makes another proof for each request, so that one beyond memory is no fault of its own.
+        case (.unavailable, _), (.beyondMemory, _), (.seen, _): throw unavailable
         }
     }
 
@@ -81,17 +81,17 @@ enum FirstUse {
 extension ReplayQuestion {
     /// What a DPoP proof uses up: its name, among those of its key (RFC 9449 section 11.1).
     init?(_ proof: DPoPProof) {
-        let thumbprint = Array(proof.keyThumbprint.utf8)
-        guard let key = ReplayKey(.proof, scope: thumbprint.span, Array(proof.tokenID.utf8).span) else { return nil }
         // In range: the moment is at most 2⁵³ seconds.
         let issuedAt = UInt64(proof.issuedAt.secondsSince1970 * 1_000)
-        self.init(
-            proof: ReplayEntry(
-                key: key,
-                bornAt: issuedAt,
-                keepUntil: issuedAt + UInt64(DPoPProof.greatestAgeSeconds) * 1_000 + ReplayLimits.expiryMargin
-            )
+        let entry = ReplayEntry(
+            .proof,
+            scope: Array(proof.keyThumbprint.utf8).span,
+            Array(proof.tokenID.utf8).span,
+            bornAt: issuedAt,
+            expiresAt: issuedAt + UInt64(DPoPProof.greatestAgeSeconds) * 1_000
         )
+        guard let entry else { return nil }
+        self.init([entry])
     }
 
     /// What a verdict uses up: the nonce where it is an issued one, the token where the policy says so.
@@ -105,26 +105,30 @@ extension ReplayQuestion {
         skewSeconds: Int
     ) {
         let scope = payload.extracting(claims.audience)
-        var nonceEntry: ReplayEntry?
+        var entries: [ReplayEntry] = []
         if let nonce {
-            guard let key = ReplayKey(.nonce, scope: scope, nonce.identity.span) else { return nil }
-            nonceEntry = ReplayEntry(
-                key: key,
+            let entry = ReplayEntry(
+                .nonce,
+                scope: scope,
+                nonce.identity.span,
                 bornAt: nonce.issuedAtMilliseconds,
-                keepUntil: nonce.expiresAtMilliseconds + ReplayLimits.expiryMargin
+                expiresAt: nonce.expiresAtMilliseconds
             )
+            guard let entry else { return nil }
+            entries.append(entry)
         }
-        var tokenEntry: ReplayEntry?
         if usesToken {
-            guard let key = ReplayKey(.token, scope: scope, payload.extracting(claims.tokenID)) else { return nil }
             // In range: both times are at most 2⁵³ seconds, and the skew 300.
-            tokenEntry = ReplayEntry(
-                key: key,
+            let entry = ReplayEntry(
+                .token,
+                scope: scope,
+                payload.extracting(claims.tokenID),
                 bornAt: UInt64(claims.issuedAt.secondsSince1970 * 1_000),
-                keepUntil: UInt64(claims.expiresAt.secondsSince1970 * 1_000) + UInt64(max(0, skewSeconds)) * 1_000
-                    + ReplayLimits.expiryMargin
+                expiresAt: UInt64(claims.expiresAt.secondsSince1970 * 1_000) + UInt64(max(0, skewSeconds)) * 1_000
             )
+            guard let entry else { return nil }
+            entries.append(entry)
         }
-        self.init(nonce: nonceEntry, token: tokenEntry)
+        self.init(entries)
     }
 }

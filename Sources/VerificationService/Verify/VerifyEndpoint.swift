@@ -68,7 +68,7 @@ enum VerifyEndpoint {
                 skewSeconds: settings.verifier.policy.clockSkewSeconds
             )
             // An issued nonce that is not among what is used up would be good for ever.
-            guard !usesNonce || question?.nonce != nil else { throw FirstUse.unavailable }
+            guard !usesNonce || question?.has(.nonce) == true else { throw FirstUse.unavailable }
             return try useUp(worker, question, of: .idToken, context, response.body)
         }
     }

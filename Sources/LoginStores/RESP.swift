@@ -33,16 +33,10 @@ package enum RedisReply: Equatable, Sendable {
     }
 }
 
-/// Why bytes are no answer.
-package enum RESPError: Error, Equatable, Sendable {
-    /// They break the protocol, or use a part of it that nothing here asks for.
-    case malformed
-    /// The answer, its line or its array is longer than ``RESPLimits`` allow.
-    case tooLong
-}
-
 /// Takes answers out of a stream of bytes in RESP2 (https://redis.io/docs/latest/develop/reference/protocol-spec/).
 ///
+/// Bytes that break the protocol, use a part of it that nothing here asks for, or exceed ``RESPLimits`` are
+/// ``RedisFailure/malformedAnswer``.
 /// Each byte is looked at once, except those of an unfinished line; announced lengths reserve no memory. After an error
 /// the reader is not asked again.
 package struct RESPReader {
@@ -73,13 +67,12 @@ package struct RESPReader {
     }
 
     /// The next whole answer; nil where more bytes are needed for it.
-    package mutating func next() throws(RESPError) -> RedisReply? {
+    package mutating func next() throws(RedisFailure) -> RedisReply? {
         while let item = try nextItem() {
-            guard taken <= RESPLimits.answerBytes else { throw .tooLong }
+            guard taken <= RESPLimits.answerBytes else { throw .malformedAnswer }
             switch item {
             case .array(let count):
-                guard elements == nil else { throw .malformed }
-                guard count <= RESPLimits.arrayElements else { throw .tooLong }
+                guard elements == nil, count <= RESPLimits.arrayElements else { throw .malformedAnswer }
                 elements = []
                 elementCount = count
             case .whole(let reply):
@@ -89,7 +82,7 @@ package struct RESPReader {
             if let array = elements, array.count == elementCount { return finished(.array(array)) }
         }
         // All that is left belongs to the answer that is being read.
-        guard taken + waitingCount <= RESPLimits.answerBytes else { throw .tooLong }
+        guard taken + waitingCount <= RESPLimits.answerBytes else { throw .malformedAnswer }
         return nil
     }
 
@@ -100,10 +93,10 @@ package struct RESPReader {
     }
 
     /// The next value or the head of an array; nil, with nothing taken, where more bytes are needed.
-    private mutating func nextItem() throws(RESPError) -> Item? {
+    private mutating func nextItem() throws(RedisFailure) -> Item? {
         guard position < bytes.count else { return nil }
         let kind = bytes[position]
-        guard "+-:$*".utf8.contains(kind) else { throw .malformed }
+        guard "+-:$*".utf8.contains(kind) else { throw .malformedAnswer }
         guard let line = try line(from: position + 1) else { return nil }
         var end = line.endIndex + 2
         let item: Item
@@ -113,8 +106,7 @@ package struct RESPReader {
         case UInt8(ascii: ":"): item = .whole(.integer(try Self.number(line)))
         default:
             let length = try Self.number(line)
-            guard length >= -1 else { throw .malformed }
-            guard length <= RESPLimits.answerBytes else { throw .tooLong }
+            guard (-1...Int64(RESPLimits.answerBytes)).contains(length) else { throw .malformedAnswer }
             if length == -1 {
                 item = .whole(.null)
             } else if kind == UInt8(ascii: "*") {
@@ -122,9 +114,9 @@ package struct RESPReader {
             } else {
                 let start = end
                 end += Int(length) + 2
-                guard taken + end - position <= RESPLimits.answerBytes else { throw .tooLong }
+                guard taken + end - position <= RESPLimits.answerBytes else { throw .malformedAnswer }
                 guard end <= bytes.count else { return nil }
-                guard bytes[end - 2] == 0x0D, bytes[end - 1] == 0x0A else { throw .malformed }
+                guard bytes[end - 2] == 0x0D, bytes[end - 1] == 0x0A else { throw .malformedAnswer }
                 item = .whole(.string(Array(bytes[start..<end - 2])))
             }
         }
@@ -134,24 +126,24 @@ package struct RESPReader {
     }
 
     /// The bytes up to CR LF; nil where the end has not come yet. Neither byte stands in a line alone.
-    private func line(from start: Int) throws(RESPError) -> ArraySlice<UInt8>? {
+    private func line(from start: Int) throws(RedisFailure) -> ArraySlice<UInt8>? {
         guard let end = bytes[start...].prefix(RESPLimits.lineBytes + 1).firstIndex(where: { $0 == 0x0D || $0 == 0x0A })
         else {
-            guard bytes.count - start <= RESPLimits.lineBytes else { throw .tooLong }
+            guard bytes.count - start <= RESPLimits.lineBytes else { throw .malformedAnswer }
             return nil
         }
-        guard bytes[end] == 0x0D else { throw .malformed }
+        guard bytes[end] == 0x0D else { throw .malformedAnswer }
         guard end + 1 < bytes.count else { return nil }
-        guard bytes[end + 1] == 0x0A else { throw .malformed }
+        guard bytes[end + 1] == 0x0A else { throw .malformedAnswer }
         return bytes[start..<end]
     }
 
     /// A decimal number without plus sign or needless zeros, as servers write it.
-    private static func number(_ line: ArraySlice<UInt8>) throws(RESPError) -> Int64 {
+    private static func number(_ line: ArraySlice<UInt8>) throws(RedisFailure) -> Int64 {
         let digits = line.first == UInt8(ascii: "-") ? line.dropFirst() : line
         guard digits.allSatisfy({ (0x30...0x39).contains($0) }), digits.first != 0x30 || line.count == 1,
             let number = Int64(String(decoding: line, as: UTF8.self))
-        else { throw .malformed }
+        else { throw .malformedAnswer }
         return number
     }
 

@@ -21,17 +21,8 @@ package final class RedisReplayStore: Sendable {
         }
     }
 
-    /// Whether questions are taken.
-    enum Phase {
-        /// There is no connection yet, or none any more; questions wait for it.
-        case connecting
-        case up
-        /// The last attempt failed: questions are refused at once, until one succeeds.
-        case down
-    }
-
     struct State {
-        var phase = Phase.connecting
+        var link = RedisLink.connecting
         var waiting: [WaitingQuestion] = []
         var vouchesSince: UInt64?
         var isStopped = false
@@ -75,7 +66,7 @@ package final class RedisReplayStore: Sendable {
     }
 
     /// Whether questions are answered, as far as is known.
-    package var isUp: Bool { state.withLock { $0.phase == .up } }
+    package var isUp: Bool { state.withLock { $0.link == .up } }
 
     /// What came to be from this moment on is known; nil before the first connection. Milliseconds since 1970.
     package var vouchesSince: UInt64? { state.withLock { $0.vouchesSince } }
@@ -97,7 +88,7 @@ package final class RedisReplayStore: Sendable {
             completion: completion
         )
         let isTaken = state.withLock { state in
-            guard state.phase != .down, !state.isStopped, state.isRunning,
+            guard state.link != .down, !state.isStopped, state.isRunning,
                 state.waiting.count < configuration.limits.waitingQuestions
             else { return false }
             state.waiting.append(waiting)
@@ -106,6 +97,15 @@ package final class RedisReplayStore: Sendable {
         if isTaken { signal.give() }
         return isTaken
     }
+}
+
+/// What is known of the way to Redis.
+enum RedisLink {
+    /// There is no connection yet, or none any more; what is asked waits for it.
+    case connecting
+    case up
+    /// The last attempt failed: what is asked is answered at once without Redis, until one succeeds.
+    case down
 }
 
 /// The store's thread: connects, serves, and connects again.
@@ -163,7 +163,7 @@ extension RedisReplayStore {
         do throws(RedisFailure) {
             try serve(session, &memory)
             abandon(session, &memory)
-            if !isStopped { state.withLock { $0.phase = .connecting } }
+            if !isStopped { state.withLock { $0.link = .connecting } }
         } catch {
             abandon(session, &memory)
             // Revocations that waited behind the failure are answered now, and written later.
@@ -173,13 +173,14 @@ extension RedisReplayStore {
             guard memory.mayHurry else { throw error }
             memory.mayHurry = false
             tellDown(error, &memory)
-            state.withLock { $0.phase = .connecting }
+            state.withLock { $0.link = .connecting }
         }
     }
 
     private func abandon(_ session: RedisSession, _ memory: inout Memory) {
         let now = MonotonicClock.now()
-        if let exchange = session.abandon(now: now) { memory.exchanges.abandon(exchange) }
+        session.abandon(now: now)
+        memory.exchanges.abandon()
         guard now >= session.openedAt + configuration.limits.greatestPause else { return }
         memory.mayHurry = true
         memory.pause = GrowingPause(configuration.limits)
@@ -190,17 +191,14 @@ extension RedisReplayStore {
         while !isStopped {
             let now = MonotonicClock.now()
             try session.receive(now: now)
-            if let (exchange, replies) = session.takeFinished() {
+            if let replies = session.takeFinished() {
                 do throws(RedisFailure) {
-                    try memory.exchanges.finish(exchange, replies, now)
+                    try memory.exchanges.finish(replies, now)
                     tellUp(session.greeting.life, &memory)
                 } catch {
                     // After a failover another connection may lead to the primary, as one that asks about logins would.
-                    if error == .readOnly {
-                        memory.exchanges.abandon(exchange)
-                        throw error
-                    }
-                    memory.exchanges.hold(exchange, now)
+                    if error == .readOnly { throw error }
+                    memory.exchanges.hold(now)
                     tellDown(error, &memory)
                 }
             }
@@ -212,8 +210,8 @@ extension RedisReplayStore {
                 // There may be more than one batch.
                 if session.room > 0, hasWaiting { continue }
             }
-            if !isOld, session.room > 0, let exchange = memory.exchanges.next(now) {
-                try session.send(exchange, now: now)
+            if !isOld, session.room > 0, let commands = memory.exchanges.next(now) {
+                try session.send(commands, now: now)
             }
             let mayAsk = session.isIdle || !isOld && session.room > 0
             try session.wait(until: mayAsk ? memory.exchanges.dueAt(now) : .never)
@@ -223,19 +221,13 @@ extension RedisReplayStore {
     private var hasWaiting: Bool { state.withLock { !$0.waiting.isEmpty } }
 
     private func takeWaiting(atMost count: Int) -> [WaitingQuestion] {
-        state.withLock { state in
-            let taken = Array(state.waiting.prefix(count))
-            state.waiting.removeFirst(taken.count)
-            // The room of a burst is not kept.
-            if state.waiting.isEmpty { state.waiting = [] }
-            return taken
-        }
+        state.withLock { $0.waiting.take(atMost: count) }
     }
 
     private func becomeUp(_ session: RedisSession, _ memory: inout Memory) {
         let greeting = session.greeting
         state.withLock { state in
-            state.phase = .up
+            state.link = .up
             state.vouchesSince = greeting.vouchesSince
         }
         memory.exchanges.begin(greeting.life, serverMilliseconds: greeting.serverTime, at: session.openedAt)
@@ -244,7 +236,7 @@ extension RedisReplayStore {
     }
 
     private func becomeDown(_ failure: RedisFailure, _ memory: inout Memory) {
-        state.withLock { $0.phase = .down }
+        state.withLock { $0.link = .down }
         revocations.setLink(.down)
         refuseWaiting()
         tellDown(failure, &memory)
@@ -277,5 +269,16 @@ extension RedisReplayStore {
         let waiting = takeWaiting(atMost: .max)
         let now = MonotonicClock.now()
         for question in waiting { question.answer([], now: now) }
+    }
+}
+
+extension Array {
+    /// Removes the first elements and answers them.
+    mutating func take(atMost count: Int) -> [Element] {
+        let taken = Array(prefix(count))
+        removeFirst(taken.count)
+        // The room of a burst is not kept.
+        if isEmpty { self = [] }
+        return taken
     }
 }

@@ -15,7 +15,7 @@ struct RedisRevocations {
     private static let supersededLimit = 4_096
 
     /// One group of commands, whose answers come together.
-    struct Exchange {
+    private struct Exchange {
         enum Work {
             case write([WaitingRevocation])
             case writeBack([Revocation])
@@ -56,7 +56,8 @@ struct RedisRevocations {
     private var life: RedisLife?
     /// The server's clock at a moment of ours.
     private var serverClock: (microseconds: UInt64, at: MonotonicInstant) = (0, .never)
-    private var isUnderWay = false
+    /// What was sent and has no answer yet.
+    private var underWay: Exchange?
     private var turns = Turn.allCases
     private var reading: Page?
     private var news: Page?
@@ -81,7 +82,7 @@ struct RedisRevocations {
 
     /// A new connection is there.
     mutating func begin(_ life: RedisLife, serverMilliseconds: UInt64, at now: MonotonicInstant) {
-        isUnderWay = false
+        underWay = nil
         news = nil
         let time = serverMilliseconds * 1_000
         // A clock that was set back dates what is new before what is known. Otherwise a reading goes on where it was: with a
@@ -111,19 +112,19 @@ struct RedisRevocations {
 
     /// When there is something to send, if nothing happens before.
     func dueAt(_ now: MonotonicInstant) -> MonotonicInstant {
-        if isUnderWay { return .never }
+        if underWay != nil { return .never }
         let hasMore = reading != nil || news != nil || walk != nil || !superseded.isEmpty
         return max(heldUntil, hasMore || revocations.hasWork ? now : min(nextNews, nextReading))
     }
 
-    /// What to send now; one exchange is under way at a time.
-    mutating func next(_ now: MonotonicInstant) -> Exchange? {
-        guard !isUnderWay, now >= heldUntil, var exchange = nextExchange(now) else { return nil }
-        isUnderWay = true
+    /// The commands to send now; one exchange is under way at a time.
+    mutating func next(_ now: MonotonicInstant) -> [[[UInt8]]]? {
+        guard underWay == nil, now >= heldUntil, var exchange = nextExchange(now) else { return nil }
         exchange.serverTime = serverTime(at: now)
         // Last, so that a writing that was held up on its way is told by it.
         exchange.commands.append([Array("TIME".utf8)])
-        return exchange
+        underWay = exchange
+        return exchange.commands
     }
 
     /// The kinds take turns, so that a flood of one never keeps another waiting.
@@ -202,16 +203,15 @@ struct RedisRevocations {
 
     /// What newer revocations of the same logins made superfluous. Not before these are in Redis.
     private mutating func remove() -> Exchange? {
-        let members = revocations.superseded(among: superseded.prefix(Self.pageCount)).map(\.member)
-        superseded.removeFirst(min(superseded.count, Self.pageCount))
+        let members = revocations.superseded(among: superseded.take(atMost: Self.pageCount)).map(\.member)
         return members.isEmpty
             ? nil : Exchange(work: .remove, commands: [[Array("ZREM".utf8), Self.key] + members])
     }
 
-    /// The answers to an exchange have come, and the server's memory is whole.
-    /// - Throws: why they are none; then ``hold(_:_:)`` is called for.
-    mutating func finish(_ exchange: Exchange, _ replies: [RedisReply], _ now: MonotonicInstant) throws(RedisFailure) {
-        isUnderWay = false
+    /// The answers to the exchange under way have come, and the server's memory is whole.
+    /// - Throws: why they are none; then ``hold(_:)`` or ``abandon()`` is called for.
+    mutating func finish(_ replies: [RedisReply], _ now: MonotonicInstant) throws(RedisFailure) {
+        guard let exchange = underWay else { return }
         for case .error(let code) in replies { throw RedisFailure(code: code) }
         guard let time = replies.last?.serverMicroseconds else { throw .malformedAnswer }
         guard isNear(time, exchange.serverTime) else {
@@ -246,6 +246,7 @@ struct RedisRevocations {
                 revocations.didRead(at: page.beganAt)
             }
         }
+        underWay = nil
         if isFailing, now >= heldUntil + limits.greatestPause {
             isFailing = false
             pause = GrowingPause(limits)
@@ -253,9 +254,9 @@ struct RedisRevocations {
         }
     }
 
-    /// An exchange has failed, the connection has not: the next waits for a while, and revocations do not wait for it.
-    mutating func hold(_ exchange: Exchange, _ now: MonotonicInstant) {
-        abandon(exchange)
+    /// The exchange has failed, the connection has not: the next waits for a while, and revocations do not wait for it.
+    mutating func hold(_ now: MonotonicInstant) {
+        abandon()
         news = nil
         if reading != nil { nextReading = now }
         reading = nil
@@ -264,14 +265,14 @@ struct RedisRevocations {
         revocations.setLink(.down)
     }
 
-    /// An exchange will not be answered.
-    mutating func abandon(_ exchange: Exchange) {
-        isUnderWay = false
-        switch exchange.work {
+    /// The exchange under way, if there is one, will not be answered.
+    mutating func abandon() {
+        switch underWay?.work {
         case .write(let waiting): revocations.fail(waiting)
         case .writeBack: revocations.fail([])
-        case .readNew, .readAll, .remove: break
+        case .readNew, .readAll, .remove, nil: break
         }
+        underWay = nil
     }
 
     /// Takes a page over.

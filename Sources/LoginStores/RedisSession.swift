@@ -25,13 +25,9 @@ final class RedisSession {
         var endsAt: MonotonicInstant { isOver ? .never : waiting.deadline }
     }
 
-    private enum Work {
-        case questions([Asked])
-        case revocations(RedisRevocations.Exchange)
-    }
-
     private struct Batch {
-        var work: Work
+        /// The questions whose next entries are asked about; none where the commands are about revocations.
+        var asked: [Asked]
         /// How many answers there will be, before the one about the server's life.
         let answerCount: Int
         var answers: [RedisReply] = []
@@ -40,9 +36,7 @@ final class RedisSession {
         var endsAt = MonotonicInstant.never
 
         /// A command about revocations that is refused costs no question its answer.
-        var bearsRefusal: Bool {
-            if case .revocations = work { answers.count < answerCount } else { false }
-        }
+        var bearsRefusal: Bool { asked.isEmpty && answers.count < answerCount }
     }
 
     let greeting: RedisGreeting
@@ -50,8 +44,8 @@ final class RedisSession {
     private let channel: RedisChannel
     private let limits: ReplayLimits
     private var batches: [Batch] = []
-    /// An exchange about revocations whose answers have come.
-    private var finished: (RedisRevocations.Exchange, [RedisReply])?
+    /// The answers to the commands about revocations, once all have come.
+    private var finished: [RedisReply]?
 
     init(_ channel: RedisChannel, _ greeting: RedisGreeting, limits: ReplayLimits, now: MonotonicInstant) {
         self.channel = channel
@@ -93,24 +87,24 @@ final class RedisSession {
         let entries = asked.compactMap { asked in asked.next.map { Self.words($0, asked.sentAt) } }
         guard !entries.isEmpty else { return }
         for words in entries { channel.command(words) }
-        try close(.questions(asked), answerCount: entries.count, now)
+        try close(asked, answerCount: entries.count, now)
         batches[batches.count - 1].endsAt = asked.map(\.endsAt).min() ?? .never
     }
 
     /// Sends commands about revocations; ``takeFinished()`` hands out their answers.
-    func send(_ exchange: RedisRevocations.Exchange, now: MonotonicInstant) throws(RedisFailure) {
-        for command in exchange.commands { channel.command(command) }
-        try close(.revocations(exchange), answerCount: exchange.commands.count, now)
+    func send(_ commands: [[[UInt8]]], now: MonotonicInstant) throws(RedisFailure) {
+        for command in commands { channel.command(command) }
+        try close([], answerCount: commands.count, now)
     }
 
-    private func close(_ work: Work, answerCount: Int, _ now: MonotonicInstant) throws(RedisFailure) {
+    private func close(_ asked: [Asked], answerCount: Int, _ now: MonotonicInstant) throws(RedisFailure) {
         channel.command(["GET", greeting.life.key].map { Array($0.utf8) })
-        batches.append(Batch(work: work, answerCount: answerCount, sentAt: now))
+        batches.append(Batch(asked: asked, answerCount: answerCount, sentAt: now))
         try channel.flush()
     }
 
-    /// The answers to the last exchange about revocations, once.
-    func takeFinished() -> (RedisRevocations.Exchange, [RedisReply])? {
+    /// The answers to the last commands about revocations, once.
+    func takeFinished() -> [RedisReply]? {
         defer { finished = nil }
         return finished
     }
@@ -141,33 +135,28 @@ final class RedisSession {
 
     private func finishBatch(_ reply: RedisReply, now: MonotonicInstant) throws(RedisFailure) {
         guard RedisLife.Beginning(reply) == greeting.life.written else { throw .memoryLost }
-        let batch = batches[0]
-        switch batch.work {
-        case .revocations(let exchange):
-            finished = (exchange, batch.answers)
-            batches.removeFirst()
-        case .questions(var asked):
-            for (index, reply) in batch.answers.enumerated() { asked[index].answers.append(try Self.answer(reply)) }
-            // The batch is gone before its questions are answered, so that each is answered once, or asked about again.
-            batches.removeFirst()
-            asked.removeAll(where: \.isOver)
-            for question in asked where question.next == nil { question.waiting.answer(question.answers, now: now) }
-            asked.removeAll { $0.next == nil }
-            for question in asked where question.endsAt <= now { question.waiting.answer([], now: now) }
-            try ask(asked.filter { $0.endsAt > now }, now)
+        var asked = batches[0].asked
+        for (index, reply) in zip(asked.indices, batches[0].answers) {
+            asked[index].answers.append(try Self.answer(reply))
         }
+        if asked.isEmpty { finished = batches[0].answers }
+        // The batch is gone before its questions are answered, so that each is answered once, or asked about again.
+        batches.removeFirst()
+        asked.removeAll(where: \.isOver)
+        for question in asked where question.next == nil { question.waiting.answer(question.answers, now: now) }
+        asked.removeAll { $0.next == nil }
+        for question in asked where question.endsAt <= now { question.waiting.answer([], now: now) }
+        try ask(asked.filter { $0.endsAt > now }, now)
     }
 
     /// Answers the questions whose own time is over. What the server says about them comes too late.
     private func endQuestions(_ now: MonotonicInstant) {
         for index in batches.indices where batches[index].endsAt <= now {
-            guard case .questions(var asked) = batches[index].work else { continue }
-            for place in asked.indices where asked[place].endsAt <= now {
-                asked[place].isOver = true
-                asked[place].waiting.answer([], now: now)
+            for place in batches[index].asked.indices where batches[index].asked[place].endsAt <= now {
+                batches[index].asked[place].isOver = true
+                batches[index].asked[place].waiting.answer([], now: now)
             }
-            batches[index].work = .questions(asked)
-            batches[index].endsAt = asked.map(\.endsAt).min() ?? .never
+            batches[index].endsAt = batches[index].asked.map(\.endsAt).min() ?? .never
         }
     }
 
@@ -194,18 +183,9 @@ final class RedisSession {
     }
 
     /// The server will not answer what is under way.
-    /// - Returns: the exchange about revocations that is.
-    func abandon(now: MonotonicInstant) -> RedisRevocations.Exchange? {
-        var exchange = finished?.0
-        for batch in batches {
-            switch batch.work {
-            case .questions(let asked):
-                for question in asked where !question.isOver { question.waiting.answer([], now: now) }
-            case .revocations(let abandoned): exchange = abandoned
-            }
-        }
+    func abandon(now: MonotonicInstant) {
+        for question in batches.flatMap(\.asked) where !question.isOver { question.waiting.answer([], now: now) }
         batches = []
-        return exchange
     }
 }
 
@@ -263,13 +243,7 @@ final class RedisChannel {
     }
 
     /// The next whole answer; nil where none is there.
-    func next() throws(RedisFailure) -> RedisReply? {
-        do throws(RESPError) {
-            return try reader.next()
-        } catch {
-            throw .malformedAnswer
-        }
-    }
+    func next() throws(RedisFailure) -> RedisReply? { try reader.next() }
 
     /// Waits until something can go on, the signal is given, or the deadline is over.
     func wait(until deadline: MonotonicInstant) {

@@ -6,11 +6,7 @@ extension Revocations {
     var hasWork: Bool { state.withLock { !$0.waiting.isEmpty || $0.hasUnwritten } }
 
     func takeWaiting(atMost count: Int) -> [WaitingRevocation] {
-        state.withLock { state in
-            let taken = Array(state.waiting.prefix(count))
-            state.waiting.removeFirst(taken.count)
-            return taken
-        }
+        state.withLock { $0.waiting.take(atMost: count) }
     }
 
     /// Whether Redis may lack entries whose callers were answered already; clears the flag.
@@ -22,12 +18,10 @@ extension Revocations {
     }
 
     /// From now on revocations wait for Redis, or do not.
-    func setLink(_ link: Link) {
+    func setLink(_ link: RedisLink) {
         let waiting = state.withLock { state in
             state.link = link
-            guard link != .up else { return [WaitingRevocation]() }
-            defer { state.waiting = [] }
-            return state.waiting
+            return link == .up ? [] : state.waiting.take(atMost: .max)
         }
         if !waiting.isEmpty { fail(waiting) }
     }

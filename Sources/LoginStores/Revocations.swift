@@ -35,19 +35,9 @@ package final class Revocations: Sendable {
     /// How often the expired are looked for, at the most.
     private static let sweepSeconds: Int64 = 3_600
 
-    /// What is known of the way to Redis.
-    enum Link {
-        /// There is no Redis: this copy is the memory.
-        case none
-        /// There is no connection, but there may be one at any moment.
-        case connecting
-        case up
-        /// The last attempt failed.
-        case down
-    }
-
     struct State {
-        var link: Link
+        /// Nil without Redis: then this copy is the memory.
+        var link: RedisLink?
         var waiting: [WaitingRevocation] = []
         /// What entries bear that Redis is known to hold; never 0, which those bear that it never confirmed.
         var mark: UInt64 = 1
@@ -81,7 +71,7 @@ package final class Revocations: Sendable {
         self.capacity = capacity
         self.clock = clock
         self.wake = wake
-        state = Locked(State(link: wake == nil ? .none : .connecting))
+        state = Locked(State(link: wake == nil ? nil : .connecting))
     }
 
     /// Refuses every token of a person and app that was issued in the second of `moment` or before, from now on. From any
@@ -104,7 +94,7 @@ package final class Revocations: Sendable {
         // Nil where the store's thread answers.
         let answer: RevocationAnswer? = state.withLock { state in
             let before = table.value(of: login)
-            if let before, before.moment >= moment, state.link == .none || before.mark == state.mark {
+            if let before, before.moment >= moment, state.link == nil || before.mark == state.mark {
                 return .remembered
             }
             if before == nil, table.count >= capacity {
@@ -113,7 +103,7 @@ package final class Revocations: Sendable {
             }
             let kept = max(moment, before?.moment ?? 0)
             set(RevocationValue(moment: kept, mark: 0), of: login, now: now, &state)
-            if state.link == .none { return .remembered }
+            if state.link == nil { return .remembered }
             guard state.link != .down, state.waiting.count < Self.waitingLimit else {
                 state.hasUnwritten = true
                 return .rememberedHereOnly

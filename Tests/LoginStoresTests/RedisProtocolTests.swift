@@ -43,7 +43,7 @@ struct RedisProtocolTests {
         ]
     )
     func malformed(text: String) {
-        #expect(Self.end(of: Array(text.utf8)) == .malformed)
+        #expect(Self.end(of: Array(text.utf8)) == .malformedAnswer)
     }
 
     @Test(
@@ -54,10 +54,10 @@ struct RedisProtocolTests {
         ]
     )
     func tooLong(head: String, more: Int) {
-        #expect(Self.end(of: Array(head.utf8) + [UInt8](repeating: 97, count: more)) == .tooLong)
+        #expect(Self.end(of: Array(head.utf8) + [UInt8](repeating: 97, count: more)) == .malformedAnswer)
         #expect(
             Self.end(of: Array(head.utf8) + [UInt8](repeating: 97, count: max(0, more - 1)))
-                == (more > 0 ? nil : .tooLong)
+                == (more > 0 ? nil : .malformedAnswer)
         )
     }
 
@@ -70,15 +70,15 @@ struct RedisProtocolTests {
         #expect(Self.end(of: Array("+\(String(repeating: "a", count: RESPLimits.lineBytes))\r\n".utf8)) == nil)
         // Each element is short enough, and their sum is not.
         let half = Array("$40000\r\n".utf8) + [UInt8](repeating: 97, count: 40_000) + Array("\r\n".utf8)
-        #expect(Self.end(of: Array("*2\r\n".utf8) + half + half) == .tooLong)
+        #expect(Self.end(of: Array("*2\r\n".utf8) + half + half) == .malformedAnswer)
     }
 
     /// How reading these bytes ends: nil where they are whole answers and perhaps the beginning of another. It must be the
     /// same for all of them at once, byte by byte, and in pieces.
-    private static func end(of bytes: [UInt8]) -> RESPError? {
-        let ends = [bytes.count, 1, 7, 1_000].map { size -> RESPError? in
+    private static func end(of bytes: [UInt8]) -> RedisFailure? {
+        let ends = [bytes.count, 1, 7, 1_000].map { size -> RedisFailure? in
             var reader = RESPReader()
-            do throws(RESPError) {
+            do throws(RedisFailure) {
                 for start in stride(from: 0, to: bytes.count, by: size) {
                     let piece = Array(bytes[start..<min(start + size, bytes.count)])
                     reader.feed(piece, count: piece.count)
@@ -89,7 +89,7 @@ struct RedisProtocolTests {
             }
             return nil
         }
-        #expect(Set(ends).count == 1)
+        #expect(ends.allSatisfy { $0 == ends[0] })
         return ends[0]
     }
 

@@ -89,12 +89,12 @@ final class Replica {
     /// - Parameter limit: how many exchanges there may be; what is due at one moment is fewer, however hostile the answers.
     func turn(atMost limit: Int = 10_000) {
         for _ in 0..<limit {
-            guard let exchange = exchanges.next(moment) else { return }
+            guard let commands = exchanges.next(moment) else { return }
             do throws(RedisFailure) {
-                try exchanges.finish(exchange, server.answer(exchange.commands), moment)
+                try exchanges.finish(server.answer(commands), moment)
             } catch {
                 failures.append(error)
-                exchanges.hold(exchange, moment)
+                exchanges.hold(moment)
             }
         }
     }

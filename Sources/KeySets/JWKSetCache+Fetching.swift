@@ -57,11 +57,9 @@ extension JWKSetCache {
 
     func announcePhase(at now: MonotonicInstant) {
         let change: JWKSetEvent? = storage.withLock { storage in
-            let phase = storage.machine.phase(at: now)
-            let announced = storage.announcedPhase
-            guard phase != announced else { return nil }
-            storage.announcedPhase = phase
-            return .phaseChanged(from: announced, to: phase)
+            let before = storage.announcedPhase
+            storage.announcedPhase = storage.machine.phase(at: now)
+            return before == storage.announcedPhase ? nil : .phaseChanged(from: before, to: storage.announcedPhase)
         }
         if let change { events(change) }
     }
@@ -83,32 +81,31 @@ extension JWKSetCache {
     /// Puts a good answer in force.
     private func accept(_ answer: SourceAnswer, duration: Duration, at now: MonotonicInstant) {
         let name = sources[answer.source].name
-        let (change, life, bytes) = storage.withLock { storage in
+        let (change, life, bytes) = storage.withLock { storage -> (JWKSetEvent?, Duration, [UInt8]) in
             let before = published.value
-            let keySet = answer.keySet ?? before.keySet
-            // Nil when the keys are those of before.
-            let change =
-                before.epoch == 0 || keySet != before.keySet ? KeySetChange(from: before.keySet, to: keySet) : nil
-            storage.machine.end(change == nil ? .unchanged(answer.freshness) : .replaced(answer.freshness), at: now)
-            for keyID in change?.removed ?? [] {
-                storage.machine.keyHasLeft(hash: Self.hash(keyID.utf8.span), at: now)
+            let keySet = answer.found?.keySet ?? before.keySet
+            let isReplaced = before.epoch == 0 || keySet != before.keySet
+            storage.machine.end(isReplaced ? .replaced(answer.freshness) : .unchanged(answer.freshness), at: now)
+            for key in before.keySet.keys where keySet.key(withID: key.keyID) == nil {
+                storage.machine.keyHasLeft(hash: Self.hash(key.keyID.utf8.span), at: now)
             }
             storage.lastError = nil
             storage.currentSource = answer.source
-            if let document = answer.document {
+            if let document = answer.found?.document {
                 storage.validator = document.validator
                 if seedFile != nil { storage.bytes = document.bytes }
             }
-            if change == nil { storage.counters.fetchesUnchanged += 1 } else { storage.counters.fetchesReplaced += 1 }
+            if isReplaced { storage.counters.fetchesReplaced += 1 } else { storage.counters.fetchesUnchanged += 1 }
             storage.ageWhenPublished = .zero
-            let version = before.keySetVersion + (change == nil ? 0 : 1)
+            let version = before.keySetVersion + (isReplaced ? 1 : 0)
             publish(keySet, version: version, source: name, in: &storage)
+            let change = isReplaced ? JWKSetEvent.keySetChange(from: before.keySet, to: keySet, source: name) : nil
             return (change, storage.machine.timeToLive(of: answer.freshness), storage.bytes)
         }
         events(.fetchSucceeded(source: name, changed: change != nil, duration: duration, timeToLive: life))
         if let change {
-            events(change.event(source: name))
-            for key in answer.keySet?.ignoredKeys ?? [] {
+            events(change)
+            for key in answer.found?.keySet.ignoredKeys ?? [] {
                 let reason = key.reason.description
                 events(.keyIgnored(source: name, index: key.index, keyID: key.keyID, reason: reason))
             }
@@ -117,40 +114,27 @@ extension JWKSetCache {
     }
 
     /// Publishes keys with the times the machine has given them.
-    func publish(
-        _ keySet: JSONWebKeySet,
-        version: UInt64,
-        source: String,
-        in storage: inout Storage
-    ) {
-        let snapshot = JWKSetSnapshot(
-            epoch: published.epoch + 1,
-            keySetVersion: version,
-            keySet: keySet,
-            source: source,
-            times: storage.machine.times
+    func publish(_ keySet: JSONWebKeySet, version: UInt64, source: String, in storage: inout Storage) {
+        published.publish(
+            JWKSetSnapshot(
+                epoch: published.epoch + 1,
+                keySetVersion: version,
+                keySet: keySet,
+                source: source,
+                times: storage.machine.times
+            )
         )
-        published.publish(snapshot)
     }
 }
 
-/// What distinguishes one key set from the one before, by key ID.
-struct KeySetChange: Equatable {
-    let added: [String]
-    let removed: [String]
-    /// Key IDs whose key is another than before.
-    let replaced: [String]
-
-    init(from before: JSONWebKeySet, to after: JSONWebKeySet) {
-        added = after.keys.map(\.keyID).filter { before.key(withID: $0) == nil }
-        removed = before.keys.map(\.keyID).filter { after.key(withID: $0) == nil }
-        replaced = after.keys.filter { key in
-            before.key(withID: key.keyID).map { $0 != key } ?? false
-        }.map(\.keyID)
-    }
-
-    func event(source: String) -> JWKSetEvent {
-        .keySetChanged(source: source, added: added, removed: removed, replaced: replaced)
+extension JWKSetEvent {
+    static func keySetChange(from before: JSONWebKeySet, to after: JSONWebKeySet, source: String) -> JWKSetEvent {
+        .keySetChanged(
+            source: source,
+            added: after.keys.map(\.keyID).filter { before.key(withID: $0) == nil },
+            removed: before.keys.map(\.keyID).filter { after.key(withID: $0) == nil },
+            replaced: after.keys.filter { key in before.key(withID: key.keyID).map { $0 != key } ?? false }.map(\.keyID)
+        )
     }
 }
 
@@ -160,9 +144,7 @@ struct SourceAnswer {
     let source: Int
     let freshness: JWKSetFreshness
     /// Nil for 304.
-    var keySet: JSONWebKeySet?
-    /// Nil for 304.
-    var document: JWKSetDocument?
+    var found: (keySet: JSONWebKeySet, document: JWKSetDocument)?
 }
 
 extension JWKSetCache {
@@ -199,8 +181,7 @@ extension JWKSetCache {
             guard validator != nil else { throw JWKSetSourceError("not modified, although nothing was held") }
             return SourceAnswer(source: index, freshness: freshness)
         case .fetched(let document):
-            let keySet = try judge(document)
-            return SourceAnswer(source: index, freshness: document.freshness, keySet: keySet, document: document)
+            return SourceAnswer(source: index, freshness: document.freshness, found: (try judge(document), document))
         }
     }
 

@@ -24,7 +24,9 @@ extension JWKSetCache {
                 : keysUnavailable(seenEpoch: snapshot.epoch, waitingSince: began, now: now)
             switch answer {
             case .lookAgain: break
-            case .wait(let deadline): try await update(until: deadline)
+            case .wait(let deadline):
+                await wait(until: deadline, for: Self.fetchUnderWay)
+                if Task.isCancelled { throw .unavailable("the task was cancelled") }
             case .unknown: return snapshot.keySet
             case .unavailable where !isUsable: throw unavailable("no source has answered yet")
             case .unavailable(let seconds):
@@ -42,12 +44,6 @@ extension JWKSetCache {
         return status
     }
 
-    /// Returns when the cache is stopped or the task is cancelled.
-    func stopOrCancellation() async {
-        // No fetch has this number: only a stop tells those that wait for it.
-        await wait(until: .never) { _ in .max }
-    }
-
     /// A queue of its own: one use of the global pool would keep libdispatch's monitor awake for ever.
     private static let waitQueue = DispatchQueue(label: "key-set-waits")
 
@@ -61,12 +57,6 @@ extension JWKSetCache {
         }
     }
 
-    /// Returns after the next fetch that ends, at once if none is under way, at `deadline` at the latest.
-    private func update(until deadline: MonotonicInstant) async throws(JWKSetCacheError) {
-        await wait(until: deadline, for: Self.fetchUnderWay)
-        if Task.isCancelled { throw .unavailable("the task was cancelled") }
-    }
-
     /// The number of the fetch under way, if one is.
     private static func fetchUnderWay(_ machine: JWKSetCacheState) -> UInt64? {
         machine.isFetching ? machine.fetchNumber : nil
@@ -74,10 +64,7 @@ extension JWKSetCache {
 
     /// Returns when the fetch of this number has ended, at once if there is none; no later than `deadline`, the cache's
     /// stop, or the cancellation of the task.
-    private func wait(
-        until deadline: MonotonicInstant,
-        for fetch: @Sendable (JWKSetCacheState) -> UInt64?
-    ) async {
+    func wait(until deadline: MonotonicInstant, for fetch: @Sendable (JWKSetCacheState) -> UInt64?) async {
         let number = storage.withLock { storage in
             storage.nextWaiter += 1
             return storage.nextWaiter

@@ -111,7 +111,8 @@ public final class JWKSetCache: Sendable {
     /// graceful shutdown, so its service calls `await cancelWhenGracefulShutdown { await cache.run() }`.
     public func run() async {
         start()
-        await stopOrCancellation()
+        // No fetch has this number: only a stop or the task's cancellation ends the wait.
+        await wait(until: .never) { _ in .max }
         await stopAndWait()
     }
 

@@ -96,34 +96,23 @@ struct UnknownKeyIDMemory: Sendable {
     private static let bucketSize = 4
     private let capacity: Int
     // Made with the first unknown key ID: most processes never see one.
-    private var entries: [Entry] = []
+    private(set) var entries: [Entry] = []
 
     init(capacity: Int) {
         self.capacity = max(Self.bucketSize, capacity / Self.bucketSize * Self.bucketSize)
     }
 
-    /// Entries in memory, at most the capacity.
-    var count: Int { entries.reduce(0) { $0 + ($1.fetch == 0 ? 0 : 1) } }
-
-    func entry(for hash: UInt64) -> Entry? {
-        guard !entries.isEmpty else { return nil }
-        for index in bucket(of: hash) where entries[index].hash == hash && entries[index].fetch != 0 {
-            return entries[index]
-        }
-        return nil
-    }
+    func entry(for hash: UInt64) -> Entry? { place(of: hash).map { entries[$0] } }
 
     mutating func store(_ entry: Entry) {
         if entries.isEmpty { entries = [Entry](repeating: Entry(), count: capacity) }
-        var slot = bucket(of: entry.hash).lowerBound
-        for index in bucket(of: entry.hash) {
-            if entries[index].fetch != 0, entries[index].hash == entry.hash {
-                slot = index
-                break
-            }
-            if entries[index].until < entries[slot].until { slot = index }
-        }
-        entries[slot] = entry
+        let oldest = bucket(of: entry.hash).min { entries[$0].until < entries[$1].until }
+        guard let place = place(of: entry.hash) ?? oldest else { return }
+        entries[place] = entry
+    }
+
+    private func place(of hash: UInt64) -> Int? {
+        entries.isEmpty ? nil : bucket(of: hash).first { entries[$0].hash == hash && entries[$0].fetch != 0 }
     }
 
     // `entries` holds `capacity` entries, a multiple of the bucket size, whenever this is used.

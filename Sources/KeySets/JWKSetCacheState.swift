@@ -79,14 +79,9 @@ struct JWKSetCacheState: Sendable {
     /// The next moment at which something is due: a fetch, or a state that changes by time alone.
     func nextWake(after now: MonotonicInstant) -> MonotonicInstant? {
         guard !isStopped else { return nil }
-        var next = MonotonicInstant.never
-        if let times {
-            if now < times.expiresAt { next = min(next, times.expiresAt) }
-            if now < times.usableUntil { next = min(next, times.usableUntil) }
-            if fetch == .idle { next = min(next, times.refreshAt) }
-        }
-        if let nextAttempt { next = min(next, nextAttempt) }
-        return next == .never ? nil : next
+        let changes = [times?.expiresAt, times?.usableUntil].compactMap { $0 }.filter { now < $0 }
+        let fetches = [fetch == .idle ? times?.refreshAt : nil, nextAttempt].compactMap { $0 }
+        return (changes + fetches).filter { $0 != .never }.min()
     }
 }
 

@@ -94,7 +94,9 @@ extension JWKSetCache {
             isUsable: snapshot.isUsable(at: now),
             isFetching: storage.machine.isFetching,
             keys: snapshot.keySet.keys.map(JWKSetCacheStatus.Key.init),
-            ignoredKeys: snapshot.keySet.ignoredKeys.map(JWKSetCacheStatus.IgnoredKey.init),
+            ignoredKeys: snapshot.keySet.ignoredKeys.map {
+                JWKSetCacheStatus.IgnoredKey(index: $0.index, id: $0.keyID, reason: $0.reason.description)
+            },
             source: snapshot.source,
             age: times.map { storage.ageWhenPublished + now.duration(since: $0.confirmedAt) },
             untilExpiry: times.map { Self.time(from: now, to: $0.expiresAt) },
@@ -118,13 +120,5 @@ extension JWKSetCacheStatus.Key {
         // Empty only when OpenSSL has no memory left.
         let digest = try? SHA256.digest(of: key.thumbprintInput.span)
         thumbprint = String(decoding: digest?.base64URL ?? [], as: UTF8.self)
-    }
-}
-
-extension JWKSetCacheStatus.IgnoredKey {
-    init(_ key: JSONWebKeySet.IgnoredKey) {
-        index = key.index
-        id = key.keyID
-        reason = key.reason.description
     }
 }

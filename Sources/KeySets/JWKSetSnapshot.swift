@@ -15,13 +15,7 @@ public final class JWKSetSnapshot: Sendable {
     /// When they were confirmed, are due again and end; nil before the first publication.
     let times: JWKSetCacheState.Times?
 
-    init(
-        epoch: UInt64,
-        keySetVersion: UInt64,
-        keySet: JSONWebKeySet,
-        source: String?,
-        times: JWKSetCacheState.Times?
-    ) {
+    init(epoch: UInt64, keySetVersion: UInt64, keySet: JSONWebKeySet, source: String?, times: JWKSetCacheState.Times?) {
         self.epoch = epoch
         self.keySetVersion = keySetVersion
         self.keySet = keySet
@@ -39,11 +33,6 @@ public final class JWKSetSnapshot: Sendable {
     package func isUsable(at now: MonotonicInstant) -> Bool { now < usableUntil }
 
     /// The snapshot before the first publication: no keys, usable never.
-    static let empty = JWKSetSnapshot(
-        epoch: 0,
-        keySetVersion: 0,
-        keySet: JSONWebKeySet(keys: []),
-        source: nil,
-        times: nil
-    )
+    static let empty =
+        JWKSetSnapshot(epoch: 0, keySetVersion: 0, keySet: JSONWebKeySet(keys: []), source: nil, times: nil)
 }

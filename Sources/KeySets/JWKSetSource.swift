@@ -97,13 +97,10 @@ public struct FileJWKSetSource: JWKSetSource {
 extension JWKSetFreshness {
     /// What `Cache-Control` and `Age` say (RFC 9111, 4.2.1 and 4.2.3); `Expires` is not read.
     init(of response: HTTPSResponse) {
-        guard let text = response.value(of: "cache-control"), let life = Self.lifetime(in: text) else {
-            self.init()
-            return
-        }
+        let life = response.value(of: "cache-control").flatMap(Self.lifetime)
         let age = response.value(of: "age").flatMap(DeltaSeconds.parse) ?? 0
         // Both are at least 0, so the difference cannot overflow.
-        self.init(remainingSeconds: life - age)
+        self.init(remainingSeconds: life.map { $0 - age })
     }
 
     /// The least `max-age`; 0 for `no-store` and `no-cache`, and for a `max-age` that is no number: an answer whose

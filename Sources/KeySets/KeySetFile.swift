@@ -1,6 +1,7 @@
 internal import Dispatch
 internal import Glibc
 internal import JOSE
+internal import OpenSSL
 internal import Sockets
 
 /// Key sets in files: a source's, and the seed file that carries one over a restart, whose age is the time since it was
@@ -108,8 +109,7 @@ enum KeySetFile {
 
     /// The system's reason for what just failed.
     static func failure(_ what: String) -> JWKSetSourceError {
-        guard let text = unsafe strerror(errno) else { return JWKSetSourceError(what) }
-        return unsafe JWKSetSourceError("\(what): \(String(cString: text).lowercased())")
+        JWKSetSourceError("\(what): \(SystemReason.sentence(for: errno).lowercased())")
     }
 }
 
@@ -136,7 +136,7 @@ extension JWKSetCache {
             guard isTaken else { return }
             queue.async {
                 self.events(.seedLoaded(file: seedFile, age: seed.age))
-                self.events(KeySetChange(from: JSONWebKeySet(keys: []), to: keySet).event(source: seedFile))
+                self.events(.keySetChange(from: JSONWebKeySet(keys: []), to: keySet, source: seedFile))
                 self.announcePhase(at: now)
             }
         } catch {

@@ -66,7 +66,7 @@ extension JWKSetCache {
 
     private func reject(_ failure: JWKSetSourceError, at now: MonotonicInstant) {
         let event: JWKSetEvent = storage.withLock { storage in
-            storage.machine.end(.failed(retryAfterSeconds: failure.retryAfterSeconds), at: now)
+            storage.machine.fail(retryAfterSeconds: failure.retryAfterSeconds, at: now)
             storage.counters.fetchesFailed += 1
             storage.lastError = failure.reason
             return .fetchFailed(
@@ -85,7 +85,7 @@ extension JWKSetCache {
             let before = published.value
             let keySet = answer.found?.keySet ?? before.keySet
             let isReplaced = before.epoch == 0 || keySet != before.keySet
-            storage.machine.end(isReplaced ? .replaced(answer.freshness) : .unchanged(answer.freshness), at: now)
+            storage.machine.confirm(answer.freshness, isReplaced: isReplaced, at: now)
             for key in before.keySet.keys where keySet.key(withID: key.keyID) == nil {
                 storage.machine.keyHasLeft(hash: Self.hash(key.keyID.utf8.span), at: now)
             }

@@ -17,12 +17,8 @@ extension JWKSetCache {
             let snapshot = published.value
             let isUsable = snapshot.isUsable(at: now)
             if isUsable, snapshot.keySet.key(withID: keyID) != nil { return snapshot.keySet }
-            let id = Array(keyID.utf8)
-            let answer =
-                isUsable
-                ? unknownKeyID(id.span, seenEpoch: snapshot.epoch, waitingSince: began, now: now)
-                : keysUnavailable(seenEpoch: snapshot.epoch, waitingSince: began, now: now)
-            switch answer {
+            let hash = isUsable ? Self.hash(keyID.utf8.span) : nil
+            switch missingKey(hash, seenEpoch: snapshot.epoch, waitingSince: began, now: now) {
             case .lookAgain: break
             case .wait(let deadline):
                 await wait(until: deadline, for: Self.fetchUnderWay)
@@ -98,25 +94,25 @@ extension JWKSetCache {
 }
 
 extension JWKSetCache {
-    /// A token names a key ID that the snapshot of epoch `seenEpoch` lacks: answers what to do about it.
+    /// The snapshot of epoch `seenEpoch` lacks a token's key: answers what to do about it.
     ///
     /// Begins a fetch where the budget allows. Takes the cache's lock: only tokens with unknown keys come here. A bad
     /// signature must not, for it says nothing about the keys.
     /// - Parameters:
-    ///   - keyID: `kid` as the token has it, decoded.
+    ///   - hash: of `kid` as the token has it, decoded. Nil where the snapshot is unusable, empty or too old: then no
+    ///     fetch is begun, and the answer is never `unknown`.
     ///   - waitingSince: When the request came in; it bounds the wait however often the request asks again.
-    package func unknownKeyID(
-        _ keyID: Span<UInt8>,
+    package func missingKey(
+        _ hash: UInt64?,
         seenEpoch: UInt64,
         waitingSince: MonotonicInstant,
         now: MonotonicInstant
     ) -> MissingKeyAnswer {
-        let hash = Self.hash(keyID)
         let (answer, begins) = storage.withLock { storage -> (MissingKeyAnswer, Bool) in
             if published.epoch != seenEpoch { return (.lookAgain, false) }
-            let result = storage.machine.unknownKeyID(hash: hash, since: waitingSince, at: now)
+            let result = storage.machine.missingKey(hash: hash, since: waitingSince, at: now)
             // A request that waits is counted when it has its answer, however often it asks.
-            if case .wait = result.answer {} else { storage.counters.unknownKeyIDs += 1 }
+            if case .wait = result.answer {} else if hash != nil { storage.counters.unknownKeyIDs += 1 }
             if result.begins { storage.counters.fetchesForUnknownKeyIDs += 1 }
             return result
         }
@@ -124,24 +120,11 @@ extension JWKSetCache {
         return answer
     }
 
-    /// A request finds the snapshot of epoch `seenEpoch` unusable, empty or too old: answers whether to wait, and never
-    /// `unknown`.
-    package func keysUnavailable(
-        seenEpoch: UInt64,
-        waitingSince: MonotonicInstant,
-        now: MonotonicInstant
-    ) -> MissingKeyAnswer {
-        storage.withLock { storage in
-            if published.epoch != seenEpoch { return .lookAgain }
-            return storage.machine.keysUnavailable(since: waitingSince, at: now)
-        }
-    }
-
     /// Whether a fetch is under way.
     public var isFetching: Bool { storage.withLock { $0.machine.isFetching } }
 
     /// A hash with the process's random key, so that no client can aim at an entry.
-    static func hash(_ keyID: Span<UInt8>) -> UInt64 {
+    package static func hash(_ keyID: Span<UInt8>) -> UInt64 {
         var hasher = Hasher()
         unsafe keyID.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
         return UInt64(truncatingIfNeeded: hasher.finalize())

@@ -123,14 +123,11 @@ public final class JWKSetCache: Sendable {
     }
 
     /// Fetches now, whatever the times and budgets say, unless a fetch is under way. Does not wait.
-    public func refreshNow() {
-        fetchNow(.request)
-    }
+    public func refreshNow() { fetchNow(.request) }
 
     private func fetchNow(_ reason: JWKSetEvent.Reason) {
         let now = clock()
-        guard storage.withLock({ $0.machine.begin(at: now) }) else { return }
-        run(reason)
+        if storage.withLock({ $0.machine.begin(at: now) }) { run(reason) }
     }
 
     /// Runs what was begun under the lock.

@@ -1,24 +1,25 @@
 internal import Sockets
 
 extension JWKSetCacheState {
-    /// A token names a key ID that is not in the set; answers what to do about it and whether a fetch is thereby begun.
+    /// A token's key is not at hand; answers what to do about it and whether a fetch is thereby begun.
     ///
-    /// `hash` stands for the key ID; `since` is when the request began to wait, which bounds its wait however often it
+    /// `hash` stands for the key ID, and is nil where there are no usable keys at all: then the question is only whether
+    /// a fetch is worth waiting for. `since` is when the request began to wait, which bounds its wait however often it
     /// asks again.
-    mutating func unknownKeyID(
-        hash: UInt64,
+    mutating func missingKey(
+        hash: UInt64?,
         since: MonotonicInstant,
         at now: MonotonicInstant
     ) -> (answer: MissingKeyAnswer, begins: Bool) {
-        if isAnswered(since: since, at: now) || isKnownToBeUnknown(hash, at: now) { return (.unknown, false) }
+        if let hash, isAnswered(since: since, at: now) || isKnownToBeUnknown(hash, at: now) { return (.unknown, false) }
         switch fetch {
         case .backingOff(let until):
             return (.unavailable(retryAfterSeconds: Self.seconds(from: now, to: until)), false)
         case .underWay(let began):
-            join(hash, isOlder: began < since, at: now)
+            if let hash { join(hash, isOlder: began < since, at: now) }
             return (wait(since: since, at: now), false)
         case .idle:
-            guard !isStopped else { return (.unavailable(retryAfterSeconds: 1), false) }
+            guard let hash, !isStopped else { return (.unavailable(retryAfterSeconds: 1), false) }
             // The sources were not asked about this key ID, so it may not be called unknown.
             guard budget.take(at: now), begin(at: now) else {
                 return (.unavailable(retryAfterSeconds: Self.seconds(from: now, to: budget.nextAt)), false)
@@ -32,15 +33,6 @@ extension JWKSetCacheState {
     /// fetch. Then the sources are asked again: an edge of the issuer's may have answered with the previous set.
     mutating func keyHasLeft(hash: UInt64, at now: MonotonicInstant) {
         memory.store(.init(hash: hash, until: now + limits.joinedNegativeLifetime, fetch: fetchNumber))
-    }
-
-    /// A request found no usable keys; answers whether a fetch is worth waiting for.
-    func keysUnavailable(since: MonotonicInstant, at now: MonotonicInstant) -> MissingKeyAnswer {
-        switch fetch {
-        case .underWay: wait(since: since, at: now)
-        case .backingOff(let until): .unavailable(retryAfterSeconds: Self.seconds(from: now, to: until))
-        case .idle: .unavailable(retryAfterSeconds: 1)
-        }
     }
 
     private func wait(since: MonotonicInstant, at now: MonotonicInstant) -> MissingKeyAnswer {
@@ -98,9 +90,7 @@ struct UnknownKeyIDMemory: Sendable {
     // Made with the first unknown key ID: most processes never see one.
     private(set) var entries: [Entry] = []
 
-    init(capacity: Int) {
-        self.capacity = max(Self.bucketSize, capacity / Self.bucketSize * Self.bucketSize)
-    }
+    init(capacity: Int) { self.capacity = max(Self.bucketSize, capacity / Self.bucketSize * Self.bucketSize) }
 
     func entry(for hash: UInt64) -> Entry? { place(of: hash).map { entries[$0] } }
 

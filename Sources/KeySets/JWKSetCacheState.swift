@@ -20,16 +20,6 @@ struct JWKSetCacheState: Sendable {
         case backingOff(until: MonotonicInstant)
     }
 
-    /// How a fetch of all sources ended.
-    enum Outcome: Sendable, Equatable {
-        /// Another set than before.
-        case replaced(JWKSetFreshness)
-        /// 304, or the same keys again.
-        case unchanged(JWKSetFreshness)
-        /// No source gave a usable set.
-        case failed(retryAfterSeconds: Int?)
-    }
-
     let limits: JWKSetCacheLimits
     let jitter: @Sendable () -> Double
     var times: Times?
@@ -118,18 +108,10 @@ extension JWKSetCacheState {
         }
     }
 
-    /// The fetch under way has ended.
-    mutating func end(_ outcome: Outcome, at now: MonotonicInstant) {
-        switch outcome {
-        case .replaced(let freshness):
-            setChangedByFetch = fetchNumber
-            confirm(freshness, at: now)
-        case .unchanged(let freshness):
-            confirm(freshness, at: now)
-        case .failed(let retryAfterSeconds):
-            consecutiveFailures += 1
-            fetch = .backingOff(until: now + backOff(retryAfterSeconds: retryAfterSeconds))
-        }
+    /// The fetch under way has ended: no source gave a usable set.
+    mutating func fail(retryAfterSeconds: Int?, at now: MonotonicInstant) {
+        consecutiveFailures += 1
+        fetch = .backingOff(until: now + backOff(retryAfterSeconds: retryAfterSeconds))
     }
 
     /// The time to live of an answer: what it says within the limits, or the default (RFC 9111, 4.2.1).
@@ -141,7 +123,8 @@ extension JWKSetCacheState {
         return min(max(.seconds(bounded), limits.minimumTimeToLive), greatest)
     }
 
-    private mutating func confirm(_ freshness: JWKSetFreshness, at now: MonotonicInstant) {
+    /// The fetch under way has ended: a source gave another set, or the one that is held, or said that this stands.
+    mutating func confirm(_ freshness: JWKSetFreshness, isReplaced: Bool, at now: MonotonicInstant) {
         let life = timeToLive(of: freshness)
         let lead = life * (limits.refreshAheadFraction * (0.5 + jitter()))
         times = Times(
@@ -151,6 +134,7 @@ extension JWKSetCacheState {
             usableUntil: now + life + limits.maximumStaleness
         )
         consecutiveFailures = 0
+        if isReplaced { setChangedByFetch = fetchNumber }
         lastGoodFetch = fetchNumber
         if case .underWay(let began) = fetch { lastGoodFetchBeganAt = began }
         lastGoodFetchEndedAt = now

@@ -47,9 +47,7 @@ public struct JWKSetFreshness: Sendable, Equatable {
     public var remainingSeconds: Int?
 
     /// Freshness of this many seconds, none named by default.
-    public init(remainingSeconds: Int? = nil) {
-        self.remainingSeconds = remainingSeconds.map { max(0, $0) }
-    }
+    public init(remainingSeconds: Int? = nil) { self.remainingSeconds = remainingSeconds.map { max(0, $0) } }
 }
 
 /// Why a source gave no set.

@@ -52,8 +52,8 @@ final class CacheFixture: Sendable {
     /// Asks as a request does that arrives now.
     func ask(_ keyID: String, since: MonotonicInstant? = nil) -> MissingKeyAnswer {
         let now = clock.now
-        return cache.unknownKeyID(
-            Array(keyID.utf8).span,
+        return cache.missingKey(
+            JWKSetCache.hash(keyID.utf8.span),
             seenEpoch: cache.snapshot.epoch,
             waitingSince: since ?? now,
             now: now

@@ -72,7 +72,7 @@ struct JWKSetCacheStateTests {
             for expected in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
                 let begins = state.begin(at: now)
                 #expect(begins)
-                state.end(.failed(retryAfterSeconds: nil), at: now)
+                state.fail(retryAfterSeconds: nil, at: now)
                 guard case .backingOff(let until) = state.fetch else {
                     Issue.record("no back-off")
                     return
@@ -90,7 +90,7 @@ struct JWKSetCacheStateTests {
         var now = MonotonicInstant(nanoseconds: 0)
         for _ in 0..<10_000 {
             _ = state.begin(at: now)
-            state.end(.failed(retryAfterSeconds: nil), at: now)
+            state.fail(retryAfterSeconds: nil, at: now)
             now = now + .seconds(60)
         }
         #expect(state.consecutiveFailures == 10_000)
@@ -106,7 +106,7 @@ struct JWKSetCacheStateTests {
         var state = JWKSetCacheState(limits: .init(), jitter: { 0.5 })
         let now = MonotonicInstant(nanoseconds: 0)
         _ = state.begin(at: now)
-        state.end(.failed(retryAfterSeconds: seconds), at: now)
+        state.fail(retryAfterSeconds: seconds, at: now)
         guard case .backingOff(let until) = state.fetch else {
             Issue.record("no back-off")
             return
@@ -136,7 +136,7 @@ struct JWKSetCacheStateTests {
         var state = JWKSetCacheState(limits: .init(), jitter: { jitter })
         let now = MonotonicInstant(nanoseconds: 0)
         _ = state.begin(at: now)
-        state.end(.replaced(.init()), at: now)
+        state.confirm(.init(), isReplaced: true, at: now)
         let times = try #require(state.times)
         let lead = times.expiresAt.duration(since: times.refreshAt) / .seconds(1)
         #expect(lead >= 180 && lead <= 540)
@@ -150,7 +150,7 @@ struct JWKSetCacheStateTests {
         #expect(begins == [true, false])
         let due = state.wake(at: now + .seconds(100_000))
         #expect(due == nil)
-        let asks = state.unknownKeyID(hash: 1, since: now, at: now).begins
+        let asks = state.missingKey(hash: 1, since: now, at: now).begins
         #expect(!asks)
     }
 
@@ -189,12 +189,12 @@ struct JWKSetCacheStateTests {
             let now = MonotonicInstant(nanoseconds: nanoseconds)
             _ = state.wake(at: now)
             _ = state.begin(at: now)
-            _ = state.unknownKeyID(hash: nanoseconds | 1, since: now, at: now)
-            state.end(.failed(retryAfterSeconds: .max), at: now)
+            _ = state.missingKey(hash: nanoseconds | 1, since: now, at: now)
+            state.fail(retryAfterSeconds: .max, at: now)
             _ = state.begin(at: now)
-            state.end(.unchanged(.init(remainingSeconds: .max)), at: now)
+            state.confirm(.init(remainingSeconds: .max), isReplaced: false, at: now)
             _ = state.nextWake(after: now)
-            _ = state.keysUnavailable(since: .never, at: now)
+            _ = state.missingKey(hash: nil, since: .never, at: now)
         }
         #expect(state.phase(at: MonotonicInstant(nanoseconds: 1 << 40)) == .fresh)
     }
@@ -206,10 +206,10 @@ struct JWKSetCacheStateTests {
         driver.source = { _ in .failed(retryAfterSeconds: 20) }
         let since = driver.now
         driver.start()
-        #expect(driver.state.keysUnavailable(since: since, at: driver.now) == .wait(until: since + .seconds(2)))
+        #expect(driver.ask(nil, since: since) == .wait(until: since + .seconds(2)))
         driver.advance(by: .seconds(2))
-        #expect(driver.state.keysUnavailable(since: since, at: driver.now) == .unavailable(retryAfterSeconds: 1))
+        #expect(driver.ask(nil, since: since) == .unavailable(retryAfterSeconds: 1))
         driver.advance(by: .seconds(7))
-        #expect(driver.state.keysUnavailable(since: driver.now, at: driver.now) == .unavailable(retryAfterSeconds: 20))
+        #expect(driver.ask(nil) == .unavailable(retryAfterSeconds: 20))
     }
 }

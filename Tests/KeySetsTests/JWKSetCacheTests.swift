@@ -232,7 +232,8 @@ struct JWKSetCacheTests {
         #expect(!snapshot.isUsable(at: fixture.clock.now))
         #expect(fixture.cache.status.phase == .expired)
         guard
-            case .unavailable(let seconds) = fixture.cache.keysUnavailable(
+            case .unavailable(let seconds) = fixture.cache.missingKey(
+                nil,
                 seenEpoch: 1,
                 waitingSince: fixture.clock.now,
                 now: fixture.clock.now

@@ -25,11 +25,11 @@ struct JWKSetCacheWaitingTests {
         fixture.cache.start()
         #expect(fixture.cache.isFetching)
         #expect(
-            fixture.cache.keysUnavailable(seenEpoch: 0, waitingSince: now, now: now) == .wait(until: now + .seconds(2))
+            fixture.cache.missingKey(nil, seenEpoch: 0, waitingSince: now, now: now) == .wait(until: now + .seconds(2))
         )
         gate.signal()
         await fixture.settle()
-        #expect(fixture.cache.keysUnavailable(seenEpoch: 0, waitingSince: now, now: now) == .lookAgain)
+        #expect(fixture.cache.missingKey(nil, seenEpoch: 0, waitingSince: now, now: now) == .lookAgain)
         #expect(updates.value == 1)
         #expect(fixture.ask("b") == .wait(until: now + .seconds(2)))
         gate.signal()
@@ -75,7 +75,7 @@ struct JWKSetCacheWaitingTests {
         let fixture = try CacheFixture([StubSource(keySet: TestKeySet.json(["a"]))])
         await fixture.start()
         let now = fixture.clock.now
-        let answer = fixture.cache.unknownKeyID([0x62].span, seenEpoch: 0, waitingSince: now, now: now)
+        let answer = fixture.cache.missingKey(0x62, seenEpoch: 0, waitingSince: now, now: now)
         #expect(answer == .lookAgain)
         #expect(fixture.cache.status.counters.fetchesForUnknownKeyIDs == 0)
         fixture.cache.stop()

@@ -4,12 +4,19 @@ import Sockets
 
 /// Runs the pure state machine against a source that is a function of time, by a clock of its own: hours pass at once.
 struct StateDriver {
+    /// How a fetch ends.
+    enum Outcome {
+        case replaced(JWKSetFreshness)
+        case unchanged(JWKSetFreshness)
+        case failed(retryAfterSeconds: Int?)
+    }
+
     var state: JWKSetCacheState
     var now = MonotonicInstant(nanoseconds: 1_000_000_000)
     /// How long each fetch takes.
     var latency = Duration.milliseconds(100)
     /// What the source answers to a fetch that ends now.
-    var source: (MonotonicInstant) -> JWKSetCacheState.Outcome = { _ in .unchanged(.init()) }
+    var source: (MonotonicInstant) -> Outcome = { _ in .unchanged(.init()) }
     private(set) var fetches: [(at: MonotonicInstant, reason: JWKSetEvent.Reason)] = []
     private var endsAt: MonotonicInstant?
 
@@ -31,9 +38,9 @@ struct StateDriver {
         if state.begin(at: now) { noteFetch(.start) }
     }
 
-    /// Asks about a key ID as a request does that arrives now.
-    mutating func ask(_ hash: UInt64, since: MonotonicInstant? = nil) -> MissingKeyAnswer {
-        let result = state.unknownKeyID(hash: hash, since: since ?? now, at: now)
+    /// Asks about a key ID, or without any keys about none, as a request does that arrives now.
+    mutating func ask(_ hash: UInt64?, since: MonotonicInstant? = nil) -> MissingKeyAnswer {
+        let result = state.missingKey(hash: hash, since: since ?? now, at: now)
         if result.begins { noteFetch(.unknownKeyID) }
         return result.answer
     }
@@ -45,7 +52,11 @@ struct StateDriver {
             now = max(now, next)
             if let end = endsAt, end <= now {
                 endsAt = nil
-                state.end(source(now), at: now)
+                switch source(now) {
+                case .replaced(let freshness): state.confirm(freshness, isReplaced: true, at: now)
+                case .unchanged(let freshness): state.confirm(freshness, isReplaced: false, at: now)
+                case .failed(let seconds): state.fail(retryAfterSeconds: seconds, at: now)
+                }
             } else if let reason = state.wake(at: now) {
                 noteFetch(reason)
             }

@@ -123,13 +123,14 @@ extension TokenJudge {
     ) throws(Problem) -> MonotonicInstant? {
         var retryAfter: Int?
         if context.visit != .expired {
-            let (epoch, start, now) = (workerKeys.snapshot.epoch, context.firstByteAt, context.now)
-            let answer =
-                unknown == nil
-                ? cache.keysUnavailable(seenEpoch: epoch, waitingSince: start, now: now)
-                : CallTrace.$parent.withValue(trace()) {
-                    cache.unknownKeyID(workspace.keyID.span, seenEpoch: epoch, waitingSince: start, now: now)
-                }
+            let answer = CallTrace.$parent.withValue(trace()) {
+                cache.missingKey(
+                    unknown == nil ? nil : JWKSetCache.hash(workspace.keyID.span),
+                    seenEpoch: workerKeys.snapshot.epoch,
+                    waitingSince: context.firstByteAt,
+                    now: context.now
+                )
+            }
             switch answer {
             case .wait(let moment): return moment
             case .lookAgain: return nil

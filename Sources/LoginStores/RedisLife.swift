@@ -150,7 +150,8 @@ struct RedisGreeting {
         try talk.introduce(configuration)
         guard let info = try talk.ask(["INFO"]).text else { throw .malformedAnswer }
         let facts = try RedisServerFacts(info: info)
-        let now = try talk.time()
+        guard let time = try talk.ask(["TIME"]).serverMicroseconds else { throw .malformedAnswer }
+        let now = time / 1_000
         serverTime = now
         let ourNow = WallClock.unixMilliseconds()
         life = try talk.life(facts, now: now, lastIdentity: lastIdentity)
@@ -177,21 +178,13 @@ struct RedisGreeting {
                 // Any refusal here is one of the credentials, whatever its code.
                 guard case .status("OK") = try channel.call(words, until: deadline) else { throw .unauthenticated }
             }
-            if configuration.url.database != 0 {
-                _ = try ask(["SELECT", String(configuration.url.database)])
-            }
+            if configuration.url.database != 0 { _ = try ask(["SELECT", String(configuration.url.database)]) }
         }
 
         func ask(_ words: [String]) throws(RedisFailure) -> RedisReply {
             let reply = try channel.call(words.map { Array($0.utf8) }, until: deadline)
             if case .error(let code) = reply { throw RedisFailure(code: code) }
             return reply
-        }
-
-        /// The server's clock, in milliseconds since 1970.
-        func time() throws(RedisFailure) -> UInt64 {
-            guard let time = try ask(["TIME"]).serverMicroseconds else { throw .malformedAnswer }
-            return time / 1_000
         }
 
         func life(_ facts: RedisServerFacts, now: UInt64, lastIdentity: String?) throws(RedisFailure) -> RedisLife {

@@ -278,9 +278,7 @@ struct RedisRevocations {
     /// Takes a page over.
     /// - Returns: the next one; nil after the last.
     private mutating func take(_ replies: ArraySlice<RedisReply>, _ page: Page) throws(RedisFailure) -> Page? {
-        guard case .array(let parts)? = replies.last, parts.count.isMultiple(of: 2) else {
-            throw .malformedAnswer
-        }
+        guard case .array(let parts)? = replies.last, parts.count.isMultiple(of: 2) else { throw .malformedAnswer }
         var found: [Revocation] = []
         var last: (score: Double, member: [UInt8])?
         for index in stride(from: 0, to: parts.count, by: 2) {

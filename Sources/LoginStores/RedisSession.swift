@@ -205,9 +205,7 @@ final class RedisChannel {
     }
 
     /// Adds a command to what is sent next.
-    func command(_ words: [[UInt8]]) {
-        RESPCommand.append(words, to: &output)
-    }
+    func command(_ words: [[UInt8]]) { RESPCommand.append(words, to: &output) }
 
     /// Sends what the connection takes now.
     func flush() throws(RedisFailure) {

@@ -7,8 +7,7 @@ internal import Synchronization
 /// Nothing is ever removed: a smaller table is a new one. `words` is only accessed through its atomics, and lives as
 /// long as this object; hence `@unchecked Sendable`.
 @safe final class RevocationTable: @unchecked Sendable {
-    private static let wordsPerSlot = 3
-    static let bytesPerSlot = wordsPerSlot * MemoryLayout<UInt64>.stride
+    static let wordsPerSlot = 3
 
     /// A power of two.
     let slotCount: Int

@@ -5,9 +5,7 @@ extension Revocations {
     /// Whether a revocation is to be written.
     var hasWork: Bool { state.withLock { !$0.waiting.isEmpty || $0.hasUnwritten } }
 
-    func takeWaiting(atMost count: Int) -> [WaitingRevocation] {
-        state.withLock { $0.waiting.take(atMost: count) }
-    }
+    func takeWaiting(atMost count: Int) -> [WaitingRevocation] { state.withLock { $0.waiting.take(atMost: count) } }
 
     /// Whether Redis may lack entries whose callers were answered already; clears the flag.
     func takeUnwritten() -> Bool {
@@ -48,18 +46,16 @@ extension Revocations {
             var superseded: [Revocation] = []
             for revocation in page where !isOutOfTime(revocation, now) {
                 let known = RevocationValue(moment: revocation.moment, mark: state.mark)
-                switch table.value(of: revocation.login) {
-                case nil:
-                    guard table.count < sharedCapacity else {
-                        state.hasOverflown = true
-                        continue
-                    }
+                let value = table.value(of: revocation.login)
+                if value == nil, table.count >= sharedCapacity {
+                    state.hasOverflown = true
+                } else if value?.moment ?? .min < revocation.moment {
                     set(known, of: revocation.login, now: now, &state)
-                case let value? where value.moment < revocation.moment:
-                    set(known, of: revocation.login, now: now, &state)
-                case let value? where value.moment > revocation.moment: superseded.append(revocation)
-                // What was written without an answer is written again, for others may have read past it.
-                case let value?: if value.mark != 0 { table.set(known, of: revocation.login) }
+                } else if let value, value.moment > revocation.moment {
+                    superseded.append(revocation)
+                } else if value?.mark != 0 {
+                    // What was written without an answer is written again, for others may have read past it.
+                    table.set(known, of: revocation.login)
                 }
             }
             return superseded

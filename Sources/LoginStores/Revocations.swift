@@ -36,8 +36,7 @@ package final class Revocations: Sendable {
     private static let sweepSeconds: Int64 = 3_600
 
     struct State {
-        /// Nil without Redis: then this copy is the memory.
-        var link: RedisLink?
+        var link = RedisLink.connecting
         var waiting: [WaitingRevocation] = []
         /// What entries bear that Redis is known to hold; never 0, which those bear that it never confirmed.
         var mark: UInt64 = 1
@@ -52,8 +51,9 @@ package final class Revocations: Sendable {
     /// Most logins here with those of other replicas, which may fill the last places at once: the capacity, and what a
     /// second of a busy service revokes.
     var sharedCapacity: Int { capacity + Self.waitingLimit }
-    let state: Locked<State>
+    let state = Locked(State())
     private let clock: @Sendable () -> Int64
+    /// Nil without Redis: then this copy is the memory.
     private let wake: (@Sendable () -> Void)?
     /// Apart from the state, so that no reader waits for a walk over the table. Replaced with the state's lock held.
     fileprivate let published = Published(RevocationTable(capacity: 0))
@@ -71,7 +71,6 @@ package final class Revocations: Sendable {
         self.capacity = capacity
         self.clock = clock
         self.wake = wake
-        state = Locked(State(link: wake == nil ? nil : .connecting))
     }
 
     /// Refuses every token of a person and app that was issued in the second of `moment` or before, from now on. From any
@@ -94,7 +93,7 @@ package final class Revocations: Sendable {
         // Nil where the store's thread answers.
         let answer: RevocationAnswer? = state.withLock { state in
             let before = table.value(of: login)
-            if let before, before.moment >= moment, state.link == nil || before.mark == state.mark {
+            if let before, before.moment >= moment, wake == nil || before.mark == state.mark {
                 return .remembered
             }
             if before == nil, table.count >= capacity {
@@ -103,7 +102,7 @@ package final class Revocations: Sendable {
             }
             let kept = max(moment, before?.moment ?? 0)
             set(RevocationValue(moment: kept, mark: 0), of: login, now: now, &state)
-            if state.link == nil { return .remembered }
+            if wake == nil { return .remembered }
             guard state.link != .down, state.waiting.count < Self.waitingLimit else {
                 state.hasUnwritten = true
                 return .rememberedHereOnly
@@ -175,9 +174,7 @@ struct RevocationValue: Equatable {
 }
 
 extension RevocationValue {
-    init(moment: Int64, mark: UInt64) {
-        bits = UInt64(max(0, moment)) << Self.markBits | mark
-    }
+    init(moment: Int64, mark: UInt64) { bits = UInt64(max(0, moment)) << Self.markBits | mark }
 }
 
 /// One worker's way to the revocations: two atomic loads where there are none.

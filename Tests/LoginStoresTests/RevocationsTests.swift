@@ -119,9 +119,9 @@ struct RevocationsTests {
 
     @Test("A hundred thousand take less than 4 MB, the bound less than 13 MB")
     func size() {
-        #expect(RevocationTable(capacity: 100_000).slotCount * RevocationTable.bytesPerSlot < 4_000_000)
+        #expect(RevocationTable(capacity: 100_000).slotCount * RevocationTable.wordsPerSlot * 8 < 4_000_000)
         let largest = RevocationTable(capacity: Revocations.defaultCapacity)
-        #expect(largest.slotCount * RevocationTable.bytesPerSlot < 13_000_000)
+        #expect(largest.slotCount * RevocationTable.wordsPerSlot * 8 < 13_000_000)
     }
 
     @Test("Readers on other threads see what was revoked before they looked, while the table grows under them")

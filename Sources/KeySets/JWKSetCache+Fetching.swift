@@ -52,7 +52,7 @@ extension JWKSetCache {
             return (storage.updateHandlers, waiters.values)
         }
         for handler in handlers { handler() }
-        for waiter in waiters { waiter.resume() }
+        for waiter in waiters { waiter.task.resume() }
     }
 
     func announcePhase(at now: MonotonicInstant) {

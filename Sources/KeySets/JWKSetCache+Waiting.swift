@@ -21,7 +21,7 @@ extension JWKSetCache {
             switch missingKey(hash, seenEpoch: snapshot.epoch, waitingSince: began, now: now) {
             case .lookAgain: break
             case .wait(let deadline):
-                await wait(until: deadline, for: Self.fetchUnderWay)
+                await wait(until: deadline) { $0.fetchUnderWay }
                 if Task.isCancelled { throw .unavailable("the task was cancelled") }
             case .unknown: return snapshot.keySet
             case .unavailable where !isUsable: throw unavailable("no source has answered yet")
@@ -36,7 +36,7 @@ extension JWKSetCache {
     /// the state thereafter.
     public func refresh() async -> JWKSetCacheStatus {
         refreshNow()
-        await wait(until: .never, for: Self.fetchUnderWay)
+        await wait(until: .never) { $0.fetchUnderWay }
         return status
     }
 
@@ -53,11 +53,6 @@ extension JWKSetCache {
         }
     }
 
-    /// The number of the fetch under way, if one is.
-    private static func fetchUnderWay(_ machine: JWKSetCacheState) -> UInt64? {
-        machine.isFetching ? machine.fetchNumber : nil
-    }
-
     /// Returns when the fetch of this number has ended, at once if there is none; no later than `deadline`, the cache's
     /// stop, or the cancellation of the task.
     func wait(until deadline: MonotonicInstant, for fetch: @Sendable (JWKSetCacheState) -> UInt64?) async {
@@ -72,7 +67,7 @@ extension JWKSetCache {
                     guard !Task.isCancelled, !storage.machine.isStopped, let fetch = fetch(storage.machine) else {
                         return false
                     }
-                    storage.waiters[number] = Waiter(fetch: fetch) { continuation.resume() }
+                    storage.waiters[number] = (fetch, continuation)
                     return true
                 }
                 guard waits else { return continuation.resume() }
@@ -89,7 +84,7 @@ extension JWKSetCache {
     /// Resumes a waiter, unless it was resumed before: only the call that takes it out resumes it.
     private func release(_ number: UInt64) {
         let waiter = storage.withLock { $0.waiters.removeValue(forKey: number) }
-        waiter?.resume()
+        waiter?.task.resume()
     }
 }
 

@@ -157,15 +157,9 @@ extension JWKSetCache {
         /// The number of the alarm that is set; earlier ones are void.
         var alarm: UInt64 = 0
         var updateHandlers: [@Sendable () -> Void] = []
-        var waiters: [UInt64: Waiter] = [:]
+        /// Tasks that wait for the end of a fetch, each with its number.
+        var waiters: [UInt64: (fetch: UInt64, task: CheckedContinuation<Void, Never>)] = [:]
         var nextWaiter: UInt64 = 0
-    }
-
-    /// A task that waits for the end of a fetch.
-    struct Waiter: Sendable {
-        /// The number of the fetch that was under way when the waiting began.
-        let fetch: UInt64
-        let resume: @Sendable () -> Void
     }
 }
 

@@ -61,10 +61,7 @@ extension JWKSetCacheLimits {
                 "the time to live lies outside its minimum and maximum"
             ),
             (maximumTimeToLive <= year, "the maximum time to live exceeds a year"),
-            (
-                maximumStaleness >= .zero && maximumStaleness <= year,
-                "the maximum staleness is negative or exceeds a year"
-            ),
+            ((.zero...year).contains(maximumStaleness), "the maximum staleness is negative or exceeds a year"),
             // Above a half, jitter could put the refresh before the fetch.
             ((0...0.5).contains(refreshAheadFraction), "the refresh-ahead fraction lies outside 0 … 0.5"),
             (waitForFetch >= .zero, "the wait for a fetch is negative"),

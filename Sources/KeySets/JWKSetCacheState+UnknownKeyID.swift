@@ -131,7 +131,6 @@ struct RefetchBudget: Sendable {
         MonotonicInstant(nanoseconds: fullAgainAt.nanoseconds - min(tolerance, fullAgainAt.nanoseconds))
     }
 
-    /// Takes one refetch; false when none is left.
     mutating func take(at now: MonotonicInstant) -> Bool {
         guard now >= nextAt else { return false }
         fullAgainAt = max(fullAgainAt, now).adding(nanoseconds: interval)

@@ -49,12 +49,14 @@ struct JWKSetCacheState: Sendable {
         if case .underWay = fetch { true } else { false }
     }
 
+    /// The number of the fetch under way; nil when none is.
+    var fetchUnderWay: UInt64? { isFetching ? fetchNumber : nil }
+
     /// When the sources are asked again after a failure; nil when none was the last word.
     var nextAttempt: MonotonicInstant? {
         if case .backingOff(let until) = fetch { until } else { nil }
     }
 
-    /// The state's name, by its most serious property.
     func phase(at now: MonotonicInstant) -> JWKSetCachePhase {
         guard let times else { return .empty }
         if now >= times.usableUntil { return .expired }

@@ -93,7 +93,12 @@ extension JWKSetCache {
             phase: storage.machine.phase(at: now),
             isUsable: snapshot.isUsable(at: now),
             isFetching: storage.machine.isFetching,
-            keys: snapshot.keySet.keys.map(JWKSetCacheStatus.Key.init),
+            keys: snapshot.keySet.keys.map { key in
+                // Empty only when OpenSSL has no memory left.
+                let digest = try? SHA256.digest(of: key.thumbprintInput.span)
+                let thumbprint = String(decoding: digest?.base64URL ?? [], as: UTF8.self)
+                return JWKSetCacheStatus.Key(id: key.keyID, bits: key.modulusBitCount, thumbprint: thumbprint)
+            },
             ignoredKeys: snapshot.keySet.ignoredKeys.map {
                 JWKSetCacheStatus.IgnoredKey(index: $0.index, id: $0.keyID, reason: $0.reason.description)
             },
@@ -110,15 +115,5 @@ extension JWKSetCache {
 
     private static func time(from now: MonotonicInstant, to later: MonotonicInstant) -> Duration {
         now <= later ? later.duration(since: now) : .zero - now.duration(since: later)
-    }
-}
-
-extension JWKSetCacheStatus.Key {
-    init(_ key: JSONWebKey) {
-        id = key.keyID
-        bits = key.modulusBitCount
-        // Empty only when OpenSSL has no memory left.
-        let digest = try? SHA256.digest(of: key.thumbprintInput.span)
-        thumbprint = String(decoding: digest?.base64URL ?? [], as: UTF8.self)
     }
 }

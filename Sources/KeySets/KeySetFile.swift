@@ -91,7 +91,6 @@ enum KeySetFile {
         return place
     }
 
-    /// Changes whenever the file of these facts is written or replaced.
     static func version(of information: stat) -> String {
         let (changed, altered) = (information.st_mtim, information.st_ctim)
         // Network and layered file systems may use all 64 bits, which is beyond the greatest Int.

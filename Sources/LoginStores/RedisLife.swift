@@ -42,7 +42,6 @@ package struct RedisLife: Equatable, Sendable {
     /// Holds the moment of the data's life, whichever run it was written in.
     static let dataKey = prefix + "life"
 
-    /// Holds the moment of a run's life.
     static func key(of identity: String) -> String { dataKey + ":" + identity }
 
     var key: String { Self.key(of: identity) }
@@ -220,11 +219,10 @@ struct RedisGreeting {
 
         /// Whether the server waits for its disk before it answers; false where it does not say.
         private func writesThrough(_ facts: RedisServerFacts) throws(RedisFailure) -> Bool {
-            guard facts.appendsToFile else { return false }
             let words = ["CONFIG", "GET", "appendfsync"].map { Array($0.utf8) }
-            let reply = try channel.call(words, until: deadline)
-            guard case .array(let parts) = reply, parts.count == 2 else { return false }
-            return parts[1].text == "always"
+            guard facts.appendsToFile, case .array(let parts) = try channel.call(words, until: deadline)
+            else { return false }
+            return parts.count == 2 && parts[1].text == "always"
         }
 
         private func knows(_ identity: String?) throws(RedisFailure) -> Bool {

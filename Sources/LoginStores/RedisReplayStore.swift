@@ -204,7 +204,7 @@ extension RedisReplayStore {
             }
             let isOld = now > session.openedAt + configuration.limits.connectionAge
             if isOld, session.isIdle, hasWaiting || memory.exchanges.dueAt(now) <= now { return }
-            let questions = isOld ? [] : takeWaiting(atMost: session.room)
+            let questions = isOld ? [] : state.withLock { $0.waiting.take(atMost: session.room) }
             if !questions.isEmpty {
                 try session.send(questions, unixMilliseconds: WallClock.unixMilliseconds(), now: now)
                 // There may be more than one batch.
@@ -220,16 +220,9 @@ extension RedisReplayStore {
 
     private var hasWaiting: Bool { state.withLock { !$0.waiting.isEmpty } }
 
-    private func takeWaiting(atMost count: Int) -> [WaitingQuestion] {
-        state.withLock { $0.waiting.take(atMost: count) }
-    }
-
     private func becomeUp(_ session: RedisSession, _ memory: inout Memory) {
         let greeting = session.greeting
-        state.withLock { state in
-            state.link = .up
-            state.vouchesSince = greeting.vouchesSince
-        }
+        state.withLock { ($0.link, $0.vouchesSince) = (.up, greeting.vouchesSince) }
         memory.exchanges.begin(greeting.life, serverMilliseconds: greeting.serverTime, at: session.openedAt)
         tellUp(greeting.life, &memory)
         memory.lastLife = greeting.life
@@ -255,18 +248,15 @@ extension RedisReplayStore {
     private func tellDown(_ failure: RedisFailure, _ memory: inout Memory) {
         let now = MonotonicClock.now()
         memory.told.removeAll { now > $0.at + .seconds(60) }
-        if let told = memory.toldDown {
-            guard told != failure, memory.told.isEmpty else { return }
-        } else {
-            guard !memory.told.contains(where: { $0.failure == failure }) else { return }
-        }
+        let isTold = memory.told.contains { $0.failure == failure }
+        guard memory.toldDown.map({ $0 != failure && memory.told.isEmpty }) ?? !isTold else { return }
         memory.toldDown = failure
         memory.told.append((failure, now))
         observe(.down(failure))
     }
 
     private func refuseWaiting() {
-        let waiting = takeWaiting(atMost: .max)
+        let waiting = state.withLock { $0.waiting.take(atMost: .max) }
         let now = MonotonicClock.now()
         for question in waiting { question.answer([], now: now) }
     }

@@ -17,8 +17,8 @@ struct RedisRevocations {
     /// One group of commands, whose answers come together.
     private struct Exchange {
         enum Work {
-            case write([WaitingRevocation])
-            case writeBack([Revocation])
+            /// With those of them that somebody waits for.
+            case write([Revocation], [WaitingRevocation])
             case readNew(Page)
             case readAll(Page)
             case remove
@@ -80,7 +80,6 @@ struct RedisRevocations {
         pause = GrowingPause(limits)
     }
 
-    /// A new connection is there.
     mutating func begin(_ life: RedisLife, serverMilliseconds: UInt64, at now: MonotonicInstant) {
         underWay = nil
         news = nil
@@ -140,7 +139,7 @@ struct RedisRevocations {
         switch turn {
         case .write:
             let waiting = revocations.takeWaiting(atMost: Self.pageCount)
-            return waiting.isEmpty ? nil : write(waiting.map(\.revocation), .write(waiting), now)
+            return waiting.isEmpty ? nil : write(waiting.map(\.revocation), waiting, now)
         case .readNew:
             if news == nil, now >= nextNews {
                 let overlap = limits.revocationOverlap.wholeNanoseconds / 1_000
@@ -166,7 +165,7 @@ struct RedisRevocations {
         guard var walk else { return nil }
         let lacking = revocations.lacking(&walk, atMost: Self.pageCount)
         self.walk = walk.slot < walk.table.slotCount ? walk : nil
-        return lacking.isEmpty ? nil : write(lacking, .writeBack(lacking), now)
+        return lacking.isEmpty ? nil : write(lacking, [], now)
     }
 
     private func page(from score: UInt64, _ now: MonotonicInstant) -> Page {
@@ -191,14 +190,14 @@ struct RedisRevocations {
         [Array(name.utf8), key] + words.map { Array($0.utf8) }
     }
 
-    private func write(_ all: [Revocation], _ work: Exchange.Work, _ now: MonotonicInstant) -> Exchange {
+    private func write(_ all: [Revocation], _ waiting: [WaitingRevocation], _ now: MonotonicInstant) -> Exchange {
         let time = serverTime(at: now)
         var words = [Array("ZADD".utf8), Self.key]
         // Scores of their own, so that a reading can go on in between.
         for (index, revocation) in all.enumerated() {
             words += [Array("\(time &+ UInt64(index))".utf8), revocation.member]
         }
-        return Exchange(work: work, commands: [words])
+        return Exchange(work: .write(all, waiting), commands: [words])
     }
 
     /// What newer revocations of the same logins made superfluous. Not before these are in Redis.
@@ -221,13 +220,12 @@ struct RedisRevocations {
         }
         let replies = replies.dropLast()
         switch exchange.work {
-        case .write(let waiting):
-            revocations.confirm(waiting.map(\.revocation))
+        case .write(let all, let waiting):
+            revocations.confirm(all)
             for one in waiting {
                 if let moment = one.replaced { note(Revocation(login: one.revocation.login, moment: moment)) }
                 one.completion(.remembered)
             }
-        case .writeBack(let all): revocations.confirm(all)
         case .remove: break
         case .readNew(let page):
             news = try take(replies, page)
@@ -267,11 +265,7 @@ struct RedisRevocations {
 
     /// The exchange under way, if there is one, will not be answered.
     mutating func abandon() {
-        switch underWay?.work {
-        case .write(let waiting): revocations.fail(waiting)
-        case .writeBack: revocations.fail([])
-        case .readNew, .readAll, .remove, nil: break
-        }
+        if case .write(_, let waiting) = underWay?.work { revocations.fail(waiting) }
         underWay = nil
     }
 

@@ -21,7 +21,6 @@ final class RedisSession {
             return answers.count < entries.count && answers.allSatisfy { $0 == .first } ? entries[answers.count] : nil
         }
 
-        /// When its own time is over.
         var endsAt: MonotonicInstant { isOver ? .never : waiting.deadline }
     }
 
@@ -82,7 +81,6 @@ final class RedisSession {
         try ask(asked, now)
     }
 
-    /// Asks about the next entry of each question.
     private func ask(_ asked: [Asked], _ now: MonotonicInstant) throws(RedisFailure) {
         let entries = asked.compactMap { asked in asked.next.map { Self.words($0, asked.sentAt) } }
         guard !entries.isEmpty else { return }
@@ -118,7 +116,6 @@ final class RedisSession {
         return [Array("SET".utf8), key, [UInt8(ascii: "1")], Array("PX".utf8), Array(expiry.utf8), Array("NX".utf8)]
     }
 
-    /// Takes the answers that have come.
     func receive(now: MonotonicInstant) throws(RedisFailure) {
         try channel.flush()
         try channel.receive()
@@ -204,7 +201,6 @@ final class RedisChannel {
         self.signal = signal
     }
 
-    /// Adds a command to what is sent next.
     func command(_ words: [[UInt8]]) { RESPCommand.append(words, to: &output) }
 
     /// Sends what the connection takes now.
@@ -240,7 +236,6 @@ final class RedisChannel {
         }
     }
 
-    /// The next whole answer; nil where none is there.
     func next() throws(RedisFailure) -> RedisReply? { try reader.next() }
 
     /// Waits until something can go on, the signal is given, or the deadline is over.
@@ -248,7 +243,6 @@ final class RedisChannel {
         if stream.wait(or: signal, until: deadline) == .signal { signal.take() }
     }
 
-    /// One command and its answer, within a deadline.
     func call(_ words: [[UInt8]], until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
         command(words)
         while true {

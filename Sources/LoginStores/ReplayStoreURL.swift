@@ -4,17 +4,13 @@ internal import Sockets
 /// The address of a store: `redis://[user:password@]host[:port][/database]`, or `rediss://…` for TLS.
 package struct ReplayStoreURL: Equatable, Sendable {
     /// Why text is no such address; it may hold a password, so no description quotes it.
-    package enum ParsingError: Error, Equatable, Sendable, CustomStringConvertible {
-        case scheme, userInformation, host, database
+    package enum ParsingError: String, Error, CustomStringConvertible {
+        case scheme = "it must be memory, or begin with redis:// or rediss://"
+        case userInformation = "its user information is not user:password, with other bytes percent-encoded"
+        case host = "its host or port is none"
+        case database = "its path must be the number of a database, 0 to 65535, and nothing may follow"
 
-        package var description: String {
-            switch self {
-            case .scheme: "it must be memory, or begin with redis:// or rediss://"
-            case .userInformation: "its user information is not user:password, with other bytes percent-encoded"
-            case .host: "its host or port is none"
-            case .database: "its path must be the number of a database, 0 to 65535, and nothing may follow"
-            }
-        }
+        package var description: String { rawValue }
     }
 
     package let isSecure: Bool

@@ -122,7 +122,6 @@ package final class Revocations: Sendable {
         table.set(value, of: login)
     }
 
-    /// Drops the expired, where there are any.
     private func sweep(_ state: inout State, now: Int64) {
         state.sweptAt = now
         let oldest = now - Self.lifetimeSeconds

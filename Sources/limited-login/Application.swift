@@ -23,7 +23,7 @@ struct Application {
     init(_ configuration: ServiceConfiguration, logger: Logger) throws(StartError) {
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
         self.configuration = configuration
-        let keyEvents = KeyEvents(logger: logger, factory: registry)
+        let keyEvents = KeyEvents(logger: logger)
         cache = try ServiceParts.keyCache(configuration) { event in keyEvents.record(event) }
         let process = ProcessMetrics(factory: registry)
         tls = try ServiceParts.tlsContext(configuration).map { Published($0) }

@@ -36,7 +36,11 @@ final class ProcessMetrics: Sendable {
         let status = application.cache.status
         gauge("jwks_keys", [], Double(status.keys.count))
         gauge("jwks_age_seconds", [], status.age.map { Double($0.components.seconds) } ?? 0)
-        gauge("jwks_unknown_key_ids_total", [], Double(status.counters.unknownKeyIDs))
+        let keys = status.counters
+        gauge("jwks_unknown_key_ids_total", [], Double(keys.unknownKeyIDs))
+        gauge("jwks_fetches_total", [("result", "replaced")], Double(keys.fetchesReplaced))
+        gauge("jwks_fetches_total", [("result", "unchanged")], Double(keys.fetchesUnchanged))
+        gauge("jwks_fetches_total", [("result", "failed")], Double(keys.fetchesFailed))
         let limits = application.server.configuration.limits
         let counters = application.server.counters
         gauge("http_server_connections", [("state", "active")], Double(counters.active))

@@ -5,22 +5,9 @@ internal import LoginStores
 internal import Metrics
 internal import VerificationService
 
-/// Turns the key cache's events into log lines and counts: one line for each change of state and of the key set.
+/// Turns the key cache's events into log lines: one for each change of state and of the key set.
 struct KeyEvents: Sendable {
-    private let logger: Logger
-    private let succeeded: Counter
-    private let unchanged: Counter
-    private let failed: Counter
-
-    init(logger: Logger, factory: any MetricsFactory) {
-        self.logger = logger
-        func fetches(_ result: String) -> Counter {
-            Counter(label: "jwks_fetches_total", dimensions: [("result", result)], factory: factory)
-        }
-        succeeded = fetches("replaced")
-        unchanged = fetches("unchanged")
-        failed = fetches("failed")
-    }
+    let logger: Logger
 
     func record(_ event: JWKSetEvent) {
         switch event {
@@ -28,8 +15,7 @@ struct KeyEvents: Sendable {
             logger.debug("fetching keys", metadata: ["reason": "\(reason.rawValue)"])
         case .sourceFailed(let source, let reason):
             logger.warning("key source failed", metadata: ["source": "\(source)", "reason": "\(reason)"])
-        case .fetchSucceeded(let source, let changed, let duration, let timeToLive):
-            (changed ? succeeded : unchanged).increment()
+        case .fetchSucceeded(let source, _, let duration, let timeToLive):
             logger.debug(
                 "keys fetched",
                 metadata: [
@@ -38,7 +24,6 @@ struct KeyEvents: Sendable {
                 ]
             )
         case .fetchFailed(let reason, let failures, let nextAttempt):
-            failed.increment()
             logger.error(
                 "keys could not be fetched",
                 metadata: [

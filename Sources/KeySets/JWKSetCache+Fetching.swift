@@ -96,7 +96,6 @@ extension JWKSetCache {
                 if seedFile != nil { storage.bytes = document.bytes }
             }
             if isReplaced { storage.counters.fetchesReplaced += 1 } else { storage.counters.fetchesUnchanged += 1 }
-            storage.ageWhenPublished = .zero
             let version = before.keySetVersion + (isReplaced ? 1 : 0)
             publish(keySet, version: version, source: name, in: &storage)
             let change = isReplaced ? JWKSetEvent.keySetChange(from: before.keySet, to: keySet, source: name) : nil

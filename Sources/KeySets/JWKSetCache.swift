@@ -144,8 +144,6 @@ extension JWKSetCache {
     /// All that changes, guarded by the cache's one lock. No request with a known key takes it.
     struct Storage: Sendable {
         var machine: JWKSetCacheState
-        /// How old the keys already were when they were published; above zero only for a seed.
-        var ageWhenPublished = Duration.zero
         /// The source whose answer is in force, and the entity tag it gave; the tag is worth nothing to any other.
         var currentSource: Int?
         var validator: String?

@@ -11,6 +11,8 @@ struct JWKSetCacheState: Sendable {
         let refreshAt: MonotonicInstant
         let expiresAt: MonotonicInstant
         let usableUntil: MonotonicInstant
+        /// How old they were already when they were confirmed; above zero only for a seed.
+        var age = Duration.zero
     }
 
     /// What the one fetch at a time is doing.
@@ -85,7 +87,8 @@ extension JWKSetCacheState {
             confirmedAt: now,
             refreshAt: expiresAt,
             expiresAt: expiresAt,
-            usableUntil: now + (limits.maximumStaleness - age)
+            usableUntil: now + (limits.maximumStaleness - age),
+            age: age
         )
     }
 

@@ -103,7 +103,7 @@ extension JWKSetCache {
                 JWKSetCacheStatus.IgnoredKey(index: $0.index, id: $0.keyID, reason: $0.reason.description)
             },
             source: snapshot.source,
-            age: times.map { storage.ageWhenPublished + now.duration(since: $0.confirmedAt) },
+            age: times.map { $0.age + now.duration(since: $0.confirmedAt) },
             untilExpiry: times.map { Self.time(from: now, to: $0.expiresAt) },
             untilUnusable: times.map { Self.time(from: now, to: $0.usableUntil) },
             untilNextAttempt: storage.machine.nextAttempt?.duration(since: now),

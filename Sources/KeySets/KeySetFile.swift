@@ -127,7 +127,6 @@ extension JWKSetCache {
             let isTaken = storage.withLock { storage in
                 guard published.epoch == 0 else { return false }
                 storage.machine.seed(age: seed.age, at: now)
-                storage.ageWhenPublished = seed.age
                 storage.bytes = seed.bytes
                 publish(keySet, version: 1, source: seedFile, in: &storage)
                 return true

@@ -160,30 +160,25 @@ extension RedisReplayStore {
 
     /// Serves questions until the session ends; none of them stays without an answer.
     private func serveAndAbandon(_ session: RedisSession, _ memory: inout Memory) throws(RedisFailure) {
-        do throws(RedisFailure) {
-            try serve(session, &memory)
-            abandon(session, &memory)
-            if !isStopped { state.withLock { $0.link = .connecting } }
-        } catch {
-            abandon(session, &memory)
+        var failure: RedisFailure?
+        do throws(RedisFailure) { try serve(session, &memory) } catch { failure = error }
+        let now = MonotonicClock.now()
+        session.abandon(now: now)
+        memory.exchanges.abandon()
+        if now >= session.openedAt + configuration.limits.greatestPause {
+            memory.mayHurry = true
+            memory.pause = GrowingPause(configuration.limits)
+        }
+        if let failure {
             // Revocations that waited behind the failure are answered now, and written later.
             revocations.setLink(.connecting)
             // One that has worked may work again at once: a restart, a broken connection, data that were emptied. A server
             // that greets well and then fails each time is tried again without a pause once.
-            guard memory.mayHurry else { throw error }
+            guard memory.mayHurry else { throw failure }
             memory.mayHurry = false
-            tellDown(error, &memory)
-            state.withLock { $0.link = .connecting }
+            tellDown(failure, &memory)
         }
-    }
-
-    private func abandon(_ session: RedisSession, _ memory: inout Memory) {
-        let now = MonotonicClock.now()
-        session.abandon(now: now)
-        memory.exchanges.abandon()
-        guard now >= session.openedAt + configuration.limits.greatestPause else { return }
-        memory.mayHurry = true
-        memory.pause = GrowingPause(configuration.limits)
+        if failure != nil || !isStopped { state.withLock { $0.link = .connecting } }
     }
 
     /// Returns when the store is stopped, or the session too old for another question.

@@ -83,8 +83,7 @@ extension JWKSetCache {
 
     /// Resumes a waiter, unless it was resumed before: only the call that takes it out resumes it.
     private func release(_ number: UInt64) {
-        let waiter = storage.withLock { $0.waiters.removeValue(forKey: number) }
-        waiter?.task.resume()
+        storage.withLock { $0.waiters.removeValue(forKey: number) }?.task.resume()
     }
 }
 

@@ -81,7 +81,6 @@ struct RedisRevocations {
     }
 
     mutating func begin(_ life: RedisLife, serverMilliseconds: UInt64, at now: MonotonicInstant) {
-        underWay = nil
         news = nil
         let time = serverMilliseconds * 1_000
         // A clock that was set back dates what is new before what is known. Otherwise a reading goes on where it was: with a
@@ -161,10 +160,7 @@ struct RedisRevocations {
     }
 
     private mutating func writeBack(_ now: MonotonicInstant) -> Exchange? {
-        if revocations.takeUnwritten() { walk = Walk(table: revocations.table) }
-        guard var walk else { return nil }
         let lacking = revocations.lacking(&walk, atMost: Self.pageCount)
-        self.walk = walk.slot < walk.table.slotCount ? walk : nil
         return lacking.isEmpty ? nil : write(lacking, [], now)
     }
 
@@ -203,8 +199,7 @@ struct RedisRevocations {
     /// What newer revocations of the same logins made superfluous. Not before these are in Redis.
     private mutating func remove() -> Exchange? {
         let members = revocations.superseded(among: superseded.take(atMost: Self.pageCount)).map(\.member)
-        return members.isEmpty
-            ? nil : Exchange(work: .remove, commands: [[Array("ZREM".utf8), Self.key] + members])
+        return members.isEmpty ? nil : Exchange(work: .remove, commands: [[Array("ZREM".utf8), Self.key] + members])
     }
 
     /// The answers to the exchange under way have come, and the server's memory is whole.

@@ -7,14 +7,6 @@ extension Revocations {
 
     func takeWaiting(atMost count: Int) -> [WaitingRevocation] { state.withLock { $0.waiting.take(atMost: count) } }
 
-    /// Whether Redis may lack entries whose callers were answered already; clears the flag.
-    func takeUnwritten() -> Bool {
-        state.withLock { state in
-            defer { state.hasUnwritten = false }
-            return state.hasUnwritten
-        }
-    }
-
     /// From now on revocations wait for Redis, or do not.
     func setLink(_ link: RedisLink) {
         let waiting = state.withLock { state in
@@ -76,23 +68,27 @@ extension Revocations {
         }
     }
 
-    /// Entries that Redis is not known to hold, from where the walk has come to.
-    func lacking(_ walk: inout RedisRevocations.Walk, atMost count: Int) -> [Revocation] {
+    /// Entries that Redis is not known to hold, from where the walk has come to; it is nil at its end. It begins anew where
+    /// Redis may lack entries whose callers were answered already.
+    func lacking(_ walk: inout RedisRevocations.Walk?, atMost count: Int) -> [Revocation] {
         let oldest = now - Self.lifetimeSeconds
         return state.withLock { state in
-            // The table was replaced: its entries have other slots.
-            if walk.table !== table { walk = RedisRevocations.Walk(table: table) }
+            if state.hasUnwritten { walk = RedisRevocations.Walk(table: table) }
+            state.hasUnwritten = false
+            guard let last = walk else { return [] }
+            let table = table
+            // In a table that was replaced the entries had other slots.
+            var slot = last.table === table ? last.slot : 0
             var found: [Revocation] = []
-            while walk.slot < walk.table.slotCount, found.count < count {
-                if let (login, value) = walk.table.entry(at: walk.slot), value.mark != state.mark,
-                    value.moment >= oldest
-                {
+            while slot < table.slotCount, found.count < count {
+                if let (login, value) = table.entry(at: slot), value.mark != state.mark, value.moment >= oldest {
                     found.append(Revocation(login: login, moment: value.moment))
                     // Until Redis confirms this very writing: found by a reading, its score may be a wrong one.
-                    walk.table.set(RevocationValue(moment: value.moment, mark: 0), of: login)
+                    table.set(RevocationValue(moment: value.moment, mark: 0), of: login)
                 }
-                walk.slot += 1
+                slot += 1
             }
+            walk = slot < table.slotCount ? RedisRevocations.Walk(table: table, slot: slot) : nil
             return found
         }
     }

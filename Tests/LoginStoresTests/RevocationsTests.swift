@@ -182,7 +182,7 @@ struct RevocationsTests {
         #expect(answers.withLock { $0 } == [.rememberedHereOnly, .rememberedHereOnly])
         #expect(Self.isRevoked(reader, "2", issuedAt: Self.now))
         #expect(revocations.hasWork)
-        var walk = RedisRevocations.Walk(table: revocations.table)
+        var walk: RedisRevocations.Walk?
         #expect(Set(revocations.lacking(&walk, atMost: 10).map(\.login.user)) == [1, 2])
     }
 
@@ -193,9 +193,10 @@ struct RevocationsTests {
         for number in 0..<Revocations.waitingLimit {
             #expect(Self.revoke(revocations, "\(number)") == nil)
         }
-        #expect(!revocations.takeUnwritten())
+        var walk: RedisRevocations.Walk?
+        #expect(revocations.lacking(&walk, atMost: .max).isEmpty)
         #expect(Self.revoke(revocations, "one-more") == .rememberedHereOnly)
-        #expect(revocations.takeUnwritten())
+        #expect(revocations.lacking(&walk, atMost: .max).count == Revocations.waitingLimit + 1)
     }
 
     @Test("What Redis holds of a revocation is read back, and nothing else is taken for one")

@@ -103,13 +103,9 @@ extension JWKSetCacheState {
     /// Time has passed; answers the reason of the fetch that is now due and thereby begun.
     mutating func wake(at now: MonotonicInstant) -> JWKSetEvent.Reason? {
         switch fetch {
-        case .underWay:
-            return nil
-        case .backingOff(let until):
-            return now >= until && begin(at: now) ? .retry : nil
-        case .idle:
-            guard let times, now >= times.refreshAt else { return nil }
-            return begin(at: now) ? .refresh : nil
+        case .underWay: nil
+        case .backingOff(let until): now >= until && begin(at: now) ? .retry : nil
+        case .idle: times.map { now >= $0.refreshAt } ?? false && begin(at: now) ? .refresh : nil
         }
     }
 

@@ -150,17 +150,16 @@ struct RedisGreeting {
         guard let info = try talk.ask(["INFO"]).text else { throw .malformedAnswer }
         let facts = try RedisServerFacts(info: info)
         guard let time = try talk.ask(["TIME"]).serverMicroseconds else { throw .malformedAnswer }
-        let now = time / 1_000
-        serverTime = now
+        serverTime = time / 1_000
         let ourNow = WallClock.unixMilliseconds()
-        life = try talk.life(facts, now: now, lastIdentity: lastIdentity)
+        life = try talk.life(facts, now: serverTime, lastIdentity: lastIdentity)
         // Whether it takes writes at all: better to know now than with the first login.
         guard case .status("OK") = try talk.ask(["SET", RedisLife.prefix + "probe", "1", "PX", "60000"]) else {
             throw .malformedAnswer
         }
         // Births are dated by this machine's clock, the life by the server's: where the two are farther apart than the
         // margin, it grows.
-        let ahead = ourNow > now ? ourNow - now : 0
+        let ahead = ourNow > serverTime ? ourNow - serverTime : 0
         vouchesSince = life.since &+ max(ahead, ReplayLimits.clockMargin)
         vouchesForTokensSince = life.isAfterLoss ? vouchesSince : 0
     }

@@ -32,7 +32,7 @@ final class RedisSession {
         var answers: [RedisReply] = []
         let sentAt: MonotonicInstant
         /// When the time of its first question is over.
-        var endsAt = MonotonicInstant.never
+        var endsAt: MonotonicInstant
 
         /// A command about revocations that is refused costs no question its answer.
         var bearsRefusal: Bool { asked.isEmpty && answers.count < answerCount }
@@ -82,22 +82,20 @@ final class RedisSession {
     }
 
     private func ask(_ asked: [Asked], _ now: MonotonicInstant) throws(RedisFailure) {
-        let entries = asked.compactMap { asked in asked.next.map { Self.words($0, asked.sentAt) } }
-        guard !entries.isEmpty else { return }
-        for words in entries { channel.command(words) }
-        try close(asked, answerCount: entries.count, now)
-        batches[batches.count - 1].endsAt = asked.map(\.endsAt).min() ?? .never
+        let commands = asked.compactMap { asked in asked.next.map { Self.words($0, asked.sentAt) } }
+        if !commands.isEmpty { try send(commands, for: asked, now) }
     }
 
     /// Sends commands about revocations; ``takeFinished()`` hands out their answers.
     func send(_ commands: [[[UInt8]]], now: MonotonicInstant) throws(RedisFailure) {
-        for command in commands { channel.command(command) }
-        try close([], answerCount: commands.count, now)
+        try send(commands, for: [], now)
     }
 
-    private func close(_ asked: [Asked], answerCount: Int, _ now: MonotonicInstant) throws(RedisFailure) {
+    private func send(_ commands: [[[UInt8]]], for asked: [Asked], _ now: MonotonicInstant) throws(RedisFailure) {
+        for command in commands { channel.command(command) }
         channel.command(["GET", greeting.life.key].map { Array($0.utf8) })
-        batches.append(Batch(asked: asked, answerCount: answerCount, sentAt: now))
+        let endsAt = asked.map(\.endsAt).min() ?? .never
+        batches.append(Batch(asked: asked, answerCount: commands.count, sentAt: now, endsAt: endsAt))
         try channel.flush()
     }
 

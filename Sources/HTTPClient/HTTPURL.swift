@@ -13,14 +13,16 @@ package struct HTTPURL: Sendable, Equatable, CustomStringConvertible {
         package var defaultPort: UInt16 { self == .https ? 443 : 80 }
     }
 
-    /// Why a text is not such a URL.
-    package enum ParsingError: Error, Equatable, Sendable {
-        case unsupportedScheme
-        case userInformation
-        case invalidHost
-        case invalidPort
-        case invalidPath
-        case plainHTTPBeyondLoopback
+    /// Why a text is not such a URL, in words that follow "cannot be used:".
+    package enum ParsingError: String, Error {
+        case unsupportedScheme = "it does not begin with https://"
+        case userInformation = "it holds user information"
+        case invalidHost = "its host is not valid"
+        case invalidPort = "its port is not 1 to 65535"
+        case invalidPath = "its path holds a byte that no URL holds"
+        case plainHTTPBeyondLoopback = "plain http is for loopback addresses alone"
+
+        package var sentence: String { rawValue }
     }
 
     package let scheme: Scheme

@@ -139,17 +139,3 @@ extension JWKSetFreshness {
         return Int(text) ?? .max
     }
 }
-
-extension HTTPURL.ParsingError {
-    /// What is wrong with the URL, in words that follow "cannot be used:".
-    package var sentence: String {
-        switch self {
-        case .unsupportedScheme: "it does not begin with https://"
-        case .userInformation: "it holds user information"
-        case .invalidHost: "its host is not valid"
-        case .invalidPort: "its port is not 1 to 65535"
-        case .invalidPath: "its path holds a byte that no URL holds"
-        case .plainHTTPBeyondLoopback: "plain http is for loopback addresses alone"
-        }
-    }
-}

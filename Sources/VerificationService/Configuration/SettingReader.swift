@@ -1,6 +1,5 @@
 internal import Graph
 internal import HTTPClient
-internal import KeySets
 internal import LimitedLogin
 internal import LoginStores
 internal import Sockets

@@ -59,7 +59,7 @@ package struct CatalogueWorkshop: Sendable {
     ]
 
     /// The payload, with these claims (JSON values) in place of its own, and one left out.
-    func payload(_ claims: [FacebookJSON.Member] = [], without omitted: String? = nil) throws -> String {
+    package func payload(_ claims: [FacebookJSON.Member] = [], without omitted: String? = nil) throws -> String {
         let own = [("aud", FacebookJSON.string(audience)), ("nonce", FacebookJSON.string(nonce))] + person
         let kept = own.filter { own in own.name != omitted && !claims.contains { $0.name == own.name } }
         let text = Array(FacebookJSON.object(claims + kept).utf8)
@@ -117,14 +117,6 @@ package struct CatalogueWorkshop: Sendable {
             key: Array(newest.publicKeyPEM.utf8).span
         )
         return token + String(decoding: code.base64URL, as: UTF8.self)
-    }
-
-    /// The text with one digit of its `exp` changed: the first byte that is worth forging.
-    static func changed(_ payload: String) -> String {
-        var bytes = Array(payload.utf8)
-        guard let place = bytes.lastIndex(where: { $0 &- 0x30 < 10 }) else { return payload }
-        bytes[place] = bytes[place] == 0x39 ? 0x38 : bytes[place] + 1
-        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// The token with the next digit of base64url at its end: 256 bytes leave four bits of it unused.

@@ -111,7 +111,9 @@ extension CatalogueEntry {
             try $0.minted(header: $0.header(), signedBy: $0.stranger)
         },
         CatalogueEntry("changed", "invalid_signature", "One byte of its payload was changed.") {
-            try $0.token(signature: $0.parts()[2], payload: CatalogueWorkshop.changed($0.payload()))
+            let payload = try $0.payload()
+            let signature = try $0.parts(payload: payload)[2]
+            return try $0.token(signature: signature, payload: payload.replacing("\"Doe\"", with: "\"Dow\""))
         },
     ]
 

@@ -39,7 +39,7 @@ struct CheckReport {
     /// - Parameters:
     ///   - failed: the check that refused the credential; those after it were skipped.
     ///   - describe: a check's name and title, and whether it was asked for.
-    static func rows<Check: CaseIterable & Equatable>(
+    private static func rows<Check: CaseIterable & Equatable>(
         until failed: Check?,
         describe: (Check) -> (name: String, title: String, isAsked: Bool)
     ) -> [Row] {
@@ -107,19 +107,12 @@ struct CheckReport {
     }
 }
 
-/// The login that a token should belong to, as the command line names it.
-struct ExpectedLogin {
-    var binding = BindingKind.unbound
-    /// The nonce or the user.
-    var value: [UInt8] = []
-    /// What else must hold.
-    var added = AddedExpectation()
-
+extension TokenQuestion {
     /// Whether the token prolongs a session rather than begins one.
     var isRefresh: Bool { binding == .subject || !added.subject.isEmpty }
 
     /// Whether the check was asked for. Only what the caller can leave out may not be.
-    func asks(for check: VerificationCheck) -> Bool {
+    fileprivate func asks(for check: VerificationCheck) -> Bool {
         switch check {
         case .binding: binding != .unbound
         case .device: !added.keyThumbprint.isEmpty
@@ -129,7 +122,7 @@ struct ExpectedLogin {
     }
 
     /// What the check asks, for a person.
-    func title(of check: VerificationCheck) -> String {
+    fileprivate func title(of check: VerificationCheck) -> String {
         guard check == .binding, isRefresh else { return check.title }
         return binding == .subject
             ? "The token belongs to the person of this session"
@@ -137,12 +130,12 @@ struct ExpectedLogin {
     }
 }
 
-/// Judges id tokens as the service would.
-enum VerificationReport {
+extension CheckReport {
+    /// Judges an id token as the service would.
     /// - Parameter verifier: judges in place of one that is made of the configuration.
-    static func make(
-        token: [UInt8],
-        login: ExpectedLogin,
+    static func ofIDToken(
+        _ token: [UInt8],
+        _ question: TokenQuestion,
         keySet: JSONWebKeySet,
         configuration: ServiceConfiguration,
         now moment: NumericDate,
@@ -150,17 +143,16 @@ enum VerificationReport {
     ) throws -> CheckReport {
         let verifier = try verifier ?? ServiceParts.verifier(configuration)
         let workspace = VerificationWorkspace()
-        let anyApp: [UInt8] = []
-        func rows(until failed: VerificationCheck?) -> [CheckReport.Row] {
-            CheckReport.rows(until: failed) { check in ("\(check)", login.title(of: check), login.asks(for: check)) }
+        func rows(until failed: VerificationCheck?) -> [Row] {
+            Self.rows(until: failed) { ("\($0)", question.title(of: $0), question.asks(for: $0)) }
         }
-        do throws(Refusal) {
+        do throws(LimitedLogin.Refusal) {
             let claims = try verifier.judge(
                 token.span,
-                binding: login.binding,
-                value: login.value.span,
-                appID: anyApp.span,
-                added: login.added,
+                binding: question.binding,
+                value: question.bindingValue.span,
+                appID: question.appID.span,
+                added: question.added,
                 keys: VerificationKeys(keySet),
                 now: moment,
                 workspace: workspace
@@ -171,80 +163,85 @@ enum VerificationReport {
                     payload: workspace.payload.span,
                     keyID: workspace.keyID.span,
                     asked: nil,
-                    isRefresh: login.isRefresh,
+                    isRefresh: question.isRefresh,
                     to: &$0
                 )
             }
             return CheckReport(rows: rows(until: nil), answer: answer.bytes, moment: moment)
         } catch {
-            let refusal = CheckReport.Refusal(
+            let cure = Cure(token: token, configuration: configuration, binding: question.binding, now: moment)
+            let refusal = Refusal(
                 code: error.code.rawValue,
                 claim: error.claim,
                 detail: error.detail,
-                cure: Cure(token: token, configuration: configuration, login: login, now: moment).sentence(for: error)
+                cure: cure.sentence(for: error)
             )
             return CheckReport(rows: rows(until: error.check), refusal: refusal, moment: moment)
         }
     }
-}
 
-/// Judges access tokens as the service would.
-enum AccessTokenReport {
-    /// The checks in their order; Graph is asked from `known` on.
-    enum Check: String, CaseIterable {
-        case allowed, shape, known
-        case notRevoked = "not_revoked"
-        case type, app, user, expiry, subject, person
+    /// The checks of an access token in their order, with what each asks; Graph is asked from `known` on.
+    private enum AccessTokenCheck: String, CaseIterable {
+        case allowed = "Access tokens are accepted (access_tokens)"
+        case shape = "The token has the shape of an access token"
+        case known = "Graph reads the token (debug_token)"
+        case notRevoked = "Neither the person nor Facebook revoked it"
+        case type = "It is a person's, not an app's or a page's"
+        case app = "It was issued for a configured app"
+        case user = "Graph names its person"
+        case expiry = "It has not expired"
+        case subject = "It belongs to the person of this session"
+        case person = "Graph names the same person to its holder (/me)"
 
-        var title: String {
-            switch self {
-            case .allowed: "Access tokens are accepted (access_tokens)"
-            case .shape: "The token has the shape of an access token"
-            case .known: "Graph reads the token (debug_token)"
-            case .notRevoked: "Neither the person nor Facebook revoked it"
-            case .type: "It is a person's, not an app's or a page's"
-            case .app: "It was issued for a configured app"
-            case .user: "Graph names its person"
-            case .expiry: "It has not expired"
-            case .subject: "It belongs to the person of this session"
-            case .person: "Graph names the same person to its holder (/me)"
-            }
-        }
+        var name: String { self == .notRevoked ? "not_revoked" : "\(self)" }
     }
 
-    private typealias Refusal = (check: Check, why: CheckReport.Refusal)
-
-    /// Judges a token as the service would; Graph is asked.
-    /// - Parameters:
-    ///   - apps: what Graph is asked with, in place of what the configuration's file says.
+    /// Judges an access token as the service would; Graph is asked.
+    /// - Parameter apps: what Graph is asked with, in place of what the configuration's file says.
     /// - Throws: ``Exit``, after a line on standard error, where Graph cannot tell.
-    static func make(
-        token: [UInt8],
+    static func ofAccessToken(
+        _ token: [UInt8],
         subject: String?,
         configuration: ServiceConfiguration,
         now moment: NumericDate,
         apps: [AppSecret]? = nil
     ) throws -> CheckReport {
-        func report(_ refusal: Refusal?, _ answer: [UInt8] = []) -> CheckReport {
-            let rows = CheckReport.rows(until: refusal?.check) { check in
-                (check.rawValue, check.title, check != .subject || subject != nil)
-            }
-            return CheckReport(rows: rows, refusal: refusal?.why, answer: answer, moment: moment)
+        func report(_ failed: AccessTokenCheck? = nil, _ refusal: Refusal? = nil, _ answer: [UInt8] = []) -> Self {
+            let rows = rows(until: failed) { ($0.name, $0.rawValue, $0 != .subject || subject != nil) }
+            return CheckReport(rows: rows, refusal: refusal, answer: answer, moment: moment)
         }
-        guard configuration.accessTokensAreAccepted else { return report(notAllowed) }
-        guard AccessTokenInspection.shape(token.span) == .accessToken else { return report(malformed) }
+        let notAllowed = Refusal(
+            code: ProblemCode.accessTokenNotAllowed.text,
+            detail: "This service does not accept access tokens.",
+            cure: "Have an iPhone app send AuthenticationToken.current.tokenString; for logins of Android, the web or "
+                + "classic iOS set LIMITED_LOGIN_ACCESS_TOKENS to accept, and LIMITED_LOGIN_APP_SECRETS_FILE."
+        )
+        guard configuration.accessTokensAreAccepted else { return report(.allowed, notAllowed) }
+        guard AccessTokenInspection.shape(token.span) == .accessToken else {
+            let refusal = Refusal(
+                code: ProblemCode.accessTokenInvalid.text,
+                detail: "An access token has 20 to 4,096 visible ASCII characters, and is no JWT.",
+                cure: "Copy AccessToken.current.token (Android), AccessToken.current.tokenString (iOS) or "
+                    + "authResponse.accessToken (web), whole and without quotation marks; what begins with eyJ is an "
+                    + "id token."
+            )
+            return report(.shape, refusal)
+        }
         guard let secrets = try apps ?? ServiceParts.settings(configuration).accessTokenApps else {
-            return report(notAllowed)
+            return report(.allowed, notAllowed)
         }
         let client = try ServiceParts.graphClient(configuration)
         let question = AccessTokenQuestion(token: GraphAccessToken(token), apps: secrets, subject: subject)
         let deadline = MonotonicClock.now() + client.limits.callTimeout
         do throws(AccessTokenQuestion.Failure) {
             let verified = try question.ask(client, until: deadline) { moment }
-            return report(nil, JSON { AccessTokenAnswer.write(verified, asked: nil, to: &$0) }.bytes)
+            return report(nil, nil, JSON { AccessTokenAnswer.write(verified, asked: nil, to: &$0) }.bytes)
         } catch {
             switch error {
-            case .rejected(let rejection): return report(refusal(rejection, configuration))
+            case .rejected(let rejection):
+                let cure = cure(rejection, configuration)
+                let refusal = Refusal(code: rejection.code ?? "", detail: rejection.description, cure: cure)
+                return report(check(rejection), refusal)
             case .graph(let failure):
                 failure.ofAccessToken.write()
                 throw Exit.graphUnavailable
@@ -252,68 +249,38 @@ enum AccessTokenReport {
         }
     }
 
-    /// The setting is off.
-    private static let notAllowed: Refusal = (
-        .allowed,
-        CheckReport.Refusal(
-            code: ProblemCode.accessTokenNotAllowed.text,
-            detail: "This service does not accept access tokens.",
-            cure: "Have an iPhone app send AuthenticationToken.current.tokenString; for logins of Android, the web or "
-                + "classic iOS set LIMITED_LOGIN_ACCESS_TOKENS to accept, and LIMITED_LOGIN_APP_SECRETS_FILE."
-        )
-    )
-    /// The text is no access token.
-    private static let malformed: Refusal = (
-        .shape,
-        CheckReport.Refusal(
-            code: ProblemCode.accessTokenInvalid.text,
-            detail: "An access token has 20 to 4,096 visible ASCII characters, and is no JWT.",
-            cure: "Copy AccessToken.current.token (Android), AccessToken.current.tokenString (iOS) or "
-                + "authResponse.accessToken (web), whole and without quotation marks; what begins with eyJ is an id token."
-        )
-    )
+    private static func check(_ rejection: AccessTokenRejection) -> AccessTokenCheck {
+        switch rejection {
+        case .revoked: .notRevoked
+        case .otherType: .type
+        case .otherApp: .app
+        case .noUser: .user
+        case .expired, .noExpiry: .expiry
+        case .subjectMismatch: .subject
+        case .otherPerson: .person
+        default: .known
+        }
+    }
 
-    private static func refusal(_ rejection: AccessTokenRejection, _ configuration: ServiceConfiguration) -> Refusal {
-        let (check, cure): (Check, String) =
-            switch rejection {
-            case .expired:
-                (.expiry, "Have the app log in again; the SDK renews a token that the app uses once a day.")
-            case .revoked:
-                (
-                    .notRevoked,
-                    "The person removed the app or changed the password, or Facebook ended the session: end yours, and "
-                        + "have the person log in again."
-                )
-            case .otherType:
-                (.type, "Send the token that the login gave the app, not one that a server made for itself.")
-            case .otherApp:
-                (
-                    .app,
-                    "You configured \(configuration.appIDs.prefix(5).joined(separator: ", ")): is LIMITED_LOGIN_APP_IDS "
-                        + "right, and facebook_app_id in the app's strings.xml, FacebookAppID in its Info.plist, appId in "
-                        + "FB.init?"
-                )
-            case .noUser, .noExpiry:
-                (
-                    rejection == .noUser ? .user : .expiry,
-                    "Graph answers so for no login of a person: look at the token in the Access Token Debugger of Facebook."
-                )
-            case .subjectMismatch:
-                (
-                    .subject,
-                    "The token is another person's than --subject says: end that session and begin one with a new login."
-                )
-            case .otherPerson:
-                (.person, "Refuse the login and have the person log in again; Graph contradicts itself.")
-            default:
-                (
-                    .known,
-                    "An iPhone app with SDK 17 or later gets this placeholder where tracking is denied: have it send "
-                        + "AuthenticationToken.current.tokenString as id_token; otherwise copy the token anew, whole."
-                )
-            }
-        let code = rejection.code ?? ""
-        return (check, CheckReport.Refusal(code: code, detail: rejection.description, cure: cure))
+    private static func cure(_ rejection: AccessTokenRejection, _ configuration: ServiceConfiguration) -> String {
+        switch rejection {
+        case .expired: "Have the app log in again; the SDK renews a token that the app uses once a day."
+        case .revoked:
+            "The person removed the app or changed the password, or Facebook ended the session: end yours, and have the "
+                + "person log in again."
+        case .otherType: "Send the token that the login gave the app, not one that a server made for itself."
+        case .otherApp:
+            "You configured \(configuration.appIDs.prefix(5).joined(separator: ", ")): is LIMITED_LOGIN_APP_IDS right, "
+                + "and facebook_app_id in the app's strings.xml, FacebookAppID in its Info.plist, appId in FB.init?"
+        case .noUser, .noExpiry:
+            "Graph answers so for no login of a person: look at the token in the Access Token Debugger of Facebook."
+        case .subjectMismatch:
+            "The token is another person's than --subject says: end that session and begin one with a new login."
+        case .otherPerson: "Refuse the login and have the person log in again; Graph contradicts itself."
+        default:
+            "An iPhone app with SDK 17 or later gets this placeholder where tracking is denied: have it send "
+                + "AuthenticationToken.current.tokenString as id_token; otherwise copy the token anew, whole."
+        }
     }
 }
 

@@ -7,7 +7,7 @@ struct Cure {
     let token: [UInt8]
     let configuration: ServiceConfiguration
     /// What the token was judged by.
-    let login: ExpectedLogin
+    let binding: BindingKind
     /// The time the token was judged as of.
     let now: NumericDate
 
@@ -183,7 +183,7 @@ extension Cure {
         case .empty: "The login was begun without a nonce: pass one to LoginConfiguration(tracking:nonce:)."
         case .hashed: "The app hashes its nonce: give the same value after --raw-nonce (in requests, as raw_nonce)."
         case .notHashed: "The app does not hash its nonce: give the same value after --nonce (in requests, as nonce)."
-        case .different where login.binding == .rawNonce:
+        case .different where binding == .rawNonce:
             "Give the raw nonce of the very login that this token came from, or --nonce if the app does not hash."
         case .different:
             "Give the nonce of the very login that this token came from; if the SDK refreshed it silently or because the app "

@@ -32,7 +32,7 @@ final class DemoDesk: PageDesk {
                 "Facebook publishes \(isAway ? "nothing (503)" : short(published)); the service has \(short(cached))",
             "app_id": JSON(Demonstration.appID),
             "permissions": "email, user_birthday, user_location",
-            "checks": PageOutcome.checks(),
+            "checks": Self.checks(),
             "scenarios": JSON(scenarios.map(\.json)),
             "faults": JSON(faults.map { ["name": JSON($0.name), "fault": JSON($0.fault)] }),
         ]
@@ -57,7 +57,7 @@ final class DemoDesk: PageDesk {
         )
         do {
             try play(&stage)
-            return try stage.outcome().json(state: state())
+            return try stage.outcome()
         } catch let refusal as PageRefusal {
             throw refusal
         } catch {

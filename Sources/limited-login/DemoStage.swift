@@ -21,14 +21,8 @@ struct DemoStage {
     /// What an accepted token means, where it means something else than a login.
     var meaning = ""
 
-    /// A request of `POST /verify`, and what came back.
-    struct Verdict {
-        let token: String
-        let request: [JSON.Member]
-        /// What the id token is tied to; nil for an access token, which is tied to no login.
-        let login: ExpectedLogin?
-        let answer: HTTPSResponse
-    }
+    /// A request of `POST /verify`, without the permissions that the app needs, and what came back.
+    typealias Verdict = (token: String, request: [JSON.Member], answer: HTTPSResponse)
 
     /// Adds to what happened.
     /// - Parameters:
@@ -62,7 +56,8 @@ struct DemoStage {
         let isIssued = nonce.isEmpty && fault == nil
         var nonce = nonce
         if isIssued {
-            nonce = try issuedNonce()
+            let answer = try call("/nonces", [:], "The backend asks the service for a nonce and gives it to the app.")
+            nonce = try Self.text("nonce", of: answer, "The service issued no nonce: it")
         } else if nonce.isEmpty {
             nonce = "n-\(String.random(16))"
             note("nonce", "made", "The backend makes a nonce for this login and gives it to the app.")
@@ -76,38 +71,14 @@ struct DemoStage {
             audience: appID,
             person: person
         )
-        let login: [FacebookJSON.Member] = [
-            ("aud", FacebookJSON.string(appID)), ("nonce", FacebookJSON.string(nonce)),
-        ]
-        let token =
-            try fault?.token(workshop) ?? desk.issuer.token(claims: FacebookJSON.object(login + person), now: now)
+        let token = try fault?.token(workshop) ?? desk.issuer.token(claims: workshop.payload(), now: now)
         note(
             "login",
             "id token",
             "The app logs in at Facebook with the nonce" + (fault.map { ". The token it gets: \($0.fault)" } ?? ".")
         )
-        var members: [JSON.Member] = [("id_token", JSON(token))]
-        var expected = ExpectedLogin(binding: .issuedNonce)
-        if isIssued {
-            members.append(("issued_nonce", JSON(true)))
-        } else {
-            for (name, value) in entry?.requestMembers(workshop) ?? [("nonce", nonce)] {
-                members.append((name, JSON(value)))
-                let bytes = Array(value.utf8)
-                switch name {
-                case "nonce": expected = ExpectedLogin(binding: .nonce, value: bytes)
-                case "subject": expected = ExpectedLogin(binding: .subject, value: bytes)
-                case "key_thumbprint": expected.added.keyThumbprint = bytes
-                case "access_token": expected.added.accessToken = bytes
-                default: break
-                }
-            }
-        }
-        try verify(token, members + wishedPermissions, expected)
-    }
-
-    private var wishedPermissions: [JSON.Member] {
-        permissions.isEmpty ? [] : [("permissions", JSON(permissions.map { JSON($0) }))]
+        let proofs = (entry?.requestMembers(workshop) ?? [("nonce", nonce)]).map { ($0.name, JSON($0.value)) }
+        try verify(token, [("id_token", JSON(token))] + (isIssued ? [("issued_nonce", JSON(true))] : proofs))
     }
 
     /// Logs in as an app on Android does, and sends what it gets.
@@ -131,8 +102,7 @@ struct DemoStage {
         )
         try verify(
             token,
-            [("access_token", JSON(token))] + wishedPermissions,
-            nil,
+            [("access_token", JSON(token))],
             "The backend sends the token. The service asks Graph about it twice: debug_token, then /me."
         )
         meaning = "Facebook says that the token is \(userID)'s, and this app's. It is tied to no login."
@@ -140,12 +110,8 @@ struct DemoStage {
 
     /// Has the service refuse every token of the person that was issued until now.
     mutating func revoke() throws {
-        let answer = try call("/revocations", ["user_id": JSON(userID), "app_id": JSON(appID)])
-        note(
-            "POST /revocations",
-            "\(answer.status)",
-            "The backend ends every login of \(userID), as on \"log out everywhere\"."
-        )
+        let sentence = "The backend ends every login of \(userID), as on \"log out everywhere\"."
+        _ = try call("/revocations", ["user_id": JSON(userID), "app_id": JSON(appID)], sentence)
     }
 
     /// Has Facebook pass on that the person wants their data deleted, and reads what became of it.
@@ -165,21 +131,18 @@ struct DemoStage {
     /// Sends the last request of `POST /verify` once more.
     mutating func verifyAgain(_ sentence: String) throws {
         guard let verdict else { return }
-        try verify(verdict.token, verdict.request, verdict.login, sentence)
+        try verify(verdict.token, verdict.request, sentence)
     }
 
     /// Has Facebook refresh the last token, and the backend judge what comes for the same login and person.
     mutating func refresh() throws {
-        guard let verdict, var login = verdict.login else { return }
+        guard let verdict else { return }
         let answer = try facebook("/refresh", JSON([("id_token", JSON(verdict.token))]).bytes)
         note("refresh", "id token", "The SDK refreshes the token in the background; the login's nonce stays in it.")
         let token = try Self.text("id_token", of: answer, "Facebook refreshed nothing: it")
-        login.added.subject = Array(userID.utf8)
-        let members = verdict.request.filter { $0.name != "id_token" }
         try verify(
             token,
-            [("id_token", JSON(token)), ("subject", JSON(userID))] + members,
-            login,
+            [("id_token", JSON(token)), ("subject", JSON(userID))] + verdict.request.dropFirst(),
             "The backend sends the new token with the person of the session."
         )
         meaning = "The token is a refresh of this login. The session of \(userID) goes on."
@@ -188,18 +151,14 @@ struct DemoStage {
     private mutating func verify(
         _ token: String,
         _ members: [JSON.Member],
-        _ login: ExpectedLogin?,
         _ sentence: String = "The backend sends the token, and what ties it to this login."
     ) throws {
-        let answer = try call("/verify", JSON(members))
-        note("POST /verify", "\(answer.status)", sentence)
-        verdict = Verdict(token: token, request: members, login: login, answer: answer)
+        let answer = try call("/verify", JSON(members + wishedPermissions), sentence)
+        verdict = (token, members, answer)
     }
 
-    private mutating func issuedNonce() throws -> String {
-        let answer = try call("/nonces", [:])
-        note("POST /nonces", "\(answer.status)", "The backend asks the service for a nonce and gives it to the app.")
-        return try Self.text("nonce", of: answer, "The service issued no nonce: it")
+    private var wishedPermissions: [JSON.Member] {
+        permissions.isEmpty ? [] : [("permissions", JSON(permissions.map { JSON($0) }))]
     }
 
     /// Has Facebook do something, as an app or a person does.
@@ -210,14 +169,16 @@ struct DemoStage {
         )
     }
 
-    /// Asks the service as a backend does.
-    private func call(_ path: String, _ body: JSON) throws -> HTTPSResponse {
+    /// Asks the service as a backend does, and notes it.
+    private mutating func call(_ path: String, _ body: JSON, _ sentence: String) throws -> HTTPSResponse {
         guard let service = application.server.localAddresses.first?.network else {
             throw PageRefusal(sentence: "The service does not listen.")
         }
         let url = try HTTPURL(parsing: "http://\(service)\(path)")
         let key = HTTPSResponse.Field(name: "x-api-key", value: DemonstrationFiles.clientKey)
-        return try desk.client.send(HTTPSRequest(.post, url, headers: [key], body: .json(body.bytes)))
+        let answer = try desk.client.send(HTTPSRequest(.post, url, headers: [key], body: .json(body.bytes)))
+        note("POST \(path)", "\(answer.status)", sentence)
+        return answer
     }
 
     /// The member of an answer.
@@ -230,14 +191,14 @@ struct DemoStage {
     }
 
     /// What the page shows. The report is made with the keys that the service has now.
-    func outcome() throws -> PageOutcome {
+    func outcome() throws -> JSON {
         guard let verdict else { throw PageRefusal(sentence: "Nothing was judged.") }
-        let body = InspectDesk.shell(JSON(verdict.request).text)
+        let body = InspectDesk.shell(JSON(verdict.request + wishedPermissions).text)
         let service = application.server.localAddresses.first.map(\.description) ?? "?"
-        return PageOutcome(
+        return desk.outcome(
             token: verdict.token,
             report: try report(verdict),
-            answer: (verdict.answer.status, verdict.answer.body),
+            answer: verdict.answer,
             note: meaning,
             command: "curl -sS http://\(service)/verify -H 'X-Api-Key: \(DemonstrationFiles.clientKey)' "
                 + "-H 'Content-Type: application/json' -d \(body)",
@@ -246,21 +207,23 @@ struct DemoStage {
     }
 
     private func report(_ verdict: Verdict) throws -> CheckReport {
-        let settings = application.core.settings.value
-        guard let login = verdict.login else {
-            return try AccessTokenReport.make(
-                token: Array(verdict.token.utf8),
+        let (settings, configuration) = (application.core.settings.value, application.configuration)
+        var request = VerifyRequestReader()
+        try request.read(JSON(verdict.request).bytes.span)
+        guard !request.token.isEmpty else {
+            return try .ofAccessToken(
+                Array(verdict.token.utf8),
                 subject: nil,
-                configuration: application.configuration,
+                configuration: configuration,
                 now: Moment.now(),
                 apps: settings.accessTokenApps
             )
         }
-        return try VerificationReport.make(
-            token: Array(verdict.token.utf8),
-            login: login,
+        return try .ofIDToken(
+            request.token,
+            request.question,
             keySet: application.cache.snapshot.keySet,
-            configuration: application.configuration,
+            configuration: configuration,
             now: Moment.now(),
             verifier: settings.verifier
         )

@@ -74,7 +74,7 @@ final class InspectDesk: PageDesk {
             "place": "Tokens for app \(configuration.appIDs.joined(separator: ", "))",
             "keys": status.isUsable
                 ? "\(status.keys.count) keys: \(keys)" : "No keys yet\(status.lastError.map { ": \($0)" } ?? "")",
-            "checks": PageOutcome.checks(),
+            "checks": Self.checks(),
         ]
     }
 
@@ -94,12 +94,12 @@ final class InspectDesk: PageDesk {
                 report = try self.report(text, binding, value)
             }
             let option = binding == .unbound || binding == .issuedNonce ? "" : " \(Self.shell(value))"
-            return PageOutcome(
+            return outcome(
                 token: String(decoding: text, as: UTF8.self),
                 report: report,
                 note: Self.meaning(of: binding),
                 command: "limited-login verify - --\(name.replacing("_", with: "-"))\(option)"
-            ).json(state: state())
+            )
         } catch {
             throw PageRefusal(sentence: "The token cannot be judged: \(error).")
         }
@@ -108,9 +108,11 @@ final class InspectDesk: PageDesk {
     private func report(_ token: [UInt8], _ binding: BindingKind, _ value: String) throws -> CheckReport {
         var configuration = configuration
         if binding == .unbound { configuration.bindingIsRequired = false }
-        return try VerificationReport.make(
-            token: token,
-            login: ExpectedLogin(binding: binding, value: Array(value.utf8)),
+        var question = TokenQuestion()
+        (question.binding, question.bindingValue) = (binding, Array(value.utf8))
+        return try CheckReport.ofIDToken(
+            token,
+            question,
             keySet: cache.snapshot.keySet,
             configuration: configuration,
             now: Moment.now()

@@ -2,6 +2,7 @@ internal import Bytes
 internal import CPage
 internal import Dispatch
 internal import HTTP1
+internal import HTTPClient
 internal import HTTPServer
 internal import LimitedLogin
 internal import Sockets
@@ -29,6 +30,14 @@ final class PageHandler: HTTPRequestHandler {
     private static let patience = Duration.seconds(15)
     /// Requests that wait at a time. 16: one person has few pages open.
     private static let waitingLimit = 16
+
+    /// The files as they were embedded, by path; each is a constant of the program that ends with a zero byte.
+    private static let files: [String: (mediaType: String, content: [UInt8])] = unsafe [
+        "/": ("text/html; charset=utf-8", Array(String(cString: page_html()).utf8)),
+        "/page.css": ("text/css; charset=utf-8", Array(String(cString: page_style()).utf8)),
+        "/page.js": ("text/javascript; charset=utf-8", Array(String(cString: page_script()).utf8)),
+        "/icon.svg": ("image/svg+xml", Array(String(cString: page_icon()).utf8)),
+    ]
 
     private typealias Jobs = BackgroundJobs<Void, Result<JSON, PageRefusal>>
 
@@ -62,22 +71,25 @@ final class PageHandler: HTTPRequestHandler {
         if let refusal = SameOrigin.refusal(of: head, bytes) {
             return refuse(refusal.status, refusal.sentence, &response)
         }
-        guard let route = PageRoute(rawValue: bytes.text(head.path)) else {
+        let path = bytes.text(head.path)
+        let isRun = path == "/run"
+        let file = Self.files[path]
+        guard isRun || path == "/state" || file != nil else {
             return behind?.receiveHead(head, bytes: bytes, context: context, response: &response)
                 ?? refuse(404, "There is nothing here; the page is at /.", &response)
         }
-        guard route == .run ? head.method == .post : head.method == .get || head.method == .head else {
-            response.addField(route == .run ? "Allow: POST" : "Allow: GET, HEAD")
+        guard isRun ? head.method == .post : head.method == .get || head.method == .head else {
+            response.addField(isRun ? "Allow: POST" : "Allow: GET, HEAD")
             return refuse(405, "This path takes another method.", &response)
         }
-        if route == .run {
+        if isRun {
             // Only a script may send this type, and only one of this origin: from elsewhere it takes a preflight.
             guard let type = head.value(of: "content-type", in: bytes), MediaType.isJSON(bytes, type) else {
                 return refuse(415, "The body must be application/json.", &response)
             }
             return .readBody(atMost: Self.bodyByteLimit)
         }
-        if let file = route.file {
+        if let file {
             response.addField("Content-Type", file.mediaType)
             response.share(file.content)
         } else {
@@ -151,33 +163,6 @@ final class PageHandler: HTTPRequestHandler {
     }
 }
 
-/// The paths of the page.
-private enum PageRoute: String {
-    case page = "/"
-    case style = "/page.css"
-    case script = "/page.js"
-    case icon = "/icon.svg"
-    case state = "/state"
-    case run = "/run"
-
-    /// The file as it was embedded; nil where the answer is made anew each time.
-    var file: (mediaType: String, content: [UInt8])? {
-        switch self {
-        case .page: ("text/html; charset=utf-8", Self.html)
-        case .style: ("text/css; charset=utf-8", Self.css)
-        case .script: ("text/javascript; charset=utf-8", Self.javaScript)
-        case .icon: ("image/svg+xml", Self.svg)
-        case .state, .run: nil
-        }
-    }
-
-    // Each is a constant of the program that ends with a zero byte.
-    private static let html = unsafe Array(String(cString: page_html()).utf8)
-    private static let css = unsafe Array(String(cString: page_style()).utf8)
-    private static let javaScript = unsafe Array(String(cString: page_script()).utf8)
-    private static let svg = unsafe Array(String(cString: page_icon()).utf8)
-}
-
 /// Keeps pages of other origins away from a listener that only this machine reaches.
 ///
 /// By DNS rebinding a page on the internet makes its own name mean 127.0.0.1; its requests then name that name in `Host`.
@@ -209,25 +194,25 @@ enum SameOrigin {
     }
 }
 
-/// What the page shows after something was done.
-struct PageOutcome {
-    let token: String
-    let report: CheckReport
-    /// The service's answer, where there is one: its status and JSON.
-    var answer: (status: Int, json: [UInt8])?
-    /// What an accepted credential means, where it means something else than a login.
-    var note = ""
-    /// The same in a terminal.
-    let command: String
-    /// What happened on the way: of each step what was asked, what came of it, and a sentence.
-    var steps: [JSON] = []
-
-    /// - Parameter state: the page's state afterwards.
-    func json(state: JSON) -> JSON {
+extension PageDesk {
+    /// What the page shows after something was done.
+    /// - Parameters:
+    ///   - answer: the service's own, where there is one.
+    ///   - note: what an accepted credential means, where it means something else than a login.
+    ///   - command: the same in a terminal.
+    ///   - steps: what happened on the way: of each step what was asked, what came of it, and a sentence.
+    func outcome(
+        token: String,
+        report: CheckReport,
+        answer: HTTPSResponse? = nil,
+        note: String,
+        command: String,
+        steps: [JSON] = []
+    ) -> JSON {
         // As text, so that the page shows what was sent, not what it read.
-        let text = answer.map { String(decoding: $0.json, as: UTF8.self) } ?? ""
+        let text = String(decoding: answer?.body ?? [], as: UTF8.self)
         return [
-            "state": state, "report": report.json,
+            "state": state(), "report": report.json,
             "checks": Self.checks(report.rows.map { ($0.check, $0.title) }),
             "status": JSON(answer.map { "\($0.status)" }), "answer": text.isEmpty ? nil : JSON(text),
             "token": JSON(token), "note": JSON(note), "command": JSON(command), "steps": JSON(steps),

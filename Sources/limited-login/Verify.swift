@@ -99,14 +99,9 @@ struct Verify: AsyncParsableCommand {
             )
         }
         let keySet = try await KeySetLoader.load(jwks, configuration)
-        let report = try VerificationReport.make(
-            token: text,
-            login: try expectation(),
-            keySet: keySet,
-            configuration: configuration,
-            now: at ?? Moment.now()
-        )
-        try tell(report)
+        let question = try question()
+        let now = try at ?? Moment.now()
+        try tell(.ofIDToken(text, question, keySet: keySet, configuration: configuration, now: now))
     }
 
     private func tell(_ report: CheckReport) throws {
@@ -130,28 +125,24 @@ struct Verify: AsyncParsableCommand {
             )
         }
         let now = try at ?? Moment.now()
-        try tell(AccessTokenReport.make(token: text, subject: subject, configuration: configuration, now: now))
+        try tell(.ofAccessToken(text, subject: subject, configuration: configuration, now: now))
     }
 
-    private func expectation() throws -> ExpectedLogin {
-        var login = ExpectedLogin()
-        login.added.keyThumbprint = Array((keyThumbprint ?? "").utf8)
+    private func question() throws -> TokenQuestion {
+        var question = TokenQuestion()
+        question.added.keyThumbprint = Array((keyThumbprint ?? "").utf8)
         if let accessTokenFile {
-            login.added.accessToken = try TokenInput.read(argument: nil, file: accessTokenFile)
-            guard !login.added.accessToken.isEmpty else { throw ValidationError("--access-token-file is empty.") }
+            question.added.accessToken = try TokenInput.read(argument: nil, file: accessTokenFile)
+            guard !question.added.accessToken.isEmpty else { throw ValidationError("--access-token-file is empty.") }
         }
-        login.value = Array((nonce ?? rawNonce ?? "").utf8)
-        if nonce != nil {
-            login.binding = .nonce
-        } else if rawNonce != nil {
-            login.binding = .rawNonce
-        } else if issuedNonce {
-            login.binding = .issuedNonce
-        } else if let subject {
-            (login.binding, login.value) = (.subject, Array(subject.utf8))
-            return login
+        let subject = Array((subject ?? "").utf8)
+        if nonceCount > 0 {
+            question.binding = nonce != nil ? .nonce : rawNonce != nil ? .rawNonce : .issuedNonce
+            question.bindingValue = Array((nonce ?? rawNonce ?? "").utf8)
+            question.added.subject = subject
+        } else if !subject.isEmpty {
+            (question.binding, question.bindingValue) = (.subject, subject)
         }
-        login.added.subject = Array((subject ?? "").utf8)
-        return login
+        return question
     }
 }

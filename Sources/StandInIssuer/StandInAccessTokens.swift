@@ -1,32 +1,22 @@
 internal import Sockets
 
-/// The access tokens that the stand-in's Graph knows, and what it says about them: `debug_token` and `/me`.
+/// The access tokens that Graph knows, and what it says about them: `debug_token` and `/me`.
 ///
 /// What Facebook documents is played as documented, with its own words in the errors.
-final class StandInAccessTokens: Sendable {
-    /// How a token was asked for, besides its members.
-    private enum Fate: String {
-        case good = ""
-        /// The person has removed the app since.
-        case revoked
-        /// The placeholder that SDK 17 hands out where tracking is denied: no Graph can read it.
-        case dead
-    }
-
+extension StandInGraph {
     /// One token, with what `/me` says of its person: members of JSON by the name of their field.
     struct Token: Sendable {
-        let appID: String
-        let userID: String
-        let type: String
-        let issuedAt: Int64
-        let expiresAt: Int64
-        fileprivate(set) var scopes: [String]
-        let fields: [String: String]
+        fileprivate let person: Person
+        fileprivate let type: String
+        fileprivate let issuedAt: Int64
+        fileprivate let expiresAt: Int64
+        fileprivate var scopes: [String]
+        fileprivate let fields: [String: String]
         fileprivate var isRevoked: Bool
 
         /// Why Graph takes the token no more: the error's subcode, and its sentence.
         fileprivate func fault(at now: Int64) -> (subcode: Int?, message: String)? {
-            if isRevoked { return (458, "The user has not authorized application \(appID).") }
+            if isRevoked { return (458, "The user has not authorized application \(person.appID).") }
             guard expiresAt == 0 || expiresAt > now else {
                 return (463, "Error validating access token: Session has expired.")
             }
@@ -45,22 +35,20 @@ final class StandInAccessTokens: Sendable {
     /// What a request may say of the token itself.
     private static let ownMembers: Set<String> = ["user", "app", "scopes", "type", "expiry", "issued_at"]
 
-    private let tokens = Locked(NewestEntries<String, Token>())
-
-    /// Mints a token.
+    /// Mints an access token and remembers its login; the answer of `POST /access-tokens`.
     /// - Parameters:
     ///   - request: a JSON object: `user`, `app`, `scopes`, `type`, `expiry` (0: never), `issued_at`, and fields of `/me`;
     ///     all optional. Nothing at all stands for an empty one.
-    ///   - fate: nothing, `revoked` or `dead`.
+    ///   - fate: nothing; `revoked`, where the person has removed the app since; or `dead`, the placeholder that SDK 17 hands
+    ///     out where tracking is denied: no Graph can read it.
     ///   - appID: the app where none is given.
-    /// - Returns: the token, and what Graph knows of it.
-    func mint(
+    func mintAccessToken(
         _ request: [UInt8],
         fate: String,
         appID: String,
         now: Int64
-    ) throws(StandInRefusal) -> (text: String, token: Token) {
-        guard let fate = Fate(rawValue: fate) else {
+    ) throws(StandInRefusal) -> String {
+        guard ["", "revoked", "dead"].contains(fate) else {
             throw StandInRefusal("the query is nothing, 'revoked' or 'dead'")
         }
         guard let object = try? ReceivedObject(request.isEmpty ? Array("{}".utf8) : request) else {
@@ -82,25 +70,25 @@ final class StandInAccessTokens: Sendable {
         guard let scopes else { throw StandInRefusal("'scopes' must be an array") }
         let issuedAt = object.integer("issued_at") ?? now
         let token = Token(
-            appID: own["app"] ?? appID,
-            userID: own["user"] ?? CatalogueWorkshop.janesID,
+            person: Person(appID: own["app"] ?? appID, userID: own["user"] ?? CatalogueWorkshop.janesID),
             type: own["type"] ?? "USER",
             issuedAt: issuedAt,
             // 60 days, as Android's tokens live. No moment of a request may end the process.
             expiresAt: object.integer("expiry") ?? issuedAt &+ 5_184_000,
             scopes: scopes,
             fields: fields,
-            isRevoked: fate == .revoked
+            isRevoked: fate == "revoked"
         )
         let text = "EAA" + .random(96)
-        if fate != .dead { tokens.withLock { $0[text] = token } }
-        return (text, token)
+        if fate != "dead" { tokens.withLock { $0[text] = token } }
+        grant(scopes, to: token.person)
+        return text
     }
 
     /// The person has taken one permission back; without one, has removed the app or logged out of it.
-    func revoke(_ permission: String?, of userID: String, appID: String) {
+    func revokeInTokens(_ permission: String?, of person: Person) {
         tokens.withLock { tokens in
-            for (text, token) in tokens.values where token.userID == userID && token.appID == appID {
+            for (text, token) in tokens.values where token.person == person {
                 if permission == nil { tokens[text]?.isRevoked = true }
                 tokens[text]?.scopes.removeAll { $0 == permission }
             }
@@ -108,20 +96,20 @@ final class StandInAccessTokens: Sendable {
     }
 
     /// `GET /debug_token`, asked by an app.
-    func debug(_ input: String?, asking appID: String, now: Int64) -> StandInGraph.Answer {
+    func debug(_ input: String?, asking appID: String, now: Int64) -> Answer {
         guard let input else { return .error(100, "The parameter input_token is required") }
         guard let token = tokens.withLock({ $0[input] }) else { return Self.data(nil, (nil, Self.unreadable)) }
-        guard token.appID == appID else {
+        guard token.person.appID == appID else {
             return .error(100, "(#100) The App_id in the input_token did not match the Viewing App")
         }
         return Self.data(token, token.fault(at: now))
     }
 
-    private static func data(_ token: Token?, _ fault: (subcode: Int?, message: String)?) -> StandInGraph.Answer {
+    private static func data(_ token: Token?, _ fault: (subcode: Int?, message: String)?) -> Answer {
         var members: [FacebookJSON.Member] = []
         if let token {
             members += [
-                ("app_id", FacebookJSON.string(token.appID)), ("type", FacebookJSON.string(token.type)),
+                ("app_id", FacebookJSON.string(token.person.appID)), ("type", FacebookJSON.string(token.type)),
                 ("application", "\"Stand-in\""),
                 ("data_access_expires_at", "\(token.issuedAt &+ 7_776_000)"), ("expires_at", "\(token.expiresAt)"),
             ]
@@ -132,18 +120,18 @@ final class StandInAccessTokens: Sendable {
         }
         members.append(("is_valid", fault == nil ? "true" : "false"))
         if let token {
-            members += [("issued_at", "\(token.issuedAt)"), ("user_id", FacebookJSON.string(token.userID))]
+            members += [("issued_at", "\(token.issuedAt)"), ("user_id", FacebookJSON.string(token.person.userID))]
         }
         members.append(("scopes", FacebookJSON.list(token?.scopes ?? [])))
-        return StandInGraph.Answer(body: "{\"data\":\(FacebookJSON.object(members))}")
+        return Answer(body: "{\"data\":\(FacebookJSON.object(members))}")
     }
 
     /// `GET /me`: the fields asked for whose permission the token has.
     /// - Parameter proof: what `appsecret_proof` says.
-    func me(_ text: String, fields: String?, proof: String?, secret: String, now: Int64) -> StandInGraph.Answer {
+    func me(_ text: String, fields: String?, proof: String?, now: Int64) -> Answer {
         guard let token = tokens.withLock({ $0[text] }) else { return .error(190, Self.unreadable) }
         if let fault = token.fault(at: now) { return .error(190, subcode: fault.subcode, fault.message) }
-        if let error = StandInGraph.error(ofProof: proof, for: text, secret) { return error }
+        if let error = error(ofProof: proof, for: text) { return error }
         var members: [FacebookJSON.Member] = []
         for field in (fields ?? "id,name").split(separator: ",") {
             // `friends.limit(2000){id}`
@@ -153,7 +141,7 @@ final class StandInAccessTokens: Sendable {
             else { continue }
             members.append((name, json))
         }
-        members.append(("id", FacebookJSON.string(token.userID)))
-        return StandInGraph.Answer(body: FacebookJSON.object(members))
+        members.append(("id", FacebookJSON.string(token.person.userID)))
+        return Answer(body: FacebookJSON.object(members))
     }
 }

@@ -6,28 +6,14 @@ package import OpenSSL
 internal import Sockets
 
 /// Facebook's callbacks as the stand-in makes them: it signs a request and sends it to the service.
-package final class StandInCallbacks: Sendable {
+extension StandInIssuer {
     /// Callbacks under way at a time, each on a thread of its own.
-    private static let waitingLimit = 64
+    static let callbackLimit = 64
     /// How long the service may take. Twice what it promises.
     private static let patience = Duration.seconds(18)
 
     /// What the service said, or why it said nothing.
-    typealias Answer = (status: UInt16, body: [UInt8])
-
-    private let appSecret: String
-    private let client = HTTPSClient()
-    private let place = Locked<String?>(nil)
-    /// The requests that wait for the service's answer.
-    let jobs = BackgroundJobs<Void, Answer>(capacity: waitingLimit)
-
-    init(appSecret: String) { self.appSecret = appSecret }
-
-    /// Where the service is, such as `http://127.0.0.1:8080`; known only once it listens.
-    package var service: String? {
-        get { place.withLock { $0 } }
-        set { place.withLock { $0 = newValue } }
-    }
+    typealias CallbackAnswer = (status: UInt16, body: [UInt8])
 
     /// `base64url(signature).base64url(payload)` as Facebook signs it (Meta, "Parsing the Signed Request").
     package static func signedRequest(
@@ -45,46 +31,6 @@ package final class StandInCallbacks: Sendable {
         return "\(String(decoding: code.base64URL, as: UTF8.self)).\(encoded)"
     }
 
-    /// Sends a callback from a thread of its own, and wakes the request with the service's answer.
-    /// - Returns: Until when the request waits.
-    func begin(
-        _ name: String,
-        userID: String,
-        issuedAt: Int64,
-        _ context: RequestContext
-    ) throws(StandInRefusal) -> MonotonicInstant {
-        guard let service, let url = try? HTTPURL(parsing: "\(service)/callbacks/\(name)") else {
-            throw StandInRefusal("the stand-in does not know the service: start it with --service-url")
-        }
-        let deadline = MonotonicClock.now() + Self.patience
-        let signed = try? Self.signedRequest(userID: userID, issuedAt: issuedAt, appSecret: appSecret)
-        let isBegun = jobs.begin(context, keeping: (), until: deadline) { request in
-            guard let signed else { return false }
-            LoopQueue.start("callback") {
-                self.jobs.finish(request, self.send(signed, url), now: MonotonicClock.now())
-            }
-            return true
-        }
-        guard isBegun else { throw StandInRefusal("too many callbacks are under way") }
-        return deadline
-    }
-
-    private func send(_ signed: String, _ url: HTTPURL) -> Answer {
-        var limits = HTTPSClientLimits()
-        limits.fetchTimeout = Self.patience
-        do throws(HTTPSClientError) {
-            let form = HTTPSRequest(.post, url, body: .form([("signed_request", signed)]))
-            let response = try client.send(form, limits: limits)
-            return (UInt16(clamping: response.status), response.body)
-        } catch {
-            return (502, Array("\(error)\n".utf8))
-        }
-    }
-
-    func stop() { client.cancel() }
-}
-
-extension StandInIssuer {
     /// The parts of `/users/{id}/deauthorize` and `/users/{id}/data-deletion`.
     static func callback(_ path: String) -> (userID: String, name: String)? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
@@ -103,15 +49,27 @@ extension StandInIssuer {
         _ context: RequestContext,
         _ response: inout HTTPResponse
     ) -> RequestDecision {
-        switch callbacks.jobs.visit(context) {
+        switch callbacks.visit(context) {
         case .none:
             _ = graph.revoke(nil, of: userID, appID: query["app_id"] ?? template.audience)
             let issuedAt = query["issued_at"].flatMap { Int64($0) } ?? WallClock.unixSeconds()
-            do throws(StandInRefusal) {
-                return .park(until: try callbacks.begin(name, userID: userID, issuedAt: issuedAt, context))
-            } catch {
-                _ = refuse(503, error.description, &response)
+            guard let service = service.withLock({ $0 }),
+                let url = try? HTTPURL(parsing: "\(service)/callbacks/\(name)")
+            else {
+                _ = refuse(503, "the stand-in does not know the service: start it with --service-url", &response)
+                return .respond
             }
+            let signed = try? Self.signedRequest(userID: userID, issuedAt: issuedAt, appSecret: graph.appSecret)
+            let deadline = MonotonicClock.now() + Self.patience
+            let isBegun = callbacks.begin(context, keeping: (), until: deadline) { request in
+                guard let signed else { return false }
+                LoopQueue.start("callback") {
+                    self.callbacks.finish(request, self.send(signed, url), now: MonotonicClock.now())
+                }
+                return true
+            }
+            if isBegun { return .park(until: deadline) }
+            _ = refuse(503, "too many callbacks are under way", &response)
         case .waiting(let moment): return .park(until: moment)
         case .expired: _ = refuse(502, "the service did not answer", &response)
         case .done(_, let answer):
@@ -120,5 +78,17 @@ extension StandInIssuer {
             response.body = answer.body
         }
         return .respond
+    }
+
+    private func send(_ signed: String, _ url: HTTPURL) -> CallbackAnswer {
+        var limits = HTTPSClientLimits()
+        limits.fetchTimeout = Self.patience
+        do throws(HTTPSClientError) {
+            let form = HTTPSRequest(.post, url, body: .form([("signed_request", signed)]))
+            let response = try client.send(form, limits: limits)
+            return (UInt16(clamping: response.status), response.body)
+        } catch {
+            return (502, Array("\(error)\n".utf8))
+        }
     }
 }

@@ -26,29 +26,17 @@ final class StandInGraph: Sendable {
         }
     }
 
-    private struct Person: Hashable {
+    struct Person: Hashable {
         let appID: String
         let userID: String
     }
 
     /// The secret of every app here.
     let appSecret: String
-    let accessTokens = StandInAccessTokens()
+    let tokens = Locked(NewestEntries<String, Token>())
     private let people = Locked(NewestEntries<Person, [String: String]>())
 
     init(appSecret: String) { self.appSecret = appSecret }
-
-    /// Mints an access token and remembers its login; the answer of `POST /access-tokens`.
-    func mintAccessToken(
-        _ request: [UInt8],
-        fate: String,
-        appID: String,
-        now: Int64
-    ) throws(StandInRefusal) -> String {
-        let (text, token) = try accessTokens.mint(request, fate: fate, appID: appID, now: now)
-        grant(token.scopes, to: Person(appID: token.appID, userID: token.userID))
-        return text
-    }
 
     /// Remembers a login: what its token shows was granted, and the rest as said.
     ///
@@ -59,7 +47,7 @@ final class StandInGraph: Sendable {
         grant(shown, statuses, to: person)
     }
 
-    private func grant(_ permissions: [String], _ others: [String: String] = [:], to person: Person) {
+    func grant(_ permissions: [String], _ others: [String: String] = [:], to person: Person) {
         let granted = Dictionary(permissions.map { ($0, "granted") }) { $1 }.merging(others) { $1 }
         people.withLock { $0[person] = ($0[person] ?? [:]).merging(granted) { $1 } }
     }
@@ -93,14 +81,14 @@ final class StandInGraph: Sendable {
         guard let bar = token.firstIndex(of: "|"), token[token.index(after: bar)...] == appSecret else {
             throw .error(190, "Invalid OAuth access token signature.")
         }
-        if let error = Self.error(ofProof: proof, for: token, appSecret) { throw error }
+        if let error = error(ofProof: proof, for: token) { throw error }
         return String(token[..<bar])
     }
 
     /// The error where `appsecret_proof` is not the token's under the app's secret; nil where it is.
-    static func error(ofProof proof: String?, for token: String, _ secret: String) -> Answer? {
+    func error(ofProof proof: String?, for token: String) -> Answer? {
         let message = Array(token.utf8)
-        let code = try? HMACSHA256.authenticationCode(for: message.span, key: Array(secret.utf8).span).hexadecimal
+        let code = try? HMACSHA256.authenticationCode(for: message.span, key: Array(appSecret.utf8).span).hexadecimal
         if let code, code == proof { return nil }
         return .error(100, "Invalid appsecret_proof provided in the API argument")
     }
@@ -120,7 +108,7 @@ final class StandInGraph: Sendable {
         people.withLock { people in
             let person = Person(appID: appID, userID: userID)
             guard let known = people[person] else { return Self.unknownUser }
-            accessTokens.revoke(permission, of: userID, appID: appID)
+            revokeInTokens(permission, of: person)
             if let permission {
                 if known[permission] == "granted" { people[person]?[permission] = "declined" }
             } else {
@@ -181,8 +169,7 @@ extension StandInIssuer {
         let place = path.split(separator: "/").drop { $0.first == "v" }
         if method == .get, place == ["me"] {
             let token = String((authorization ?? "").dropFirst("Bearer ".count))
-            let secret = graph.appSecret
-            return graph.accessTokens.me(token, fields: query["fields"], proof: proof, secret: secret, now: now)
+            return graph.me(token, fields: query["fields"], proof: proof, now: now)
         }
         let isAboutToken = method == .get && place == ["debug_token"]
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
@@ -191,7 +178,7 @@ extension StandInIssuer {
             && !parts[1].isEmpty && parts[1].utf8.allSatisfy { ASCII.digit($0) != nil }
         guard isAboutToken || isAboutPerson else { return nil }
         let appID = try graph.app(authorization: authorization, proof: proof)
-        if isAboutToken { return graph.accessTokens.debug(query["input_token"], asking: appID, now: now) }
+        if isAboutToken { return graph.debug(query["input_token"], asking: appID, now: now) }
         switch method {
         case .get where parts.count == 3: return graph.permissions(of: parts[1], appID: appID)
         case .delete: return graph.revoke(parts.count == 4 ? parts[3] : nil, of: parts[1], appID: appID)

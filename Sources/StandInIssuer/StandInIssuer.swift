@@ -1,4 +1,5 @@
 package import HTTP1
+internal import HTTPClient
 package import HTTPServer
 package import OpenSSL
 package import Sockets
@@ -8,21 +9,22 @@ package import Sockets
 package final class StandInIssuer: HTTPRequestHandler, Sendable {
     package let keys: IssuerKeyRing
     package let template: ClaimsTemplate
-    package let callbacks: StandInCallbacks
+    /// Where the service is, such as `http://127.0.0.1:8080`; known only once it listens.
+    package let service = Locked<String?>(nil)
     let graph: StandInGraph
-    private let listen: SocketAddress
+    /// The requests that wait for the service's answer to a callback.
+    let callbacks = BackgroundJobs<Void, CallbackAnswer>(capacity: callbackLimit)
+    let client = HTTPSClient()
     private let maxAgeSeconds: Int
     /// Nil unless it serves.
     private let server = Locked<HTTPServer?>(nil)
 
     /// - Parameters:
-    ///   - address: where it listens.
     ///   - issuer: `iss` of its tokens; Facebook's by default, so that a service with default settings accepts them.
     ///   - audience: `aud` of its tokens where the request names none.
     ///   - maxAgeSeconds: `max-age` of the JWK Set.
     ///   - appSecret: the secret of every app at the stand-in's Graph.
     package init(
-        address: SocketAddress,
         issuer: String = "https://www.facebook.com",
         audience: String,
         maxAgeSeconds: Int = 3600,
@@ -31,18 +33,17 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         keys = try IssuerKeyRing()
         template = ClaimsTemplate(issuer: issuer, audience: audience)
         graph = StandInGraph(appSecret: appSecret)
-        callbacks = StandInCallbacks(appSecret: appSecret)
-        listen = address
         self.maxAgeSeconds = maxAgeSeconds
     }
 
     /// Binds and serves; the address with its real port is in ``address`` from then on.
     /// - Parameter front: answers some requests in the issuer's place.
     package func start(
+        at address: SocketAddress,
         behind front: @escaping @Sendable (StandInIssuer) -> any HTTPRequestHandler = { $0 }
     ) throws(SocketError) {
         let server = HTTPServer(
-            configuration: HTTPServerConfiguration(addresses: [.network(listen)], workerCount: 1)
+            configuration: HTTPServerConfiguration(addresses: [.network(address)], workerCount: 1)
         ) { _ in front(self) }
         self.server.withLock { $0 = server }
         try server.start()
@@ -52,7 +53,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     package var address: SocketAddress? { server.withLock { $0 }?.localAddresses.first?.network }
 
     package func stop() async {
-        callbacks.stop()
+        client.cancel()
         await server.withLock { $0 }?.stop(drainDelay: .zero, grace: .seconds(1))
     }
 
@@ -71,28 +72,19 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
 }
 
 extension StandInIssuer {
-    /// The paths without their trailing slash.
-    private enum Route: String {
-        case discovery = "/.well-known/openid-configuration"
-        case keySet = "/.well-known/oauth/openid/jwks"
-        case tokens = "/tokens"
-        case refresh = "/refresh"
-        case accessTokens = "/access-tokens"
-        case proofs = "/proofs"
-        case rotate = "/rotate"
-        case uninstall = "/platform/uninstall"
-        /// Those of ``callback(_:)``.
-        case callback
+    private static let discoveryPath = "/.well-known/openid-configuration"
+    private static let keySetPath = "/.well-known/oauth/openid/jwks"
+    /// What takes `POST`, besides the paths of ``callback(_:)``.
+    private static let postPaths: Set = [
+        "/tokens", "/refresh", "/access-tokens", "/proofs", "/rotate", "/platform/uninstall",
+    ]
 
-        init?(path: String) {
-            let name = path.hasSuffix("/") ? String(path.dropLast()) : path
-            self.init(rawValue: StandInIssuer.callback(path) == nil ? name : Self.callback.rawValue)
-        }
-    }
+    /// The path without its trailing slash.
+    private static func name(of path: String) -> String { path.hasSuffix("/") ? String(path.dropLast()) : path }
 
-    package func attach(_ waker: RequestWaker) { callbacks.jobs.attach(waker) }
+    package func attach(_ waker: RequestWaker) { callbacks.attach(waker) }
 
-    package func didAbandon(_ request: ParkedRequest) { callbacks.jobs.abandon(request) }
+    package func didAbandon(_ request: ParkedRequest) { callbacks.abandon(request) }
 
     package func receiveHead(
         _ head: borrowing RequestHead,
@@ -100,17 +92,19 @@ extension StandInIssuer {
         context: RequestContext,
         response: inout HTTPResponse
     ) -> HeadDecision {
-        guard let route = Route(path: bytes.text(head.path)) else {
+        let path = bytes.text(head.path)
+        let name = Self.name(of: path)
+        let isForReading = name == Self.discoveryPath || name == Self.keySetPath
+        guard isForReading || Self.postPaths.contains(name) || Self.callback(path) != nil else {
             let isAnswered = answerGraph(head, bytes, &response) || answerLogin(head, bytes, &response)
             return isAnswered ? .respond : refuse(404, "not found", &response)
         }
-        let isForReading = route == .discovery || route == .keySet
         guard isForReading ? head.method == .get || head.method == .head : head.method == .post else {
             response.addField(isForReading ? "Allow: GET, HEAD" : "Allow: POST")
             return refuse(405, "method not allowed", &response)
         }
         guard isForReading else { return .readBody(atMost: 16_384) }
-        if route == .keySet {
+        if name == Self.keySetPath {
             writeKeySet(head, bytes, &response)
         } else {
             writeDiscovery(head.authority.map { bytes.text($0) } ?? "", &response)
@@ -133,14 +127,14 @@ extension StandInIssuer {
         let text = String(decoding: content, as: UTF8.self)
         let now = WallClock.unixSeconds()
         do {
-            switch Route(path: path) {
-            case .uninstall: write(graph.uninstall(form: text, keys: keys, now: now), &response)
-            case .refresh: write(try refresh(content, way: parameters["way"] ?? "direct", now: now), &response)
-            case .proofs: json(try proof(content, now: now), &response)
-            case .rotate:
+            switch Self.name(of: path) {
+            case "/platform/uninstall": write(graph.uninstall(form: text, keys: keys, now: now), &response)
+            case "/refresh": write(try refresh(content, way: parameters["way"] ?? "direct", now: now), &response)
+            case "/proofs": json(try proof(content, now: now), &response)
+            case "/rotate":
                 try keys.rotate()
                 json("{\"key_ids\":\(FacebookJSON.list(keys.published.map(\.keyID)))}", &response)
-            case .accessTokens:
+            case "/access-tokens":
                 let request = Array(text.utf8)
                 let token = try graph.mintAccessToken(request, fate: query, appID: template.audience, now: now)
                 json("{\"access_token\":\"\(token)\"}", &response)

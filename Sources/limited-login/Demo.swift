@@ -49,13 +49,9 @@ struct Demo: AsyncParsableCommand {
             let backendURL = backend.localAddresses.first.map { "http://\($0)" } ?? ""
             let files = try DemonstrationFiles(appID: Demonstration.appID, webhookKey: webhookKey)
             defer { files.remove() }
-            let issuer = try StandInIssuer(
-                address: issuerListen,
-                audience: Demonstration.appID,
-                appSecret: files.appSecret
-            )
+            let issuer = try StandInIssuer(audience: Demonstration.appID, appSecret: files.appSecret)
             let desk = DemoDesk(issuer: issuer)
-            try issuer.start { PageHandler(desk: desk, behind: $0) }
+            try issuer.start(at: issuerListen) { PageHandler(desk: desk, behind: $0) }
             let facebook = "http://\(issuer.address ?? issuerListen)"
             let configuration = try ConfigurationLoader.load(
                 flags: [
@@ -79,7 +75,7 @@ struct Demo: AsyncParsableCommand {
             try await Lifecycle.run { () throws(StartError) in
                 try application.start()
                 let service = application.server.localAddresses.first.map(\.description)
-                issuer.callbacks.service = service.map { "http://\($0)" }
+                issuer.service.withLock { $0 = service.map { "http://\($0)" } }
                 desk.open(application)
                 let stand = issuer.address.map(\.description)
                 StandardOutput.write(Demonstration.text(service: service ?? "?", issuer: stand ?? "?"))
@@ -103,27 +99,27 @@ enum Demonstration {
     ///
     /// - Parameters: the hosts and ports of the two.
     static func text(service: String, issuer: String) -> String {
-        var lines = [
-            "limited-login demo: the service on http://\(service), a stand-in for Facebook on http://\(issuer)",
-            "",
-            "Open the page:  http://\(issuer)/",
-            "",
-            "Or paste these into another terminal:",
-        ]
-        for (title, path, outcome) in [
-            ("a good login", "/login", "200, the Profile"),
-            ("an expired token", "/login/expired", "401 expired"),
-            ("a token that somebody changed", "/login/changed", "401 invalid_signature"),
-        ] {
-            lines += [
-                "",
-                "# \(title) -> \(outcome)",
-                "curl -s \(issuer)\(path) | curl -s --json @- -H X-Api-Key:\(DemonstrationFiles.clientKey) "
-                    + "\(service)/verify",
-            ]
+        func command(_ path: String) -> String {
+            "curl -s \(issuer)\(path) | curl -s --json @- -H X-Api-Key:\(DemonstrationFiles.clientKey) \(service)/verify"
         }
-        lines += ["", "Control-C stops it."]
-        return lines.joined(separator: "\n")
+        return """
+            limited-login demo: the service on http://\(service), a stand-in for Facebook on http://\(issuer)
+
+            Open the page:  http://\(issuer)/
+
+            Or paste these into another terminal:
+
+            # a good login -> 200, the Profile
+            \(command("/login"))
+
+            # an expired token -> 401 expired
+            \(command("/login/expired"))
+
+            # a token that somebody changed -> 401 invalid_signature
+            \(command("/login/changed"))
+
+            Control-C stops it.
+            """
     }
 }
 

@@ -54,15 +54,14 @@ struct Issuer: AsyncParsableCommand {
     func run() async throws {
         do {
             let standIn = try StandInIssuer(
-                address: listen,
                 issuer: issuer,
                 audience: appID,
                 maxAgeSeconds: maxAge,
                 appSecret: appSecret
             )
-            standIn.callbacks.service = serviceURL
+            standIn.service.withLock { $0 = serviceURL }
             try await Lifecycle.run {
-                try standIn.start()
+                try standIn.start(at: listen)
                 let base = "http://\(standIn.address ?? listen)"
                 StandardOutput.write("stand-in issuer on \(base)")
                 StandardOutput.write("JWK Set: \(base)/.well-known/oauth/openid/jwks/")

@@ -86,7 +86,7 @@ struct SignedRequestCommand: ParsableCommand {
             let secret = try person.app(options).1.signingKey
             let moment = try issuedAt ?? Moment.now()
             guard
-                let text = try? StandInCallbacks.signedRequest(
+                let text = try? StandInIssuer.signedRequest(
                     userID: person.userID,
                     issuedAt: moment.wholeSeconds,
                     appSecret: secret

@@ -138,12 +138,7 @@ struct DPoPCommand: ParsableCommand {
         }
 
         private func device() throws -> ProofMinter {
-            let text: [UInt8]
-            do throws(FileContents.Failure) {
-                text = try FileContents.read(path: keyFile, limit: TokenInput.byteLimit, allowingPipe: true)
-            } catch {
-                throw Exit.refusing("--key-file: \(keyFile) cannot be read: \(error.reason)")
-            }
+            let text = try TokenInput.contents(of: keyFile, option: "--key-file: ", unreadable: Exit.configuration)
             do throws(OpenSSLError) {
                 return ProofMinter(key: try P256PrivateKey(pem: text))
             } catch {

@@ -85,16 +85,13 @@ enum KeySetLoader {
     }
 
     private static func file(_ path: String) throws -> JSONWebKeySet {
-        do throws(FileContents.Failure) {
-            let bytes = try FileContents.read(path: path, limit: JWKSetCacheLimits().keySetBytes, allowingPipe: true)
-            do throws(JSONWebKeySetError) {
-                return try JSONWebKeySet(parsing: bytes.span)
-            } catch {
-                StandardError.write("limited-login: \(path) is no JWK Set: \(error)")
-            }
+        let limit = JWKSetCacheLimits().keySetBytes
+        let bytes = try TokenInput.contents(of: path, limit: limit, unreadable: Exit.keysUnavailable)
+        do throws(JSONWebKeySetError) {
+            return try JSONWebKeySet(parsing: bytes.span)
         } catch {
-            StandardError.write("limited-login: \(path) cannot be read: \(error.reason)")
+            StandardError.write("limited-login: \(path) is no JWK Set: \(error)")
+            throw Exit.keysUnavailable
         }
-        throw Exit.keysUnavailable
     }
 }

@@ -55,13 +55,13 @@ final class ProcessSignals: Sendable {
 
     /// Blocks the signals for this thread and all it starts; called by the main thread before anything else.
     static func block() {
-        var set = all()
+        var set = signals()
         unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
     /// Takes the signals for the rest of the process's life.
     func takeForEver() -> Never {
-        var set = Self.all()
+        var set = Self.signals()
         while true {
             var number: Int32 = 0
             if unsafe sigwait(&set, &number) == 0 { take(number) }
@@ -82,19 +82,17 @@ final class ProcessSignals: Sendable {
     /// What the signal does to a program that does not care for it.
     private static func dieOf(_ number: Int32) -> Never {
         signal(number, SIG_DFL)
-        var set = sigset_t()
-        unsafe sigemptyset(&set)
-        unsafe sigaddset(&set, number)
+        var set = signals([number])
         unsafe pthread_sigmask(SIG_UNBLOCK, &set, nil)
         raise(number)
         // The first process of a container is spared by the system.
         _exit(128 + number)
     }
 
-    private static func all() -> sigset_t {
+    private static func signals(_ numbers: [Int32] = [SIGTERM, SIGINT, SIGHUP]) -> sigset_t {
         var set = sigset_t()
         unsafe sigemptyset(&set)
-        for number in [SIGTERM, SIGINT, SIGHUP] { unsafe sigaddset(&set, number) }
+        for number in numbers { unsafe sigaddset(&set, number) }
         return set
     }
 }

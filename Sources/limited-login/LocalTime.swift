@@ -17,36 +17,30 @@ enum LocalTime {
         var parts = unsafe tm()
         // Both are locals of this call. A year that a tm cannot hold is nil.
         guard unsafe localtime_r(&seconds, &parts) != nil else { return "\(moment.wholeSeconds) s since 1970" }
-        let offset = unsafe parts.tm_gmtoff / 60
-        let zone = (offset < 0 ? "-" : "+") + two(abs(offset) / 60) + two(abs(offset) % 60)
-        let date = unsafe "\(Int(parts.tm_year) + 1900)-\(two(Int(parts.tm_mon) + 1))-\(two(Int(parts.tm_mday)))"
-        let clock = unsafe "\(two(Int(parts.tm_hour))):\(two(Int(parts.tm_min))):\(two(Int(parts.tm_sec)))"
-        return "\(date) \(clock) \(zone)"
+        var text = [UInt8](repeating: 0, count: 64)
+        // The text has 25 bytes, or a few more with a year of the far future.
+        let count = unsafe text.withUnsafeMutableBytes { buffer in
+            unsafe strftime(buffer.baseAddress, buffer.count, "%Y-%m-%d %H:%M:%S %z", &parts)
+        }
+        return String(decoding: text[..<count], as: UTF8.self)
     }
 
     /// For instance `2 hours ago`, `in 52 minutes`, `now`.
     static func relative(_ moment: NumericDate, now: NumericDate) -> String {
         // Both are from 0 to 2⁵³, so the difference fits.
         let difference = moment.wholeSeconds - now.wholeSeconds
-        guard difference != 0 else { return "now" }
-        let length = duration(difference.magnitude)
+        let seconds = difference.magnitude
+        guard seconds != 0 else { return "now" }
+        let (count, unit) =
+            switch seconds {
+            case ..<120: (seconds, "second")
+            case ..<7_200: (seconds / 60, "minute")
+            case ..<172_800: (seconds / 3_600, "hour")
+            default: (seconds / 86_400, "day")
+            }
+        let length = "\(count) \(unit)\(count == 1 ? "" : "s")"
         return difference < 0 ? "\(length) ago" : "in \(length)"
     }
-
-    private static func duration(_ seconds: UInt64) -> String {
-        switch seconds {
-        case ..<120: count(seconds, "second")
-        case ..<7_200: count(seconds / 60, "minute")
-        case ..<172_800: count(seconds / 3_600, "hour")
-        default: count(seconds / 86_400, "day")
-        }
-    }
-
-    private static func count(_ number: UInt64, _ unit: String) -> String {
-        "\(number) \(unit)\(number == 1 ? "" : "s")"
-    }
-
-    private static func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
 }
 
 /// Moments on a command line.

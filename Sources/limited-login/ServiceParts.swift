@@ -24,23 +24,22 @@ enum ServiceParts {
         limits.maximumTimeToLive = .seconds(configuration.jwksMaximumTTLSeconds)
         limits.maximumStaleness = .seconds(configuration.jwksMaxStaleSeconds)
         _ = try trust(configuration)
-        var sources: [any JWKSetSource] = []
-        for url in configuration.jwksURLs {
-            do throws(JWKSetSourceError) {
-                sources.append(try HTTPSJWKSetSource(url: url, authoritiesFile: configuration.caFile))
-            } catch {
-                throw StartError("keys cannot be fetched from \(url.withoutUserInformation): \(error)")
+        let sources = try configuration.jwksURLs.map { url throws(StartError) in
+            try part("keys cannot be fetched from \(url.withoutUserInformation): ") {
+                try HTTPSJWKSetSource(url: url, authoritiesFile: configuration.caFile)
             }
         }
-        do throws(JWKSetCacheError) {
-            return try JWKSetCache(
-                sources: sources,
-                limits: limits,
-                seedFile: configuration.jwksFile,
-                events: events
-            )
+        return try part {
+            try JWKSetCache(sources: sources, limits: limits, seedFile: configuration.jwksFile, events: events)
+        }
+    }
+
+    /// What is made; an error becomes the sentence that begins with `place`.
+    private static func part<Part>(_ place: String = "", _ make: () throws -> Part) throws(StartError) -> Part {
+        do {
+            return try make()
         } catch {
-            throw StartError("\(error)")
+            throw StartError("\(place)\(error)")
         }
     }
 
@@ -61,12 +60,7 @@ enum ServiceParts {
 
     /// A client with the configured authorities and the environment's proxy.
     private static func httpsClient(_ configuration: ServiceConfiguration) throws(StartError) -> HTTPSClient {
-        let proxy: ProxySettings
-        do {
-            proxy = try .ofProcess()
-        } catch {
-            throw StartError(error.description)
-        }
+        let proxy = try part { try ProxySettings.ofProcess() }
         return HTTPSClient(trust: try trust(configuration), proxy: proxy)
     }
 
@@ -79,27 +73,12 @@ enum ServiceParts {
             let now = WallClock.unixMilliseconds()
             return .memory(MemoryReplayStore(capacity: configuration.replayStoreCapacity, now: now))
         }
-        do {
-            let trust = try trust(configuration)
-            return .redis(
-                try RedisReplayStore(
-                    RedisReplayStore.Configuration(
-                        url: url,
-                        password: try read(
-                            .replayStorePasswordFile,
-                            configuration.replayStorePasswordFile,
-                            limit: passwordByteLimit,
-                            password(parsing:place:)
-                        ),
-                        tls: url.isSecure ? try TLSContext(clientTrusting: trust, speaksHTTP: false) : nil
-                    ),
-                    observe: onEvent
-                )
-            )
-        } catch let error as StartError {
-            throw error
-        } catch {
-            throw StartError("\(ConfigurationKey.replayStore.rawValue): the store cannot be used: \(error)")
+        let trust = try trust(configuration)
+        let file = configuration.replayStorePasswordFile
+        let password = try read(.replayStorePasswordFile, file, limit: passwordByteLimit, password(parsing:place:))
+        return try part("\(ConfigurationKey.replayStore.rawValue): the store cannot be used: ") {
+            let tls = url.isSecure ? try TLSContext(clientTrusting: trust, speaksHTTP: false) : nil
+            return .redis(try RedisReplayStore(.init(url: url, password: password, tls: tls), observe: onEvent))
         }
     }
 
@@ -120,14 +99,12 @@ enum ServiceParts {
         try requireRegular(.tlsCertificateFile, files.certificate)
         try requireRegular(.tlsKeyFile, files.key)
         if let authorities = files.clientAuthorities { try requireRegular(.tlsClientCAFile, authorities) }
-        do throws(TLSError) {
-            return try TLSContext(
+        return try part {
+            try TLSContext(
                 serverCertificateFile: files.certificate,
                 keyFile: files.key,
                 clientAuthoritiesFile: files.clientAuthorities
             )
-        } catch {
-            throw StartError(error.description)
         }
     }
 
@@ -155,11 +132,7 @@ enum ServiceParts {
         _ value: (_ text: [UInt8], _ place: String) throws(ConfigurationError) -> Value
     ) throws(StartError) -> Value? {
         guard let path else { return nil }
-        do throws(ConfigurationError) {
-            return try value(FileLine.text(ofFile: path, limit: limit), path)
-        } catch {
-            throw StartError("\(key.rawValue): \(error)")
-        }
+        return try part("\(key.rawValue): ") { try value(FileLine.text(ofFile: path, limit: limit), path) }
     }
 
     /// What a reload can change: the policy, the clients and the nonces.
@@ -227,8 +200,8 @@ enum ServiceParts {
 
     /// What the verifier is told; the configuration bounded every value already.
     private static func policy(_ configuration: ServiceConfiguration) throws(StartError) -> VerificationPolicy {
-        do throws(InvalidConfiguration) {
-            return try VerificationPolicy(
+        try part("\(ConfigurationKey.issuers.rawValue): ") {
+            try VerificationPolicy(
                 appIDs: configuration.appIDs,
                 issuers: configuration.issuers,
                 clockSkewSeconds: configuration.clockSkewSeconds,
@@ -236,8 +209,6 @@ enum ServiceParts {
                 binding: configuration.bindingIsRequired ? .required : .optional,
                 tracking: configuration.onlyLimitedTracking ? .limited : .any
             )
-        } catch {
-            throw StartError("\(ConfigurationKey.issuers.rawValue): \(error)")
         }
     }
 }

@@ -74,14 +74,10 @@ enum ColourChoice: String, CaseIterable, ExpressibleByArgument {
 
     /// Whether standard output is to be coloured.
     var isOn: Bool {
-        switch self {
-        case .always: return true
-        case .never: return false
-        case .auto:
-            let environment = ProcessInfo.processInfo.environment
-            return isatty(STDOUT_FILENO) == 1 && environment["NO_COLOR", default: ""].isEmpty
-                && environment["TERM"] != "dumb"
-        }
+        guard self == .auto else { return self == .always }
+        let environment = ProcessInfo.processInfo.environment
+        return isatty(STDOUT_FILENO) == 1 && environment["NO_COLOR", default: ""].isEmpty
+            && environment["TERM"] != "dumb"
     }
 }
 

@@ -17,11 +17,20 @@ enum TokenInput {
     /// - Parameter unreadable: the exit code where the file cannot be read.
     static func read(argument: String?, file: String?, unreadable: ExitCode = Exit.verifyUsage) throws -> [UInt8] {
         if let argument { return argument == "-" ? readStandardInput() : Array(argument.utf8) }
-        guard let file else { return [] }
+        return try file.map { trimmed(try contents(of: $0, unreadable: unreadable)) } ?? []
+    }
+
+    /// The bytes of a file; where it cannot be read, a line on standard error says so.
+    static func contents(
+        of file: String,
+        limit: Int = byteLimit,
+        option: String = "",
+        unreadable: ExitCode
+    ) throws -> [UInt8] {
         do throws(FileContents.Failure) {
-            return trimmed(try FileContents.read(path: file, limit: byteLimit, allowingPipe: true))
+            return try FileContents.read(path: file, limit: limit, allowingPipe: true)
         } catch {
-            StandardError.write("limited-login: \(file) cannot be read: \(error.reason)")
+            StandardError.write("limited-login: \(option)\(file) cannot be read: \(error.reason)")
             throw unreadable
         }
     }

@@ -1,3 +1,4 @@
+import Bytes
 import JOSE
 import LimitedLogin
 import StandInIssuer
@@ -55,6 +56,20 @@ struct RefusalCatalogueTests {
         } catch let error as TokenRejection {
             return error.code.rawValue
         }
+    }
+
+    @Test("The changed token has the signature of the one that differs in a byte of a claim")
+    func changed() throws {
+        let token = try #require(CatalogueEntry.named("changed")).token(Self.workshop())
+        let digits = Array(token.split(separator: ".")[1].utf8)
+        var payload: [UInt8] = []
+        let isDecoded = Base64URL.decode(digits.span, digits.indices, into: &payload)
+        #expect(isDecoded)
+        let genuine = String(decoding: payload, as: UTF8.self).replacing("\"Dow\"", with: "\"Doe\"")
+        let minter = try #require(Self.keys?.published.first)
+        let signed = try minter.mint(header: minter.header, payload: Array(genuine.utf8))
+        #expect(token != signed)
+        #expect(token.split(separator: ".").last == signed.split(separator: ".").last)
     }
 
     @Test("Every entry is refused with its code, or accepted if it has none", arguments: CatalogueEntry.all.map(\.name))

@@ -1,5 +1,3 @@
-internal import FoundationEssentials
-
 /// Turns the claims somebody asks for into a payload in Facebook's wire style.
 ///
 /// The caller's members are taken as they are, also with wrong types, so that bad tokens can be made; the ones every
@@ -26,49 +24,33 @@ package struct ClaimsTemplate: Sendable {
     ///
     /// - Parameters:
     ///   - text: a JSON object of claims; nothing at all stands for an empty one.
+    ///   - dropped: claims of the text that are not taken.
+    ///   - nonce: the nonce where none is given.
     ///   - now: seconds since 1970, for `iat` and `exp` where none are given.
     ///   - omitted: the claim that is not filled in.
-    func payload(claims text: [UInt8], now: Int64, without omitted: String? = nil) throws(StandInRefusal) -> [UInt8] {
-        payload(try Self.members(of: text.isEmpty ? Array("{}".utf8) : text), now: now, without: omitted)
-    }
-
-    /// The payload of a refreshed token: the same login's claims, with `jti`, `iat` and `exp` of its own. No access token
-    /// comes with it, so there is no `at_hash`.
-    ///
-    /// - Parameters:
-    ///   - payload: the payload of the login's token.
-    ///   - keepsNonce: whether the nonce stays the login's; otherwise it is a UUID as the SDK makes it.
-    ///   - revoked: claims that have gone since.
     func payload(
-        refreshing payload: [UInt8],
-        keepsNonce: Bool,
-        without revoked: Set<String>,
-        now: Int64
+        claims text: [UInt8],
+        dropping dropped: Set<String> = [],
+        nonce: String = "",
+        now: Int64,
+        without omitted: String? = nil
     ) throws(StandInRefusal) -> [UInt8] {
-        let replaced = ["jti", "iat", "exp", "at_hash"] + (keepsNonce ? [] : ["nonce"])
-        var claims = try Self.members(of: payload).filter { !replaced.contains($0.name) && !revoked.contains($0.name) }
-        if !keepsNonce { claims.append(("nonce", FacebookJSON.string(UUID().uuidString))) }
-        return self.payload(claims, now: now)
-    }
-
-    private func payload(_ given: [FacebookJSON.Member], now: Int64, without omitted: String? = nil) -> [UInt8] {
+        let object = try ReceivedObject(text.isEmpty ? Array("{}".utf8) : text)
+        let given: [FacebookJSON.Member] = object.members.filter { !dropped.contains($0.name) }
+            .map { ($0.name, object.respelled($0.value)) }
         let start = given.first { $0.name == "iat" }.flatMap { Int64($0.json) } ?? now
         // Every real token lives for an hour.
         let (end, overflow) = start.addingReportingOverflow(3600)
         let filled: [FacebookJSON.Member] = [
             ("iss", FacebookJSON.string(issuer)), ("aud", FacebookJSON.string(audience)),
             ("sub", FacebookJSON.string(CatalogueWorkshop.janesID)), ("iat", "\(start)"),
-            ("exp", "\(overflow ? start : end)"), ("jti", FacebookJSON.string(Self.tokenID())), ("nonce", "\"\""),
+            ("exp", "\(overflow ? start : end)"), ("jti", FacebookJSON.string(Self.tokenID())),
+            ("nonce", FacebookJSON.string(nonce)),
         ]
         let names = given.map(\.name)
         let claims = given + filled.filter { !names.contains($0.name) && $0.name != omitted }
         let ordered = Self.order.flatMap { name in claims.filter { $0.name == name } }
         return Array(FacebookJSON.object(ordered + claims.filter { !Self.order.contains($0.name) }).utf8)
-    }
-
-    private static func members(of text: [UInt8]) throws(StandInRefusal) -> [FacebookJSON.Member] {
-        let object = try ReceivedObject(text)
-        return object.members.map { ($0.name, object.respelled($0.value)) }
     }
 
     /// `<4 letters or digits>.<64 hexadecimal digits>`, the shape of every real `jti`.

@@ -2,7 +2,6 @@ internal import Bytes
 internal import JOSE
 package import OpenSSL
 internal import Sockets
-internal import Synchronization
 
 /// Mints id tokens in Facebook's exact wire style.
 package struct TokenMinter: Sendable {
@@ -104,7 +103,6 @@ package struct ProofMinter: Sendable {
 package final class IssuerKeyRing: Sendable {
     private let minters: Locked<[TokenMinter]>
     private let unpublished = Locked<TokenMinter?>(nil)
-    private let isAwayNow = Atomic(false)
     /// The device whose proofs `POST /proofs` makes.
     let device: ProofMinter
 
@@ -140,12 +138,6 @@ package final class IssuerKeyRing: Sendable {
             minter = stranger
             return stranger
         }
-    }
-
-    /// True while the JWK Set is answered with 503, as in an outage of Facebook's; tokens are still signed.
-    package var isAway: Bool {
-        get { isAwayNow.load(ordering: .relaxed) }
-        set { isAwayNow.store(newValue, ordering: .relaxed) }
     }
 
     /// Makes a new key the signing one, keeps the last one published and drops the one before.

@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 package import HTTP1
 internal import HTTPClient
 package import HTTPServer
@@ -11,6 +12,8 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     package let template: ClaimsTemplate
     /// Where the service is, such as `http://127.0.0.1:8080`; known only once it listens.
     package let service = Locked<String?>(nil)
+    /// True while the JWK Set is answered with 503, as in an outage of Facebook's; tokens are still signed.
+    package let isAway = Locked(false)
     let graph: StandInGraph
     /// The requests that wait for the service's answer to a callback.
     let callbacks = BackgroundJobs<Void, CallbackAnswer>(capacity: callbackLimit)
@@ -174,10 +177,12 @@ extension StandInIssuer {
         guard let revoked = graph.revokedClaims(ofLogin: payload) else {
             return StandInGraph.Answer(status: 400, body: "{\"error\":\"login_required\"}")
         }
+        // No access token comes with it, so there is no hash of one.
+        let renewed = ["jti", "iat", "exp", "at_hash"] + (way == "direct" ? [] : ["nonce"])
         let refreshed = try template.payload(
-            refreshing: payload,
-            keepsNonce: way == "direct",
-            without: revoked,
+            claims: payload,
+            dropping: revoked.union(renewed),
+            nonce: way == "direct" ? "" : UUID().uuidString,
             now: now
         )
         return StandInGraph.Answer(body: "{\"id_token\":\"\(try mint(refreshed))\"}")
@@ -201,7 +206,7 @@ extension StandInIssuer {
 
     /// The JWK Set with a strong entity tag, so that an unchanged one need not travel (RFC 9110 section 8.8.3).
     private func writeKeySet(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout HTTPResponse) {
-        guard !keys.isAway else { return _ = refuse(503, "away", &response) }
+        guard !isAway.withLock({ $0 }) else { return _ = refuse(503, "away", &response) }
         let published = keys.published
         let tag = "\"" + published.map { String($0.keyID.prefix(16)) }.joined(separator: "-") + "\""
         response.addField("ETag", tag)

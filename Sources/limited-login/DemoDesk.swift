@@ -21,7 +21,7 @@ final class DemoDesk: PageDesk {
         let published = issuer.keys.published.map(\.keyID)
         let cached = running.withLock { $0 }?.cache.snapshot.keySet.keys.map(\.keyID) ?? []
         func short(_ keys: [String]) -> String { keys.map { String($0.prefix(6)) }.joined(separator: ", ") }
-        let isAway = issuer.keys.isAway
+        let isAway = issuer.isAway.withLock { $0 }
         let service = running.withLock { $0 }?.server.localAddresses.first.map(\.description) ?? "starting"
         let faults = CatalogueEntry.all.filter { $0.setting == nil }
         let scenarios = DemoScenario.all.filter { $0.whileAway == nil || $0.whileAway == isAway }
@@ -174,7 +174,7 @@ struct DemoScenario: Sendable {
             expects: "200",
             whileAway: false
         ) { stage in
-            stage.desk.issuer.keys.isAway = true
+            stage.desk.issuer.isAway.withLock { $0 = true }
             stage.note("GET jwks", "503", "Facebook's key address answers 503 from now on; logging in still works.")
             try stage.login()
         },
@@ -185,7 +185,7 @@ struct DemoScenario: Sendable {
             expects: "200",
             whileAway: true
         ) { stage in
-            stage.desk.issuer.keys.isAway = false
+            stage.desk.issuer.isAway.withLock { $0 = false }
             stage.note("GET jwks", "200", "Facebook's key address answers again.")
             try stage.login()
         },

@@ -3,7 +3,6 @@ internal import FoundationEssentials
 internal import Sockets
 internal import StandInIssuer
 
-/// `catalogue`: every way in which a token is refused, as files for a backend's own tests.
 struct Catalogue: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract:

@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import VerificationService
 
-/// `check-config`: prints the settings in force and where each came from, or says what is wrong.
 struct CheckConfig: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check-config",

@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import VerificationService
 
-/// `client-key`: makes keys for the callers of the service.
 struct ClientKey: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "client-key",

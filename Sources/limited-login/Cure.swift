@@ -1,4 +1,5 @@
 internal import LimitedLogin
+internal import StandInIssuer
 internal import VerificationService
 
 /// What to do about a refused token: one sentence for a person who has the token and the configuration
@@ -79,7 +80,7 @@ struct Cure {
     }
 
     private var unknownKey: String {
-        if let issuer = unverifiedIssuer, !configuration.issuers.contains(issuer) {
+        if let issuer = foreignIssuer {
             return "The token says, unproven, that \(quoted(issuer)) issued it: send a token of Facebook's Limited "
                 + "Login, or set LIMITED_LOGIN_ISSUERS and LIMITED_LOGIN_JWKS_URLS to that issuer's."
         }
@@ -89,7 +90,7 @@ struct Cure {
     }
 
     private var signature: String {
-        if let issuer = unverifiedIssuer, !configuration.issuers.contains(issuer) {
+        if let issuer = foreignIssuer {
             return "Keys of Facebook cannot prove a token that says \(quoted(issuer)) issued it: check --jwks."
         }
         return "Some character of the token was changed, so compare it with what the app has; if it is the same there, "
@@ -97,11 +98,12 @@ struct Cure {
     }
 
     /// The issuer that the token names, unproven.
-    private var unverifiedIssuer: String? { UnverifiedGlance.issuer(of: token) }
+    private var unverifiedIssuer: String? { UnverifiedGlance.payload(of: token)?.string("iss") }
 
-    private var glance: String {
-        unverifiedIssuer.map { " (it says, unproven, that \(quoted($0)) did)" } ?? ""
-    }
+    /// The same where it is none of the configured ones.
+    private var foreignIssuer: String? { unverifiedIssuer.flatMap { configuration.issuers.contains($0) ? nil : $0 } }
+
+    private var glance: String { unverifiedIssuer.map { " (it says, unproven, that \(quoted($0)) did)" } ?? "" }
 
     private func quoted(_ text: String) -> String { String(text.prefix(80)).debugDescription }
 }
@@ -155,13 +157,12 @@ extension Cure {
     }
 
     private func issuerSentence(_ issuer: String) -> String {
-        let text = quoted(issuer)
         if issuer.hasSuffix("/"), configuration.issuers.contains(String(issuer.dropLast())) {
             return
-                "\(text) has a slash at its end that the configured issuer has not: Facebook sends none, so look who "
-                + "issued it."
+                "\(quoted(issuer)) has a slash at its end that the configured issuer has not: Facebook sends none, so "
+                + "look who issued it."
         }
-        return "Issued by \(text), you trust \(configuration.issuers.joined(separator: ", ")): is "
+        return "Issued by \(quoted(issuer)), you trust \(configuration.issuers.joined(separator: ", ")): is "
             + "LIMITED_LOGIN_ISSUERS right, and is it a token of Facebook's?"
     }
 

@@ -4,7 +4,6 @@ internal import OpenSSL
 internal import StandInIssuer
 internal import VerificationService
 
-/// `dpop`: makes and judges proofs that a request comes from the device that its token is bound to (RFC 9449).
 struct DPoPCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dpop",
@@ -30,10 +29,8 @@ struct DPoPCommand: ParsableCommand {
         var at: NumericDate?
 
         func token() throws -> String {
-            String(
-                decoding: try TokenInput.read(argument: nil, file: tokenFile, unreadable: Exit.configuration),
-                as: UTF8.self
-            )
+            let bytes = try TokenInput.contents(of: tokenFile, unreadable: Exit.configuration)
+            return String(decoding: TokenInput.trimmed(bytes), as: UTF8.self)
         }
     }
 
@@ -69,9 +66,8 @@ struct DPoPCommand: ParsableCommand {
             let text = try TokenInput.read(argument: proof, file: nil)
             let now = try request.at ?? Moment.now()
             do throws(DPoPRejection) {
-                guard let thumbprint = keyThumbprint ?? UnverifiedGlance.keyThumbprint(of: Array(token.utf8)) else {
-                    throw .unboundToken
-                }
+                let bound = UnverifiedGlance.payload(of: Array(token.utf8))?.string("cnf", "jkt")
+                guard let thumbprint = keyThumbprint ?? bound else { throw .unboundToken }
                 let proof = try DPoPProof(
                     verifying: String(decoding: text, as: UTF8.self),
                     method: request.method,

@@ -8,7 +8,6 @@ internal import Sockets
 internal import StandInIssuer
 internal import VerificationService
 
-/// `demo`: a stand-in issuer and the service in one process, with requests ready to be pasted.
 struct Demo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Runs the service and a stand-in for Facebook in one process, with a page that shows every check.",

@@ -3,7 +3,6 @@ internal import HTTPClient
 internal import Sockets
 internal import VerificationService
 
-/// `healthcheck`: asks the service on this machine for its health; what the container image's HEALTHCHECK runs.
 struct HealthCheck: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "healthcheck",

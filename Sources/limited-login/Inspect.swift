@@ -6,7 +6,6 @@ internal import LimitedLogin
 internal import Sockets
 internal import VerificationService
 
-/// `inspect`: the page for a token that is pasted, judged with the real configuration and keys.
 struct Inspect: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Serves a page on this machine that judges a pasted token and shows every check.",

@@ -3,7 +3,6 @@ internal import HTTPClient
 internal import Sockets
 internal import StandInIssuer
 
-/// `issuer`: a stand-in for Facebook's issuer, for development and tests.
 struct Issuer: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract:

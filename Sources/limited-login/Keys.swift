@@ -4,7 +4,6 @@ internal import KeySets
 internal import OpenSSL
 internal import VerificationService
 
-/// `keys`: fetches the JWK Set as the service would and shows what is in it.
 struct Keys: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Fetches the JWK Set and shows each key: id, bits, thumbprint (RFC 7638), age and expiry.",

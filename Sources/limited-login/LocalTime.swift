@@ -6,31 +6,12 @@ internal import Sockets
 
 /// Moments as people read them: the local time, and how long ago or ahead.
 enum LocalTime {
-    /// For instance `2 hours ago (2026-11-21 05:40:12 +0100)`.
+    /// For instance `2 hours ago (2026-11-21 05:40:12 +0100)`; `in 52 minutes` or `now` in place of the first words.
     static func describe(_ moment: NumericDate, now: NumericDate) -> String {
-        "\(relative(moment, now: now)) (\(absolute(moment)))"
-    }
-
-    /// For instance `2026-11-21 05:40:12 +0100`.
-    static func absolute(_ moment: NumericDate) -> String {
-        var seconds = time_t(moment.wholeSeconds)
-        var parts = unsafe tm()
-        // Both are locals of this call. A year that a tm cannot hold is nil.
-        guard unsafe localtime_r(&seconds, &parts) != nil else { return "\(moment.wholeSeconds) s since 1970" }
-        var text = [UInt8](repeating: 0, count: 64)
-        // The text has 25 bytes, or a few more with a year of the far future.
-        let count = unsafe text.withUnsafeMutableBytes { buffer in
-            unsafe strftime(buffer.baseAddress, buffer.count, "%Y-%m-%d %H:%M:%S %z", &parts)
-        }
-        return String(decoding: text[..<count], as: UTF8.self)
-    }
-
-    /// For instance `2 hours ago`, `in 52 minutes`, `now`.
-    static func relative(_ moment: NumericDate, now: NumericDate) -> String {
         // Both are from 0 to 2⁵³, so the difference fits.
         let difference = moment.wholeSeconds - now.wholeSeconds
         let seconds = difference.magnitude
-        guard seconds != 0 else { return "now" }
+        guard seconds != 0 else { return "now (\(absolute(moment)))" }
         let (count, unit) =
             switch seconds {
             case ..<120: (seconds, "second")
@@ -39,7 +20,19 @@ enum LocalTime {
             default: (seconds / 86_400, "day")
             }
         let length = "\(count) \(unit)\(count == 1 ? "" : "s")"
-        return difference < 0 ? "\(length) ago" : "in \(length)"
+        return "\(difference < 0 ? "\(length) ago" : "in \(length)") (\(absolute(moment)))"
+    }
+
+    private static func absolute(_ moment: NumericDate) -> String {
+        var seconds = time_t(moment.wholeSeconds)
+        var parts = unsafe tm()
+        var text = [UInt8](repeating: 0, count: 64)
+        // All are locals of this call. A year that a tm cannot hold is nil; any other takes 35 bytes at most.
+        guard unsafe localtime_r(&seconds, &parts) != nil else { return "\(moment.wholeSeconds) s since 1970" }
+        let count = unsafe text.withUnsafeMutableBytes { buffer in
+            unsafe strftime(buffer.baseAddress, buffer.count, "%Y-%m-%d %H:%M:%S %z", &parts)
+        }
+        return String(decoding: text[..<count], as: UTF8.self)
     }
 }
 

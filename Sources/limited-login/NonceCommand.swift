@@ -5,7 +5,6 @@ internal import OpenSSL
 internal import Sockets
 internal import VerificationService
 
-/// `nonce`: issues nonces as the service does, and makes the secret it issues them with.
 struct NonceCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "nonce",

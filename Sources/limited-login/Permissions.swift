@@ -2,7 +2,6 @@ internal import ArgumentParser
 internal import Graph
 internal import VerificationService
 
-/// `permissions`: what a person has granted the app, by way of Graph.
 struct Permissions: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Lists what a person has granted the app, or revokes it, by Facebook's Graph API.",

@@ -3,7 +3,6 @@ internal import Logging
 internal import Sockets
 internal import VerificationService
 
-/// `serve`: runs the service until SIGTERM or SIGINT.
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Runs the service: the HTTP API, health and metrics.",
@@ -17,36 +16,25 @@ struct Serve: AsyncParsableCommand {
         let loaded = try options.load()
         let (logger, level) = LoggingSetup.bootstrap(loaded.configuration)
         let application = try Application(loaded.configuration, logger: logger)
-        let reload = Reload(application: application, options: options, logLevel: level, inForce: Locked(loaded))
+        let inForce = Locked(loaded)
         // Before anybody is told that the service is ready: the signal would end it.
-        ProcessSignals.shared.onReload { reload.take() }
+        ProcessSignals.shared.onReload { [options] in application.reload(options, level, inForce) }
         try await Lifecycle.run(start: application.start, stop: application.stop)
     }
 }
 
-/// Re-reads the configuration at each SIGHUP: a good one takes effect with the next request, a bad one is refused with
-/// its reason and the old one stays.
-private struct Reload: Sendable {
-    let application: Application
-    let options: ConfigurationOptions
-    let logLevel: LogLevelSwitch
-    /// What the last reload put in force, or the start.
-    let inForce: Locked<LoadedConfiguration>
-
-    func take() {
+extension Application {
+    /// Re-reads the configuration at each SIGHUP: a good one takes effect with the next request, a bad one is refused with
+    /// its reason and the old one stays.
+    /// - Parameter inForce: what the last reload put in force, or the start.
+    fileprivate func reload(
+        _ options: ConfigurationOptions,
+        _ logLevel: LogLevelSwitch,
+        _ inForce: Locked<LoadedConfiguration>
+    ) {
         // A service that stops must not say again that it is ready.
-        if application.core.isDraining { return }
-        application.notify(.reloading, "Reading the configuration again")
-        let isReloaded = takeConfiguration()
-        application.notify(
-            .ready,
-            isReloaded ? "Configuration reloaded" : "The last reload was refused, the old configuration stays"
-        )
-    }
-
-    /// - Returns: False where the new configuration was refused.
-    private func takeConfiguration() -> Bool {
-        let logger = application.core.logger
+        if core.isDraining { return }
+        notify(.reloading, "Reading the configuration again")
         do {
             let old = inForce.withLock { $0 }
             let new = try options.load(again: old.file)
@@ -55,16 +43,16 @@ private struct Reload: Sendable {
             // Everything is made before anything takes effect.
             let settings = try ServiceParts.settings(configuration)
             let tls = try ServiceParts.tlsContext(configuration)
-            application.core.settings.publish(settings)
-            if let tls { application.tls?.publish(tls) }
+            core.settings.publish(settings)
+            if let tls { self.tls?.publish(tls) }
             inForce.withLock { $0 = new }
             logLevel.set(Logger.Level(rawValue: configuration.logLevel) ?? .info)
-            application.warnOfDoubts(in: configuration)
-            logger.notice("configuration reloaded", metadata: ["apps": "\(configuration.appIDs.count)"])
-            return true
+            warnOfDoubts(in: configuration)
+            core.logger.notice("configuration reloaded", metadata: ["apps": "\(configuration.appIDs.count)"])
+            notify(.ready, "Configuration reloaded")
         } catch {
-            logger.error("configuration not reloaded, the old one stays", metadata: ["reason": "\(error)"])
-            return false
+            core.logger.error("configuration not reloaded, the old one stays", metadata: ["reason": "\(error)"])
+            notify(.ready, "The last reload was refused, the old configuration stays")
         }
     }
 }

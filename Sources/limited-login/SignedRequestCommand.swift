@@ -4,7 +4,6 @@ internal import LimitedLogin
 internal import StandInIssuer
 internal import VerificationService
 
-/// `signed-request`: judges what Facebook's callbacks bring, and makes it for tests.
 struct SignedRequestCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "signed-request",

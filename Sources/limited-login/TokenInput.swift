@@ -13,11 +13,9 @@ enum TokenInput {
     static let byteLimit = 32_768
 
     /// The token from where the command line says.
-    ///
-    /// - Parameter unreadable: the exit code where the file cannot be read.
-    static func read(argument: String?, file: String?, unreadable: ExitCode = Exit.verifyUsage) throws -> [UInt8] {
+    static func read(argument: String?, file: String?) throws -> [UInt8] {
         if let argument { return argument == "-" ? readStandardInput() : Array(argument.utf8) }
-        return try file.map { trimmed(try contents(of: $0, unreadable: unreadable)) } ?? []
+        return try file.map { trimmed(try contents(of: $0, unreadable: Exit.verifyUsage)) } ?? []
     }
 
     /// The bytes of a file; where it cannot be read, a line on standard error says so.
@@ -119,13 +117,8 @@ struct PastedText {
 
 /// Looks into a token that proved nothing, to guess where it comes from; the service never does.
 enum UnverifiedGlance {
-    /// The claim `iss` of a token that is at least a JWS of JSON.
-    static func issuer(of token: [UInt8]) -> String? { payload(of: token)?.string("iss") }
-
-    /// The claim `cnf.jkt` of such a token.
-    static func keyThumbprint(of token: [UInt8]) -> String? { payload(of: token)?.string("cnf", "jkt") }
-
-    private static func payload(of token: [UInt8]) -> ReceivedObject? {
+    /// The claims of a token that is at least a JWS of JSON.
+    static func payload(of token: [UInt8]) -> ReceivedObject? {
         guard let jws = try? JWSCompactSerialization(splitting: token.span) else { return nil }
         var payload: [UInt8] = []
         guard Base64URL.decode(token.span, jws.payload, into: &payload) else { return nil }

@@ -2,7 +2,6 @@ internal import ArgumentParser
 internal import LimitedLogin
 internal import VerificationService
 
-/// `verify`: judges one token and shows every check with its outcome, then the Profile or the way out.
 struct Verify: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract:

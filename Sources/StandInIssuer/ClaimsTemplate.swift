@@ -41,20 +41,18 @@ package struct ClaimsTemplate: Sendable {
         let start = given.first { $0.name == "iat" }.flatMap { Int64($0.json) } ?? now
         // Every real token lives for an hour.
         let (end, overflow) = start.addingReportingOverflow(3600)
+        // Every real one is 4 letters or digits, and 64 hexadecimal digits.
+        let tokenID =
+            String.random(4, of: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") + "." + .random(64)
         let filled: [FacebookJSON.Member] = [
             ("iss", FacebookJSON.string(issuer)), ("aud", FacebookJSON.string(audience)),
             ("sub", FacebookJSON.string(CatalogueWorkshop.janesID)), ("iat", "\(start)"),
-            ("exp", "\(overflow ? start : end)"), ("jti", FacebookJSON.string(Self.tokenID())),
+            ("exp", "\(overflow ? start : end)"), ("jti", "\"\(tokenID)\""),
             ("nonce", FacebookJSON.string(nonce)),
         ]
         let names = given.map(\.name)
         let claims = given + filled.filter { !names.contains($0.name) && $0.name != omitted }
         let ordered = Self.order.flatMap { name in claims.filter { $0.name == name } }
         return Array(FacebookJSON.object(ordered + claims.filter { !Self.order.contains($0.name) }).utf8)
-    }
-
-    /// `<4 letters or digits>.<64 hexadecimal digits>`, the shape of every real `jti`.
-    private static func tokenID() -> String {
-        .random(4, of: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") + "." + .random(64)
     }
 }

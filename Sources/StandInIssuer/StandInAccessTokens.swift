@@ -6,13 +6,13 @@ internal import Sockets
 extension StandInGraph {
     /// One token, with what `/me` says of its person: members of JSON by the name of their field.
     struct Token: Sendable {
-        fileprivate let person: Person
+        let person: Person
         fileprivate let type: String
         fileprivate let issuedAt: Int64
         fileprivate let expiresAt: Int64
-        fileprivate var scopes: [String]
+        var scopes: [String]
         fileprivate let fields: [String: String]
-        fileprivate var isRevoked: Bool
+        var isRevoked: Bool
 
         /// Why Graph takes the token no more: the error's subcode, and its sentence.
         fileprivate func fault(at now: Int64) -> (subcode: Int?, message: String)? {
@@ -83,16 +83,6 @@ extension StandInGraph {
         if fate != "dead" { tokens.withLock { $0[text] = token } }
         grant(scopes, to: token.person)
         return text
-    }
-
-    /// The person has taken one permission back; without one, has removed the app or logged out of it.
-    func revokeInTokens(_ permission: String?, of person: Person) {
-        tokens.withLock { tokens in
-            for (text, token) in tokens.values where token.person == person {
-                if permission == nil { tokens[text]?.isRevoked = true }
-                tokens[text]?.scopes.removeAll { $0 == permission }
-            }
-        }
     }
 
     /// `GET /debug_token`, asked by an app.

@@ -108,7 +108,12 @@ final class StandInGraph: Sendable {
         people.withLock { people in
             let person = Person(appID: appID, userID: userID)
             guard let known = people[person] else { return Self.unknownUser }
-            revokeInTokens(permission, of: person)
+            tokens.withLock { tokens in
+                for (text, token) in tokens.values where token.person == person {
+                    if permission == nil { tokens[text]?.isRevoked = true }
+                    tokens[text]?.scopes.removeAll { $0 == permission }
+                }
+            }
             if let permission {
                 if known[permission] == "granted" { people[person]?[permission] = "declined" }
             } else {

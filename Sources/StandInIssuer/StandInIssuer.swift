@@ -45,9 +45,8 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         at address: SocketAddress,
         behind front: @escaping @Sendable (StandInIssuer) -> any HTTPRequestHandler = { $0 }
     ) throws(SocketError) {
-        let server = HTTPServer(
-            configuration: HTTPServerConfiguration(addresses: [.network(address)], workerCount: 1)
-        ) { _ in front(self) }
+        let listener = HTTPServerConfiguration(addresses: [.network(address)], workerCount: 1)
+        let server = HTTPServer(configuration: listener) { _ in front(self) }
         self.server.withLock { $0 = server }
         try server.start()
     }

@@ -3,7 +3,6 @@ internal import HTTPServer
 internal import KeySets
 internal import Logging
 internal import LoginStores
-internal import Metrics
 internal import OpenSSL
 internal import Sockets
 internal import VerificationService
@@ -23,14 +22,13 @@ struct Application {
     init(_ configuration: ServiceConfiguration, logger: Logger) throws(StartError) {
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
         self.configuration = configuration
-        let keyEvents = KeyEvents(logger: logger)
-        cache = try ServiceParts.keyCache(configuration) { event in keyEvents.record(event) }
+        cache = try ServiceParts.keyCache(configuration, events: ServiceEvents.ofKeys(logger))
         let process = ProcessMetrics(factory: registry)
         tls = try ServiceParts.tlsContext(configuration).map { Published($0) }
         let metrics = ServiceMetrics(factory: registry)
         let webhooks = try ServiceParts.webhookSender(configuration, metrics: metrics, logger: logger)
-        let storeEvents = ReplayStoreEvents(logger: logger, factory: registry)
-        replayStore = try ServiceParts.replayStore(configuration) { event in storeEvents.record(event) }
+        let storeEvents = ServiceEvents.ofReplayStore(logger, registry)
+        replayStore = try ServiceParts.replayStore(configuration, onEvent: storeEvents)
         let graph = GraphWorkers(
             client: try ServiceParts.graphClient(configuration),
             metrics: metrics,
@@ -89,14 +87,10 @@ struct Application {
 
 extension Application {
     /// Binds both listeners, then starts the key cache. The store of what was used connects meanwhile.
-    func start() throws(StartError) {
-        do throws(SocketError) {
-            if case .redis(let store) = replayStore { store.start() }
-            try administration.start()
-            try server.start()
-        } catch {
-            throw StartError("\(error)")
-        }
+    func start() throws(SocketError) {
+        if case .redis(let store) = replayStore { store.start() }
+        try administration.start()
+        try server.start()
         cache.start()
         if let expiry = tls?.value.certificateExpiry, expiry <= WallClock.unixSeconds() {
             core.logger.warning("the TLS certificate has expired")

@@ -18,7 +18,7 @@ struct Catalogue: ParsableCommand {
     var out: String
 
     @Option(name: .customLong("app-id"), help: "The app that the tokens are for.")
-    var appID = Demonstration.appID
+    var appID = Demo.appID
 
     @Option(help: "The issuer of the tokens.")
     var issuer = "https://www.facebook.com"

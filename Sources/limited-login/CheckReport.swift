@@ -7,12 +7,8 @@ internal import VerificationService
 /// What `verify` and the page tell of a credential: every check with its outcome, then the Profile or the reason of the
 /// refusal.
 struct CheckReport {
-    struct Row {
-        let check: String
-        /// What it asks, for a person.
-        let title: String
-        let outcome: Outcome
-    }
+    /// A check, what it asks, for a person, and how it ended.
+    typealias Row = (check: String, title: String, outcome: Outcome)
 
     enum Outcome: String {
         case passed, failed, skipped
@@ -48,7 +44,7 @@ struct CheckReport {
             let (name, title, isAsked) = describe(check)
             defer { isOver = isOver || check == failed }
             let outcome: Outcome = !isAsked ? .notAsked : isOver ? .skipped : check == failed ? .failed : .passed
-            return Row(check: name, title: title, outcome: outcome)
+            return (name, title, outcome)
         }
     }
 

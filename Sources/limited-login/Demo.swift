@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Bytes
 internal import FoundationEssentials
+internal import HTTP1
 internal import HTTPServer
 internal import LimitedLogin
 internal import OpenSSL
@@ -17,87 +18,71 @@ struct Demo: AsyncParsableCommand {
             """
     )
 
-    @Option(
-        help:
-            "Address and port of the service, HOST:PORT on loopback. Port 0 takes a free one. (default: 127.0.0.1:8080)",
-        transform: Loopback.read
-    )
+    @Option(help: help("service", 8080), transform: Loopback.read)
     var listen = SocketAddress.loopback(port: 8080)
 
-    @Option(
-        help:
-            "Address and port of the administrative listener, HOST:PORT on loopback. Port 0 takes a free one. (default: 127.0.0.1:8081)",
-        transform: Loopback.read
-    )
+    @Option(help: help("administrative listener", 8081), transform: Loopback.read)
     var adminListen = SocketAddress.loopback(port: 8081)
 
-    @Option(
-        help:
-            "Address and port of the stand-in issuer, HOST:PORT on loopback. Port 0 takes a free one. (default: 127.0.0.1:8090)",
-        transform: Loopback.read
-    )
+    @Option(help: help("stand-in issuer", 8090), transform: Loopback.read)
     var issuerListen = SocketAddress.loopback(port: 8090)
 
+    private static func help(_ name: String, _ port: UInt16) -> ArgumentHelp {
+        "Address and port of the \(name), HOST:PORT on loopback. Port 0 takes a free one. (default: 127.0.0.1:\(port))"
+    }
+
     func run() async throws {
-        do {
-            let webhookKey = try RandomBytes.make(count: 32)
-            let backend = HTTPServer(
-                configuration: HTTPServerConfiguration(addresses: [.network(.loopback(port: 0))], workerCount: 1)
-            ) { _ in DemonstrationBackend(key: webhookKey) }
-            try backend.start()
-            let backendURL = backend.localAddresses.first.map { "http://\($0)" } ?? ""
-            let files = try DemonstrationFiles(appID: Demonstration.appID, webhookKey: webhookKey)
-            defer { files.remove() }
-            let issuer = try StandInIssuer(audience: Demonstration.appID, appSecret: files.appSecret)
-            let desk = DemoDesk(issuer: issuer)
-            try issuer.start(at: issuerListen) { PageHandler(desk: desk, behind: $0) }
-            let facebook = "http://\(issuer.address ?? issuerListen)"
-            let configuration = try ConfigurationLoader.load(
-                flags: [
-                    .appIDs: Demonstration.appID,
-                    .jwksURLs: "\(facebook)/.well-known/oauth/openid/jwks/",
-                    .accessTokens: "accept",
-                    .graphURL: facebook,
-                    .uninstallURL: "\(facebook)/platform/uninstall/",
-                    .callbacksURL: "\(backendURL)/webhooks",
-                    .dataDeletionStatusURL: "\(backendURL)/deletion",
-                    .listen: listen.description,
-                    .adminListen: adminListen.description,
-                    .logLevel: "warning",
-                ].merging(files.settings) { $1 },
-                environment: [:],
-                file: nil,
-                readsDefaultFile: false
-            ).configuration
-            let application = try Application(configuration, logger: LoggingSetup.bootstrap(configuration).logger)
-            files.remove()
-            try await Lifecycle.run { () throws(StartError) in
-                try application.start()
-                let service = application.server.localAddresses.first.map(\.description)
-                issuer.service.withLock { $0 = service.map { "http://\($0)" } }
-                desk.open(application)
-                let stand = issuer.address.map(\.description)
-                StandardOutput.write(Demonstration.text(service: service ?? "?", issuer: stand ?? "?"))
-            } stop: {
-                await application.stop()
-                await issuer.stop()
-                await backend.stop(drainDelay: .zero, grace: .seconds(1))
-            }
-        } catch let error as any CustomStringConvertible & Error {
-            throw Exit.refusing(error.description)
+        let webhookKey = try RandomBytes.make(count: 32)
+        let listener = HTTPServerConfiguration(addresses: [.network(.loopback(port: 0))], workerCount: 1)
+        let backend = HTTPServer(configuration: listener) { _ in DemonstrationBackend(key: webhookKey) }
+        try backend.start()
+        let backendURL = backend.localAddresses.first.map { "http://\($0)" } ?? ""
+        let files = try DemonstrationFiles(appID: Self.appID, webhookKey: webhookKey)
+        defer { files.remove() }
+        let issuer = try StandInIssuer(audience: Self.appID, appSecret: files.appSecret)
+        let desk = DemoDesk(issuer: issuer)
+        try issuer.start(at: issuerListen) { PageHandler(desk: desk, behind: $0) }
+        let facebook = "http://\(issuer.address ?? issuerListen)"
+        let configuration = try ConfigurationLoader.load(
+            flags: [
+                .appIDs: Self.appID,
+                .jwksURLs: "\(facebook)/.well-known/oauth/openid/jwks/",
+                .accessTokens: "accept",
+                .graphURL: facebook,
+                .uninstallURL: "\(facebook)/platform/uninstall/",
+                .callbacksURL: "\(backendURL)/webhooks",
+                .dataDeletionStatusURL: "\(backendURL)/deletion",
+                .listen: listen.description,
+                .adminListen: adminListen.description,
+                .logLevel: "warning",
+            ].merging(files.settings) { $1 },
+            environment: [:],
+            file: nil,
+            readsDefaultFile: false
+        ).configuration
+        let application = try Application(configuration, logger: LoggingSetup.bootstrap(configuration).logger)
+        files.remove()
+        try await Lifecycle.run { () throws(SocketError) in
+            try application.start()
+            let service = application.server.localAddresses.first.map(\.description)
+            issuer.service.withLock { $0 = service.map { "http://\($0)" } }
+            desk.open(application)
+            let stand = issuer.address.map(\.description)
+            StandardOutput.write(Self.text(service: service ?? "?", issuer: stand ?? "?"))
+        } stop: {
+            await application.stop()
+            await issuer.stop()
+            await backend.stop(drainDelay: .zero, grace: .seconds(1))
         }
     }
-}
 
-/// What `demo` prints, and the app it demonstrates with.
-enum Demonstration {
     /// The app id of the demonstration's tokens; no real app has it.
     static let appID = "123456789012345"
 
     /// The whole text. Each command is one line: it has a token minted, and passes it on to the service.
     ///
     /// - Parameters: the hosts and ports of the two.
-    static func text(service: String, issuer: String) -> String {
+    private static func text(service: String, issuer: String) -> String {
         func command(_ path: String) -> String {
             "curl -s \(issuer)\(path) | curl -s --json @- -H X-Api-Key:\(DemonstrationFiles.clientKey) \(service)/verify"
         }
@@ -161,4 +146,79 @@ struct DemonstrationFiles {
     }
 
     func remove() { try? FileManager.default.removeItem(at: folder) }
+}
+
+/// The app's backend as `demo` plays it: it takes the webhooks of Facebook's callbacks, verifies them as any backend must,
+/// prints them, and has the page that tells people what became of their data.
+final class DemonstrationBackend: HTTPRequestHandler {
+    /// The secret of the webhooks.
+    private let key: [UInt8]
+    /// The last requests for deletion: the page of each, and whose data were to be deleted.
+    private var deletions: [(query: String, userID: String)] = []
+
+    init(key: [UInt8]) { self.key = key }
+
+    func receiveHead(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> HeadDecision {
+        if head.method == .post, bytes.equal(head.path, "/webhooks") { return .readBody(atMost: 16_384) }
+        let query = head.query.map { bytes.text($0) }
+        if head.method == .get, bytes.equal(head.path, "/deletion"),
+            let found = deletions.last(where: { $0.query == query })
+        {
+            response.body = Array("Everything about user \(found.userID) was deleted.\n".utf8)
+        } else {
+            response.status = 404
+        }
+        response.addField("Content-Type: text/plain; charset=utf-8")
+        return .respond
+    }
+
+    func receiveRequest(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        body: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> RequestDecision {
+        response.addField("Content-Type: application/json")
+        if isGenuine(head, bytes, body), take(body) {
+            response.body = Array("{}".utf8)
+        } else {
+            response.status = 400
+        }
+        return .respond
+    }
+
+    /// Whether the webhook was signed with the secret, within five minutes (Standard Webhooks, "Verifying").
+    private func isGenuine(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ body: Span<UInt8>) -> Bool {
+        guard let id = head.value(of: "webhook-id", in: bytes),
+            let timestamp = head.value(of: "webhook-timestamp", in: bytes),
+            let seconds = DecimalNumber.parse(bytes, timestamp),
+            let field = head.value(of: "webhook-signature", in: bytes),
+            (WallClock.unixSeconds() - Int64(seconds)).magnitude <= 300
+        else { return false }
+        let message = Array("\(bytes.text(id)).\(bytes.text(timestamp)).".utf8) + body.indices.map { body[$0] }
+        let key = key
+        guard let code = try? HMACSHA256.authenticationCode(for: message.span, key: key.span) else { return false }
+        let genuine = Array("v1,\(Base64.encode(code.bytes.indices.map { code.bytes[$0] }))".utf8)
+        return bytes.text(field).split(separator: " ").contains { signature in
+            ConstantTime.areEqual(Array(signature.utf8).span, genuine.span)
+        }
+    }
+
+    /// Does what the event asks for: prints it, and remembers whose data were to be deleted.
+    private func take(_ body: Span<UInt8>) -> Bool {
+        guard let event = try? ReceivedObject(body.indices.map { body[$0] }), let type = event.string("type"),
+            let userID = event.string("data", "user_id"), let code = event.string("data", "confirmation_code")
+        else { return false }
+        if type == "user.data_deletion_requested" {
+            deletions = deletions.suffix(99) + [("code=\(code)", userID)]
+        }
+        StandardOutput.write(line: "webhook: \(type), user \(userID)")
+        return true
+    }
 }

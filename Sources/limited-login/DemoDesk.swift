@@ -4,7 +4,6 @@ internal import JOSE
 internal import KeySets
 internal import Sockets
 internal import StandInIssuer
-internal import VerificationService
 
 /// The page of `demo`: plays logins as an app and its backend would, against the running service.
 final class DemoDesk: PageDesk {
@@ -30,10 +29,17 @@ final class DemoDesk: PageDesk {
             "place": "Demonstration: the service on \(service), Facebook played on this machine",
             "keys":
                 "Facebook publishes \(isAway ? "nothing (503)" : short(published)); the service has \(short(cached))",
-            "app_id": JSON(Demonstration.appID),
+            "app_id": JSON(Demo.appID),
             "permissions": "email, user_birthday, user_location",
             "checks": Self.checks(),
-            "scenarios": JSON(scenarios.map(\.json)),
+            "scenarios": JSON(
+                scenarios.map {
+                    [
+                        "name": JSON($0.name), "title": JSON($0.title), "hint": JSON($0.hint),
+                        "expects": JSON($0.expects),
+                    ]
+                }
+            ),
             "faults": JSON(faults.map { ["name": JSON($0.name), "fault": JSON($0.fault)] }),
         ]
     }
@@ -51,7 +57,7 @@ final class DemoDesk: PageDesk {
         var stage = DemoStage(
             desk: self,
             application: application,
-            appID: texts["app_id"].flatMap { $0.isEmpty ? nil : $0 } ?? Demonstration.appID,
+            appID: texts["app_id"].flatMap { $0.isEmpty ? nil : $0 } ?? Demo.appID,
             nonce: texts["nonce"] ?? "",
             permissions: lists["permissions"] ?? []
         )
@@ -77,10 +83,6 @@ struct DemoScenario: Sendable {
     /// Offered only while Facebook's keys are away, or only while they are there; nil: always.
     var whileAway: Bool?
     let play: @Sendable (inout DemoStage) throws -> Void
-
-    fileprivate var json: JSON {
-        ["name": JSON(name), "title": JSON(title), "hint": JSON(hint), "expects": JSON(expects)]
-    }
 
     /// What a scenario does, or a login with a fault of the catalogue (`fault:NAME`).
     static func play(named name: String) -> (@Sendable (inout DemoStage) throws -> Void)? {

@@ -1,7 +1,6 @@
 internal import HTTPClient
 internal import HTTPServer
 internal import KeySets
-internal import LimitedLogin
 internal import Sockets
 internal import StandInIssuer
 internal import VerificationService

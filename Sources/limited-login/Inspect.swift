@@ -22,26 +22,21 @@ struct Inspect: AsyncParsableCommand {
         guard let address = SocketAddress(place), address.isLoopback else {
             throw Exit.refusing("--listen '\(place)' is no loopback address and port, such as 127.0.0.1:0")
         }
-        do {
-            // The address is the page's, not the service's.
-            let configuration = try options.load(without: .listen).configuration
-            // A setting out of range ends the start, not the first verdict.
-            _ = try ServiceParts.verifier(configuration)
-            let desk = try InspectDesk(configuration: configuration)
-            let server = HTTPServer(
-                configuration: HTTPServerConfiguration(addresses: [.network(address)], workerCount: 1)
-            ) { _ in PageHandler(desk: desk) }
-            try server.start()
-            let own = server.localAddresses.first?.description ?? place
-            StandardOutput.write("Open the page: http://\(own)/\nControl-C stops it.")
-            await Lifecycle.run {
-                desk.cache.start()
-            } stop: {
-                desk.cache.stop()
-                await server.stop(drainDelay: .zero, grace: .seconds(1))
-            }
-        } catch let error as any CustomStringConvertible & Error {
-            throw Exit.refusing(error.description)
+        // The address is the page's, not the service's.
+        let configuration = try options.load(without: .listen).configuration
+        // A setting out of range ends the start, not the first verdict.
+        _ = try ServiceParts.verifier(configuration)
+        let desk = try InspectDesk(configuration: configuration)
+        let listener = HTTPServerConfiguration(addresses: [.network(address)], workerCount: 1)
+        let server = HTTPServer(configuration: listener) { _ in PageHandler(desk: desk) }
+        try server.start()
+        let own = server.localAddresses.first?.description ?? place
+        StandardOutput.write("Open the page: http://\(own)/\nControl-C stops it.")
+        await Lifecycle.run {
+            desk.cache.start()
+        } stop: {
+            desk.cache.stop()
+            await server.stop(drainDelay: .zero, grace: .seconds(1))
         }
     }
 }

@@ -29,7 +29,7 @@ struct Issuer: AsyncParsableCommand {
     var listen = SocketAddress.loopback(port: 8090)
 
     @Option(name: .customLong("app-id"), help: "The audience of tokens whose request names none.")
-    var appID = Demonstration.appID
+    var appID = Demo.appID
 
     @Option(help: "The issuer of tokens whose request names none.")
     var issuer = "https://www.facebook.com"
@@ -51,26 +51,17 @@ struct Issuer: AsyncParsableCommand {
     }
 
     func run() async throws {
-        do {
-            let standIn = try StandInIssuer(
-                issuer: issuer,
-                audience: appID,
-                maxAgeSeconds: maxAge,
-                appSecret: appSecret
-            )
-            standIn.service.withLock { $0 = serviceURL }
-            try await Lifecycle.run {
-                try standIn.start(at: listen)
-                let base = "http://\(standIn.address ?? listen)"
-                StandardOutput.write("stand-in issuer on \(base)")
-                StandardOutput.write("JWK Set: \(base)/.well-known/oauth/openid/jwks/")
-                StandardOutput.write("curl -sS -X POST \(base)/tokens -d '{\"nonce\":\"abc\"}'")
-                StandardOutput.write("curl -sS -X POST \(base)/rotate")
-            } stop: {
-                await standIn.stop()
-            }
-        } catch {
-            throw Exit.refusing("\(error)")
+        let standIn = try StandInIssuer(issuer: issuer, audience: appID, maxAgeSeconds: maxAge, appSecret: appSecret)
+        standIn.service.withLock { $0 = serviceURL }
+        try await Lifecycle.run {
+            try standIn.start(at: listen)
+            let base = "http://\(standIn.address ?? listen)"
+            StandardOutput.write("stand-in issuer on \(base)")
+            StandardOutput.write("JWK Set: \(base)/.well-known/oauth/openid/jwks/")
+            StandardOutput.write("curl -sS -X POST \(base)/tokens -d '{\"nonce\":\"abc\"}'")
+            StandardOutput.write("curl -sS -X POST \(base)/rotate")
+        } stop: {
+            await standIn.stop()
         }
     }
 }

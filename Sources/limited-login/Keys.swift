@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import JOSE
 internal import KeySets
-internal import OpenSSL
 internal import VerificationService
 
 struct Keys: AsyncParsableCommand {
@@ -19,13 +18,9 @@ struct Keys: AsyncParsableCommand {
         let status = try await KeySetLoader.fetch(options.load().configuration).status
         if json {
             StandardOutput.write(json: JSON { HealthReport.writeKeys(status, to: &$0) })
-        } else if status.isUsable {
-            Self.print(status)
         }
         guard status.isUsable else { throw Exit.keysUnavailable }
-    }
-
-    private static func print(_ status: JWKSetCacheStatus) {
+        if json { return }
         StandardOutput.write(line: "source: \(status.source ?? "-")")
         let age = status.age?.components.seconds ?? 0
         let expiry = status.untilExpiry?.components.seconds ?? 0

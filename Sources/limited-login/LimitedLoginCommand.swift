@@ -1,10 +1,9 @@
 internal import ArgumentParser
-internal import FoundationEssentials
 internal import Glibc
 internal import OpenSSL
+internal import Sockets
 internal import VerificationService
 
-/// The root command; every subcommand has a file of its own.
 struct LimitedLoginCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "limited-login",
@@ -19,8 +18,7 @@ struct LimitedLoginCommand: AsyncParsableCommand {
         subcommands: [
             Serve.self, Demo.self, Issuer.self, Verify.self, Keys.self, CheckConfig.self, HealthCheck.self,
             ClientKey.self, NonceCommand.self, DPoPCommand.self, Permissions.self, SignedRequestCommand.self,
-            Inspect.self,
-            Catalogue.self,
+            Inspect.self, Catalogue.self,
         ]
     )
 }
@@ -47,7 +45,9 @@ enum Main {
             } else {
                 try command.run()
             }
-        } catch let error where error is ConfigurationError || error is StartError {
+        } catch let error
+            where error is ConfigurationError || error is StartError || error is SocketError || error is OpenSSLError
+        {
             Glibc.exit(Exit.refusing("\(error)").rawValue)
         } catch {
             let code = LimitedLoginCommand.exitCode(for: error)

@@ -30,12 +30,7 @@ struct NonceCommand: ParsableCommand {
         @OptionGroup var options: ConfigurationOptions
 
         func run() throws {
-            let issued = try issue(options.load().configuration)
-            guard json else { return StandardOutput.write(issued.nonce.value) }
-            StandardOutput.write(json: JSON { NonceAnswer.write(issued, to: &$0) })
-        }
-
-        private func issue(_ configuration: ServiceConfiguration) throws -> IssuedNonce {
+            let configuration = try options.load().configuration
             guard let issuer = try ServiceParts.nonceIssuer(configuration) else {
                 throw Exit.refusing(
                     "nonce_secret_file: no secret is configured; 'limited-login nonce secret' makes one"
@@ -50,7 +45,8 @@ struct NonceCommand: ParsableCommand {
             guard let now = NumericDate(secondsSince1970: seconds),
                 let issued = issuer.issue(appID: appID, lifetimeSeconds: configuration.nonceTTLSeconds, now: now)
             else { throw Exit.refusing("no nonce could be made") }
-            return issued
+            guard json else { return StandardOutput.write(issued.nonce.value) }
+            StandardOutput.write(json: JSON { NonceAnswer.write(issued, to: &$0) })
         }
     }
 

@@ -28,16 +28,15 @@ struct Permissions: ParsableCommand {
         @OptionGroup var options: ConfigurationOptions
 
         func run() throws {
-            let call = try GraphCommand(person, options)
+            let (user, app, client) = try person.graph(options)
             let needed = try need?.split(separator: ",", omittingEmptySubsequences: false)
-                .map { try GraphCommand.permission(String($0)) }
-            let permissions = try call.ask { client throws(GraphFailure) in
-                try client.permissions(of: call.user, app: call.app)
+                .map { try GraphPermission(validating: String($0)) }
+            let permissions = try client.ask { client throws(GraphFailure) in
+                try client.permissions(of: user, app: app)
             }
             if json {
-                let (user, appID) = (call.user, call.app.appID)
                 let answer = JSON {
-                    PermissionsAnswer.write(permissions, user: user, appID: appID, needed: needed, to: &$0)
+                    PermissionsAnswer.write(permissions, user: user, appID: app.appID, needed: needed, to: &$0)
                 }
                 return StandardOutput.write(json: answer)
             }
@@ -77,11 +76,9 @@ struct Permissions: ParsableCommand {
         }
 
         func run() throws {
-            let call = try GraphCommand(person, options)
-            let permission = try permission.map { try GraphCommand.permission($0) }
-            try call.ask { client throws(GraphFailure) in
-                try client.revoke(permission, of: call.user, app: call.app)
-            }
+            let (user, app, client) = try person.graph(options)
+            let permission = try permission.map { try GraphPermission(validating: $0) }
+            try client.ask { client throws(GraphFailure) in try client.revoke(permission, of: user, app: app) }
             StandardOutput.write(line: "revoked: \(permission?.name ?? "the login")")
         }
     }
@@ -101,6 +98,13 @@ struct PersonOptions: ParsableArguments {
         }
     }
 
+    /// Whom Graph is asked about, as which app, and by which client.
+    func graph(_ options: ConfigurationOptions) throws -> (user: GraphUserID, app: AppSecret, client: GraphClient) {
+        guard let user = GraphUserID(userID) else { throw ValidationError("The user id is none.") }
+        let (configuration, app) = try app(options)
+        return (user, app, try ServiceParts.graphClient(configuration))
+    }
+
     /// The configuration, and the app of the person with its secret.
     func app(_ options: ConfigurationOptions) throws -> (ServiceConfiguration, AppSecret) {
         let (configuration, secrets) = try options.loadWithAppSecrets()
@@ -116,32 +120,21 @@ struct PersonOptions: ParsableArguments {
     }
 }
 
-/// One question to Graph from the command line.
-struct GraphCommand {
-    let user: GraphUserID
-    let app: AppSecret
-    private let client: GraphClient
-
-    init(_ person: PersonOptions, _ options: ConfigurationOptions) throws {
-        guard let user = GraphUserID(person.userID) else { throw ValidationError("The user id is none.") }
-        let configuration: ServiceConfiguration
-        (configuration, app) = try person.app(options)
-        self.user = user
-        client = try ServiceParts.graphClient(configuration)
-    }
-
-    static func permission(_ name: String) throws -> GraphPermission {
+extension GraphPermission {
+    fileprivate init(validating name: String) throws {
         guard let permission = GraphPermission(name) else {
             throw ValidationError("'\(name)' is no permission; a name is \(GraphPermission.shape).")
         }
-        return permission
+        self = permission
     }
+}
 
+extension GraphClient {
     /// Asks, and ends with the exit code of a failure.
     @discardableResult
-    func ask<Answer>(_ question: (GraphClient) throws(GraphFailure) -> Answer) throws -> Answer {
+    fileprivate func ask<Answer>(_ question: (GraphClient) throws(GraphFailure) -> Answer) throws -> Answer {
         do throws(GraphFailure) {
-            return try question(client)
+            return try question(self)
         } catch {
             error.write()
             let error = error.error

@@ -5,77 +5,76 @@ internal import LoginStores
 internal import Metrics
 internal import VerificationService
 
-/// Turns the key cache's events into log lines: one for each change of state and of the key set.
-struct KeyEvents: Sendable {
-    let logger: Logger
-
-    func record(_ event: JWKSetEvent) {
-        switch event {
-        case .fetchStarted(let reason):
-            logger.debug("fetching keys", metadata: ["reason": "\(reason.rawValue)"])
-        case .sourceFailed(let source, let reason):
-            logger.warning("key source failed", metadata: ["source": "\(source)", "reason": "\(reason)"])
-        case .fetchSucceeded(let source, _, let duration, let timeToLive):
-            logger.debug(
-                "keys fetched",
-                metadata: [
-                    "source": "\(source)", "duration": "\(duration.inSeconds)",
-                    "time_to_live": "\(timeToLive.inSeconds)",
-                ]
-            )
-        case .fetchFailed(let reason, let failures, let nextAttempt):
-            logger.error(
-                "keys could not be fetched",
-                metadata: [
-                    "reason": "\(reason)", "consecutive_failures": "\(failures)",
-                    "next_attempt_in": "\(nextAttempt.inSeconds)",
-                ]
-            )
-        case .keySetChanged(let source, let added, let removed, let replaced):
-            logger.notice(
-                "key set changed",
-                metadata: [
-                    "source": "\(source)", "added": "\(added.joined(separator: ","))",
-                    "removed": "\(removed.joined(separator: ","))", "replaced": "\(replaced.joined(separator: ","))",
-                ]
-            )
-        case .keyIgnored(let source, let index, let keyID, let reason):
-            logger.warning(
-                "key ignored",
-                metadata: [
-                    "source": "\(source)", "index": "\(index)", "key_id": "\(keyID ?? "-")", "reason": "\(reason)",
-                ]
-            )
-        case .phaseChanged(let from, let to):
-            logger.info("key cache state changed", metadata: ["from": "\(from.rawValue)", "to": "\(to.rawValue)"])
-        case .seedLoaded(let file, let age):
-            logger.notice("seed keys loaded", metadata: ["file": "\(file)", "age": "\(age.inSeconds)"])
-        case .seedIgnored(let file, let reason):
-            logger.warning("seed file ignored", metadata: ["file": "\(file)", "reason": "\(reason)"])
-        case .seedNotWritten(let file, let reason):
-            logger.warning("seed file not written", metadata: ["file": "\(file)", "reason": "\(reason)"])
+/// Turns events of the service's parts into log lines and metrics.
+enum ServiceEvents {
+    /// One line for each change of state and of the key set.
+    static func ofKeys(_ logger: Logger) -> JWKSetCache.EventHandler {
+        { event in
+            switch event {
+            case .fetchStarted(let reason):
+                logger.debug("fetching keys", metadata: ["reason": "\(reason.rawValue)"])
+            case .sourceFailed(let source, let reason):
+                logger.warning("key source failed", metadata: ["source": "\(source)", "reason": "\(reason)"])
+            case .fetchSucceeded(let source, _, let duration, let timeToLive):
+                logger.debug(
+                    "keys fetched",
+                    metadata: [
+                        "source": "\(source)", "duration": "\(duration.inSeconds)",
+                        "time_to_live": "\(timeToLive.inSeconds)",
+                    ]
+                )
+            case .fetchFailed(let reason, let failures, let nextAttempt):
+                logger.error(
+                    "keys could not be fetched",
+                    metadata: [
+                        "reason": "\(reason)", "consecutive_failures": "\(failures)",
+                        "next_attempt_in": "\(nextAttempt.inSeconds)",
+                    ]
+                )
+            case .keySetChanged(let source, let added, let removed, let replaced):
+                logger.notice(
+                    "key set changed",
+                    metadata: [
+                        "source": "\(source)", "added": "\(added.joined(separator: ","))",
+                        "removed": "\(removed.joined(separator: ","))",
+                        "replaced": "\(replaced.joined(separator: ","))",
+                    ]
+                )
+            case .keyIgnored(let source, let index, let keyID, let reason):
+                logger.warning(
+                    "key ignored",
+                    metadata: [
+                        "source": "\(source)", "index": "\(index)", "key_id": "\(keyID ?? "-")", "reason": "\(reason)",
+                    ]
+                )
+            case .phaseChanged(let from, let to):
+                logger.info("key cache state changed", metadata: ["from": "\(from.rawValue)", "to": "\(to.rawValue)"])
+            case .seedLoaded(let file, let age):
+                logger.notice("seed keys loaded", metadata: ["file": "\(file)", "age": "\(age.inSeconds)"])
+            case .seedIgnored(let file, let reason):
+                logger.warning("seed file ignored", metadata: ["file": "\(file)", "reason": "\(reason)"])
+            case .seedNotWritten(let file, let reason):
+                logger.warning("seed file not written", metadata: ["file": "\(file)", "reason": "\(reason)"])
+            }
         }
     }
-}
 
-/// Turns the store's events into log lines and durations: one line for each change of state.
-struct ReplayStoreEvents: Sendable {
-    private let logger: Logger
-    private let duration: Timer
-
-    init(logger: Logger, factory: any MetricsFactory) {
-        self.logger = logger
-        duration = Timer(label: "limited_login_replay_store_answer_duration_seconds", dimensions: [], factory: factory)
-    }
-
-    func record(_ event: ReplayStoreEvent) {
-        switch event {
-        case .answered(let nanoseconds):
-            duration.recordNanoseconds(Int64(clamping: nanoseconds))
-        case .up(let life):
-            logger.notice("replay store up", metadata: ["remembers_since": "\(life.since / 1_000)"])
-        case .down(let failure):
-            logger.error("replay store down", metadata: ["reason": "\(failure)"])
+    /// One line for each change of state, and how long answers take.
+    static func ofReplayStore(
+        _ logger: Logger,
+        _ factory: any MetricsFactory
+    ) -> @Sendable (ReplayStoreEvent) -> Void {
+        let label = "limited_login_replay_store_answer_duration_seconds"
+        let duration = Timer(label: label, dimensions: [], factory: factory)
+        return { event in
+            switch event {
+            case .answered(let nanoseconds):
+                duration.recordNanoseconds(Int64(clamping: nanoseconds))
+            case .up(let life):
+                logger.notice("replay store up", metadata: ["remembers_since": "\(life.since / 1_000)"])
+            case .down(let failure):
+                logger.error("replay store down", metadata: ["reason": "\(failure)"])
+            }
         }
     }
 }

@@ -137,12 +137,8 @@ enum ServiceParts {
 
     /// What a reload can change: the policy, the clients and the nonces.
     static func settings(_ configuration: ServiceConfiguration) throws(StartError) -> RuntimeSettings {
-        let clients = try read(
-            .clientKeysFile,
-            configuration.clientKeysFile,
-            limit: ClientKeys.fileByteLimit,
-            ClientKeys.init(parsing:place:)
-        )
+        let (file, limit) = (configuration.clientKeysFile, ClientKeys.fileByteLimit)
+        let clients = try read(.clientKeysFile, file, limit: limit, ClientKeys.init(parsing:place:))
         let verifier = try verifier(configuration)
         let secrets = try appSecrets(configuration)
         if configuration.accessTokensAreAccepted, let app = secrets?.appWithoutSecret {
@@ -163,18 +159,25 @@ enum ServiceParts {
         )
     }
 
+    /// The configuration bounded every value already.
     static func verifier(_ configuration: ServiceConfiguration) throws(StartError) -> TokenVerifier {
-        TokenVerifier(policy: try policy(configuration), nonces: try nonceIssuer(configuration))
+        let policy = try part("\(ConfigurationKey.issuers.rawValue): ") {
+            try VerificationPolicy(
+                appIDs: configuration.appIDs,
+                issuers: configuration.issuers,
+                clockSkewSeconds: configuration.clockSkewSeconds,
+                maximumTokenAgeSeconds: configuration.maxTokenAgeSeconds,
+                binding: configuration.bindingIsRequired ? .required : .optional,
+                tracking: configuration.onlyLimitedTracking ? .limited : .any
+            )
+        }
+        return TokenVerifier(policy: policy, nonces: try nonceIssuer(configuration))
     }
 
     /// Issues and recognises nonces; nil where no secret is configured.
     static func nonceIssuer(_ configuration: ServiceConfiguration) throws(StartError) -> NonceIssuer? {
-        try read(
-            .nonceSecretFile,
-            configuration.nonceSecretFile,
-            limit: NonceSecretsFile.byteLimit,
-            NonceSecretsFile.issuer(parsing:place:)
-        )
+        let (file, limit) = (configuration.nonceSecretFile, NonceSecretsFile.byteLimit)
+        return try read(.nonceSecretFile, file, limit: limit, NonceSecretsFile.issuer(parsing:place:))
     }
 
     /// What the service proves itself with to Graph; nil where nothing is configured.
@@ -189,27 +192,9 @@ enum ServiceParts {
     /// Where the backend is told of Facebook's callbacks; nil where it is not.
     static func webhook(_ configuration: ServiceConfiguration) throws(StartError) -> WebhookTarget? {
         guard let webhook = configuration.webhook else { return nil }
-        let secrets = try read(
-            .callbacksSecretFile,
-            webhook.secretFile,
-            limit: WebhookSecrets.fileByteLimit,
-            WebhookSecrets.init(parsing:place:)
-        )
+        let (file, limit) = (webhook.secretFile, WebhookSecrets.fileByteLimit)
+        let secrets = try read(.callbacksSecretFile, file, limit: limit, WebhookSecrets.init(parsing:place:))
         return secrets.map { WebhookTarget(url: webhook.url, secrets: $0, statusURL: webhook.statusURL) }
-    }
-
-    /// What the verifier is told; the configuration bounded every value already.
-    private static func policy(_ configuration: ServiceConfiguration) throws(StartError) -> VerificationPolicy {
-        try part("\(ConfigurationKey.issuers.rawValue): ") {
-            try VerificationPolicy(
-                appIDs: configuration.appIDs,
-                issuers: configuration.issuers,
-                clockSkewSeconds: configuration.clockSkewSeconds,
-                maximumTokenAgeSeconds: configuration.maxTokenAgeSeconds,
-                binding: configuration.bindingIsRequired ? .required : .optional,
-                tracking: configuration.onlyLimitedTracking ? .limited : .any
-            )
-        }
     }
 }
 

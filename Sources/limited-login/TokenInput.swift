@@ -104,24 +104,24 @@ struct PastedText {
         if bytes.contains(where: { $0 <= 0x20 }) {
             return "Join the lines: the token is one word, and this text has white space within."
         }
-        if contains("%2E") || contains("%2e") { return "Undo the percent-encoding: %2E stands for a full stop." }
+        if bytes.contains("%2E".utf8) || bytes.contains("%2e".utf8) {
+            return "Undo the percent-encoding: %2E stands for a full stop."
+        }
         if bytes.contains(where: "=+/".utf8.contains) {
             return "Somebody encoded this anew as plain base64: pass the token on unchanged, in base64url without '='."
         }
-        if contains("...") || contains("…") { return "Copy the whole token: what shows it has cut out its middle." }
+        if bytes.contains("...".utf8) || bytes.contains("…".utf8) {
+            return "Copy the whole token: what shows it has cut out its middle."
+        }
         return nil
     }
 
-    private func contains(_ text: String) -> Bool { bytes.contains(text.utf8) }
-}
-
-/// Looks into a token that proved nothing, to guess where it comes from; the service never does.
-enum UnverifiedGlance {
-    /// The claims of a token that is at least a JWS of JSON.
-    static func payload(of token: [UInt8]) -> ReceivedObject? {
-        guard let jws = try? JWSCompactSerialization(splitting: token.span) else { return nil }
+    /// The claims of a token that is at least a JWS of JSON, to guess where it comes from: they prove nothing, and the
+    /// service never looks into them.
+    var unprovenClaims: ReceivedObject? {
+        guard let jws = try? JWSCompactSerialization(splitting: bytes.span) else { return nil }
         var payload: [UInt8] = []
-        guard Base64URL.decode(token.span, jws.payload, into: &payload) else { return nil }
+        guard Base64URL.decode(bytes.span, jws.payload, into: &payload) else { return nil }
         return try? ReceivedObject(payload)
     }
 }

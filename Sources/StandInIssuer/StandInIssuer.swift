@@ -71,9 +71,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         let minter = keys.current
         return try minter.mint(header: minter.header, payload: payload)
     }
-}
 
-extension StandInIssuer {
     private static let discoveryPath = "/.well-known/openid-configuration"
     private static let keySetPath = "/.well-known/oauth/openid/jwks"
     /// What takes `POST`, besides the paths of ``callback(_:)``.

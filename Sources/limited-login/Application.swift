@@ -83,9 +83,7 @@ struct Application {
         cache.onUpdate { [server] in server.wakeParked() }
         process.observe(self)
     }
-}
 
-extension Application {
     /// Binds both listeners, then starts the key cache. The store of what was used connects meanwhile.
     func start() throws(SocketError) {
         if case .redis(let store) = replayStore { store.start() }

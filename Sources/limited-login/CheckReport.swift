@@ -31,10 +31,8 @@ struct CheckReport {
     /// The time the credential was judged as of.
     let moment: NumericDate
 
-    /// The rows of all checks.
-    /// - Parameters:
-    ///   - failed: the check that refused the credential; those after it were skipped.
-    ///   - describe: a check's name and title, and whether it was asked for.
+    /// The rows of all checks; those after the one that refused the credential were skipped.
+    /// - Parameter describe: a check's name and title, and whether it was asked for.
     private static func rows<Check: CaseIterable & Equatable>(
         until failed: Check?,
         describe: (Check) -> (name: String, title: String, isAsked: Bool)
@@ -240,7 +238,7 @@ extension CheckReport {
                 return report(check(rejection), refusal)
             case .graph(let failure):
                 failure.ofAccessToken.write()
-                throw Exit.graphUnavailable
+                throw Exit.unavailable
             }
         }
     }

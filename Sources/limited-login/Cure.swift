@@ -106,10 +106,8 @@ struct Cure {
     private var glance: String { unverifiedIssuer.map { " (it says, unproven, that \(quoted($0)) did)" } ?? "" }
 
     private func quoted(_ text: String) -> String { String(text.prefix(80)).debugDescription }
-}
 
-/// What to do about a token that Facebook signed but whose claims are refused.
-extension Cure {
+    /// What to do about a token that Facebook signed but whose claims are refused.
     private func claimSentence(for rejection: Refusal) -> String {
         switch rejection {
         case .missingClaim(.nonce):

@@ -80,8 +80,6 @@ struct Demo: AsyncParsableCommand {
     static let appID = "123456789012345"
 
     /// The whole text. Each command is one line: it has a token minted, and passes it on to the service.
-    ///
-    /// - Parameters: the hosts and ports of the two.
     private static func text(service: String, issuer: String) -> String {
         func command(_ path: String) -> String {
             "curl -s \(issuer)\(path) | curl -s --json @- -H X-Api-Key:\(DemonstrationFiles.clientKey) \(service)/verify"

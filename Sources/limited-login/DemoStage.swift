@@ -23,10 +23,7 @@ struct DemoStage {
     /// A request of `POST /verify`, without the permissions that the app needs, and what came back.
     typealias Verdict = (token: String, request: [JSON.Member], answer: HTTPSResponse)
 
-    /// Adds to what happened.
-    /// - Parameters:
-    ///   - what: what was asked, such as `POST /verify`.
-    ///   - result: a status, or a word.
+    /// Adds to what happened: what was asked, such as `POST /verify`, its status or a word, and a sentence.
     mutating func note(_ what: String, _ result: String, _ sentence: String) {
         steps.append(["what": JSON(what), "result": JSON(result), "note": JSON(sentence)])
     }
@@ -71,11 +68,8 @@ struct DemoStage {
             person: person
         )
         let token = try fault?.token(workshop) ?? desk.issuer.token(claims: workshop.payload(), now: now)
-        note(
-            "login",
-            "id token",
-            "The app logs in at Facebook with the nonce" + (fault.map { ". The token it gets: \($0.fault)" } ?? ".")
-        )
+        let ending = fault.map { ". The token it gets: \($0.fault)" } ?? "."
+        note("login", "id token", "The app logs in at Facebook with the nonce\(ending)")
         let proofs = (entry?.requestMembers(workshop) ?? [("nonce", nonce)]).map { ($0.name, JSON($0.value)) }
         try verify(token, [("id_token", JSON(token))] + (isIssued ? [("issued_nonce", JSON(true))] : proofs))
     }

@@ -19,7 +19,7 @@ struct Keys: AsyncParsableCommand {
         if json {
             StandardOutput.write(json: JSON { HealthReport.writeKeys(status, to: &$0) })
         }
-        guard status.isUsable else { throw Exit.keysUnavailable }
+        guard status.isUsable else { throw Exit.unavailable }
         if json { return }
         StandardOutput.write(line: "source: \(status.source ?? "-")")
         let age = status.age?.components.seconds ?? 0
@@ -45,7 +45,7 @@ enum KeySetLoader {
         let (keys, status) = try await fetch(configuration)
         guard status.isUsable else {
             StandardError.write("limited-login: the issuer's keys could not be fetched")
-            throw Exit.keysUnavailable
+            throw Exit.unavailable
         }
         return keys
     }
@@ -80,12 +80,12 @@ enum KeySetLoader {
 
     private static func file(_ path: String) throws -> JSONWebKeySet {
         let limit = JWKSetCacheLimits().keySetBytes
-        let bytes = try TokenInput.contents(of: path, limit: limit, unreadable: Exit.keysUnavailable)
+        let bytes = try TokenInput.contents(of: path, limit: limit, unreadable: Exit.unavailable)
         do throws(JSONWebKeySetError) {
             return try JSONWebKeySet(parsing: bytes.span)
         } catch {
             StandardError.write("limited-login: \(path) is no JWK Set: \(error)")
-            throw Exit.keysUnavailable
+            throw Exit.unavailable
         }
     }
 }

@@ -140,7 +140,7 @@ extension GraphClient {
             let error = error.error
             let mayBeAnsweredLater =
                 [.unreachable, .timedOut, .tlsFailed].contains(error) || error.isTransient || error.isThrottling
-            throw mayBeAnsweredLater ? Exit.graphUnavailable : Exit.rejected
+            throw mayBeAnsweredLater ? Exit.unavailable : Exit.rejected
         }
     }
 }

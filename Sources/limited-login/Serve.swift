@@ -88,7 +88,7 @@ struct HealthCheck: ParsableCommand {
         } catch {
             StandardError.write("limited-login: \(path) does not answer: \(error)")
         }
-        throw Exit.unhealthy
+        throw Exit.rejected
     }
 
     /// A listener on all addresses is reached by the loopback one.

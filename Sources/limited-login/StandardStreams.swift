@@ -12,13 +12,13 @@ enum StandardError {
     static func write(lines: String) { write(line: Array((TerminalText.safe(lines: lines) + "\n").utf8)) }
 
     /// Writes a whole line of a log, its line feed included.
-    static func write(line: [UInt8]) { StandardStream.write(line, to: STDERR_FILENO) }
+    static func write(line: [UInt8]) { writeWhole(line, to: STDERR_FILENO) }
 }
 
 /// Results on standard output.
 enum StandardOutput {
     /// Writes text as it stands: colours and line feeds are the program's own.
-    static func write(_ text: String) { StandardStream.write(Array((text + "\n").utf8), to: STDOUT_FILENO) }
+    static func write(_ text: String) { writeWhole(Array((text + "\n").utf8), to: STDOUT_FILENO) }
 
     /// Writes one line; what a terminal would obey in it is replaced.
     static func write(line: String) { write(TerminalText.safe(line)) }
@@ -27,19 +27,14 @@ enum StandardOutput {
     static func write(json: JSON) { write(TerminalText.safe(json: json.text)) }
 }
 
-/// Writes whole texts to a descriptor without a buffer between, so that a reader on a pipe sees each line at once.
-private enum StandardStream {
-    static func write(_ whole: [UInt8], to descriptor: Int32) {
-        var bytes = whole[...]
-        while !bytes.isEmpty {
-            // The buffer is the slice's own storage and its own count.
-            let count = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0 {
-                guard errno == EINTR else { return }
-                continue
-            }
-            bytes = bytes.dropFirst(count)
-        }
+/// Writes a whole text to a descriptor without a buffer between, so that a reader on a pipe sees each line at once.
+private func writeWhole(_ whole: [UInt8], to descriptor: Int32) {
+    var bytes = whole[...]
+    while !bytes.isEmpty {
+        // The buffer is the slice's own storage and its own count.
+        let count = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+        if count < 0, errno != EINTR { return }
+        bytes = bytes.dropFirst(max(0, count))
     }
 }
 
@@ -47,16 +42,12 @@ private enum StandardStream {
 enum Exit {
     /// A configuration that cannot be used, a port in use, an unreadable file (EX_CONFIG).
     static let configuration = ExitCode(78)
-    /// The token is refused (`verify`), or Graph refuses (`permissions`).
+    /// The token is refused (`verify`), Graph refuses (`permissions`), or the service is not well (`healthcheck`).
     static let rejected = ExitCode(1)
     /// `verify` was called wrongly.
     static let verifyUsage = ExitCode(2)
-    /// The issuer's keys are not to be had (`verify`, `keys`).
-    static let keysUnavailable = ExitCode(3)
-    /// Graph cannot be asked now (`permissions`).
-    static let graphUnavailable = ExitCode(3)
-    /// A service that is asked for its health does not answer well.
-    static let unhealthy = ExitCode(1)
+    /// The issuer's keys are not to be had (`verify`, `keys`), or Graph cannot be asked now (`permissions`).
+    static let unavailable = ExitCode(3)
 
     /// Says one sentence on standard error and ends with the configuration's exit code.
     static func refusing(_ sentence: String) -> ExitCode {

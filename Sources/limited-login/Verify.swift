@@ -90,7 +90,13 @@ struct Verify: AsyncParsableCommand {
         )
         let looksLikeOne = configuration.accessTokensAreAccepted && PastedText(bytes: text).looksLikeAnAccessToken
         if hasAccessTokenAlone || looksLikeOne && accessTokenFile == nil {
-            return try judgeAccessToken(text, configuration)
+            guard nonceCount == 0, keyThumbprint == nil else {
+                throw ValidationError(
+                    "An access token carries no nonce and no device's key: --subject alone names its person."
+                )
+            }
+            let now = try at ?? Moment.now()
+            return try tell(.ofAccessToken(text, subject: subject, configuration: configuration, now: now))
         }
         guard (nonceCount > 0 || subject != nil) != unbound else {
             throw ValidationError(
@@ -116,16 +122,6 @@ struct Verify: AsyncParsableCommand {
 
     /// Whether the access token is what is judged, not what came with an id token.
     private var hasAccessTokenAlone: Bool { token == nil && tokenFile == nil && accessTokenFile != nil }
-
-    private func judgeAccessToken(_ text: [UInt8], _ configuration: ServiceConfiguration) throws {
-        guard nonceCount == 0, keyThumbprint == nil else {
-            throw ValidationError(
-                "An access token carries no nonce and no device's key: --subject alone names its person."
-            )
-        }
-        let now = try at ?? Moment.now()
-        try tell(.ofAccessToken(text, subject: subject, configuration: configuration, now: now))
-    }
 
     private func question() throws -> TokenQuestion {
         var question = TokenQuestion()

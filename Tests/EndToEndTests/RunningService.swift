@@ -30,10 +30,7 @@ final class RunningService {
         ]
         if !withAppID { variables["LIMITED_LOGIN_APP_IDS"] = nil }
         variables.merge(environment) { _, new in new }
-        secrets = variables.filter { $0.key.contains("_SECRET") }.values
-            .compactMap { try? String(contentsOfFile: $0, encoding: .utf8) }
-            .flatMap { $0.split { " \n".contains($0) }.map(String.init) }
-            .filter { $0.count > 8 && Int($0) == nil }
+        secrets = variables.flatMap { Self.secrets(inFileOf: $0, path: $1) }
         if let shell {
             let script = "\(shell); exec \"$0\" serve \"$@\""
             let words = ["-c", script, ServiceProcess.executable] + arguments
@@ -62,6 +59,12 @@ final class RunningService {
             let rest = text[place.upperBound...].prefix(10)
             return rest.count == 10 && rest.allSatisfy { $0.isLetter || $0.isNumber }
         }
+    }
+
+    /// The words of a file of secrets, but for short ones and numbers; none of any other setting.
+    private static func secrets(inFileOf name: String, path: String) -> [String] {
+        guard name.contains("_SECRET"), let text = try? String(contentsOfFile: path, encoding: .utf8) else { return [] }
+        return text.split(whereSeparator: \.isWhitespace).map(String.init).filter { $0.count > 8 && Int($0) == nil }
     }
 
     private func expectNothingPrivate(_ text: String) {

@@ -66,7 +66,7 @@ struct OverloadTests {
         }
         // A health check is answered however long the queue.
         for _ in 0..<10 {
-            let health = try? BlockingClient(server.address).exchange(Self.health)
+            let health = try? BlockingClient(server.address).exchange(Self.health, timeout: .seconds(60))
             if health?.status != 200 { all.withLock { $0.others += 1 } }
         }
         group.wait()

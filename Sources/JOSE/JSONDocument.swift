@@ -161,6 +161,8 @@ extension JSONDocument {
 
 extension JSONDocument {
     /// Whether a string or name has exactly this value, after escape decoding.
+    ///
+    /// Stops at the first difference: secrets are compared elsewhere.
     @inline(__always)
     package func string(_ node: Int, equals value: StaticString, in bytes: Span<UInt8>) -> Bool {
         let node = nodes[node]
@@ -173,18 +175,6 @@ extension JSONDocument {
         for index in 0..<value.utf8CodeUnitCount where reader.next(in: bytes) != value.byte(at: index) {
             return false
         }
-        return reader.next(in: bytes) == nil
-    }
-
-    /// Whether a string or name has exactly these UTF-8 bytes as its value, after escape decoding.
-    ///
-    /// Stops at the first difference: secrets are compared elsewhere.
-    package func string(_ node: Int, equals value: Span<UInt8>, in bytes: Span<UInt8>) -> Bool {
-        guard kind(node) == .string || kind(node) == .name else { return false }
-        let range = range(node)
-        if !isEscaped(node) { return bytes.equal(range, value) }
-        var reader = JSONStringReader(range)
-        for index in 0..<value.count where reader.next(in: bytes) != value[index] { return false }
         return reader.next(in: bytes) == nil
     }
 

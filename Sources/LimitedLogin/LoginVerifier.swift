@@ -118,7 +118,7 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
     /// The key ID of a token that is worth looking for keys; whatever else is wrong before the key is looked up is told
     /// at once.
     private func keyID(of token: String, _ expectation: TokenExpectation, _ now: NumericDate) throws -> String {
-        let workspace = VerificationWorkspace()
+        var workspace = VerificationWorkspace()
         do throws(Refusal) {
             // Without a key nothing can be accepted: the verdict ends where the key would be found.
             _ = try verifier.verify(
@@ -126,7 +126,7 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
                 expecting: expectation,
                 keys: VerificationKeys(JSONWebKeySet(keys: [])),
                 now: now,
-                workspace: workspace
+                workspace: &workspace
             )
         } catch {
             guard error == .keysUnavailable else { throw error.error }

@@ -4,7 +4,7 @@ internal import JOSE
 /// Where the claims of an accepted token stand in its payload, and what needs no place: 50 bytes, whatever the token says.
 ///
 /// It is what the bytes of one token say once they are decoded, and no verdict on them:
-/// ``TokenVerifier/accept(_:of:telling:appID:now:workspace:)`` judges it anew each time. What it leaves out is the same for
+/// ``TokenVerifier/accept(_:of:_:now:workspace:)`` judges it anew each time. What it leaves out is the same for
 /// the same bytes: header and payload are strict, every claim has its type, `sub` is short and `jti` there.
 package struct TokenReading: Sendable {
     package typealias Text = VerifiedClaims.Text
@@ -112,40 +112,28 @@ extension TokenVerifier {
     /// Judges a token that was accepted before, by what was read off it then: everything but the bytes themselves, anew.
     /// - Parameters:
     ///   - reading: read off exactly this signing input, whose signature is good under a key in force.
-    ///   - texts: what the caller tells of it; the others are not in the claims.
-    ///   - appID: the one app the token must be for; empty for any configured one.
+    ///   - question: what it must be; what is not to be told is not in the claims.
     ///   - workspace: afterwards its payload is what the ranges of the claims point into, and no JSON.
     /// - Returns: nil where the token is not to be accepted, or only perhaps: it must then be judged in whole, which tells
     ///   what is wrong with it.
     package func accept(
         _ reading: TokenReading,
         of signingInput: Span<UInt8>,
-        telling texts: TokenReading.Texts,
-        appID: Span<UInt8>,
+        _ question: TokenQuestion,
         now: NumericDate,
-        workspace: VerificationWorkspace
+        workspace: inout VerificationWorkspace
     ) -> VerifiedClaims? {
-        guard acceptsUnbound, reading.isTimely(policy, now) else { return nil }
-        return accept(reading, signingInput, texts, appID, &workspace.buffers)
-    }
-
-    private func accept(
-        _ reading: TokenReading,
-        _ signingInput: Span<UInt8>,
-        _ texts: TokenReading.Texts,
-        _ appID: Span<UInt8>,
-        _ buffers: inout TokenBuffers
-    ) -> VerifiedClaims? {
-        buffers.recognizedNonce = nil
-        guard let claims = reading.claims(texts, of: signingInput, into: &buffers.payload.bytes) else { return nil }
+        guard acceptsUnbound, question.isUnbound, reading.isTimely(policy, now) else { return nil }
+        workspace.recognizedNonce = nil
         // No configured app has a reverse solidus, so that an audience spelt with escapes is judged in whole.
-        guard apps.contains(buffers.payload.bytes.span, claims.audience),
-            appID.isEmpty || buffers.payload.bytes.span.equal(claims.audience, appID)
+        guard let claims = reading.claims(question.texts, of: signingInput, into: &workspace.claimsSet.bytes),
+            apps.contains(workspace.claimsSet.bytes.span, claims.audience),
+            question.appID.isEmpty || workspace.claimsSet.bytes.span.equal(claims.audience, question.appID.span)
         else { return nil }
-        let payload = buffers.payload.bytes
-        buffers.scratch.removeAll(keepingCapacity: true)
-        JSONText.append(payload.span, claims.issuer, to: &buffers.scratch)
-        guard issuers.contains(buffers.scratch.span, 0..<buffers.scratch.count) else { return nil }
+        let payload = workspace.claimsSet.bytes
+        workspace.scratch.removeAll(keepingCapacity: true)
+        JSONText.append(payload.span, claims.issuer, to: &workspace.scratch)
+        guard issuers.contains(workspace.scratch.span, 0..<workspace.scratch.count) else { return nil }
         return claims
     }
 }

@@ -4,45 +4,45 @@ internal import OpenSSL
 
 /// The claims, once the signature is good.
 extension TokenVerifier {
-    func readPayload(_ buffers: inout TokenBuffers) throws(Refusal) {
+    func readPayload(_ workspace: inout VerificationWorkspace) throws(Refusal) {
         // A JWS may carry nothing (RFC 7515 section 3); an id token has claims.
-        guard !buffers.payload.bytes.isEmpty else { throw .malformedToken(.emptyPart(.payload)) }
-        try read(.payload, &buffers.payload)
-        buffers.claims = PayloadClaims(buffers.payload)
+        guard !workspace.claimsSet.bytes.isEmpty else { throw .malformedToken(.emptyPart(.payload)) }
+        try read(.payload, &workspace.claimsSet)
+        workspace.claims = PayloadClaims(workspace.claimsSet)
     }
 
-    func checkIssuer(_ buffers: inout TokenBuffers) throws(Refusal) {
-        let issuer = try buffers.requireString(.issuer)
+    func checkIssuer(_ workspace: inout VerificationWorkspace) throws(Refusal) {
+        let issuer = try workspace.requireString(.issuer)
         // Equality of the whole value: no prefix, no substring, no trailing slash (CVE-2024-53861).
-        guard buffers.isMember(issuer, of: issuers) else { throw .invalidIssuer(buffers.payload.string(issuer)) }
+        guard workspace.isMember(issuer, of: issuers) else { throw .invalidIssuer(workspace.claimsSet.string(issuer)) }
     }
 
-    func checkAudience(_ appID: Span<UInt8>, _ buffers: inout TokenBuffers) throws(Refusal) {
-        let audience = try buffers.requireAudience()
+    func checkAudience(_ appID: [UInt8], _ workspace: inout VerificationWorkspace) throws(Refusal) {
+        let audience = try workspace.requireAudience()
         let isExpected =
             appID.isEmpty
-            ? buffers.isMember(audience, of: apps)
-            : buffers.payload.document.string(audience, equals: appID, in: buffers.payload.bytes.span)
-        guard isExpected else { throw .invalidAudience(.otherApp(buffers.payload.string(audience))) }
+            ? workspace.isMember(audience, of: apps)
+            : workspace.withValue(audience) { bytes, range in bytes.equal(range, appID.span) }
+        guard isExpected else { throw .invalidAudience(.otherApp(workspace.claimsSet.string(audience))) }
         // OpenID Connect Core section 3.1.3.7 step 5: `azp`, where there, is the client.
-        guard let party = buffers.claims[.authorizedParty] else { return }
-        guard buffers.payload.document.isString(party) else { throw .malformedClaim(.authorizedParty, .wrongType) }
-        let name = buffers.payload.string(party)
-        guard name.utf8.elementsEqual(buffers.payload.string(audience).utf8) else {
+        guard let party = workspace.claims[.authorizedParty] else { return }
+        guard workspace.claimsSet.document.isString(party) else { throw .malformedClaim(.authorizedParty, .wrongType) }
+        let name = workspace.claimsSet.string(party)
+        guard name.utf8.elementsEqual(workspace.claimsSet.string(audience).utf8) else {
             throw .invalidAudience(.otherAuthorizedParty(name))
         }
     }
 
     func checkTimes(
         _ now: NumericDate,
-        _ buffers: inout TokenBuffers
+        _ workspace: inout VerificationWorkspace
     ) throws(Refusal) -> (issuedAt: NumericDate, expiresAt: NumericDate) {
-        let expiresAt = try buffers.requireDate(.expiration)
+        let expiresAt = try workspace.requireDate(.expiration)
         guard !policy.isExpired(expiresAt, now) else { throw .expired(at: expiresAt, now: now) }
-        let issuedAt = try buffers.requireDate(.issuedAt)
+        let issuedAt = try workspace.requireDate(.issuedAt)
         guard !policy.isAhead(issuedAt, now) else { throw .notYetValid(.issuedAt, at: issuedAt, now: now) }
-        if buffers.claims[.notBefore] != nil {
-            let notBefore = try buffers.requireDate(.notBefore)
+        if workspace.claims[.notBefore] != nil {
+            let notBefore = try workspace.requireDate(.notBefore)
             guard !policy.isAhead(notBefore, now) else { throw .notYetValid(.notBefore, at: notBefore, now: now) }
         }
         if let maximum = policy.maximumTokenAgeSeconds, policy.isTooOld(issuedAt, now) {
@@ -51,31 +51,34 @@ extension TokenVerifier {
         return (issuedAt, expiresAt)
     }
 
-    func checkIdentity(_ buffers: inout TokenBuffers) throws(Refusal) {
-        let subject = try buffers.requireString(.subject)
+    func checkIdentity(_ workspace: inout VerificationWorkspace) throws(Refusal) {
+        let subject = try workspace.requireString(.subject)
         // OpenID Connect Core section 2: at most 255 ASCII characters.
-        guard buffers.isShortASCII(subject) else { throw .malformedClaim(.subject, .outOfShape) }
-        _ = try buffers.requireString(.tokenID)
+        guard workspace.isShortASCII(subject) else { throw .malformedClaim(.subject, .outOfShape) }
+        _ = try workspace.requireString(.tokenID)
     }
 
-    func checkTracking(_ added: AddedExpectation, _ buffers: inout TokenBuffers) throws(Refusal) -> LoginTracking {
-        guard buffers.claims[.accessTokenHash] != nil else {
-            guard added.accessToken.isEmpty else { throw .accessTokenHashMismatch }
+    func checkTracking(
+        _ accessToken: [UInt8],
+        _ workspace: inout VerificationWorkspace
+    ) throws(Refusal) -> LoginTracking {
+        guard workspace.claims[.accessTokenHash] != nil else {
+            guard accessToken.isEmpty else { throw .accessTokenHashMismatch }
             return .limited
         }
-        let node = try buffers.requireString(.accessTokenHash)
+        let node = try workspace.requireString(.accessTokenHash)
         guard policy.tracking == .any else { throw .trackingNotAllowed }
-        guard !added.accessToken.isEmpty else { return .enabled }
+        guard !accessToken.isEmpty else { return .enabled }
         // OpenID Connect Core section 3.1.3.6: the left half of the access token's SHA-256, in base64url.
-        guard let digest = buffers.sha256?.digest(of: added.accessToken.span) else { throw .keysUnavailable }
+        guard let digest = workspace.sha256?.digest(of: accessToken.span) else { throw .keysUnavailable }
         let expected = Base64URL.encode((0..<16).map { digest.bytes[$0] })
-        guard buffers.isEqual(node, expected.span) else { throw .accessTokenHashMismatch }
+        guard workspace.isEqual(node, expected.span) else { throw .accessTokenHashMismatch }
         return .enabled
     }
 }
 
 /// What a claim must be before its value is looked at. These are mutating so that the buffers are never copied.
-extension TokenBuffers {
+extension VerificationWorkspace {
     /// A claim that must be there and be a string that is not empty. A wrong type is a fault, never an absence
     /// (CVE-2026-25537).
     mutating func requireString(_ claim: ClaimName) throws(Refusal) -> Int {
@@ -84,7 +87,7 @@ extension TokenBuffers {
     }
 
     private mutating func requireString(_ node: Int, _ claim: ClaimName) throws(Refusal) -> Int {
-        guard let range = payload.document.stringRange(node) else { throw .malformedClaim(claim, .wrongType) }
+        guard let range = claimsSet.document.stringRange(node) else { throw .malformedClaim(claim, .wrongType) }
         guard !range.isEmpty else { throw .malformedClaim(claim, .empty) }
         return node
     }
@@ -92,22 +95,22 @@ extension TokenBuffers {
     /// The one audience: `aud` itself, or the only element of an array (RFC 7519 section 4.1.3). Further
     /// audiences would have to be trusted too (OpenID Connect Core section 3.1.3.7 step 3), and none is.
     mutating func requireAudience() throws(Refusal) -> Int {
-        guard let node = claims[.audience], payload.document.kind(node) == .array else {
+        guard let node = claims[.audience], claimsSet.document.kind(node) == .array else {
             return try requireString(.audience)
         }
-        let first = payload.document.firstChild(node)
-        let end = payload.document.next(node)
+        let first = claimsSet.document.firstChild(node)
+        let end = claimsSet.document.next(node)
         guard first < end else { throw .malformedClaim(.audience, .empty) }
         let audience = try requireString(first, .audience)
-        guard payload.document.next(audience) == end else { throw .invalidAudience(.severalAudiences) }
+        guard claimsSet.document.next(audience) == end else { throw .invalidAudience(.severalAudiences) }
         return audience
     }
 
     /// A claim that must be there and be a NumericDate (RFC 7519 section 2): a JSON number, from 0 to 2⁵³.
     mutating func requireDate(_ claim: ClaimName) throws(Refusal) -> NumericDate {
         guard let node = claims[claim] else { throw .missingClaim(claim) }
-        guard payload.document.isNumber(node) else { throw .malformedClaim(claim, .wrongType) }
-        guard let date = NumericDate(payload.document, node, in: payload.bytes.span) else {
+        guard claimsSet.document.isNumber(node) else { throw .malformedClaim(claim, .wrongType) }
+        guard let date = NumericDate(claimsSet.document, node, in: claimsSet.bytes.span) else {
             throw .malformedClaim(claim, .outOfRange)
         }
         return date
@@ -136,72 +139,73 @@ extension TokenBuffers {
 /// What ties the token to the login.
 extension TokenVerifier {
     func checkBinding(
-        _ binding: BindingKind,
-        _ value: Span<UInt8>,
-        _ added: AddedExpectation,
+        _ question: TokenQuestion,
         _ now: NumericDate,
-        _ buffers: inout TokenBuffers
+        _ workspace: inout VerificationWorkspace
     ) throws(Refusal) {
         // With every binding, a nonce that is there is a string (OpenID Connect Core section 2).
-        if let nonce = buffers.claims[.nonce], !buffers.payload.document.isString(nonce) {
+        if let nonce = workspace.claims[.nonce], !workspace.claimsSet.document.isString(nonce) {
             throw .malformedClaim(.nonce, .wrongType)
         }
-        switch binding {
-        case .nonce: try checkNonce(value, &buffers)
-        case .rawNonce: try checkRawNonce(value, &buffers)
-        case .issuedNonce: try checkIssuedNonce(added, now, &buffers)
-        case .subject: try checkSubject(value, &buffers)
+        let value = question.bindingValue.span
+        switch question.binding {
+        case .nonce: try checkNonce(value, &workspace)
+        case .rawNonce: try checkRawNonce(value, &workspace)
+        case .issuedNonce: try checkIssuedNonce(isRefresh: question.isRefresh, now, &workspace)
+        case .subject: try checkSubject(value, &workspace)
         case .unbound: break
         }
-        if !added.subject.isEmpty { try checkSubject(added.subject.span, &buffers) }
-        if !added.keyThumbprint.isEmpty { try checkKeyThumbprint(added.keyThumbprint.span, &buffers) }
+        if !question.subject.isEmpty { try checkSubject(question.subject.span, &workspace) }
+        // `cnf.jkt` (RFC 7800 section 3.1, RFC 9449 section 6.1) is the key of the device that logged in.
+        if !question.keyThumbprint.isEmpty {
+            guard let node = workspace.keyThumbprint, workspace.isEqual(node, question.keyThumbprint.span) else {
+                throw .keyThumbprintMismatch
+            }
+        }
     }
 
-    private func checkNonce(_ expected: Span<UInt8>, _ buffers: inout TokenBuffers) throws(Refusal) {
-        guard let nonce = buffers.claims[.nonce] else { throw .missingClaim(.nonce) }
-        if buffers.isEqual(nonce, expected) { return }
-        let digest = buffers.sha256?.digest(of: expected)
-        let isHashed = digest.map { buffers.isEqual(nonce, $0.hexadecimalBytes.span) } == true
-        throw .nonceMismatch(buffers.isEmpty(nonce) ? .empty : isHashed ? .hashed : .different)
+    private func checkNonce(_ expected: Span<UInt8>, _ workspace: inout VerificationWorkspace) throws(Refusal) {
+        guard let nonce = workspace.claims[.nonce] else { throw .missingClaim(.nonce) }
+        if workspace.isEqual(nonce, expected) { return }
+        let digest = workspace.sha256?.digest(of: expected)
+        let isHashed = digest.map { workspace.isEqual(nonce, $0.hexadecimalBytes.span) } == true
+        throw .nonceMismatch(workspace.isEmpty(nonce) ? .empty : isHashed ? .hashed : .different)
     }
 
-    private func checkRawNonce(_ raw: Span<UInt8>, _ buffers: inout TokenBuffers) throws(Refusal) {
-        guard let nonce = buffers.claims[.nonce] else { throw .missingClaim(.nonce) }
-        guard let expected = buffers.sha256?.digest(of: raw)?.hexadecimalBytes else { throw .keysUnavailable }
-        if buffers.isEqual(nonce, expected.span) { return }
-        let isRaw = buffers.isEqual(nonce, raw)
-        throw .nonceMismatch(buffers.isEmpty(nonce) ? .empty : isRaw ? .notHashed : .different)
+    private func checkRawNonce(_ raw: Span<UInt8>, _ workspace: inout VerificationWorkspace) throws(Refusal) {
+        guard let nonce = workspace.claims[.nonce] else { throw .missingClaim(.nonce) }
+        guard let expected = workspace.sha256?.digest(of: raw)?.hexadecimalBytes else { throw .keysUnavailable }
+        if workspace.isEqual(nonce, expected.span) { return }
+        let isRaw = workspace.isEqual(nonce, raw)
+        throw .nonceMismatch(workspace.isEmpty(nonce) ? .empty : isRaw ? .notHashed : .different)
     }
 
     /// The tag says who issued the nonce and for which app; the audience was checked before.
     private func checkIssuedNonce(
-        _ added: AddedExpectation,
+        isRefresh: Bool,
         _ now: NumericDate,
-        _ buffers: inout TokenBuffers
+        _ workspace: inout VerificationWorkspace
     ) throws(Refusal) {
         guard let nonces else { throw .noNonceIssuer }
-        guard let node = buffers.claims[.nonce] else { throw .missingClaim(.nonce) }
-        let appID = Array(buffers.payload.string(try buffers.requireAudience()).utf8)
-        buffers.decodeToScratch(node)
-        guard !buffers.scratch.isEmpty else { throw .nonceMismatch(.empty) }
-        guard let nonce = nonces.recognize(buffers.scratch.span, appID: appID.span) else { throw .nonceNotIssued }
+        guard let node = workspace.claims[.nonce] else { throw .missingClaim(.nonce) }
+        let appID = Array(workspace.claimsSet.string(try workspace.requireAudience()).utf8)
+        workspace.decodeToScratch(node)
+        guard !workspace.scratch.isEmpty else { throw .nonceMismatch(.empty) }
+        guard let nonce = nonces.recognize(workspace.scratch.span, appID: appID.span) else { throw .nonceNotIssued }
         // A refreshed token bears the nonce of its login, which was used then and may have expired since.
-        guard added.subject.isEmpty else { return }
+        if isRefresh { return }
         guard now < nonce.expiresAt else { throw .nonceExpired(.over(at: nonce.expiresAt, now: now)) }
-        buffers.recognizedNonce = nonce
+        workspace.recognizedNonce = nonce
     }
 
-    private func checkSubject(_ expected: Span<UInt8>, _ buffers: inout TokenBuffers) throws(Refusal) {
-        guard let subject = buffers.claims[.subject], buffers.isEqual(subject, expected) else { throw .subjectMismatch }
-    }
-
-    /// `cnf.jkt` (RFC 7800 section 3.1, RFC 9449 section 6.1) is the key of the device that logged in.
-    private func checkKeyThumbprint(_ expected: Span<UInt8>, _ buffers: inout TokenBuffers) throws(Refusal) {
-        guard let node = buffers.keyThumbprint, buffers.isEqual(node, expected) else { throw .keyThumbprintMismatch }
+    private func checkSubject(_ expected: Span<UInt8>, _ workspace: inout VerificationWorkspace) throws(Refusal) {
+        guard let subject = workspace.claims[.subject], workspace.isEqual(subject, expected) else {
+            throw .subjectMismatch
+        }
     }
 }
 
-extension TokenBuffers {
+extension VerificationWorkspace {
     /// Whether a payload's string is empty.
-    fileprivate func isEmpty(_ node: Int) -> Bool { payload.document.range(node).isEmpty }
+    fileprivate func isEmpty(_ node: Int) -> Bool { claimsSet.document.range(node).isEmpty }
 }

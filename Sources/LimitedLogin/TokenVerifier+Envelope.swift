@@ -4,35 +4,22 @@ internal import OpenSSL
 
 /// The steps before any JSON is read.
 extension TokenVerifier {
-    func checkExpectation(
-        _ binding: BindingKind,
-        _ value: Span<UInt8>,
-        _ appID: Span<UInt8>,
-        _ added: AddedExpectation
-    ) throws(Refusal) {
-        switch binding {
-        case .nonce, .rawNonce: guard Nonce.isValid(value) else { throw .invalidNonce }
+    func checkExpectation(_ question: TokenQuestion) throws(Refusal) {
+        switch question.binding {
+        case .nonce, .rawNonce: guard Nonce.isValid(question.bindingValue.span) else { throw .invalidNonce }
         case .issuedNonce: guard nonces != nil else { throw .noNonceIssuer }
-        case .subject: guard !value.isEmpty else { throw .invalidSubject }
+        case .subject: guard !question.bindingValue.isEmpty else { throw .invalidSubject }
         case .unbound: guard acceptsUnbound else { throw .bindingRequired }
         }
-        guard appID.isEmpty || apps.contains(appID, 0..<appID.count) else { throw .unknownApp }
-        if !added.keyThumbprint.isEmpty {
+        let (appID, thumbprint) = (question.appID.span, question.keyThumbprint.span)
+        guard appID.isEmpty || apps.contains(appID, appID.indices) else { throw .unknownApp }
+        if !thumbprint.isEmpty {
             var digest: [UInt8] = []
             // RFC 7638 with SHA-256: 32 bytes in base64url.
-            guard Base64URL.decode(added.keyThumbprint.span, added.keyThumbprint.indices, into: &digest),
-                digest.count == 32
-            else { throw .invalidKeyThumbprint }
+            guard Base64URL.decode(thumbprint, thumbprint.indices, into: &digest), digest.count == 32 else {
+                throw .invalidKeyThumbprint
+            }
         }
-    }
-
-    /// Verifies a JWS and nothing of what it says: the layer below an id token.
-    package func verifySignature(
-        _ token: Span<UInt8>,
-        keys: VerificationKeys,
-        workspace: VerificationWorkspace
-    ) throws(Refusal) {
-        try authenticate(token, keys, false, nil, &workspace.buffers)
     }
 
     func checkSize(_ token: Span<UInt8>) throws(Refusal) {
@@ -55,15 +42,15 @@ extension TokenVerifier {
     func decodeParts(
         _ jws: JWSCompactSerialization,
         of token: Span<UInt8>,
-        _ buffers: inout TokenBuffers
+        _ workspace: inout VerificationWorkspace
     ) throws(Refusal) {
-        guard Base64URL.decode(token, jws.header, into: &buffers.header.bytes) else {
+        guard Base64URL.decode(token, jws.header, into: &workspace.header.bytes) else {
             throw .malformedToken(.invalidBase64URL(.header))
         }
-        guard Base64URL.decode(token, jws.payload, into: &buffers.payload.bytes) else {
+        guard Base64URL.decode(token, jws.payload, into: &workspace.claimsSet.bytes) else {
             throw .malformedToken(.invalidBase64URL(.payload))
         }
-        guard Base64URL.decode(token, jws.signature, into: &buffers.signature) else {
+        guard Base64URL.decode(token, jws.signature, into: &workspace.signature) else {
             throw .malformedToken(.invalidBase64URL(.signature))
         }
     }
@@ -89,9 +76,9 @@ extension TokenVerifier {
 
 /// The header, the key it names and the signature.
 extension TokenVerifier {
-    func readHeader(_ buffers: inout TokenBuffers) throws(Refusal) {
-        try read(.header, &buffers.header)
-        buffers.parameters = JOSEHeader(buffers.header.document, in: buffers.header.bytes.span)
+    func readHeader(_ workspace: inout VerificationWorkspace) throws(Refusal) {
+        try read(.header, &workspace.header)
+        workspace.parameters = JOSEHeader(workspace.header.document, in: workspace.header.bytes.span)
     }
 
     func read(_ part: Refusal.Part, _ object: inout JSONObject) throws(Refusal) {
@@ -104,39 +91,40 @@ extension TokenVerifier {
         guard isObject else { throw .malformedToken(.notAnObject(part)) }
     }
 
-    func checkAlgorithm(_ buffers: inout TokenBuffers) throws(Refusal) {
-        let algorithm = buffers.parameters.algorithm
-        guard let algorithm, buffers.isHeader(algorithm, "RS256") else {
-            throw .unsupportedAlgorithm(algorithm.flatMap { Self.shortName($0, buffers.header) })
+    func checkAlgorithm(_ workspace: inout VerificationWorkspace) throws(Refusal) {
+        let algorithm = workspace.parameters.algorithm
+        guard let algorithm, workspace.isHeader(algorithm, "RS256") else {
+            throw .unsupportedAlgorithm(algorithm.flatMap { Self.shortName($0, workspace.header) })
         }
     }
 
-    func checkCriticalHeader(_ buffers: inout TokenBuffers) throws(Refusal) {
-        guard !buffers.parameters.demandsExtension else { throw .unsupportedCriticalHeader }
+    func checkCriticalHeader(_ workspace: inout VerificationWorkspace) throws(Refusal) {
+        guard !workspace.parameters.demandsExtension else { throw .unsupportedCriticalHeader }
     }
 
-    func checkType(_ buffers: inout TokenBuffers) throws(Refusal) {
-        if let type = buffers.parameters.type, !buffers.isHeader(type, "JWT") {
-            throw .notAnIDToken(.type(Self.shortName(type, buffers.header)))
+    func checkType(_ workspace: inout VerificationWorkspace) throws(Refusal) {
+        if let type = workspace.parameters.type, !workspace.isHeader(type, "JWT") {
+            throw .notAnIDToken(.type(Self.shortName(type, workspace.header)))
         }
         // RFC 7519 section 5.2: `cty` says that the payload is a token itself.
-        guard !buffers.parameters.hasContentType else { throw .notAnIDToken(.nested) }
-        guard !buffers.parameters.hasEncryption else { throw .notAnIDToken(.encryptionHeader) }
+        guard !workspace.parameters.hasContentType else { throw .notAnIDToken(.nested) }
+        guard !workspace.parameters.hasEncryption else { throw .notAnIDToken(.encryptionHeader) }
     }
 
-    func readKeyID(_ buffers: inout TokenBuffers) throws(Refusal) {
-        guard let node = buffers.parameters.keyID, let range = buffers.header.document.stringRange(node), !range.isEmpty
+    func readKeyID(_ workspace: inout VerificationWorkspace) throws(Refusal) {
+        guard let node = workspace.parameters.keyID,
+            workspace.header.document.stringRange(node)?.isEmpty == false
         else { throw .missingKeyID }
-        buffers.keyID.removeAll(keepingCapacity: true)
-        buffers.header.document.appendString(node, in: buffers.header.bytes, to: &buffers.keyID)
+        workspace.keyID.removeAll(keepingCapacity: true)
+        workspace.header.document.appendString(node, in: workspace.header.bytes, to: &workspace.keyID)
     }
 
-    func findKey(in keys: VerificationKeys, _ buffers: inout TokenBuffers) throws(Refusal) -> RSAPublicKey {
-        guard !keys.isEmpty, buffers.sha256 != nil else { throw .keysUnavailable }
-        if let key = keys.key(withID: buffers.keyID) { return key }
-        let refusal = Refusal.unknownKey(buffers.keyID)
+    func findKey(in keys: VerificationKeys, _ workspace: inout VerificationWorkspace) throws(Refusal) -> RSAPublicKey {
+        guard !keys.isEmpty, workspace.sha256 != nil else { throw .keysUnavailable }
+        if let key = keys.key(withID: workspace.keyID) { return key }
+        let refusal = Refusal.unknownKey(workspace.keyID)
         // No set holds a longer one, so asking for it again would be in vain.
-        if buffers.keyID.count > JSONWebKey.Limits.keyIDByteCount { buffers.keyID.removeAll(keepingCapacity: true) }
+        if workspace.keyID.count > JSONWebKey.Limits.keyIDByteCount { workspace.keyID.removeAll(keepingCapacity: true) }
         throw refusal
     }
 
@@ -146,16 +134,16 @@ extension TokenVerifier {
         _ key: RSAPublicKey,
         _ isSigned: Bool,
         _ digest: SHA256Digest?,
-        _ buffers: inout TokenBuffers
+        _ workspace: inout VerificationWorkspace
     ) throws(Refusal) {
         // RFC 8017 section 8.2.2 step 1: checked before any arithmetic.
-        guard buffers.signature.count == key.modulusByteCount else { throw .invalidSignature(.wrongLength) }
+        guard workspace.signature.count == key.modulusByteCount else { throw .invalidSignature(.wrongLength) }
         if isSigned { return }
         // The very bytes received, not a re-encoding: RFC 7515 section 5.2 step 8.
-        guard let digest = digest ?? buffers.sha256?.digest(of: token.extracting(jws.signingInput)) else {
+        guard let digest = digest ?? workspace.sha256?.digest(of: token.extracting(jws.signingInput)) else {
             throw .keysUnavailable
         }
-        guard key.isValidSignature(buffers.signature.span, of: digest) else { throw .invalidSignature(.mismatch) }
+        guard key.isValidSignature(workspace.signature.span, of: digest) else { throw .invalidSignature(.mismatch) }
     }
 
     /// A header value for an error's detail: only a short name, for it is an attacker's word.
@@ -168,7 +156,7 @@ extension TokenVerifier {
     }
 }
 
-extension TokenBuffers {
+extension VerificationWorkspace {
     /// Whether a value of the header is this string.
     fileprivate func isHeader(_ node: Int, _ value: StaticString) -> Bool {
         header.document.string(node, equals: value, in: header.bytes.span)

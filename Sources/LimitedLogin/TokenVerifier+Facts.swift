@@ -6,35 +6,35 @@ extension TokenVerifier {
     func facts(
         _ times: (issuedAt: NumericDate, expiresAt: NumericDate),
         _ tracking: LoginTracking,
-        _ buffers: inout TokenBuffers
+        _ workspace: inout VerificationWorkspace
     ) -> VerifiedClaims {
         var claims = VerifiedClaims(issuedAt: times.issuedAt, expiresAt: times.expiresAt)
-        claims.hasNotBefore = buffers.claims[.notBefore] != nil
+        claims.hasNotBefore = workspace.claims[.notBefore] != nil
         claims.tracking = tracking
         // All of these were found to be strings above.
-        claims[.issuer] = buffers.text(buffers.claims[.issuer])
-        claims[.audience] = buffers.text(try? buffers.requireAudience())
-        claims[.subject] = buffers.text(buffers.claims[.subject])
-        claims[.tokenID] = buffers.text(buffers.claims[.tokenID])
-        claims[.nonce] = buffers.text(buffers.claims[.nonce])
-        claims[.keyThumbprint] = buffers.fact(buffers.keyThumbprint)
-        claims.isBoundToKey = buffers.claims[.confirmation] != nil
+        claims[.issuer] = workspace.text(workspace.claims[.issuer])
+        claims[.audience] = workspace.text(try? workspace.requireAudience())
+        claims[.subject] = workspace.text(workspace.claims[.subject])
+        claims[.tokenID] = workspace.text(workspace.claims[.tokenID])
+        claims[.nonce] = workspace.text(workspace.claims[.nonce])
+        claims[.keyThumbprint] = workspace.fact(workspace.keyThumbprint)
+        claims.isBoundToKey = workspace.claims[.confirmation] != nil
 
-        claims[.name] = buffers.fact(buffers.claims[.name])
-        claims[.firstName] = buffers.fact(buffers.claims[.givenName])
-        claims[.middleName] = buffers.fact(buffers.claims[.middleName])
-        claims[.lastName] = buffers.fact(buffers.claims[.familyName])
-        claims[.imageURL] = buffers.fact(buffers.claims[.picture])
-        claims[.email] = buffers.fact(buffers.claims[.email])
-        claims.linkURL = buffers.fact(buffers.claims[.userLink])
-        claims.gender = buffers.fact(buffers.claims[.userGender])
-        claims.birthday = buffers.birthday(buffers.claims[.userBirthday])
-        claims.ageRange = buffers.claims[.userAgeRange].flatMap { buffers.payload.ageRange($0) }
-        claims.hometown = buffers.place(buffers.claims[.userHometown])
-        claims.location = buffers.place(buffers.claims[.userLocation])
-        if let friends = buffers.claims[.userFriends], buffers.isArrayOfStrings(friends) {
+        claims[.name] = workspace.fact(workspace.claims[.name])
+        claims[.firstName] = workspace.fact(workspace.claims[.givenName])
+        claims[.middleName] = workspace.fact(workspace.claims[.middleName])
+        claims[.lastName] = workspace.fact(workspace.claims[.familyName])
+        claims[.imageURL] = workspace.fact(workspace.claims[.picture])
+        claims[.email] = workspace.fact(workspace.claims[.email])
+        claims.linkURL = workspace.fact(workspace.claims[.userLink])
+        claims.gender = workspace.fact(workspace.claims[.userGender])
+        claims.birthday = workspace.birthday(workspace.claims[.userBirthday])
+        claims.ageRange = workspace.claims[.userAgeRange].flatMap { workspace.claimsSet.ageRange($0) }
+        claims.hometown = workspace.place(workspace.claims[.userHometown])
+        claims.location = workspace.place(workspace.claims[.userLocation])
+        if let friends = workspace.claims[.userFriends], workspace.isArrayOfStrings(friends) {
             claims.friendsNode = friends
-            claims.friendIDs = buffers.payload.document.range(friends)
+            claims.friendIDs = workspace.claimsSet.document.range(friends)
         }
         note(&claims)
         return claims
@@ -62,11 +62,11 @@ extension TokenVerifier {
     }
 }
 
-extension TokenBuffers {
+extension VerificationWorkspace {
     /// The text of a string; nil for what is no string.
     fileprivate mutating func text(_ node: Int?) -> Range<Int>? {
         guard let node else { return nil }
-        return payload.document.stringRange(node)
+        return claimsSet.document.stringRange(node)
     }
 
     /// The text of a string that is not empty; an empty one says nothing.
@@ -75,23 +75,24 @@ extension TokenBuffers {
     }
 
     fileprivate mutating func birthday(_ node: Int?) -> Birthday? {
-        guard let node, payload.document.isString(node) else { return nil }
+        guard let node, claimsSet.document.isString(node) else { return nil }
         return withValue(node) { bytes, range in Birthday(bytes, range) }
     }
 
     /// `{"id": string, "name": string}`; a place without both is none.
     fileprivate mutating func place(_ node: Int?) -> VerifiedClaims.Place? {
-        guard let node, let id = fact(payload.member("id", of: node)), let name = fact(payload.member("name", of: node))
+        guard let node, let id = fact(claimsSet.member("id", of: node)),
+            let name = fact(claimsSet.member("name", of: node))
         else { return nil }
         return VerifiedClaims.Place(id: id, name: name)
     }
 
     fileprivate mutating func isArrayOfStrings(_ node: Int) -> Bool {
-        guard payload.document.kind(node) == .array else { return false }
-        var element = payload.document.firstChild(node)
-        while element < payload.document.next(node) {
-            guard payload.document.isString(element) else { return false }
-            element = payload.document.next(element)
+        guard claimsSet.document.kind(node) == .array else { return false }
+        var element = claimsSet.document.firstChild(node)
+        while element < claimsSet.document.next(node) {
+            guard claimsSet.document.isString(element) else { return false }
+            element = claimsSet.document.next(element)
         }
         return true
     }

@@ -1,3 +1,4 @@
+internal import Bytes
 public import JOSE
 package import OpenSSL
 
@@ -53,10 +54,7 @@ public struct TokenVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - token: the JWS in compact serialization.
-    ///   - binding: what ties the token to the login.
-    ///   - value: the nonce, raw nonce or subject, escapes decoded; empty for `.unbound`.
-    ///   - appID: the one app the token must be for; empty for any configured app.
-    ///   - added: what else must hold.
+    ///   - question: what it must be besides genuine.
     ///   - keys: the keys of the policy's issuers.
     ///   - isSigned: whether the signature was found good before: for these very bytes, under these very keys.
     ///   - digest: SHA-256 of the signing input, where it is known already.
@@ -65,80 +63,74 @@ public struct TokenVerifier: Sendable {
     ///     not depend on what they held before.
     package func judge(
         _ token: Span<UInt8>,
-        binding: BindingKind,
-        value: Span<UInt8>,
-        appID: Span<UInt8>,
-        added: AddedExpectation = AddedExpectation(),
+        _ question: TokenQuestion,
         keys: VerificationKeys,
         isSigned: Bool = false,
         digest: SHA256Digest? = nil,
         now: NumericDate,
-        workspace: VerificationWorkspace
+        workspace: inout VerificationWorkspace
     ) throws(Refusal) -> VerifiedClaims {
-        workspace.buffers.keyID.removeAll(keepingCapacity: true)
-        workspace.buffers.recognizedNonce = nil
+        workspace.keyID.removeAll(keepingCapacity: true)
+        workspace.recognizedNonce = nil
         // What the caller expects; then the signature, which costs most; then the claims, of which
         // nothing is read before the signature is good.
-        try checkExpectation(binding, value, appID, added)
-        try authenticate(token, keys, isSigned, digest, &workspace.buffers)
-        return try judgeClaims(binding, value, appID, added, now, &workspace.buffers)
+        try checkExpectation(question)
+        try authenticate(token, keys: keys, isSigned: isSigned, digest: digest, workspace: &workspace)
+        return try judgeClaims(question, now, &workspace)
     }
 
     /// The first half: these bytes are a JWS that the issuer's key signed. The steps stand in the order of their
     /// cost.
-    func authenticate(
+    package func authenticate(
         _ token: Span<UInt8>,
-        _ keys: VerificationKeys,
-        _ isSigned: Bool,
-        _ digest: SHA256Digest?,
-        _ buffers: inout TokenBuffers
+        keys: VerificationKeys,
+        isSigned: Bool = false,
+        digest: SHA256Digest? = nil,
+        workspace: inout VerificationWorkspace
     ) throws(Refusal) {
         // At most 8 KiB, before any work is done.
         try checkSize(token)
         // Three parts (RFC 7515 section 7.1), each strict base64url (section 2).
         let jws = try split(token)
-        try decodeParts(jws, of: token, &buffers)
+        try decodeParts(jws, of: token, &workspace)
         // The header: one JSON object that names no member twice (RFC 7515 section 4).
-        try readHeader(&buffers)
+        try readHeader(&workspace)
         // `alg` is exactly RS256 (RFC 8725 section 3.1): fixed here, never chosen by the token.
-        try checkAlgorithm(&buffers)
+        try checkAlgorithm(&workspace)
         // No `crit` (RFC 7515 section 4.1.11) and no `b64` (RFC 7797 section 6): no extension is understood.
-        try checkCriticalHeader(&buffers)
+        try checkCriticalHeader(&workspace)
         // `typ` is absent or JWT (RFC 8725 section 3.11); nothing encrypted, nothing nested.
-        try checkType(&buffers)
+        try checkType(&workspace)
         // `kid` is a non-empty string (RFC 7515 section 4.1.4).
-        try readKeyID(&buffers)
+        try readKeyID(&workspace)
         // The key comes from the issuer's set by that name; jku, jwk, x5u and x5c are never read.
-        let key = try findKey(in: keys, &buffers)
+        let key = try findKey(in: keys, &workspace)
         // RSASSA-PKCS1-v1_5 with SHA-256 over the very bytes received (RFC 7518 section 3.3, RFC 8017 section 8.2.2).
-        try checkSignature(jws, of: token, key, isSigned, digest, &buffers)
+        try checkSignature(jws, of: token, key, isSigned, digest, &workspace)
     }
 
     /// The second half: the token's words are the issuer's, and they say what is expected.
     func judgeClaims(
-        _ binding: BindingKind,
-        _ value: Span<UInt8>,
-        _ appID: Span<UInt8>,
-        _ added: AddedExpectation,
+        _ question: TokenQuestion,
         _ now: NumericDate,
-        _ buffers: inout TokenBuffers
+        _ workspace: inout VerificationWorkspace
     ) throws(Refusal) -> VerifiedClaims {
         // The payload: one JSON object that names no member twice (RFC 7519 section 4).
-        try readPayload(&buffers)
+        try readPayload(&workspace)
         // `iss` is one of the configured issuers, byte for byte (OpenID Connect Core section 3.1.3.7 step 2).
-        try checkIssuer(&buffers)
+        try checkIssuer(&workspace)
         // `aud` is one configured app and no other; `azp`, where there, is the same (steps 3 to 5).
-        try checkAudience(appID, &buffers)
+        try checkAudience(question.appID, &workspace)
         // now < `exp` + skew; `iat`, `nbf` <= now + skew; not too old (steps 9 and 10, RFC 7519 section 4.1.5).
-        let times = try checkTimes(now, &buffers)
+        let times = try checkTimes(now, &workspace)
         // `sub` and `jti` are there and not empty (OpenID Connect Core section 2, RFC 7519 section 4.1.7).
-        try checkIdentity(&buffers)
+        try checkIdentity(&workspace)
         // The token belongs to this login: `nonce` (step 11), `sub` (section 12.2) and `cnf.jkt` as expected.
-        try checkBinding(binding, value, added, now, &buffers)
+        try checkBinding(question, now, &workspace)
         // `at_hash` shows that an access token came with it, and which (OpenID Connect Core sections 3.2.2.9, 3.1.3.6).
-        let tracking = try checkTracking(added, &buffers)
+        let tracking = try checkTracking(question.accessToken, &workspace)
         // Everything is checked; what remains is to tell what the token says.
-        return facts(times, tracking, &buffers)
+        return facts(times, tracking, &workspace)
     }
 }
 
@@ -158,14 +150,10 @@ extension TokenVerifier {
         keys: JSONWebKeySet,
         now: NumericDate
     ) throws -> VerifiedToken {
+        let keys = VerificationKeys(keys)
+        var workspace = VerificationWorkspace()
         do throws(Refusal) {
-            return try verify(
-                token,
-                expecting: expectation,
-                keys: VerificationKeys(keys),
-                now: now,
-                workspace: VerificationWorkspace()
-            )
+            return try verify(token, expecting: expectation, keys: keys, now: now, workspace: &workspace)
         } catch {
             throw error.error
         }
@@ -177,7 +165,7 @@ extension TokenVerifier {
         expecting expectation: TokenExpectation,
         keys: VerificationKeys,
         now: NumericDate,
-        workspace: VerificationWorkspace
+        workspace: inout VerificationWorkspace
     ) throws(Refusal) -> VerifiedToken {
         // An app ID that is given but empty is none of the policy's; the byte door would read it as none given.
         if let appID = expectation.appID, appID.isEmpty { throw .unknownApp }
@@ -185,16 +173,51 @@ extension TokenVerifier {
         if expectation.keyThumbprint == "" { throw .invalidKeyThumbprint }
         if expectation.accessToken == "" { throw .accessTokenHashMismatch }
         let bytes = Array(token.utf8)
-        let claims = try judge(
-            bytes.span,
-            binding: expectation.binding.kind,
-            value: expectation.binding.value.utf8.span,
-            appID: (expectation.appID ?? "").utf8.span,
-            added: expectation.added,
-            keys: keys,
-            now: now,
-            workspace: workspace
-        )
+        let claims = try judge(bytes.span, expectation.question, keys: keys, now: now, workspace: &workspace)
         return VerifiedToken(token, claims, workspace)
+    }
+}
+
+/// The keys of a JWK Set made ready to verify: one worker's own, found by key ID.
+///
+/// Not Sendable: each worker makes its own from the shared set, so that no lock and no reference count passes
+/// between them on the way of a request.
+package final class VerificationKeys {
+    private struct Entry {
+        let keyID: [UInt8]
+        let key: RSAPublicKey
+    }
+
+    private let entries: [Entry]
+    /// The same keys as they were published. Other workers share their memory, so that no request touches them.
+    private let published: [JSONWebKey]
+
+    /// Makes each usable key of the set ready. A key OpenSSL refuses is left out, as the set's other unusable
+    /// keys are.
+    package init(_ set: JSONWebKeySet) {
+        let ready = set.keys.compactMap { key in
+            (try? RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)).map { (key, $0) }
+        }
+        published = ready.map(\.0)
+        entries = ready.map { Entry(keyID: Array($0.keyID.utf8), key: $1) }
+    }
+
+    /// Whether both are the same keys under the same names, in the same order.
+    package func areSame(as other: VerificationKeys) -> Bool {
+        published.elementsEqual(other.published) { left, right in
+            left.keyID.utf8.elementsEqual(right.keyID.utf8) && left.hasSameValue(as: right)
+        }
+    }
+
+    package var isEmpty: Bool { entries.isEmpty }
+
+    package var count: Int { entries.count }
+
+    /// The key with exactly this key ID (RFC 7515 section 4.1.4: a case-sensitive string, compared byte for byte).
+    ///
+    /// The ID is never more than the name looked up here: no path, query or address is made from it.
+    func key(withID keyID: [UInt8]) -> RSAPublicKey? {
+        for entry in entries where keyID.span.equal(0..<keyID.count, entry.keyID.span) { return entry.key }
+        return nil
     }
 }

@@ -1,51 +1,43 @@
 internal import JOSE
 internal import OpenSSL
 
-/// The buffers of one worker: reused for every token, so that a verdict allocates nothing.
+/// The buffers of one worker: reused for every token, so that a verdict allocates nothing. What one verdict writes, the
+/// next one writes over.
 ///
-/// Not Sendable: each worker has its own.
-package final class VerificationWorkspace {
-    var buffers = TokenBuffers()
+/// It grows to the sizes real tokens need and stays below 256 KiB.
+package struct VerificationWorkspace: ~Copyable {
+    /// The decoded header, and where its parameters stand in it.
+    var header = JSONObject(limits: VerificationLimits.header)
+    var parameters = JOSEHeader()
+    /// The decoded payload (RFC 7519 section 4, JWT Claims Set), and where its claims stand in it.
+    var claimsSet = JSONObject(limits: VerificationLimits.payload)
+    var claims = PayloadClaims()
+    var signature: [UInt8] = []
+    /// The key ID of the token judged last, escapes decoded. Empty when its header was not read that far, and
+    /// when the ID is so long that no published key could have it, so that a refetch would be in vain.
+    package internal(set) var keyID: [UInt8] = []
+    /// Room for the value of one string.
+    var scratch: [UInt8] = []
+    /// The nonce of the token accepted last, where the binding was ``BindingKind/issuedNonce``
+    /// and the token begins a login; else nil.
+    package internal(set) var recognizedNonce: RecognizedNonce?
+    /// Nil only if OpenSSL has no SHA-256 or no memory; then nothing can be verified.
+    let sha256 = try? SHA256()
 
-    /// An empty workspace. It grows to the sizes real tokens need and stays below 256 KiB.
     package init() {}
 
     /// The decoded JSON payload of the token judged last: what the ranges of its `VerifiedClaims` point into.
     ///
     /// This array and `keyID` are the workspace's own: reading them is free, but to hold one while the next
     /// token is judged costs that token a copy.
-    package var payload: [UInt8] { buffers.payload.bytes }
-
-    /// The nonce of the token accepted last, where the binding was ``BindingKind/issuedNonce``
-    /// and the token begins a login; else nil.
-    package var recognizedNonce: RecognizedNonce? { buffers.recognizedNonce }
-
-    /// The key ID of the token judged last, escapes decoded. Empty when its header was not read that far, and
-    /// when the ID is so long that no published key could have it, so that a refetch would be in vain.
-    package var keyID: [UInt8] { buffers.keyID }
-}
-
-/// What one verdict writes to and the next one writes over.
-struct TokenBuffers: ~Copyable {
-    /// The decoded header, and where its parameters stand in it.
-    var header = JSONObject(limits: VerificationLimits.header)
-    var parameters = JOSEHeader()
-    /// The decoded payload, and where its claims stand in it.
-    var payload = JSONObject(limits: VerificationLimits.payload)
-    var claims = PayloadClaims()
-    var signature: [UInt8] = []
-    var keyID: [UInt8] = []
-    /// Room for the value of one string.
-    var scratch: [UInt8] = []
-    /// The nonce of the token judged last, where it was to be an issued one and is.
-    var recognizedNonce: RecognizedNonce?
-    /// Nil only if OpenSSL has no SHA-256 or no memory; then nothing can be verified.
-    let sha256 = try? SHA256()
+    package var payload: [UInt8] { claimsSet.bytes }
 
     /// Asks about the value of a payload's string, where it stands or decoded.
     @inline(__always)
     mutating func withValue<Answer>(_ node: Int, _ answer: (Span<UInt8>, Range<Int>) -> Answer) -> Answer {
-        guard payload.document.isEscaped(node) else { return answer(payload.bytes.span, payload.document.range(node)) }
+        guard claimsSet.document.isEscaped(node) else {
+            return answer(claimsSet.bytes.span, claimsSet.document.range(node))
+        }
         decodeToScratch(node)
         return answer(scratch.span, scratch.indices)
     }
@@ -53,15 +45,62 @@ struct TokenBuffers: ~Copyable {
     /// Puts the value of a payload's string into `scratch`.
     mutating func decodeToScratch(_ node: Int) {
         scratch.removeAll(keepingCapacity: true)
-        payload.document.appendString(node, in: payload.bytes, to: &scratch)
+        claimsSet.document.appendString(node, in: claimsSet.bytes, to: &scratch)
     }
 
     /// The node of `cnf.jkt` (RFC 7800 section 3.1, RFC 9449 section 6.1), where it is a string.
     var keyThumbprint: Int? {
-        guard let confirmation = claims[.confirmation], let thumbprint = payload.member("jkt", of: confirmation),
-            payload.document.isString(thumbprint)
+        guard let confirmation = claims[.confirmation], let thumbprint = claimsSet.member("jkt", of: confirmation),
+            claimsSet.document.isString(thumbprint)
         else { return nil }
         return thumbprint
+    }
+}
+
+/// The claims this library reads; every other claim of a token is passed through untouched.
+package enum ClaimName: Int, CaseIterable, Sendable {
+    case issuer, audience, subject, issuedAt, expiration, notBefore, tokenID, nonce
+    case authorizedParty, accessTokenHash, confirmation
+    case name, givenName, middleName, familyName, email, picture
+    case userFriends, userBirthday, userAgeRange, userHometown, userLocation, userGender, userLink
+
+    /// What each is called in a token, in the same order.
+    fileprivate static let spellings = [
+        "iss", "aud", "sub", "iat", "exp", "nbf", "jti", "nonce",
+        "azp", "at_hash", "cnf",
+        "name", "given_name", "middle_name", "family_name", "email", "picture",
+        "user_friends", "user_birthday", "user_age_range", "user_hometown", "user_location", "user_gender", "user_link",
+    ]
+
+    /// What the claim is called in a token.
+    package var spelling: String { Self.spellings[rawValue] }
+}
+
+/// Where the claims this library reads stand on the payload's tape.
+struct PayloadClaims {
+    private static let names = JSONNameTable(ClaimName.spellings)
+
+    /// For each claim, in the order of `ClaimName`, the node of its value. Zero, which is the root's, for none.
+    private var nodes = InlineArray<24, UInt32>(repeating: 0)
+
+    init() {}
+
+    /// Sorts the members of a payload, which is an object, in one pass.
+    init(_ claimsSet: borrowing JSONObject) {
+        var span = nodes.mutableSpan
+        claimsSet.document.findMembers(
+            of: claimsSet.document.root,
+            named: Self.names,
+            in: claimsSet.bytes.span,
+            nodes: &span
+        )
+    }
+
+    /// The node of a claim's value; nil for a claim that is not there.
+    @inline(__always)
+    subscript(claim: ClaimName) -> Int? {
+        let node = nodes[claim.rawValue]
+        return node == 0 ? nil : Int(node)
     }
 }
 

@@ -56,7 +56,7 @@ public struct AuthenticationToken: Equatable, Sendable {
 
 extension VerifiedToken {
     /// Copies the judged facts out of the workspace.
-    init(_ token: String, _ claims: VerifiedClaims, _ workspace: VerificationWorkspace) {
+    init(_ token: String, _ claims: VerifiedClaims, _ workspace: borrowing VerificationWorkspace) {
         let payload = workspace.payload
         func text(_ range: Range<Int>) -> String { JSONText.value(payload.span, range) }
         func place(_ place: VerifiedClaims.Place?) -> Profile.Place? {
@@ -84,7 +84,7 @@ extension VerifiedToken {
                 email: claims[.email].map(text),
                 imageURL: claims[.imageURL].map(text),
                 linkURL: claims.linkURL.map(text),
-                friendIDs: claims.friendsNode.map { workspace.buffers.payload.strings($0) },
+                friendIDs: claims.friendsNode.map { workspace.claimsSet.strings($0) },
                 birthday: claims.birthday,
                 ageRange: claims.ageRange,
                 hometown: place(claims.hometown),

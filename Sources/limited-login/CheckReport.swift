@@ -103,14 +103,14 @@ struct CheckReport {
 
 extension TokenQuestion {
     /// Whether the token prolongs a session rather than begins one.
-    var isRefresh: Bool { binding == .subject || !added.subject.isEmpty }
+    var isRefresh: Bool { binding == .subject || !subject.isEmpty }
 
     /// Whether the check was asked for. Only what the caller can leave out may not be.
     fileprivate func asks(for check: VerificationCheck) -> Bool {
         switch check {
         case .binding: binding != .unbound
-        case .device: !added.keyThumbprint.isEmpty
-        case .accessToken: !added.accessToken.isEmpty
+        case .device: !keyThumbprint.isEmpty
+        case .accessToken: !accessToken.isEmpty
         default: true
         }
     }
@@ -136,21 +136,13 @@ extension CheckReport {
         verifier: TokenVerifier? = nil
     ) throws -> CheckReport {
         let verifier = try verifier ?? ServiceParts.verifier(configuration)
-        let workspace = VerificationWorkspace()
+        var workspace = VerificationWorkspace()
         func rows(until failed: VerificationCheck?) -> [Row] {
             Self.rows(until: failed) { ("\($0)", question.title(of: $0), question.asks(for: $0)) }
         }
         do throws(LimitedLogin.Refusal) {
-            let claims = try verifier.judge(
-                token.span,
-                binding: question.binding,
-                value: question.bindingValue.span,
-                appID: question.appID.span,
-                added: question.added,
-                keys: VerificationKeys(keySet),
-                now: moment,
-                workspace: workspace
-            )
+            let keys = VerificationKeys(keySet)
+            let claims = try verifier.judge(token.span, question, keys: keys, now: moment, workspace: &workspace)
             let answer = JSON {
                 VerifyAnswer.write(
                     claims,

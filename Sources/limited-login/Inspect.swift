@@ -102,11 +102,9 @@ final class InspectDesk: PageDesk {
     private func report(_ token: [UInt8], _ binding: BindingKind, _ value: String) throws -> CheckReport {
         var configuration = configuration
         if binding == .unbound { configuration.bindingIsRequired = false }
-        var question = TokenQuestion()
-        (question.binding, question.bindingValue) = (binding, Array(value.utf8))
         return try CheckReport.ofIDToken(
             token,
-            question,
+            TokenQuestion(binding, Array(value.utf8)),
             keySet: cache.snapshot.keySet,
             configuration: configuration,
             now: Moment.now()

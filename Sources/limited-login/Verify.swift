@@ -125,16 +125,16 @@ struct Verify: AsyncParsableCommand {
 
     private func question() throws -> TokenQuestion {
         var question = TokenQuestion()
-        question.added.keyThumbprint = Array((keyThumbprint ?? "").utf8)
+        question.keyThumbprint = Array((keyThumbprint ?? "").utf8)
         if let accessTokenFile {
-            question.added.accessToken = try TokenInput.read(argument: nil, file: accessTokenFile)
-            guard !question.added.accessToken.isEmpty else { throw ValidationError("--access-token-file is empty.") }
+            question.accessToken = try TokenInput.read(argument: nil, file: accessTokenFile)
+            guard !question.accessToken.isEmpty else { throw ValidationError("--access-token-file is empty.") }
         }
         let subject = Array((subject ?? "").utf8)
         if nonceCount > 0 {
             question.binding = nonce != nil ? .nonce : rawNonce != nil ? .rawNonce : .issuedNonce
             question.bindingValue = Array((nonce ?? rawNonce ?? "").utf8)
-            question.added.subject = subject
+            question.subject = subject
         } else if !subject.isEmpty {
             (question.binding, question.bindingValue) = (.subject, subject)
         }

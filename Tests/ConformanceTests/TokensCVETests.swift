@@ -20,13 +20,14 @@ struct TokensCVETests {
         let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [Self.appID]))
         let nonce = try #require(Nonce("n"))
         let date = try #require(NumericDate(secondsSince1970: Self.now))
+        var workspace = VerificationWorkspace()
         do throws(Refusal) {
             _ = try verifier.verify(
                 token,
                 expecting: TokenExpectation(binding: .nonce(nonce)),
                 keys: VerificationKeys(keys),
                 now: date,
-                workspace: VerificationWorkspace()
+                workspace: &workspace
             )
             return nil
         } catch {
@@ -191,14 +192,14 @@ struct TokensCVETests {
         let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [Self.appID]))
         let nonce = try #require(Nonce("n"))
         let date = try #require(NumericDate(secondsSince1970: Self.now))
-        let workspace = VerificationWorkspace()
+        var workspace = VerificationWorkspace()
         let token = try StandInKeys.previous.mint(claims())
         let expectation = TokenExpectation(binding: .nonce(nonce))
         let before = VerificationKeys(StandInKeys.set)
         let after = VerificationKeys(StandInKeys.makeSet([StandInKeys.current]))
-        _ = try verifier.verify(token, expecting: expectation, keys: before, now: date, workspace: workspace)
+        _ = try verifier.verify(token, expecting: expectation, keys: before, now: date, workspace: &workspace)
         #expect(throws: Refusal.unknownKey(keyID: StandInKeys.previous.keyID)) {
-            try verifier.verify(token, expecting: expectation, keys: after, now: date, workspace: workspace)
+            try verifier.verify(token, expecting: expectation, keys: after, now: date, workspace: &workspace)
         }
     }
 
@@ -219,13 +220,14 @@ struct TokensCVETests {
             )
         }
         let same = TokenVerifier(policy: try VerificationPolicy(appIDs: [Self.appID]))
+        var workspace = VerificationWorkspace()
         #expect(throws: Refusal.nonceMismatch(.different)) {
             try same.verify(
                 token,
                 expecting: TokenExpectation(binding: .nonce(wrong)),
                 keys: VerificationKeys(StandInKeys.set),
                 now: date,
-                workspace: VerificationWorkspace()
+                workspace: &workspace
             )
         }
     }
@@ -235,7 +237,7 @@ struct TokensCVETests {
         let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [Self.appID]))
         let nonce = try #require(Nonce("n"))
         let date = try #require(NumericDate(secondsSince1970: Self.now))
-        let workspace = VerificationWorkspace()
+        var workspace = VerificationWorkspace()
         let keys = VerificationKeys(StandInKeys.set)
         for index in 0..<300 {
             var minted = claims()
@@ -247,7 +249,7 @@ struct TokensCVETests {
                 expecting: TokenExpectation(binding: .nonce(nonce)),
                 keys: keys,
                 now: date,
-                workspace: workspace
+                workspace: &workspace
             )
             #expect(token.profile.userID == minted.subject && token.profile.name == minted.name)
             #expect(token.authenticationToken.keyID == minter.keyID)

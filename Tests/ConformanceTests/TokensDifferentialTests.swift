@@ -50,10 +50,10 @@ struct TokensDifferentialTests {
         let expectation = TokenExpectation(binding: .nonce(try #require(Nonce(TokenGenerator.nonce))))
         let now = try #require(NumericDate(secondsSince1970: TokenGenerator.now))
         let keys = VerificationKeys(StandInKeys.set)
-        let workspace = VerificationWorkspace()
+        var workspace = VerificationWorkspace()
         return tokens.map { token in
             do throws(Refusal) {
-                _ = try verifier.verify(token, expecting: expectation, keys: keys, now: now, workspace: workspace)
+                _ = try verifier.verify(token, expecting: expectation, keys: keys, now: now, workspace: &workspace)
                 return nil
             } catch {
                 return error

@@ -17,18 +17,17 @@ struct TokensMutationTests {
         let verifier: TokenVerifier
         let unboundVerifier: TokenVerifier
         let keys = VerificationKeys(StandInKeys.set)
-        let workspace = VerificationWorkspace()
+        var workspace = VerificationWorkspace()
         /// One worker's.
         let memory = SignatureMemory(capacity: 100)
-        let value = Array(nonce.utf8)
         let now: NumericDate
-        /// What a token must be besides bound by its nonce.
-        let added: AddedExpectation
+        /// What a token must be; bound by its nonce or by nothing.
+        var question: TokenQuestion
         var triedCount = 0
         var acceptedCount = 0
 
-        init(_ added: AddedExpectation = AddedExpectation()) throws {
-            self.added = added
+        init(_ question: TokenQuestion = TokenQuestion(texts: .all)) throws {
+            self.question = question
             verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [appID]))
             unboundVerifier = verifier.acceptingUnbound()
             now = try #require(NumericDate(secondsSince1970: TokensMutationTests.now))
@@ -49,31 +48,26 @@ struct TokensMutationTests {
 
         private func rejection(of token: [UInt8], _ binding: BindingKind, _ memory: SignatureMemory? = nil) -> Refusal?
         {
-            let none: [UInt8] = []
-            let value = binding == .nonce ? self.value : none
+            question.binding = binding
+            question.bindingValue = binding == .nonce ? Array(nonce.utf8) : []
             let verifier = binding == .nonce ? self.verifier : unboundVerifier
             do throws(Refusal) {
                 if let memory {
-                    var question = TokenQuestion(texts: .all)
-                    (question.binding, question.bindingValue, question.added) = (binding, value, added)
                     _ = try memory.judge(
                         token.span,
                         question,
                         verifier: verifier,
                         keys: keys,
                         now: now,
-                        workspace: workspace
+                        workspace: &workspace
                     )
                 } else {
                     _ = try verifier.judge(
                         token.span,
-                        binding: binding,
-                        value: value.span,
-                        appID: none.span,
-                        added: added,
+                        question,
                         keys: keys,
                         now: now,
-                        workspace: workspace
+                        workspace: &workspace
                     )
                 }
                 return nil
@@ -240,13 +234,16 @@ struct TokensMutationTests {
 
     @Test("No cnf and no at_hash but the device's and the access token's own is accepted where they are expected")
     func deviceAndAccessToken() throws {
+        var (ofDevice, ofAccessToken) = (TokenQuestion(texts: .all), TokenQuestion(texts: .all))
+        ofDevice.keyThumbprint = Array(Self.thumbprint.utf8)
+        ofAccessToken.accessToken = Array(Self.accessToken.utf8)
         let expectations = [
-            ("cnf", #"{"jkt":"\#(Self.thumbprint)"}"#, AddedExpectation(keyThumbprint: Array(Self.thumbprint.utf8))),
-            ("at_hash", #""\#(Self.accessTokenHash)""#, AddedExpectation(accessToken: Array(Self.accessToken.utf8))),
+            ("cnf", #"{"jkt":"\#(Self.thumbprint)"}"#, ofDevice),
+            ("at_hash", #""\#(Self.accessTokenHash)""#, ofAccessToken),
         ]
         var triedCount = 0
-        for (name, right, added) in expectations {
-            let judge = try Judge(added)
+        for (name, right, question) in expectations {
+            let judge = try Judge(question)
             let members = MintedClaims(audience: Self.appID, subject: "7", nonce: Self.nonce, issuedAt: Self.now - 5)
                 .members
             func token(_ claims: [String]) throws -> [UInt8] {

@@ -20,7 +20,8 @@ struct SignatureLayer {
         defer { #expect(OpenSSLError.isQueueEmpty) }
         do throws(Refusal) {
             let token = Array(jws.utf8)
-            try verifier.verifySignature(token.span, keys: keys, workspace: VerificationWorkspace())
+            var workspace = VerificationWorkspace()
+            try verifier.authenticate(token.span, keys: keys, workspace: &workspace)
             return nil
         } catch {
             return error

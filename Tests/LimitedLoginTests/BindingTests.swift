@@ -134,17 +134,14 @@ struct BindingTests {
     func byteDoor() throws {
         let token = Array(try StandInKeys.current.mint(Login.claims).utf8)
         func rejection(_ kind: BindingKind, _ value: String) -> Refusal? {
-            let bytes = Array(value.utf8)
-            let none: [UInt8] = []
+            var workspace = VerificationWorkspace()
             do throws(Refusal) {
                 _ = try Login.sharedVerifier.judge(
                     token.span,
-                    binding: kind,
-                    value: bytes.span,
-                    appID: none.span,
+                    TokenQuestion(kind, Array(value.utf8)),
                     keys: VerificationKeys(StandInKeys.set),
                     now: Login.sharedNow,
-                    workspace: VerificationWorkspace()
+                    workspace: &workspace
                 )
                 return nil
             } catch {

@@ -10,18 +10,14 @@ struct ByteDoorTests {
     func sameFacts() throws {
         let text = try StandInKeys.current.mint(Login.fullClaims)
         let owned = try Login.verify(text)
-        let workspace = VerificationWorkspace()
+        var workspace = VerificationWorkspace()
         let token = Array(text.utf8)
-        let nonce = Array(Login.nonce.utf8)
-        let appID = Array(Login.appID.utf8)
         let claims = try Login.sharedVerifier.judge(
             token.span,
-            binding: .nonce,
-            value: nonce.span,
-            appID: appID.span,
+            TokenQuestion(.nonce, Array(Login.nonce.utf8), appID: Array(Login.appID.utf8)),
             keys: VerificationKeys(StandInKeys.set),
             now: Login.sharedNow,
-            workspace: workspace
+            workspace: &workspace
         )
         let payload = workspace.payload
         func value(_ range: Range<Int>?) -> String? { range.map { JSONText.value(payload.span, $0) } }
@@ -50,16 +46,13 @@ struct ByteDoorTests {
     @Test("What is missing is told without the permissions no token can show")
     func missing() throws {
         let token = Array(try StandInKeys.current.mint(Login.claims).utf8)
-        let nonce = Array(Login.nonce.utf8)
-        let none: [UInt8] = []
+        var workspace = VerificationWorkspace()
         let claims = try Login.sharedVerifier.judge(
             token.span,
-            binding: .nonce,
-            value: nonce.span,
-            appID: none.span,
+            TokenQuestion(.nonce, Array(Login.nonce.utf8)),
             keys: VerificationKeys(StandInKeys.set),
             now: Login.sharedNow,
-            workspace: VerificationWorkspace()
+            workspace: &workspace
         )
         let asked: PermissionSet = [.init(.email), .init(.userLocation), .init(.userMessengerContact)]
         let missing = PermissionSet.missing(claims.satisfiedPermissions, asked: asked)

@@ -152,20 +152,16 @@ struct EnvelopeTests {
     @Test("An unknown key tells its ID for a refetch, unless no key could have it")
     func unknownKey() throws {
         func keyID(of length: Int) throws -> ([UInt8], Refusal?) {
-            let workspace = VerificationWorkspace()
+            var workspace = VerificationWorkspace()
             let header = "{\"alg\":\"RS256\",\"kid\":\"" + String(repeating: "k", count: length) + "\"}"
             let token = Array(try Login.token(header: header).utf8)
             do throws(Refusal) {
-                let value = Array(Login.nonce.utf8)
-                let none: [UInt8] = []
                 _ = try Login.sharedVerifier.judge(
                     token.span,
-                    binding: .nonce,
-                    value: value.span,
-                    appID: none.span,
+                    TokenQuestion(.nonce, Array(Login.nonce.utf8)),
                     keys: VerificationKeys(StandInKeys.set),
                     now: Login.sharedNow,
-                    workspace: workspace
+                    workspace: &workspace
                 )
                 return ([], nil)
             } catch {
@@ -203,11 +199,11 @@ struct EnvelopeTests {
 
     @Test("Signatures alone are verified one after another in one workspace")
     func signaturesAlone() throws {
-        let workspace = VerificationWorkspace()
+        var workspace = VerificationWorkspace()
         let keys = VerificationKeys(StandInKeys.set)
         for minter in [StandInKeys.current, StandInKeys.previous, StandInKeys.current] {
             let token = Array(try minter.mint(header: minter.header, payload: []).utf8)
-            try Login.sharedVerifier.verifySignature(token.span, keys: keys, workspace: workspace)
+            try Login.sharedVerifier.authenticate(token.span, keys: keys, workspace: &workspace)
             #expect(workspace.keyID == Array(minter.keyID.utf8))
         }
     }

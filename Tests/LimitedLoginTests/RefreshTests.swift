@@ -96,20 +96,13 @@ struct RefreshTests {
     @Test("A refresh leaves no issued nonce to be used up; a login does")
     func usesNothingUp() throws {
         let verifier = try Login.verifier(nonces: Self.issuer())
-        let workspace = VerificationWorkspace()
-        let none: [UInt8] = []
+        var workspace = VerificationWorkspace()
         func judge(_ nonce: String, subject: String) throws -> RecognizedNonce? {
             let token = Array(try Self.token(nonce: nonce).utf8)
-            _ = try verifier.judge(
-                token.span,
-                binding: .issuedNonce,
-                value: none.span,
-                appID: none.span,
-                added: AddedExpectation(subject: Array(subject.utf8)),
-                keys: VerificationKeys(StandInKeys.set),
-                now: Login.sharedNow,
-                workspace: workspace
-            )
+            var question = TokenQuestion(.issuedNonce)
+            question.subject = Array(subject.utf8)
+            let keys = VerificationKeys(StandInKeys.set)
+            _ = try verifier.judge(token.span, question, keys: keys, now: Login.sharedNow, workspace: &workspace)
             return workspace.recognizedNonce
         }
         #expect(try judge(Self.issued(secondsAgo: 60), subject: "") != nil)
@@ -124,6 +117,7 @@ struct RefreshTests {
         thumbprint: String? = nil,
         accessToken: String? = nil
     ) throws -> Refusal? {
+        var workspace = VerificationWorkspace()
         do {
             _ = try Login.sharedVerifier.verify(
                 token,
@@ -134,7 +128,7 @@ struct RefreshTests {
                 ),
                 keys: VerificationKeys(StandInKeys.set),
                 now: Login.sharedNow,
-                workspace: VerificationWorkspace()
+                workspace: &workspace
             )
             return nil
         } catch let refusal as Refusal {

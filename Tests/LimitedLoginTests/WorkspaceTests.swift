@@ -15,21 +15,19 @@ struct WorkspaceTests {
         var keyID: [UInt8] = []
     }
 
-    private func judge(_ token: String, in workspace: VerificationWorkspace) -> Outcome {
-        let (bytes, nonce, appID) = (Array(token.utf8), Array(Login.nonce.utf8), [UInt8]())
+    private func judge(_ token: String, in workspace: inout VerificationWorkspace) -> Outcome {
+        let bytes = Array(token.utf8)
         var outcome = Outcome()
         do throws(Refusal) {
             let claims = try Login.sharedVerifier.judge(
                 bytes.span,
-                binding: .nonce,
-                value: nonce.span,
-                appID: appID.span,
+                TokenQuestion(.nonce, Array(Login.nonce.utf8)),
                 keys: VerificationKeys(StandInKeys.set),
                 now: Login.sharedNow,
-                workspace: workspace
+                workspace: &workspace
             )
             outcome.subject = JSONText.value(workspace.payload.span, claims.subject)
-            outcome.header = workspace.buffers.header.bytes
+            outcome.header = workspace.header.bytes
         } catch {
             outcome.rejection = error
         }
@@ -68,13 +66,18 @@ struct WorkspaceTests {
     @Test("A token is judged as by a fresh one, whatever was judged before")
     func independence() throws {
         let tokens = try tokens()
-        let fresh = tokens.map { judge($0, in: VerificationWorkspace()) }
+        let fresh = tokens.map { token in
+            var workspace = VerificationWorkspace()
+            return judge(token, in: &workspace)
+        }
         #expect(fresh.filter { $0.rejection == nil }.count == 4)
-        let workspace = VerificationWorkspace()
+        var workspace = VerificationWorkspace()
         for first in tokens.indices {
             for second in tokens.indices {
-                #expect(judge(tokens[first], in: workspace) == fresh[first], "\(first) before \(second)")
-                #expect(judge(tokens[second], in: workspace) == fresh[second], "\(second) after \(first)")
+                let former = judge(tokens[first], in: &workspace)
+                #expect(former == fresh[first], "\(first) before \(second)")
+                let latter = judge(tokens[second], in: &workspace)
+                #expect(latter == fresh[second], "\(second) after \(first)")
             }
         }
     }

@@ -16,7 +16,7 @@ struct SignatureMemoryTests {
     /// One worker: its memory, its buffers, and what is in force.
     private final class Worker {
         let memory: SignatureMemory
-        let workspace = VerificationWorkspace()
+        var workspace = VerificationWorkspace()
         var keys = VerificationKeys(StandInKeys.set)
         var policy: VerificationPolicy
 
@@ -68,7 +68,7 @@ struct SignatureMemoryTests {
                 verifier: TokenVerifier(policy: policy),
                 keys: keys,
                 now: NumericDate(secondsSince1970: now) ?? .beginning,
-                workspace: workspace
+                workspace: &workspace
             )
         }
     }

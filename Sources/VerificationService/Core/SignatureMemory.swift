@@ -44,50 +44,32 @@ package final class SignatureMemory {
         verifier: TokenVerifier,
         keys: VerificationKeys,
         now: NumericDate,
-        workspace: VerificationWorkspace
+        workspace: inout VerificationWorkspace
     ) throws(Refusal) -> VerifiedClaims {
         guard let sha256, token.count <= VerificationLimits.tokenByteCount,
             let stop = token.lastOffset(of: UInt8(ascii: ".")),
             let name = sha256.digest(of: token, markingStart: stop)
         else {
-            return try verifier.judge(
-                token,
-                binding: question.binding,
-                value: question.bindingValue.span,
-                appID: question.appID.span,
-                added: question.added,
-                keys: keys,
-                now: now,
-                workspace: workspace
-            )
+            return try verifier.judge(token, question, keys: keys, now: now, workspace: &workspace)
         }
         forgetOthers(than: keys)
         let found = tokens.find(name)
         metrics?.countSignature(isRemembered: found != nil)
-        if let found, case .unbound = question.binding, question.added.isEmpty, let reading = found.value,
-            let claims = verifier.accept(
-                reading,
-                of: token.extracting(0..<stop),
-                telling: question.texts,
-                appID: question.appID.span,
-                now: now,
-                workspace: workspace
-            )
+        let signingInput = token.extracting(0..<stop)
+        if let found, let reading = found.value,
+            let claims = verifier.accept(reading, of: signingInput, question, now: now, workspace: &workspace)
         {
             tokens.use(found.place)
             return claims
         }
         let claims = try verifier.judge(
             token,
-            binding: question.binding,
-            value: question.bindingValue.span,
-            appID: question.appID.span,
-            added: question.added,
+            question,
             keys: keys,
             isSigned: found != nil,
             digest: found == nil ? sha256.digestOfStart() : nil,
             now: now,
-            workspace: workspace
+            workspace: &workspace
         )
         if let found {
             tokens.use(found.place)

@@ -2,28 +2,9 @@ internal import HTTPClient
 internal import HTTPServer
 internal import JOSE
 internal import KeySets
-package import LimitedLogin
+internal import LimitedLogin
 internal import LoginStores
 internal import Sockets
-
-/// What a token must be besides genuine.
-package struct TokenQuestion {
-    /// How the token is tied to a login; `.unbound` where the caller cannot know.
-    package var binding = BindingKind.unbound
-    /// What the binding compares with; empty when there is none.
-    package var bindingValue: [UInt8] = []
-    /// The one app the token must be for; empty for any configured one.
-    package var appID: [UInt8] = []
-    /// What else must hold: the person beside a nonce, the device's key, the access token.
-    package var added = AddedExpectation()
-    /// What is told of the token; others may be missing where it is one that is remembered.
-    package var texts = TokenReading.Texts()
-
-    package init(appID: [UInt8] = [], texts: TokenReading.Texts = TokenReading.Texts()) {
-        self.appID = appID
-        self.texts = texts
-    }
-}
 
 /// Judges tokens with the keys at hand, or says until when a request must wait for others. One for each worker.
 final class TokenJudge {
@@ -37,7 +18,7 @@ final class TokenJudge {
     private let revocations: RevocationReader
     private let noSignatures = SignatureMemory(capacity: 0)
     /// What the token judged last left behind: its payload, which the ranges of its claims point into, and its nonce.
-    let workspace = VerificationWorkspace()
+    private(set) var workspace = VerificationWorkspace()
 
     init(cache: JWKSetCache, revocations: RevocationReader) {
         self.cache = cache
@@ -72,7 +53,7 @@ final class TokenJudge {
                         verifier: verifier,
                         keys: workerKeys.keys,
                         now: now,
-                        workspace: workspace
+                        workspace: &workspace
                     )
                     if !revocations.isEmpty(), isRevoked(claims) { throw .loginRevoked }
                     return .verified(claims)

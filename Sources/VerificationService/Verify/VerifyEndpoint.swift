@@ -49,16 +49,17 @@ enum VerifyEndpoint {
         case .wait(let moment): return .wait(until: moment)
         case .verified(let claims):
             addFields(to: &response)
+            let keyID = worker.judge.workspace.keyID
             VerifyAnswer.write(
                 claims,
                 payload: worker.judge.workspace.payload.span,
-                keyID: worker.judge.workspace.keyID.span,
+                keyID: keyID.span,
                 asked: request.permissions,
-                isRefresh: request.isRefresh,
+                isRefresh: request.question.isRefresh,
                 to: &response.body
             )
             // A refreshed token bears the nonce that was used up at its login.
-            let usesNonce = binding == .issuedNonce && !request.isRefresh
+            let usesNonce = binding == .issuedNonce && !request.question.isRefresh
             guard usesNonce || settings.rejectsReplays else { return .accepted(.idToken) }
             let question = ReplayQuestion(
                 claims,

@@ -18,16 +18,13 @@ package struct VerifyRequestReader: ~Copyable {
 
     package init() {}
 
-    /// Whether this prolongs a session rather than begins one.
-    package var isRefresh: Bool { question.binding == .subject || !question.added.subject.isEmpty }
-
     /// Reads one body; what was read before is forgotten.
     package mutating func read(_ body: Span<UInt8>) throws(Problem) {
         token.removeAll(keepingCapacity: true)
         question.bindingValue.removeAll(keepingCapacity: true)
-        question.added.subject.removeAll(keepingCapacity: true)
-        question.added.keyThumbprint.removeAll(keepingCapacity: true)
-        question.added.accessToken.removeAll(keepingCapacity: true)
+        question.subject.removeAll(keepingCapacity: true)
+        question.keyThumbprint.removeAll(keepingCapacity: true)
+        question.accessToken.removeAll(keepingCapacity: true)
         question.appID.removeAll(keepingCapacity: true)
         question.binding = .unbound
         permissions = nil
@@ -48,9 +45,9 @@ package struct VerifyRequestReader: ~Copyable {
         guard !token.isEmpty else {
             throw Problem(.invalidRequest, "The member id_token is missing or empty.")
         }
-        if question.binding == .unbound, !question.added.subject.isEmpty {
+        if question.binding == .unbound, !question.subject.isEmpty {
             question.binding = .subject
-            swap(&question.bindingValue, &question.added.subject)
+            swap(&question.bindingValue, &question.subject)
         }
     }
 
@@ -66,7 +63,7 @@ package struct VerifyRequestReader: ~Copyable {
         } else if document.string(name, equals: "issued_nonce", in: body) {
             try readIssuedNonce(value)
         } else if document.string(name, equals: "subject", in: body) {
-            try document.appendText("subject", value, in: body, to: &question.added.subject)
+            try document.appendText("subject", value, in: body, to: &question.subject)
         } else if document.string(name, equals: "app_id", in: body) {
             try document.requireString("app_id", value)
             document.appendString(value, in: body, to: &question.appID)
@@ -74,9 +71,9 @@ package struct VerifyRequestReader: ~Copyable {
         } else if document.string(name, equals: "permissions", in: body) {
             permissions = try document.limitedLoginPermissions(value, in: body, scratch: &permissionName)
         } else if document.string(name, equals: "key_thumbprint", in: body) {
-            try document.appendText("key_thumbprint", value, in: body, to: &question.added.keyThumbprint)
+            try document.appendText("key_thumbprint", value, in: body, to: &question.keyThumbprint)
         } else if document.string(name, equals: "access_token", in: body) {
-            try document.appendText("access_token", value, in: body, to: &question.added.accessToken)
+            try document.appendText("access_token", value, in: body, to: &question.accessToken)
         } else {
             throw Problem(
                 .invalidRequest,

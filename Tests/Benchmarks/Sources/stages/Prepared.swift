@@ -31,16 +31,13 @@ struct Prepared {
         self.digests = digests
         key = try Self.signer(keySet, inputs.signatures[0], digests[0])
         let (token, nonce) = (inputs.tokens[0], inputs.nonces[0])
-        let noAppID: [UInt8] = []
-        let workspace = VerificationWorkspace()
+        var workspace = VerificationWorkspace()
         claims = try verifier.judge(
             token.span,
-            binding: .nonce,
-            value: nonce.span,
-            appID: noAppID.span,
+            TokenQuestion(.nonce, nonce),
             keys: keys,
             now: now,
-            workspace: workspace
+            workspace: &workspace
         )
         keyID = workspace.keyID
     }

@@ -17,7 +17,7 @@ final class StageRunner {
     private let inputs: Inputs
     private let service: Service
     private let prepared: Prepared
-    private let workspace = VerificationWorkspace()
+    private var workspace = VerificationWorkspace()
     private var response = HTTPResponse()
     private var parser = RequestParser(limits: HTTPLimits())
     private var reader = VerifyRequestReader()
@@ -53,7 +53,7 @@ final class StageRunner {
         case .payload: try document.parse(inputs.payloads[index])
         case .signature:
             let token = inputs.tokens[index]
-            try prepared.verifier.verifySignature(token.span, keys: prepared.keys, workspace: workspace)
+            try prepared.verifier.authenticate(token.span, keys: prepared.keys, workspace: &workspace)
         case .judge: try judge(index)
         case .answer: writeAnswer()
         case .encode: encode()
@@ -96,15 +96,12 @@ final class StageRunner {
 
     private func judge(_ index: Int) throws {
         let (token, nonce) = (inputs.tokens[index], inputs.nonces[index])
-        let noAppID: [UInt8] = []
         _ = try prepared.verifier.judge(
             token.span,
-            binding: .nonce,
-            value: nonce.span,
-            appID: noAppID.span,
+            TokenQuestion(.nonce, nonce),
             keys: prepared.keys,
             now: prepared.now,
-            workspace: workspace
+            workspace: &workspace
         )
     }
 

@@ -6,17 +6,14 @@ internal import COpenSSL
 package final class P256PrivateKey: Sendable {
     private let key: Key
 
-    private init(_ key: Key) { self.key = key }
-
-    package static func generate() throws(OpenSSLError) -> P256PrivateKey {
-        P256PrivateKey(
-            unsafe try Key(generating: "EC") { context in unsafe EVP_PKEY_CTX_set_group_name(context, "P-256") == 1 }
-        )
+    /// Makes a new key.
+    package init() throws(OpenSSLError) {
+        key = unsafe try Key(generating: "EC") { context in unsafe EVP_PKEY_CTX_set_group_name(context, "P-256") == 1 }
     }
 
     /// Reads an unencrypted private key in PEM form (PKCS #8 or SEC 1); a key of another kind is refused.
-    package convenience init(pem: [UInt8]) throws(OpenSSLError) {
-        self.init(try Key(pem: pem))
+    package init(pem: [UInt8]) throws(OpenSSLError) {
+        key = try Key(pem: pem)
         guard point.count == 65 else { throw OpenSSLError("P-256 key") }
     }
 

@@ -6,15 +6,11 @@ internal import COpenSSL
 package final class RSAPrivateKey: Sendable {
     private let key: Key
 
-    private init(_ key: Key) { self.key = key }
-
     /// Makes a new key with the public exponent 65537.
-    package static func generate(bits: Int = 2048) throws(OpenSSLError) -> RSAPrivateKey {
-        RSAPrivateKey(
-            unsafe try Key(generating: "RSA") { context in
-                unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(clamping: bits)) == 1
-            }
-        )
+    package init(bits: Int = 2048) throws(OpenSSLError) {
+        key = unsafe try Key(generating: "RSA") { context in
+            unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(clamping: bits)) == 1
+        }
     }
 
     /// The modulus, big-endian, without leading zeros.

@@ -112,12 +112,6 @@ package struct SHA256Digest: Sendable {
     package var hexadecimal: String { Hexadecimal.encode(bytes.indices.map { bytes[$0] }) }
 }
 
-extension SHA256Digest: Equatable {
-    package static func == (left: SHA256Digest, right: SHA256Digest) -> Bool {
-        ConstantTime.areEqual(left.bytes.span, right.bytes.span)
-    }
-}
-
 /// HMAC with SHA-256 (RFC 2104).
 package enum HMACSHA256 {
     package static func authenticationCode(

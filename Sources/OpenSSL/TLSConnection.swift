@@ -22,26 +22,26 @@ internal import Glibc
     /// A client's connection. `hostName` is the host the URL names: it goes into SNI unless it is an IP address
     /// (RFC 6066, 3), and the certificate must carry it as a subject alternative name (RFC 9525, 6).
     package convenience init(client context: TLSContext, descriptor: Int32, hostName: String) throws(TLSError) {
-        try self.init(context, descriptor: descriptor)
+        // OpenSSL's own bounds: a client has chosen its server.
+        try self.init(context, descriptor, longestMessage: 0)
         try expect(hostName)
         unsafe SSL_set_connect_state(pointer)
     }
 
     /// A server's connection.
     package convenience init(server context: TLSContext, descriptor: Int32) throws(TLSError) {
-        try self.init(context, descriptor: descriptor)
+        try self.init(context, descriptor, longestMessage: UInt32(TLSContext.handshakeMessageBytes))
         unsafe SSL_set_accept_state(pointer)
     }
 
-    private init(_ context: TLSContext, descriptor: Int32) throws(TLSError) {
-        guard let method = unsafe SocketBIO.method, let pointer = unsafe SSL_new(context.pointer) else {
+    private init(_ context: TLSContext, _ descriptor: Int32, longestMessage: UInt32) throws(TLSError) {
+        guard let method = unsafe socketMethod, let pointer = unsafe SSL_new(context.pointer) else {
             throw .failure(of: "a TLS connection")
         }
         self.context = context
         unsafe self.pointer = pointer
-        // A client keeps OpenSSL's own bounds: it has chosen its server.
-        let longest = UInt32(context.role == .server ? TLSContext.handshakeMessageBytes : 0)
-        try TLSError.require(unsafe COpenSSL_SSL_set_socket(pointer, method, descriptor, longest), "a TLS connection")
+        let isSet = unsafe COpenSSL_SSL_set_socket(pointer, method, descriptor, longestMessage)
+        try TLSError.require(isSet, "a TLS connection")
     }
 
     deinit { unsafe SSL_free(pointer) }
@@ -61,9 +61,7 @@ internal import Glibc
 }
 
 /// The one method table of the socket BIO.
-private enum SocketBIO {
-    nonisolated(unsafe) static let method = unsafe COpenSSL_BIO_socket_method()
-}
+nonisolated(unsafe) private let socketMethod = unsafe COpenSSL_BIO_socket_method()
 
 extension TLSConnection {
     /// Drives the handshake on.
@@ -190,11 +188,7 @@ extension TLSError {
     /// The sentence for a certificate that failed verification (`X509_V_ERR_…`).
     static func certificateReason(_ code: Int) -> String {
         switch Int32(truncatingIfNeeded: code) {
-        case X509_V_ERR_CERT_HAS_EXPIRED: "certificate has expired"
-        case X509_V_ERR_CERT_NOT_YET_VALID: "certificate is not yet valid"
         case X509_V_ERR_HOSTNAME_MISMATCH: "host name mismatch"
-        case X509_V_ERR_IP_ADDRESS_MISMATCH: "IP address mismatch"
-        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT: "self-signed certificate"
         case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN: "self-signed certificate in the chain"
         case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
             X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:

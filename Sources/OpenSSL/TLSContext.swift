@@ -12,16 +12,13 @@ internal import COpenSSL
         case authorities(file: String)
     }
 
-    enum Role { case client, server }
-
-    let role: Role
     let pointer: OpaquePointer
 
     /// A client: the peer's certificate and host name are always verified, TLS 1.2 or newer.
     ///
     /// - Parameter speaksHTTP: whether ALPN offers `http/1.1`; where not, the protocol has no name to offer.
     package convenience init(clientTrusting trust: Trust, speaksHTTP: Bool = true) throws(TLSError) {
-        try self.init(role: .client)
+        try unsafe self.init(TLS_client_method())
         switch trust {
         case .system:
             try TLSError.require(unsafe SSL_CTX_set_default_verify_paths(pointer), "the trusted authorities")
@@ -42,7 +39,7 @@ internal import COpenSSL
         keyFile: String,
         clientAuthoritiesFile: String? = nil
     ) throws(TLSError) {
-        try self.init(role: .server)
+        try unsafe self.init(TLS_server_method())
         try Self.requireRegular(serverCertificateFile, "the certificate")
         try Self.requireRegular(keyFile, "the private key")
         if let clientAuthoritiesFile { try Self.requireRegular(clientAuthoritiesFile, "the client authorities") }
@@ -102,11 +99,9 @@ internal import COpenSSL
         }
     }
 
-    private init(role: Role) throws(TLSError) {
+    private init(_ method: OpaquePointer?) throws(TLSError) {
         ProcessExit.leavesOpenSSLInPlace()
-        let method = unsafe role == .client ? TLS_client_method() : TLS_server_method()
         guard let pointer = unsafe SSL_CTX_new(method) else { throw .failure(of: "a TLS context") }
-        self.role = role
         unsafe self.pointer = pointer
         try TLSError.require(unsafe COpenSSL_SSL_CTX_harden(pointer), "TLS 1.2")
     }

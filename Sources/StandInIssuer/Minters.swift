@@ -16,7 +16,7 @@ package struct TokenMinter: Sendable {
 
     /// A minter with a new key under a key ID in Facebook's form: 40 hexadecimal digits.
     package static func make() throws(OpenSSLError) -> TokenMinter {
-        TokenMinter(key: try RSAPrivateKey.generate(), keyID: .random(40))
+        TokenMinter(key: try RSAPrivateKey(), keyID: .random(40))
     }
 
     /// The header of every token: the members `alg`, `typ`, `kid`, in Facebook's order.
@@ -108,7 +108,7 @@ package final class IssuerKeyRing: Sendable {
 
     /// Generates the first two keys; takes a few tenths of a second.
     package init() throws(OpenSSLError) {
-        device = ProofMinter(key: try P256PrivateKey.generate())
+        device = ProofMinter(key: try P256PrivateKey())
         minters = Locked([try TokenMinter.make(), try TokenMinter.make()])
     }
 

@@ -12,8 +12,8 @@ struct P256KeyTests {
 
     @Test("A signature verifies under its key and over its message alone")
     func roundTrip() throws {
-        let key = try P256PrivateKey.generate()
-        let other = try P256PrivateKey.generate()
+        let key = try P256PrivateKey()
+        let other = try P256PrivateKey()
         let verifier = try P256PublicKey(x: key.coordinates.x, y: key.coordinates.y)
         let stranger = try P256PublicKey(x: other.coordinates.x, y: other.coordinates.y)
         // Numbers with leading zeros, which DER leaves out, come up once in 128 signatures.
@@ -58,7 +58,7 @@ struct P256KeyTests {
 
     @Test("Numbers that are zero, the order or beyond it are no signature")
     func bounds() throws {
-        let key = try P256PrivateKey.generate()
+        let key = try P256PrivateKey()
         let verifier = try P256PublicKey(x: key.coordinates.x, y: key.coordinates.y)
         let message = Array("m".utf8)
         let good = try key.signature(for: message)
@@ -81,7 +81,7 @@ struct P256KeyTests {
 
     @Test("What is no point of the curve is no key")
     func points() throws {
-        let (x, y) = try P256PrivateKey.generate().coordinates
+        let (x, y) = try P256PrivateKey().coordinates
         let zero = [UInt8](repeating: 0, count: 32)
         let greatest = [UInt8](repeating: 0xFF, count: 32)
         var bent = y

@@ -5,8 +5,8 @@ import Testing
 struct RSAKeyTests {
     @Test("A signature verifies under its key and over its message alone")
     func roundTrip() throws {
-        let key = try RSAPrivateKey.generate(bits: 2048)
-        let other = try RSAPrivateKey.generate(bits: 2048)
+        let key = try RSAPrivateKey(bits: 2048)
+        let other = try RSAPrivateKey(bits: 2048)
         let message = Array("header.payload".utf8)
         let signature = try key.signature(for: message)
         let verifier = try RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)
@@ -28,7 +28,7 @@ struct RSAKeyTests {
 
     @Test("The one signature of a message is good, and no bent one", arguments: [2048, 2051, 3072])
     func agreement(bits: Int) throws {
-        let key = try RSAPrivateKey.generate(bits: bits)
+        let key = try RSAPrivateKey(bits: bits)
         let verifier = try RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)
         var acceptedCount = 0
         for round in 0..<60 {
@@ -53,7 +53,7 @@ struct RSAKeyTests {
 
     @Test("Signatures that are no residues of the modulus are refused")
     func representatives() throws {
-        let key = try RSAPrivateKey.generate(bits: 2048)
+        let key = try RSAPrivateKey(bits: 2048)
         let verifier = try RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)
         let digest = try SHA256.digest(of: [UInt8]().span)
         var below = key.modulus
@@ -94,7 +94,7 @@ struct RSAKeyTests {
     @Test("Exponents other than 65537 verify too", arguments: [[3], [1, 1], [1], [2, 0, 0, 0, 1]] as [[UInt8]])
     func exponents(exponent: [UInt8]) throws {
         // No private key is made for these; what counts is that nothing traps.
-        let key = try RSAPrivateKey.generate(bits: 2048)
+        let key = try RSAPrivateKey(bits: 2048)
         let verifier = try RSAPublicKey(modulus: key.modulus, exponent: exponent)
         let signature = try key.signature(for: [1])
         let digest = try SHA256.digest(of: [1].span)
@@ -104,7 +104,7 @@ struct RSAKeyTests {
 
     @Test("With the exponent 1 a signature is its own message, which proves the chain's last step")
     func identity() throws {
-        let key = try RSAPrivateKey.generate(bits: 2048)
+        let key = try RSAPrivateKey(bits: 2048)
         let verifier = try RSAPublicKey(modulus: key.modulus, exponent: [1])
         let digest = try SHA256.digest(of: [7].span)
         let prefix: [UInt8] = [

@@ -68,7 +68,7 @@ package struct Proof {
 
     private static func makeMinter() -> ProofMinter {
         do {
-            return ProofMinter(key: try P256PrivateKey.generate())
+            return ProofMinter(key: try P256PrivateKey())
         } catch {
             fatalError("no P-256 key could be made: \(error)")
         }

@@ -93,7 +93,7 @@ final class CapabilityFixture {
 
     private init() {
         do {
-            device = try P256PrivateKey.generate()
+            device = try P256PrivateKey()
             let (x, y) = device.coordinates
             let key = try P256JSONWebKey(x: x, y: y)
             thumbprint = try SHA256.digest(of: key.thumbprintInput.span).base64URL

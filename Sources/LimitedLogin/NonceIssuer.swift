@@ -71,7 +71,11 @@ public struct NonceIssuer: Sendable {
         else { return nil }
         // No overflow: both summands are below 2⁴⁸.
         let expiry = now + UInt64(lifetimeSeconds) * 1_000
-        var bytes = NonceFormat.body(issuedAt: date ?? now, expiresAt: expiry, random: randomBytes)
+        var bytes: [UInt8] = [NonceFormat.version]
+        bytes.reserveCapacity(NonceFormat.byteCount)
+        NonceFormat.append(date ?? now, to: &bytes)
+        NonceFormat.append(expiry, to: &bytes)
+        bytes += randomBytes
         guard let tag = Self.tag(bytes.span, Array(appID.utf8).span, secret) else { return nil }
         bytes.append(tag.bytes.span, 0..<NonceFormat.tagByteCount)
         let text = String(decoding: Base64URL.encode(bytes), as: UTF8.self)
@@ -122,8 +126,12 @@ public struct NonceIssuer: Sendable {
         return ConstantTime.areEqual(tag, expected.bytes.span.extracting(0..<NonceFormat.tagByteCount))
     }
 
+    /// What the tag is of: the domain, the app ID behind its length, the body. The length keeps them apart.
     private static func tag(_ body: Span<UInt8>, _ appID: Span<UInt8>, _ secret: NonceSecret) -> SHA256Digest? {
-        let message = NonceFormat.message(body, appID)
+        var message = NonceFormat.domain
+        for shift in [24, 16, 8, 0] { message.append(UInt8(truncatingIfNeeded: appID.count >> shift)) }
+        message.append(appID)
+        message.append(body)
         return try? HMACSHA256.authenticationCode(for: message.span, key: secret.bytes.span)
     }
 }
@@ -167,25 +175,7 @@ enum NonceFormat {
     static let milliseconds: UInt64 = 1 << 48
 
     /// What the tag is of begins with this, so that no other use of the secret could yield a tag.
-    private static let domain = Array("limited-login nonce v1\0".utf8)
-
-    static func body(issuedAt: UInt64, expiresAt: UInt64, random: [UInt8]) -> [UInt8] {
-        var bytes: [UInt8] = [version]
-        bytes.reserveCapacity(byteCount)
-        append(issuedAt, to: &bytes)
-        append(expiresAt, to: &bytes)
-        bytes += random
-        return bytes
-    }
-
-    /// What the tag is of: the domain, the app ID behind its length, the body. The length keeps them apart.
-    static func message(_ body: Span<UInt8>, _ appID: Span<UInt8>) -> [UInt8] {
-        var message = domain
-        for shift in [24, 16, 8, 0] { message.append(UInt8(truncatingIfNeeded: appID.count >> shift)) }
-        message.append(appID)
-        message.append(body)
-        return message
-    }
+    static let domain = Array("limited-login nonce v1\0".utf8)
 
     /// The six bytes at `offset`; the body has ``bodyByteCount`` bytes, so that both offsets lie within it.
     static func milliseconds(in body: Span<UInt8>, at offset: Int) -> UInt64 {
@@ -194,7 +184,7 @@ enum NonceFormat {
         return value
     }
 
-    private static func append(_ value: UInt64, to bytes: inout [UInt8]) {
+    static func append(_ value: UInt64, to bytes: inout [UInt8]) {
         for shift: UInt64 in [40, 32, 24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: value >> shift)) }
     }
 }

@@ -22,8 +22,7 @@ package struct TargetURI: Equatable, Sendable {
         let isSecure = text.equalIgnoringCase(0..<8, "https://")
         guard isSecure || text.equalIgnoringCase(0..<7, "http://") else { return nil }
         let start = isSecure ? 8 : 7
-        var end = start
-        while end < pathEnd, text[end] != UInt8(ascii: "/") { end += 1 }
+        let end = min(text.firstOffset(of: UInt8(ascii: "/"), from: start), pathEnd)
         guard let authority = Self.authority(text, start..<end, isSecure: isSecure),
             let path = Self.path(text, end..<pathEnd)
         else { return nil }
@@ -48,16 +47,14 @@ package struct TargetURI: Equatable, Sendable {
 
     /// The host in lower case, and the port unless it is the scheme's own.
     private static func authority(_ text: Span<UInt8>, _ range: Range<Int>, isSecure: Bool) -> [UInt8]? {
-        var hostEnd = range.lowerBound
-        if hostEnd < range.upperBound, text[hostEnd] == UInt8(ascii: "[") {
-            while hostEnd < range.upperBound, text[hostEnd] != UInt8(ascii: "]") { hostEnd += 1 }
-            hostEnd += 1
-        } else {
-            while hostEnd < range.upperBound, text[hostEnd] != UInt8(ascii: ":") { hostEnd += 1 }
-        }
-        guard hostEnd > range.lowerBound, hostEnd <= range.upperBound else { return nil }
+        guard let start = range.first else { return nil }
+        let hostEnd =
+            text[start] == UInt8(ascii: "[")
+            ? text.firstOffset(of: UInt8(ascii: "]"), from: start) + 1
+            : min(text.firstOffset(of: UInt8(ascii: ":"), from: start), range.upperBound)
+        guard hostEnd > start, hostEnd <= range.upperBound else { return nil }
         var authority: [UInt8] = []
-        for index in range.lowerBound..<hostEnd {
+        for index in start..<hostEnd {
             // User information, and an escape in a name, have no place in the URI of a request.
             guard text[index] != UInt8(ascii: "@"), text[index] != UInt8(ascii: "%") else { return nil }
             authority.append(ASCII.lowercased(text[index]))

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import OpenSSL
 
 /// An app's id with its secret: what the app proves itself with to Graph. It is never described.
@@ -11,9 +12,7 @@ package struct AppSecret: Sendable, Equatable {
     /// - Returns: nil where the secret is not ``byteRange`` bytes of `[A-Za-z0-9_-]`.
     package init?(appID: String, secret: String) {
         guard Self.byteRange.contains(secret.utf8.count),
-            secret.utf8.allSatisfy({
-                ($0 | 0x20) &- 0x61 < 26 || $0 &- 0x30 < 10 || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-")
-            })
+            secret.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || "_-".utf8.contains($0) })
         else { return nil }
         self.appID = appID
         self.secret = secret
@@ -33,8 +32,7 @@ package struct AppSecret: Sendable, Equatable {
     }
 }
 
-extension AppSecret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension AppSecret: CustomStringConvertible, CustomReflectable {
     package var description: String { "AppSecret(\(appID), redacted)" }
-    package var debugDescription: String { description }
     package var customMirror: Mirror { Mirror(self, children: ["appID": appID]) }
 }

@@ -5,30 +5,29 @@ internal import JOSE
 /// What Graph answered: pure, for any bytes.
 struct GraphAnswer: ~Copyable {
     private let response: HTTPSResponse
-    private let limits: GraphLimits
     /// Empty where the body is no JSON: then the status alone judges.
-    private var document: JSONDocument
+    private var json: JSONObject
+    private let isObject: Bool
 
-    /// - Parameter bytes: The most the body may hold; what the limits say by default.
-    private init(_ response: HTTPSResponse, _ limits: GraphLimits, bytes: Int? = nil) {
+    /// - Parameter bytes: The most the body may hold.
+    private init(_ response: HTTPSResponse, bytes: Int = GraphLimits.bodyBytes) {
         self.response = response
-        self.limits = limits
-        var json = JSONLimits()
-        json.byteCount = bytes ?? limits.bodyBytes
-        document = JSONDocument(limits: json)
-        try? document.parse(response.body.span)
+        json = JSONObject(limits: JSONLimits(byteCount: bytes))
+        json.bytes = response.body
+        isObject = (try? json.read()) == true
     }
 
     /// The permissions of `GET /{user-id}/permissions`: `{"data":[{"permission":"email","status":"granted"},…]}`.
-    static func permissions(_ response: HTTPSResponse, _ limits: GraphLimits) throws(GraphFailure) -> UserPermissions {
-        let answer = GraphAnswer(response, limits)
+    static func permissions(_ response: HTTPSResponse) throws(GraphFailure) -> UserPermissions {
+        let answer = GraphAnswer(response)
         try answer.check()
-        guard let list = answer.member("data"), answer.document.kind(list) == .array else { throw unreadable }
+        guard let list = answer.json.member("data"), answer.json.document.kind(list) == .array else { throw unreadable }
         // A list that goes on elsewhere says too little: what is on its next page would be called missing.
-        if let paging = answer.member("paging"), answer.member("next", of: paging) != nil { throw unreadable }
+        if let paging = answer.json.member("paging"), answer.json.member("next", of: paging) != nil { throw unreadable }
         var statuses: [GraphPermission: UserPermissions.Status] = [:]
-        for element in answer.document.children(of: list) {
-            guard let name = answer.text("permission", of: element), let status = answer.text("status", of: element)
+        for element in answer.json.document.children(of: list) {
+            guard let name = answer.json.string("permission", of: element),
+                let status = answer.json.string("status", of: element)
             else { throw unreadable }
             // A name no caller can ask for, or a status not known yet, is passed over: what is not granted for certain is
             // not granted.
@@ -37,7 +36,7 @@ struct GraphAnswer: ~Copyable {
             }
             // Two statuses of one permission cannot both be true.
             guard statuses.updateValue(known, forKey: permission) ?? known == known else { throw unreadable }
-            guard statuses.count <= limits.permissionCount else { throw unreadable }
+            guard statuses.count <= GraphLimits.permissionCount else { throw unreadable }
         }
         func all(_ status: UserPermissions.Status) -> [GraphPermission] {
             statuses.filter { $0.value == status }.keys.sorted()
@@ -46,19 +45,19 @@ struct GraphAnswer: ~Copyable {
     }
 
     /// The body of an answer that is a JSON object and no error; what it says is for others to judge.
-    static func object(_ response: HTTPSResponse, _ limits: GraphLimits) throws(GraphFailure) -> [UInt8] {
-        let answer = GraphAnswer(response, limits, bytes: limits.profileBytes)
+    static func object(_ response: HTTPSResponse) throws(GraphFailure) -> [UInt8] {
+        let answer = GraphAnswer(response, bytes: GraphLimits.profileBytes)
         try answer.check()
         guard answer.isObject else { throw unreadable }
         return response.body
     }
 
     /// The answer of `GET /debug_token`; nil where Graph tells the token to another app alone: code 100, in its own words.
-    static func inspection(_ response: HTTPSResponse, _ limits: GraphLimits) throws(GraphFailure) -> [UInt8]? {
+    static func inspection(_ response: HTTPSResponse) throws(GraphFailure) -> [UInt8]? {
         do throws(GraphFailure) {
-            return try object(response, limits)
+            return try object(response)
         } catch {
-            guard error.code == 100, GraphAnswer(response, limits).says("did not match the viewing app") else {
+            guard error.code == 100, GraphAnswer(response).says("did not match the viewing app") else {
                 throw error
             }
             return nil
@@ -66,61 +65,40 @@ struct GraphAnswer: ~Copyable {
     }
 
     /// The answer to `DELETE`: `true`, or `{"success":true}`; its opposite is ``GraphError/refused``.
-    static func revocation(_ response: HTTPSResponse, _ limits: GraphLimits) throws(GraphFailure) {
-        let answer = GraphAnswer(response, limits)
+    static func revocation(_ response: HTTPSResponse) throws(GraphFailure) {
+        let answer = GraphAnswer(response)
         try answer.check()
-        guard answer.document.count > 0 else { throw unreadable }
-        guard answer.isObject else { return try answer.requireYes(answer.document.root) }
-        guard let success = answer.member("success") else { throw unreadable }
+        guard answer.json.document.count > 0 else { throw unreadable }
+        guard let success = answer.isObject ? answer.json.member("success") : answer.json.document.root else {
+            throw unreadable
+        }
         try answer.requireYes(success)
     }
 
     /// The answer of the uninstall endpoint. Its form is documented nowhere, so every plausible yes is taken: nothing at
-    /// all, what ``revocation(_:_:)`` takes, or an object that has no `error` and does not deny its success; each
+    /// all, what ``revocation(_:)`` takes, or an object that has no `error` and does not deny its success; each
     /// perhaps behind the `for (;;);` that Facebook puts before JSON on its web hosts.
-    static func uninstallation(_ response: HTTPSResponse, _ limits: GraphLimits) throws(GraphFailure) {
+    static func uninstallation(_ response: HTTPSResponse) throws(GraphFailure) {
         let guardText = "for (;;);".utf8
         let isGuarded = response.body.starts(with: guardText)
         let body = Array(response.body.dropFirst(isGuarded ? guardText.count : 0))
-        let answer = GraphAnswer(
-            HTTPSResponse(status: response.status, fields: response.fields, body: body),
-            limits
-        )
+        let answer = GraphAnswer(HTTPSResponse(status: response.status, fields: response.fields, body: body))
         try answer.check()
         if body.isEmpty { return }
-        guard answer.document.count > 0 else { throw unreadable }
-        guard answer.isObject else { return try answer.requireYes(answer.document.root) }
-        if let success = answer.member("success") { try answer.requireYes(success) }
+        guard answer.json.document.count > 0 else { throw unreadable }
+        let success = answer.isObject ? answer.json.member("success") : answer.json.document.root
+        if let success { try answer.requireYes(success) }
     }
 
     private static var unreadable: GraphFailure { GraphFailure(.unreadableAnswer) }
 
     private func requireYes(_ node: Int) throws(GraphFailure) {
-        let body = response.body.span
-        switch document.kind(node) {
-        case .true: return
-        case .number where document.integer(node, in: body) == 1: return
-        case .string where document.string(node, equals: "true", in: body): return
-        case .false, .number, .null: throw GraphFailure(.refused)
-        case .string where document.string(node, equals: "false", in: body): throw GraphFailure(.refused)
-        case .string, .array, .object, .name: throw Self.unreadable
+        switch (json.document.kind(node), json.string(node)) {
+        case (.true, _), (.string, "true"): return
+        case (.number, _) where json.document.integer(node, in: json.bytes.span) == 1: return
+        case (.false, _), (.number, _), (.null, _), (.string, "false"): throw GraphFailure(.refused)
+        case (.string, _), (.array, _), (.object, _), (.name, _): throw Self.unreadable
         }
-    }
-
-    private var isObject: Bool { document.count > 0 && document.kind(document.root) == .object }
-
-    /// A member of the whole answer; nil where that is no object or has none of the name.
-    private func member(_ name: StaticString) -> Int? {
-        isObject ? member(name, of: document.root) : nil
-    }
-
-    private func member(_ name: StaticString, of node: Int) -> Int? {
-        document.member(name, of: node, in: response.body.span)
-    }
-
-    private func text(_ name: StaticString, of node: Int) -> String? {
-        guard let value = member(name, of: node), document.isString(value) else { return nil }
-        return document.string(value, in: response.body.span)
     }
 }
 
@@ -128,7 +106,7 @@ struct GraphAnswer: ~Copyable {
 extension GraphAnswer {
     /// Throws the error that the body, or the status alone, tells.
     private func check() throws(GraphFailure) {
-        if let error = member("error") { throw failure(error) }
+        if let error = json.member("error") { throw failure(error) }
         guard !(200..<300).contains(response.status) else { return }
         throw GraphFailure(errorOfStatus, retryAfterSeconds: retryAfter)
     }
@@ -144,16 +122,14 @@ extension GraphAnswer {
 
     private func failure(_ error: Int) -> GraphFailure {
         let tellsStatus = response.status == 429 || response.status >= 500
-        guard document.kind(error) == .object else {
+        guard json.document.isObject(error) else {
             // The web hosts number their errors otherwise; OAuth names them.
             return tellsStatus ? GraphFailure(errorOfStatus, retryAfterSeconds: retryAfter) : GraphFailure(.other)
         }
-        let body = response.body.span
-        let code = member("code", of: error).flatMap { document.integer($0, in: body) }
-        let subcode = member("error_subcode", of: error).flatMap { document.integer($0, in: body) }
+        let (code, subcode) = (json.integer("code", of: error), json.integer("error_subcode", of: error))
         var reason = code.map { GraphError(code: $0, subcode: subcode) } ?? .other
         if reason == .other {
-            if let transient = member("is_transient", of: error), document.kind(transient) == .true {
+            if json.bool("is_transient", of: error) == true {
                 reason = .unavailable
             } else if tellsStatus {
                 reason = errorOfStatus
@@ -170,7 +146,7 @@ extension GraphAnswer {
         }
         if reason.isThrottling || reason.isTransient { failure.retryAfterSeconds = retryAfter }
         if reason.isThrottling, failure.retryAfterSeconds == nil {
-            failure.retryAfterSeconds = limits.defaultRetryAfterSeconds
+            failure.retryAfterSeconds = GraphLimits.defaultRetryAfterSeconds
         }
         return failure
     }
@@ -182,22 +158,22 @@ extension GraphAnswer {
     /// Whether the error's message has these words, in lower case here. It may name people, so it is looked at here and
     /// passed on nowhere.
     private func says(_ words: String) -> Bool {
-        member("error").flatMap { text("message", of: $0) }?.lowercased().contains(words) == true
+        json.member("error").flatMap { json.string("message", of: $0) }?.lowercased().contains(words) == true
     }
 
     /// `fbtrace_id`, where it is what such a name looks like; anything else is not passed on.
     private func traceID(_ error: Int) -> String? {
-        guard let text = text("fbtrace_id", of: error) else { return nil }
+        guard let text = json.string("fbtrace_id", of: error) else { return nil }
         let isPlain = text.utf8.allSatisfy { byte in
             ASCII.isAlphanumeric(byte) || "_-+/=".utf8.contains(byte)
         }
-        return isPlain && (1...limits.traceIDBytes).contains(text.utf8.count) ? text : nil
+        return isPlain && (1...GraphLimits.traceIDBytes).contains(text.utf8.count) ? text : nil
     }
 
     /// How long to wait, in seconds: `Retry-After` (RFC 9110, 10.2.3), else the longest
     /// `estimated_time_to_regain_access` (minutes) of Graph's usage fields; nil where neither says.
     private var retryAfter: Int? {
-        let greatest = limits.greatestRetryAfterSeconds
+        let greatest = GraphLimits.greatestRetryAfterSeconds
         if let text = response.value(of: "retry-after"), (1...9).contains(text.utf8.count),
             text.utf8.allSatisfy({ $0 &- 0x30 < 10 }), let seconds = Int(text)
         {

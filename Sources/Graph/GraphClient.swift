@@ -7,7 +7,8 @@ package import Sockets
 /// Each call blocks its thread until it is answered or its time is over. Token, secret and id token travel in fields and
 /// forms; of the secret, a URL has its proof alone. Only `debug_token` takes the person's token in its URL.
 package final class GraphClient: Sendable {
-    package let limits: GraphLimits
+    /// How long one call may take, retries and all.
+    package let callTimeout: Duration
     private let configuration: GraphConfiguration
     private let client: HTTPSClient
     /// A random number below its argument, or 0; for the pauses.
@@ -16,12 +17,12 @@ package final class GraphClient: Sendable {
     package init(
         configuration: GraphConfiguration,
         client: HTTPSClient,
-        limits: GraphLimits = .init(),
+        callTimeout: Duration = GraphLimits.callTimeout,
         random: @escaping @Sendable (UInt64) -> UInt64 = { $0 > 0 ? UInt64.random(in: 0..<$0) : 0 }
     ) {
         self.configuration = configuration
         self.client = client
-        self.limits = limits
+        self.callTimeout = callTimeout
         self.random = random
     }
 
@@ -81,10 +82,10 @@ package final class GraphClient: Sendable {
         until deadline: MonotonicInstant = .never
     ) throws(GraphFailure) -> [UInt8] {
         // Graph gives 25 friends where it is not asked for more, and their names.
-        let names = fields.map { $0 == "friends" ? "friends.limit(\(limits.friendCount)){id}" : $0 }
+        let names = fields.map { $0 == "friends" ? "friends.limit(\(GraphLimits.friendCount)){id}" : $0 }
         let query = [("fields", names.joined(separator: ","))]
         let request = try authorized(.get, "me", query, by: token.text, app)
-        return try answered(request, bodyBytes: limits.profileBytes, until: deadline, GraphAnswer.object)
+        return try answered(request, bodyBytes: GraphLimits.profileBytes, until: deadline, GraphAnswer.object)
     }
 
     /// Ends the calls under way and every later one at once, from any thread.
@@ -111,22 +112,22 @@ package final class GraphClient: Sendable {
     /// Sends a request, again after a pause where it failed transiently and may be sent twice, and reads the answer.
     private func answered<Answer>(
         _ request: HTTPSRequest,
-        bodyBytes: Int? = nil,
+        bodyBytes: Int = GraphLimits.bodyBytes,
         until deadline: MonotonicInstant,
-        _ read: (HTTPSResponse, GraphLimits) throws(GraphFailure) -> Answer
+        _ read: (HTTPSResponse) throws(GraphFailure) -> Answer
     ) throws(GraphFailure) -> Answer {
-        let deadline = min(deadline, MonotonicClock.now() + limits.callTimeout)
-        var pause = limits.firstPause.wholeNanoseconds
+        let deadline = min(deadline, MonotonicClock.now() + callTimeout)
+        var pause = GraphLimits.firstPause.wholeNanoseconds
         var mayBeDone = false
         for attempt in 1... {
             do throws(GraphFailure) {
-                return try attemptOnce(request, bodyBytes: bodyBytes ?? limits.bodyBytes, until: deadline, read)
+                return try attemptOnce(request, bodyBytes: bodyBytes, until: deadline, read)
             } catch {
                 var error = error
                 // What an earlier attempt may have done, the no to a later one does not undo.
                 mayBeDone = mayBeDone || error.mayBeDone
                 error.mayBeDone = mayBeDone
-                guard error.error.isTransient, request.method.isIdempotent, attempt < limits.attemptCount,
+                guard error.error.isTransient, request.method.isIdempotent, attempt < GraphLimits.attemptCount,
                     error.retryAfterSeconds == nil
                 else { throw error }
                 let moment = MonotonicClock.now().adding(nanoseconds: random(pause))
@@ -143,10 +144,10 @@ package final class GraphClient: Sendable {
         _ request: HTTPSRequest,
         bodyBytes: Int,
         until deadline: MonotonicInstant,
-        _ read: (HTTPSResponse, GraphLimits) throws(GraphFailure) -> Answer
+        _ read: (HTTPSResponse) throws(GraphFailure) -> Answer
     ) throws(GraphFailure) -> Answer {
         var httpLimits = HTTPSClientLimits()
-        httpLimits.fetchTimeout = limits.callTimeout
+        httpLimits.fetchTimeout = callTimeout
         httpLimits.bodyBytes = bodyBytes
         var isSent = false
         let response: HTTPSResponse
@@ -158,7 +159,7 @@ package final class GraphClient: Sendable {
             throw failure
         }
         do throws(GraphFailure) {
-            return try read(response, limits)
+            return try read(response)
         } catch {
             var failure = error
             failure.mayBeDone =

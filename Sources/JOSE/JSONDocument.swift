@@ -10,14 +10,6 @@ package struct JSONDocument: ~Copyable {
         case null, `true`, `false`, number, string, array, object, name
     }
 
-    /// What becomes of an object that names a member twice (RFC 8259 section 4 leaves it open).
-    package enum RepeatedMembers: Sendable {
-        /// The whole text is refused: what RFC 7515 section 4 and RFC 7519 section 4 allow for headers and claims.
-        case refused
-        /// The object is marked, so that one bad JWK need not spoil its set (RFC 7517 section 5).
-        case marked
-    }
-
     /// One value or member name: 16 bytes.
     @usableFromInline
     struct Node {
@@ -43,11 +35,14 @@ package struct JSONDocument: ~Copyable {
     /// The objects and arrays that enclose the innermost open one; empty between calls of `parse`.
     var enclosing: [JSONFrame] = []
     let limits: JSONLimits
-    let repeatedMembers: RepeatedMembers
+    let marksRepeatedMembers: Bool
 
-    package init(limits: JSONLimits = JSONLimits(), repeatedMembers: RepeatedMembers = .refused) {
+    /// - Parameter marksRepeatedMembers: whether an object that names a member twice is marked, so that one bad JWK need not
+    ///   spoil its set (RFC 7517 section 5). Else the whole text is refused, as RFC 7515 section 4 and RFC 7519 section 4
+    ///   allow for headers and claims (RFC 8259 section 4 leaves it open).
+    package init(limits: JSONLimits = JSONLimits(), marksRepeatedMembers: Bool = false) {
         self.limits = limits
-        self.repeatedMembers = repeatedMembers
+        self.marksRepeatedMembers = marksRepeatedMembers
     }
 
     /// The index of the outermost value.
@@ -105,9 +100,10 @@ package struct JSONDocument: ~Copyable {
     @inlinable @inline(__always)
     package func firstChild(_ node: Int) -> Int { node + 1 }
 
-    /// The value of the object's member with this name; nil when there is none or the node is no object.
+    /// The value of the object's member with this name; nil when there is none or the node is no object, as in an
+    /// empty document.
     package func member(_ name: StaticString, of object: Int, in bytes: Span<UInt8>) -> Int? {
-        guard isObject(object) else { return nil }
+        guard object < count, isObject(object) else { return nil }
         let end = next(object)
         var node = firstChild(object)
         while node < end {
@@ -141,7 +137,7 @@ extension JSONDocument {
         guard bytes.count <= min(limits.byteCount, Int(UInt32.max)) else {
             throw JSONError(.tooLong, at: limits.byteCount)
         }
-        var reader = JSONTapeReader(limits: limits, repeatedMembers: repeatedMembers)
+        var reader = JSONTapeReader(limits: limits, marksRepeatedMembers: marksRepeatedMembers)
         swap(&reader.enclosing, &enclosing)
         defer { swap(&reader.enclosing, &enclosing) }
         do throws(JSONError) {
@@ -156,6 +152,12 @@ extension JSONDocument {
             nodes.removeAll(keepingCapacity: true)
             throw error
         }
+    }
+
+    /// The same for a caller whose bytes and document are parts of one value: a span of one part would keep the other from
+    /// being changed.
+    package mutating func parse(_ bytes: [UInt8]) throws(JSONError) {
+        try parse(bytes.span)
     }
 }
 
@@ -210,34 +212,25 @@ extension JSONDocument {
     }
 }
 
-/// The same questions asked with an array, for callers whose bytes and document are parts of one value: a span
-/// of one part would keep the other from being changed.
-extension JSONDocument {
-    /// Reads `bytes` as one JSON value with nothing but white space around it.
-    package mutating func parse(_ bytes: [UInt8]) throws(JSONError) {
-        try parse(bytes.span)
-    }
-
-    /// Appends the value of a string or name, escapes decoded, as UTF-8; of any other node, its text.
-    package func appendString(_ node: Int, in bytes: [UInt8], to buffer: inout [UInt8]) {
-        appendString(node, in: bytes.span, to: &buffer)
-    }
-}
-
 /// The bounds of the JSON reader. Reaching one refuses the text; nothing is silently clipped.
 package struct JSONLimits: Equatable, Sendable {
     /// Greatest length of the whole text in bytes. 64 KiB: the largest JWK Set that is read.
-    package var byteCount = 65_536
+    package var byteCount: Int
     /// Greatest nesting of objects and arrays. 16: real tokens and key sets need 3.
-    package var depth = 16
+    package var depth: Int
     /// Greatest number of members in one object. 256: bounds the search for repeated names.
-    package var memberCount = 256
+    package var memberCount: Int
     /// Greatest number of values and names in the text. 16,384: bounds the tape to 256 KiB.
-    package var nodeCount = 16_384
+    package var nodeCount: Int
     /// Greatest length of one number in bytes. 64: three times what a double needs.
     var numberByteCount = 64
 
-    package init() {}
+    package init(byteCount: Int = 65_536, depth: Int = 16, memberCount: Int = 256, nodeCount: Int = 16_384) {
+        self.byteCount = byteCount
+        self.depth = depth
+        self.memberCount = memberCount
+        self.nodeCount = nodeCount
+    }
 }
 
 /// Why a text is not the JSON (RFC 8259, I-JSON RFC 7493) this project reads.

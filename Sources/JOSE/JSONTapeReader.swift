@@ -7,7 +7,7 @@ struct JSONTapeReader: ~Copyable {
     typealias Tape = OutputSpan<JSONDocument.Node>
 
     let limits: JSONLimits
-    let repeatedMembers: JSONDocument.RepeatedMembers
+    let marksRepeatedMembers: Bool
     var enclosing: [JSONFrame] = []
 
     /// Reads one value with the white space around it; returns the offset behind both.
@@ -119,7 +119,7 @@ struct JSONTapeReader: ~Copyable {
         // The scanner never moves back: `start < name.end`.
         let range = start + 1..<name.end
         if Self.isRepeated(range, isEscaped: name.isEscaped, in: &frame, bytes, tape) {
-            guard repeatedMembers == .marked else { throw JSONError(.repeatedMember, at: start) }
+            guard marksRepeatedMembers else { throw JSONError(.repeatedMember, at: start) }
             tape[frame.node].isRepeating = true
         }
         let colon = JSONScanner.skipWhitespace(bytes, from: name.end + 1)

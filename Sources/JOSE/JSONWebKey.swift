@@ -44,104 +44,67 @@ public struct JSONWebKey: Equatable, Hashable, Sendable {
 
 extension JSONWebKey {
     /// Reads one JWK at `node`: one predicate over all its members, refusing rather than falling back.
-    init(_ document: borrowing JSONDocument, _ node: Int, in bytes: Span<UInt8>) throws(JSONWebKeyError) {
-        try Self.checkType(document, node, "RSA", in: bytes)
-        try Self.checkPurpose(document, node, algorithm: "RS256", in: bytes)
-        try Self.checkIsPublic(document, node, in: bytes)
-        guard let keyID = document.member("kid", of: node, in: bytes), document.isString(keyID) else {
-            throw .missingKeyID
-        }
-        guard var modulus = Self.value("n", document, node, in: bytes), !modulus.isEmpty,
-            let exponent = Self.value("e", document, node, in: bytes), !exponent.isEmpty
+    init(_ json: borrowing JSONObject, _ node: Int) throws(JSONWebKeyError) {
+        try Self.checkType(json, node, "RSA")
+        try Self.checkPurpose(json, node, algorithm: "RS256")
+        try Self.checkIsPublic(json, node)
+        guard let keyID = json.string("kid", of: node) else { throw .missingKeyID }
+        guard var modulus = Self.value("n", json, node), !modulus.isEmpty, let exponent = Self.value("e", json, node),
+            !exponent.isEmpty
         else { throw .malformedNumber }
         // RFC 7518 section 6.3.1.1 notes that some implementations put one zero octet before the modulus. The
         // value is the same, so refusing it would lock everyone out and protect nobody.
         if modulus.first == 0 { modulus.removeFirst() }
         guard modulus.first != 0, exponent.first != 0 else { throw .malformedNumber }
-        try self.init(keyID: document.string(keyID, in: bytes), modulus: modulus, publicExponent: exponent)
+        try self.init(keyID: keyID, modulus: modulus, publicExponent: exponent)
     }
 
     /// One object that names no member twice and has the required `kty` (RFC 7517 sections 4 and 4.1).
-    static func checkType(
-        _ document: borrowing JSONDocument,
-        _ node: Int,
-        _ expected: StaticString,
-        in bytes: Span<UInt8>
-    ) throws(JSONWebKeyError) {
-        guard document.isObject(node) else { throw .notAnObject }
-        guard !document.isRepeating(node) else { throw .repeatedMember }
-        guard let type = document.member("kty", of: node, in: bytes), document.isString(type) else {
-            throw .malformedKeyType
-        }
-        guard document.string(type, equals: expected, in: bytes) else { throw .unsupportedKeyType }
+    static func checkType(_ json: borrowing JSONObject, _ node: Int, _ expected: String) throws(JSONWebKeyError) {
+        guard json.document.isObject(node) else { throw .notAnObject }
+        guard !json.document.isRepeating(node) else { throw .repeatedMember }
+        guard let type = json.string("kty", of: node) else { throw .malformedKeyType }
+        guard type == expected else { throw .unsupportedKeyType }
     }
 
     /// RFC 7518 sections 6.2.2, 6.3.2 and 6.4.1: a private or symmetric member gives the key away.
-    static func checkIsPublic(
-        _ document: borrowing JSONDocument,
-        _ node: Int,
-        in bytes: Span<UInt8>
-    ) throws(JSONWebKeyError) {
-        for name in privateMembers where document.member(name, of: node, in: bytes) != nil {
-            throw .holdsPrivateMembers
-        }
+    static func checkIsPublic(_ json: borrowing JSONObject, _ node: Int) throws(JSONWebKeyError) {
+        for name in privateMembers where json.member(name, of: node) != nil { throw .holdsPrivateMembers }
     }
 
     private static let privateMembers: [StaticString] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"]
 
     /// Refuses a key that says it is for something else: RFC 7517 sections 4.2 to 4.4.
     static func checkPurpose(
-        _ document: borrowing JSONDocument,
+        _ json: borrowing JSONObject,
         _ node: Int,
-        algorithm expected: StaticString,
-        in bytes: Span<UInt8>
+        algorithm expected: String
     ) throws(JSONWebKeyError) {
-        if let use = document.member("use", of: node, in: bytes) {
-            guard document.string(use, equals: "sig", in: bytes) else { throw .notForSignatures }
+        guard json.member("use", of: node) == nil || json.string("use", of: node) == "sig" else {
+            throw .notForSignatures
         }
-        if let operations = document.member("key_ops", of: node, in: bytes) {
-            try checkOperations(document, operations, in: bytes)
-        }
-        if let algorithm = document.member("alg", of: node, in: bytes) {
-            guard document.string(algorithm, equals: expected, in: bytes) else { throw .unsupportedAlgorithm }
+        if let operations = json.member("key_ops", of: node) { try checkOperations(json, operations) }
+        guard json.member("alg", of: node) == nil || json.string("alg", of: node) == expected else {
+            throw .unsupportedAlgorithm
         }
     }
 
     /// RFC 7517 section 4.3: an array of distinct strings. `sign` beside `verify` is no use for a public key but
     /// does no harm; any other operation says that the key serves another purpose.
-    private static func checkOperations(
-        _ document: borrowing JSONDocument,
-        _ operations: Int,
-        in bytes: Span<UInt8>
-    ) throws(JSONWebKeyError) {
-        guard document.kind(operations) == .array else { throw .notForVerifying }
-        var verifyCount = 0
-        var signCount = 0
-        for element in document.children(of: operations) {
-            if document.string(element, equals: "verify", in: bytes) {
-                verifyCount += 1
-            } else if document.string(element, equals: "sign", in: bytes) {
-                signCount += 1
-            } else {
-                throw .notForVerifying
-            }
-        }
-        guard verifyCount == 1, signCount <= 1 else { throw .notForVerifying }
+    private static func checkOperations(_ json: borrowing JSONObject, _ list: Int) throws(JSONWebKeyError) {
+        guard json.document.kind(list) == .array else { throw .notForVerifying }
+        let operations = json.strings(list).sorted()
+        guard operations.count == json.document.children(of: list).count,
+            operations == ["verify"] || operations == ["sign", "verify"]
+        else { throw .notForVerifying }
     }
 
     /// The bytes of a member (RFC 7518 section 2); nil unless it is a string of strict base64url.
-    static func value(
-        _ name: StaticString,
-        _ document: borrowing JSONDocument,
-        _ node: Int,
-        in bytes: Span<UInt8>
-    ) -> [UInt8]? {
-        guard let member = document.member(name, of: node, in: bytes), document.isString(member) else { return nil }
+    static func value(_ name: StaticString, _ json: borrowing JSONObject, _ node: Int) -> [UInt8]? {
         // Decoded first, so that a digit spelt as a JSON escape is the same digit.
-        var text: [UInt8] = []
-        document.appendString(member, in: bytes, to: &text)
+        guard let text = json.string(name, of: node) else { return nil }
         var value: [UInt8] = []
-        return Base64URL.decode(text.span, text.indices, into: &value) ? value : nil
+        return Base64URL.decode(text.utf8.span, 0..<text.utf8.count, into: &value) ? value : nil
     }
 }
 

@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// A JWK Set (RFC 7517 section 5): the keys this project can use, and the ones it cannot, with reasons.
 public struct JSONWebKeySet: Equatable, Sendable {
     /// A key that was left out of the set, and why. One bad key never spoils the others.
@@ -71,24 +73,26 @@ extension JSONWebKeySet {
     /// - Throws: `JSONWebKeySetError` when the text is no JWK Set at all, or holds more than 64 keys.
     public init(parsing text: Span<UInt8>) throws(JSONWebKeySetError) {
         guard text.count <= Limits.byteCount else { throw .tooLong }
-        var document = JSONDocument(repeatedMembers: .marked)
+        var json = JSONObject(marksRepeatedMembers: true)
+        json.bytes.append(text)
+        let isObject: Bool
         do throws(JSONError) {
-            try document.parse(text)
+            isObject = try json.read()
         } catch {
             throw .malformed(error.description)
         }
-        guard document.kind(document.root) == .object, !document.isRepeating(document.root),
-            let list = document.member("keys", of: document.root, in: text), document.kind(list) == .array
+        guard isObject, !json.document.isRepeating(json.document.root), let list = json.member("keys"),
+            json.document.kind(list) == .array
         else { throw .notAKeySet }
-        let nodes = document.children(of: list)
+        let nodes = json.document.children(of: list)
         guard nodes.count <= Limits.keyCount else { throw .tooManyKeys }
         var candidates: [(index: Int, key: JSONWebKey)] = []
         var ignored: [IgnoredKey] = []
         for (index, node) in nodes.enumerated() {
             do throws(JSONWebKeyError) {
-                candidates.append((index, try JSONWebKey(document, node, in: text)))
+                candidates.append((index, try JSONWebKey(json, node)))
             } catch {
-                ignored.append(IgnoredKey(index: index, keyID: Self.keyID(document, node, in: text), reason: error))
+                ignored.append(IgnoredKey(index: index, keyID: Self.keyID(json, node), reason: error))
             }
         }
         self.init(candidates, ignored: ignored)
@@ -100,11 +104,11 @@ extension JSONWebKeySet {
         try self.init(parsing: Array(text.utf8).span)
     }
 
-    private static func keyID(_ document: borrowing JSONDocument, _ node: Int, in bytes: Span<UInt8>) -> String? {
-        guard let keyID = document.member("kid", of: node, in: bytes), document.kind(keyID) == .string,
-            document.range(keyID).count <= JSONWebKey.Limits.keyIDByteCount
+    private static func keyID(_ json: borrowing JSONObject, _ node: Int) -> String? {
+        guard let keyID = json.member("kid", of: node),
+            json.document.range(keyID).count <= JSONWebKey.Limits.keyIDByteCount
         else { return nil }
-        return document.string(keyID, in: bytes)
+        return json.string("kid", of: node)
     }
 }
 

@@ -59,10 +59,10 @@ package struct JOSEHeader: Sendable {
 
     package init() {}
 
-    /// Sorts the members of a header, which is an object.
-    package init(_ document: borrowing JSONDocument, in bytes: Span<UInt8>) {
+    /// Sorts the members of a header.
+    package init(_ header: borrowing JSONObject) {
         var span = nodes.mutableSpan
-        document.findMembers(of: document.root, named: Self.names, in: bytes, nodes: &span)
+        header.findMembers(named: Self.names, nodes: &span)
     }
 
     private func node(_ place: Int) -> Int? { nodes[place] == 0 ? nil : Int(nodes[place]) }

@@ -21,18 +21,16 @@ package struct P256JSONWebKey: Equatable, Sendable {
     }
 
     /// Reads the JWK at `node`: one predicate over all its members, refusing rather than falling back.
-    package init(_ document: borrowing JSONDocument, _ node: Int, in bytes: Span<UInt8>) throws(JSONWebKeyError) {
-        try JSONWebKey.checkType(document, node, "EC", in: bytes)
+    package init(_ json: borrowing JSONObject, _ node: Int) throws(JSONWebKeyError) {
+        try JSONWebKey.checkType(json, node, "EC")
         // RFC 7518 section 6.2.1.1.
-        guard let curve = document.member("crv", of: node, in: bytes),
-            document.string(curve, equals: "P-256", in: bytes)
-        else { throw .unsupportedCurve }
+        guard json.string("crv", of: node) == "P-256" else { throw .unsupportedCurve }
         // RFC 9449 section 4.3 (7): the key must not be a private one (RFC 7518 sections 6.2.2, 6.3.2 and 6.4.1).
-        try JSONWebKey.checkIsPublic(document, node, in: bytes)
-        try JSONWebKey.checkPurpose(document, node, algorithm: "ES256", in: bytes)
-        guard let x = JSONWebKey.value("x", document, node, in: bytes),
-            let y = JSONWebKey.value("y", document, node, in: bytes)
-        else { throw .malformedCoordinate }
+        try JSONWebKey.checkIsPublic(json, node)
+        try JSONWebKey.checkPurpose(json, node, algorithm: "ES256")
+        guard let x = JSONWebKey.value("x", json, node), let y = JSONWebKey.value("y", json, node) else {
+            throw .malformedCoordinate
+        }
         try self.init(x: x, y: y)
     }
 

@@ -228,20 +228,23 @@ public struct AccessTokenRejection: Error, Equatable, Sendable, CustomStringConv
     }
 }
 
-/// What Graph's answers hold besides plain members.
+/// What Facebook's answers hold besides plain members.
 extension JSONObject {
+    /// One of Facebook's IDs: 1 to 20 digits, those of a 64-bit number, as a string or a number.
+    func identifier(_ name: StaticString, of node: Int? = nil) -> String? {
+        guard let node = member(name, of: node), document.isString(node) || document.isNumber(node) else { return nil }
+        // Of a number this is its text: a sign, a fraction or an exponent is no digit.
+        let text = string(node)
+        let isID = (1...20).contains(text.utf8.count) && text.utf8.allSatisfy { ASCII.digit($0) != nil }
+        return isID ? text : nil
+    }
+
     /// Greatest number of friends that are told: 5,000, which is how many a person can have.
     private static var friendLimit: Int { 5_000 }
 
-    private static var limits: JSONLimits {
-        var limits = JSONLimits()
-        // 1 MiB and five values for each friend: what the answer of `/me` may take.
-        limits.byteCount = 1_048_576
-        limits.nodeCount = 65_536
-        return limits
-    }
-
     fileprivate static func graph(_ bytes: [UInt8]) throws(AccessTokenRejection) -> JSONObject {
+        // 1 MiB and five values for each friend: what the answer of `/me` may take.
+        let limits = JSONLimits(byteCount: 1_048_576, nodeCount: 65_536)
         guard let object = JSONObject(bytes, limits: limits) else { throw .unreadableAnswer }
         return object
     }

@@ -73,24 +73,28 @@ public struct DPoPProof: Equatable, Sendable {
         guard Base64URL.decode(proof, jws.signature, into: &signature) else { throw .malformed }
         try Self.checkSignature(signature, of: proof.extracting(jws.signingInput), key)
         // (8) `htm`, compared exactly: methods are case-sensitive (RFC 9110 section 9.1).
-        guard let claimed = claims.text("htm"), claimed.span.equal(claimed.indices, method) else { throw .wrongMethod }
+        guard let claimed = claims.string("htm"), claimed.utf8.span.equal(0..<claimed.utf8.count, method) else {
+            throw .wrongMethod
+        }
         // (9) `htu`.
-        guard let uri = claims.text("htu"), TargetURI(uri.span) == target else { throw .wrongURI }
+        guard let uri = claims.string("htu"), TargetURI(uri.utf8.span) == target else { throw .wrongURI }
         // (10) Nonces are not given out here, so `nonce` is not read.
         // (11) `iat`.
         guard let issuedAt = claims.date("iat"),
             issuedAt.isRecent(within: Self.greatestAgeSeconds, clockSkewSeconds: clockSkewSeconds, now: now)
         else { throw .outOfTime }
         // (3) `jti`, which the caller remembers; the other required claims are missed where they are compared.
-        guard let tokenID = claims.text("jti"), (1...Self.tokenIDByteLimit).contains(tokenID.count) else {
+        guard let tokenID = claims.string("jti"), (1...Self.tokenIDByteLimit).contains(tokenID.utf8.count) else {
             throw .missingTokenID
         }
         // (12) `ath`, and the key that the token is bound to (RFC 7638 section 3).
         let (tokenHash, thumbprint) = (try Self.hash(token), try Self.hash(key.thumbprintInput.span))
-        guard let hash = claims.text("ath"), ConstantTime.areEqual(hash.span, tokenHash.span) else { throw .otherToken }
+        guard let hash = claims.string("ath"), ConstantTime.areEqual(hash.utf8.span, tokenHash.span) else {
+            throw .otherToken
+        }
         guard ConstantTime.areEqual(thumbprint.span, keyThumbprint) else { throw .otherKey }
         self.keyThumbprint = String(decoding: thumbprint, as: UTF8.self)
-        self.tokenID = String(decoding: tokenID, as: UTF8.self)
+        self.tokenID = tokenID
         self.issuedAt = issuedAt
     }
 
@@ -104,7 +108,7 @@ public struct DPoPProof: Equatable, Sendable {
         guard header.member("crit") == nil, header.member("b64") == nil else { throw .unsupportedCriticalHeader }
         guard let node = header.member("jwk") else { throw .invalidKey }
         do throws(JSONWebKeyError) {
-            return try P256JSONWebKey(header.document, node, in: header.bytes.span)
+            return try P256JSONWebKey(header, node)
         } catch {
             throw .invalidKey
         }

@@ -69,9 +69,6 @@ public struct Permission: Hashable, CaseIterable, Sendable, CustomStringConverti
 
     /// The same as `rawValue`.
     public var description: String { rawValue }
-
-    /// The permission's bit in a `PermissionSet`.
-    var bit: PermissionSet { PermissionSet(rawValue: 1 << known.rawValue) }
 }
 
 /// A set of permissions in one machine word.
@@ -83,27 +80,25 @@ package struct PermissionSet: OptionSet, Hashable, Sendable {
     package init(rawValue: UInt16) { self.rawValue = rawValue }
 
     /// The set of one permission.
-    package init(_ permission: Permission) {
-        self = permission.bit
-    }
+    package init(_ permission: Permission) { rawValue = 1 << permission.known.rawValue }
 
     /// Whether the permission is in the set.
     package func contains(_ permission: Permission) -> Bool {
-        contains(permission.bit)
+        contains(PermissionSet(permission))
     }
 
     /// The permissions of the set in the order of `Permission`.
     package var permissions: [Permission] { Permission.allCases.filter { contains($0) } }
 
     /// The gaming permissions, whose claims are those of `public_profile`.
-    static let gaming: PermissionSet = [Permission.gamingProfile.bit, Permission.gamingUserPicture.bit]
+    static let gaming: PermissionSet = [PermissionSet(.gamingProfile), PermissionSet(.gamingUserPicture)]
 
     /// What of `satisfied` a login that asked for `asked` was granted: the gaming permissions it asked for in place of
     /// `public_profile`, or that.
     package static func shown(_ satisfied: PermissionSet, asked: PermissionSet) -> PermissionSet {
         let gaming = asked.intersection(.gaming)
         if gaming.isEmpty || asked.contains(.publicProfile) { return satisfied.subtracting(.gaming) }
-        return satisfied.subtracting(.gaming).subtracting(Permission.publicProfile.bit)
+        return satisfied.subtracting(.gaming).subtracting(PermissionSet(.publicProfile))
             .union(satisfied.intersection(gaming))
     }
 

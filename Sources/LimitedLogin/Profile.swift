@@ -60,14 +60,6 @@ public struct AgeRange: Equatable, Hashable, Sendable {
     }
 }
 
-/// The tracking a login was made with, as far as its token shows.
-package enum LoginTracking: Sendable {
-    /// An access token came with the id token (`at_hash` is there): Facebook Login.
-    case enabled
-    /// Only the id token was issued: Limited Login.
-    case limited
-}
-
 /// A birthday with what the person shares: a date, a day of the year, or a year.
 @nonexhaustive  // SE-0487
 public enum Birthday: Equatable, Hashable, Sendable, CustomStringConvertible {

@@ -59,8 +59,8 @@ public struct SignedRequest: Equatable, Sendable {
         appID = try Self.signer(of: message, signature.span, secrets)
         // Nothing of the payload is looked at before this line.
         guard let request = JSONObject(payload, limits: VerificationLimits.payload) else { throw .malformed }
-        guard let algorithm = request.text("algorithm"),
-            algorithm.span.equalIgnoringCase(algorithm.indices, "hmac-sha256")
+        guard let algorithm = request.string("algorithm"),
+            algorithm.utf8.span.equalIgnoringCase(0..<algorithm.utf8.count, "hmac-sha256")
         else { throw .unsupportedAlgorithm }
         guard let user = request.identifier("user_id") else { throw .invalidUser }
         guard let issuedAt = request.date("issued_at"),

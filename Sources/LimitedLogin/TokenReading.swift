@@ -53,7 +53,7 @@ package struct TokenReading: Sendable {
         self.expiresAt = expiresAt
         self.headerDigitCount = headerDigitCount
         satisfiedPermissions = claims.satisfiedPermissions.rawValue
-        isLimited = claims.tracking == .limited
+        isLimited = claims.isLimited
         isBoundToKey = claims.isBoundToKey
         for index in claims.texts.indices {
             let range = claims.texts[index]
@@ -100,10 +100,9 @@ package struct TokenReading: Sendable {
             else { return nil }
             claims[text] = range
         }
-        claims.tracking = isLimited ? .limited : .enabled
+        claims.isLimited = isLimited
         claims.isBoundToKey = isBoundToKey
         claims.satisfiedPermissions = PermissionSet(rawValue: satisfiedPermissions)
-        claims.permissions = claims.satisfiedPermissions.subtracting(.gaming)
         return claims
     }
 }

@@ -54,26 +54,30 @@ extension TokenVerifier {
     func checkIdentity(_ workspace: inout VerificationWorkspace) throws(Refusal) {
         let subject = try workspace.requireString(.subject)
         // OpenID Connect Core section 2: at most 255 ASCII characters.
-        guard workspace.isShortASCII(subject) else { throw .malformedClaim(.subject, .outOfShape) }
+        let isShort = workspace.withValue(subject) { bytes, range in
+            range.count <= VerificationLimits.subjectByteCount && bytes.isASCII(range)
+        }
+        guard isShort else { throw .malformedClaim(.subject, .outOfShape) }
         _ = try workspace.requireString(.tokenID)
     }
 
+    /// Whether the login was a Limited Login.
     func checkTracking(
         _ accessToken: [UInt8],
         _ workspace: inout VerificationWorkspace
-    ) throws(Refusal) -> LoginTracking {
+    ) throws(Refusal) -> Bool {
         guard workspace.claims[.accessTokenHash] != nil else {
             guard accessToken.isEmpty else { throw .accessTokenHashMismatch }
-            return .limited
+            return true
         }
         let node = try workspace.requireString(.accessTokenHash)
         guard policy.tracking == .any else { throw .trackingNotAllowed }
-        guard !accessToken.isEmpty else { return .enabled }
+        guard !accessToken.isEmpty else { return false }
         // OpenID Connect Core section 3.1.3.6: the left half of the access token's SHA-256, in base64url.
         guard let digest = workspace.sha256?.digest(of: accessToken.span) else { throw .keysUnavailable }
         let expected = Base64URL.encode((0..<16).map { digest.bytes[$0] })
         guard workspace.isEqual(node, expected.span) else { throw .accessTokenHashMismatch }
-        return .enabled
+        return false
     }
 }
 
@@ -110,22 +114,13 @@ extension VerificationWorkspace {
     mutating func requireDate(_ claim: ClaimName) throws(Refusal) -> NumericDate {
         guard let node = claims[claim] else { throw .missingClaim(claim) }
         guard claimsSet.document.isNumber(node) else { throw .malformedClaim(claim, .wrongType) }
-        guard let date = NumericDate(claimsSet.document, node, in: claimsSet.bytes.span) else {
-            throw .malformedClaim(claim, .outOfRange)
-        }
+        guard let date = claimsSet.date(node) else { throw .malformedClaim(claim, .outOfRange) }
         return date
     }
 
     /// Whether the value of a string is a member of the set.
     mutating func isMember(_ node: Int, of set: ByteStringSet) -> Bool {
         withValue(node) { bytes, range in set.contains(bytes, range) }
-    }
-
-    /// Whether a payload's string is ASCII and no longer than a subject may be.
-    mutating func isShortASCII(_ node: Int) -> Bool {
-        withValue(node) { bytes, range in
-            range.count <= VerificationLimits.subjectByteCount && bytes.isASCII(range)
-        }
     }
 
     /// Whether a payload's string has exactly this value, compared in constant time: the nonce is a secret

@@ -78,7 +78,7 @@ extension TokenVerifier {
 extension TokenVerifier {
     func readHeader(_ workspace: inout VerificationWorkspace) throws(Refusal) {
         try read(.header, &workspace.header)
-        workspace.parameters = JOSEHeader(workspace.header.document, in: workspace.header.bytes.span)
+        workspace.parameters = JOSEHeader(workspace.header)
     }
 
     func read(_ part: Refusal.Part, _ object: inout JSONObject) throws(Refusal) {
@@ -116,7 +116,7 @@ extension TokenVerifier {
             workspace.header.document.stringRange(node)?.isEmpty == false
         else { throw .missingKeyID }
         workspace.keyID.removeAll(keepingCapacity: true)
-        workspace.header.document.appendString(node, in: workspace.header.bytes, to: &workspace.keyID)
+        workspace.header.appendString(node, to: &workspace.keyID)
     }
 
     func findKey(in keys: VerificationKeys, _ workspace: inout VerificationWorkspace) throws(Refusal) -> RSAPublicKey {

@@ -5,12 +5,12 @@ internal import JOSE
 extension TokenVerifier {
     func facts(
         _ times: (issuedAt: NumericDate, expiresAt: NumericDate),
-        _ tracking: LoginTracking,
+        isLimited: Bool,
         _ workspace: inout VerificationWorkspace
     ) -> VerifiedClaims {
         var claims = VerifiedClaims(issuedAt: times.issuedAt, expiresAt: times.expiresAt)
         claims.hasNotBefore = workspace.claims[.notBefore] != nil
-        claims.tracking = tracking
+        claims.isLimited = isLimited
         // All of these were found to be strings above.
         claims[.issuer] = workspace.text(workspace.claims[.issuer])
         claims[.audience] = workspace.text(try? workspace.requireAudience())
@@ -33,7 +33,6 @@ extension TokenVerifier {
         claims.hometown = workspace.place(workspace.claims[.userHometown])
         claims.location = workspace.place(workspace.claims[.userLocation])
         if let friends = workspace.claims[.userFriends], workspace.isArrayOfStrings(friends) {
-            claims.friendsNode = friends
             claims.friendIDs = workspace.claimsSet.document.range(friends)
         }
         note(&claims)
@@ -45,20 +44,33 @@ extension TokenVerifier {
         if claims[.name] != nil || claims[.firstName] != nil || claims[.middleName] != nil || claims[.lastName] != nil
             || claims[.imageURL] != nil
         {
-            granted.insert(Permission.publicProfile.bit)
+            granted.insert(PermissionSet(.publicProfile))
         }
-        if claims[.email] != nil { granted.insert(Permission.email.bit) }
-        if claims.ageRange != nil { granted.insert(Permission.userAgeRange.bit) }
-        if claims.birthday != nil { granted.insert(Permission.userBirthday.bit) }
-        if claims.friendIDs != nil { granted.insert(Permission.userFriends.bit) }
-        if claims.gender != nil { granted.insert(Permission.userGender.bit) }
-        if claims.hometown != nil { granted.insert(Permission.userHometown.bit) }
-        if claims.linkURL != nil { granted.insert(Permission.userLink.bit) }
-        if claims.location != nil { granted.insert(Permission.userLocation.bit) }
-        claims.permissions = granted
-        if claims[.name] != nil { granted.insert(Permission.gamingProfile.bit) }
-        if claims[.imageURL] != nil { granted.insert(Permission.gamingUserPicture.bit) }
+        if claims[.email] != nil { granted.insert(PermissionSet(.email)) }
+        if claims.ageRange != nil { granted.insert(PermissionSet(.userAgeRange)) }
+        if claims.birthday != nil { granted.insert(PermissionSet(.userBirthday)) }
+        if claims.friendIDs != nil { granted.insert(PermissionSet(.userFriends)) }
+        if claims.gender != nil { granted.insert(PermissionSet(.userGender)) }
+        if claims.hometown != nil { granted.insert(PermissionSet(.userHometown)) }
+        if claims.linkURL != nil { granted.insert(PermissionSet(.userLink)) }
+        if claims.location != nil { granted.insert(PermissionSet(.userLocation)) }
+        if claims[.name] != nil { granted.insert(PermissionSet(.gamingProfile)) }
+        if claims[.imageURL] != nil { granted.insert(PermissionSet(.gamingUserPicture)) }
         claims.satisfiedPermissions = granted
+    }
+}
+
+extension JSONObject {
+    /// `{"min": number, "max": number}`; a member of the wrong type drops the whole.
+    func ageRange(_ node: Int) -> AgeRange? {
+        guard let minimum = bound("min", of: node), let maximum = bound("max", of: node) else { return nil }
+        return AgeRange(minimum: minimum, maximum: maximum)
+    }
+
+    /// A whole number, or nothing; nil for any other value.
+    private func bound(_ name: StaticString, of node: Int) -> Int?? {
+        guard let bound = member(name, of: node) else { return .some(nil) }
+        return document.wholeNumber(bound, in: bytes.span).map { .some($0) }
     }
 }
 

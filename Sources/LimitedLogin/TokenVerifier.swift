@@ -128,9 +128,9 @@ public struct TokenVerifier: Sendable {
         // The token belongs to this login: `nonce` (step 11), `sub` (section 12.2) and `cnf.jkt` as expected.
         try checkBinding(question, now, &workspace)
         // `at_hash` shows that an access token came with it, and which (OpenID Connect Core sections 3.2.2.9, 3.1.3.6).
-        let tracking = try checkTracking(question.accessToken, &workspace)
+        let isLimited = try checkTracking(question.accessToken, &workspace)
         // Everything is checked; what remains is to tell what the token says.
-        return facts(times, tracking, &workspace)
+        return facts(times, isLimited: isLimited, &workspace)
     }
 }
 

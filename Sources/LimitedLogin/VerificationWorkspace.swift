@@ -45,7 +45,7 @@ package struct VerificationWorkspace: ~Copyable {
     /// Puts the value of a payload's string into `scratch`.
     mutating func decodeToScratch(_ node: Int) {
         scratch.removeAll(keepingCapacity: true)
-        claimsSet.document.appendString(node, in: claimsSet.bytes, to: &scratch)
+        claimsSet.appendString(node, to: &scratch)
     }
 
     /// The node of `cnf.jkt` (RFC 7800 section 3.1, RFC 9449 section 6.1), where it is a string.
@@ -85,15 +85,10 @@ struct PayloadClaims {
 
     init() {}
 
-    /// Sorts the members of a payload, which is an object, in one pass.
+    /// Sorts the members of a payload in one pass.
     init(_ claimsSet: borrowing JSONObject) {
         var span = nodes.mutableSpan
-        claimsSet.document.findMembers(
-            of: claimsSet.document.root,
-            named: Self.names,
-            in: claimsSet.bytes.span,
-            nodes: &span
-        )
+        claimsSet.findMembers(named: Self.names, nodes: &span)
     }
 
     /// The node of a claim's value; nil for a claim that is not there.
@@ -138,8 +133,8 @@ package struct VerifiedClaims {
     package var issuedAt: NumericDate
     package var expiresAt: NumericDate
     package var hasNotBefore = false
-    /// Whether an access token came with the token.
-    package var tracking = LoginTracking.limited
+    /// Whether only the id token was issued, and so the login was a Limited Login: `at_hash` is not there.
+    package var isLimited = true
 
     @PayloadRange package var linkURL: Range<Int>?
     @PayloadRange package var gender: Range<Int>?
@@ -152,11 +147,9 @@ package struct VerifiedClaims {
 
     /// The permissions for `Profile.permissions`: those whose claims are there. The two gaming permissions are
     /// left out, for their claims are those of `public_profile`.
-    package var permissions: PermissionSet = []
+    package var permissions: PermissionSet { satisfiedPermissions.subtracting(.gaming) }
     /// The permissions a caller may rely on: the same, and the gaming permissions whose claims are there.
     package var satisfiedPermissions: PermissionSet = []
-    /// The node of the friends in the payload's document.
-    var friendsNode: Int?
 
     /// Whether the token has `cnf`, readable or not: its holder must prove to have a key (RFC 7800 section 3).
     package var isBoundToKey = false

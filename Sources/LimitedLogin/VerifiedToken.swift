@@ -18,7 +18,7 @@ public struct VerifiedToken: Equatable, Sendable {
     /// for ``Permission/gamingProfile`` or ``Permission/gamingUserPicture`` and not for ``Permission/publicProfile``, those
     /// stand in its place.
     public func shownPermissions(among permissions: [Permission]) -> [Permission] {
-        let asked = PermissionSet(permissions.map(\.bit))
+        let asked = PermissionSet(permissions.map { PermissionSet($0) })
         return PermissionSet.shown(satisfiedPermissions, asked: asked).permissions
     }
 
@@ -58,6 +58,7 @@ extension VerifiedToken {
     /// Copies the judged facts out of the workspace.
     init(_ token: String, _ claims: VerifiedClaims, _ workspace: borrowing VerificationWorkspace) {
         let payload = workspace.payload
+        let friends = claims.friendIDs == nil ? nil : workspace.claims[.userFriends]
         func text(_ range: Range<Int>) -> String { JSONText.value(payload.span, range) }
         func place(_ place: VerifiedClaims.Place?) -> Profile.Place? {
             place.map { Profile.Place(id: text($0.id), name: text($0.name)) }
@@ -84,14 +85,14 @@ extension VerifiedToken {
                 email: claims[.email].map(text),
                 imageURL: claims[.imageURL].map(text),
                 linkURL: claims.linkURL.map(text),
-                friendIDs: claims.friendsNode.map { workspace.claimsSet.strings($0) },
+                friendIDs: friends.map { workspace.claimsSet.strings($0) },
                 birthday: claims.birthday,
                 ageRange: claims.ageRange,
                 hometown: place(claims.hometown),
                 location: place(claims.location),
                 gender: claims.gender.map(text),
                 permissions: claims.permissions.permissions,
-                isLimited: claims.tracking == .limited
+                isLimited: claims.isLimited
             ),
             claimsJSON: String(decoding: payload, as: UTF8.self),
             satisfiedPermissions: claims.satisfiedPermissions

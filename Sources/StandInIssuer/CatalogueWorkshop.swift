@@ -1,4 +1,5 @@
 internal import Bytes
+internal import JOSE
 package import OpenSSL
 
 /// What the tokens of the catalogue are made with: one login, the keys that are published, and one that is not.
@@ -177,9 +178,17 @@ package struct ClaimsTemplate: Sendable {
         now: Int64,
         without omitted: String? = nil
     ) throws(StandInRefusal) -> [UInt8] {
-        let object = try ReceivedObject(text.isEmpty ? Array("{}".utf8) : text)
+        var object = JSONObject()
+        object.bytes = text.isEmpty ? Array("{}".utf8) : text
+        let isObject: Bool
+        do throws(JSONError) {
+            isObject = try object.read()
+        } catch {
+            throw StandInRefusal("the claims are not acceptable JSON: \(error)")
+        }
+        guard isObject else { throw StandInRefusal("the claims must be a JSON object") }
         let given: [FacebookJSON.Member] = object.members.filter { !dropped.contains($0.name) }
-            .map { ($0.name, object.respelled($0.value)) }
+            .map { ($0.name, object.respelled($0.node)) }
         let start = given.first { $0.name == "iat" }.flatMap { Int64($0.json) } ?? now
         // Every real token lives for an hour.
         let (end, overflow) = start.addingReportingOverflow(3600)

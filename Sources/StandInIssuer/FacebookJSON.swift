@@ -42,60 +42,22 @@ package struct StandInRefusal: Error, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
-/// A JSON object that somebody sent. Its members are read by their type: nil is one that is not there, or of another type.
-package struct ReceivedObject: ~Copyable {
-    private let bytes: [UInt8]
-    private var document = JSONDocument()
-
-    /// - Throws: what is wrong with claims that are no such object.
-    package init(_ bytes: [UInt8]) throws(StandInRefusal) {
-        self.bytes = bytes
-        do throws(JSONError) {
-            try document.parse(bytes)
-        } catch {
-            throw StandInRefusal("the claims are not acceptable JSON: \(error)")
-        }
-        guard document.isObject(document.root) else { throw StandInRefusal("the claims must be a JSON object") }
-    }
-
-    /// The string at a path of members.
-    package func string(_ path: StaticString...) -> String? {
-        var node = document.root
-        for name in path {
-            guard let member = document.member(name, of: node, in: bytes.span) else { return nil }
-            node = member
-        }
-        return document.isString(node) ? text(node) : nil
-    }
-
-    func integer(_ name: StaticString) -> Int64? { value(name).flatMap { document.integer($0, in: bytes.span) } }
-
-    /// The node of a member's value.
-    func value(_ name: StaticString) -> Int? { document.member(name, of: document.root, in: bytes.span) }
-
-    /// The members in their order, each with the node of its value.
-    package var members: [(name: String, value: Int)] {
-        document.children(of: document.root).map { (document.string($0, in: bytes.span), $0 + 1) }
-    }
-
-    /// The value of a string; of any other value, its text.
-    package func text(_ node: Int) -> String { document.string(node, in: bytes.span) }
-
+extension JSONObject {
     /// The value as JSON: a string in Facebook's spelling, any other value as it came.
-    func json(_ node: Int) -> String { document.isString(node) ? FacebookJSON.string(text(node)) : text(node) }
+    func json(_ node: Int) -> String { document.isString(node) ? FacebookJSON.string(string(node)) : string(node) }
 
     /// The value as JSON, all strings in Facebook's spelling. The reader bounds the depth.
     func respelled(_ node: Int) -> String {
         switch document.kind(node) {
         case .array: "[" + document.children(of: node).map { respelled($0) }.joined(separator: ",") + "]"
-        case .object: FacebookJSON.object(document.children(of: node).map { (text($0), respelled($0 + 1)) })
+        case .object: FacebookJSON.object(document.children(of: node).map { (string($0), respelled($0 + 1)) })
         default: json(node)
         }
     }
 
-    /// The elements of an array, each as ``text(_:)``; nil of any other value.
+    /// The elements of an array, each as ``string(_:)``; nil of any other value.
     func elements(_ node: Int) -> [String]? {
-        document.kind(node) == .array ? document.children(of: node).map { text($0) } : nil
+        document.kind(node) == .array ? document.children(of: node).map { string($0) } : nil
     }
 }
 

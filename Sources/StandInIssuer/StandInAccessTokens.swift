@@ -1,3 +1,4 @@
+internal import JOSE
 internal import Sockets
 
 /// The access tokens that Graph knows, and what it says about them: `debug_token` and `/me`.
@@ -51,7 +52,7 @@ extension StandInGraph {
         guard ["", "revoked", "dead"].contains(fate) else {
             throw StandInRefusal("the query is nothing, 'revoked' or 'dead'")
         }
-        guard let object = try? ReceivedObject(request.isEmpty ? Array("{}".utf8) : request) else {
+        guard let object = JSONObject(request.isEmpty ? Array("{}".utf8) : request) else {
             throw StandInRefusal("the access token must be described by a JSON object")
         }
         var own: [String: String] = [:]
@@ -61,7 +62,7 @@ extension StandInGraph {
             if Self.permissions[name] != nil {
                 fields[name] = object.json(value)
             } else if Self.ownMembers.contains(name) {
-                own[name] = object.text(value)
+                own[name] = object.string(value)
             } else {
                 throw StandInRefusal("'\(name)' is neither a member of a token nor a field of /me")
             }

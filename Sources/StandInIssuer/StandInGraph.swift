@@ -1,5 +1,6 @@
 internal import Bytes
 internal import HTTP1
+internal import JOSE
 internal import OpenSSL
 internal import Sockets
 
@@ -42,7 +43,7 @@ final class StandInGraph: Sendable {
     ///
     /// - Parameter statuses: permissions with another status than `granted`.
     func recordLogin(payload: [UInt8], statuses: [String: String]) {
-        guard let claims = try? ReceivedObject(payload), let person = Self.person(claims) else { return }
+        guard let claims = JSONObject(payload), let person = Self.person(claims) else { return }
         let shown = claims.members.map(\.name).filter(Self.claims.contains) + ["openid", "public_profile"]
         grant(shown, statuses, to: person)
     }
@@ -55,13 +56,13 @@ final class StandInGraph: Sendable {
     /// The claims that a refreshed token lacks, since their permission is not granted any more; nil where the person is
     /// not logged in.
     func revokedClaims(ofLogin payload: [UInt8]) -> Set<String>? {
-        guard let claims = try? ReceivedObject(payload), let person = Self.person(claims),
+        guard let claims = JSONObject(payload), let person = Self.person(claims),
             let permissions = people.withLock({ $0[person] }), !permissions.isEmpty
         else { return nil }
         return Set(permissions.filter { $0.value != "granted" }.keys)
     }
 
-    private static func person(_ claims: borrowing ReceivedObject) -> Person? {
+    private static func person(_ claims: borrowing JSONObject) -> Person? {
         guard let audience = claims.string("aud"), let subject = claims.string("sub") else { return nil }
         return Person(appID: audience, userID: subject)
     }
@@ -135,8 +136,8 @@ final class StandInGraph: Sendable {
         guard let payload = keys.payload(of: Array((parameters["id_token"] ?? "").utf8)) else {
             return .error(190, "Bad signature")
         }
-        guard let claims = try? ReceivedObject(payload), let audience = claims.value("aud"),
-            claims.text(audience) == parameters["app_id"], claims.value("exp") != nil
+        guard let claims = JSONObject(payload), let audience = claims.member("aud"),
+            claims.string(audience) == parameters["app_id"], claims.member("exp") != nil
         else { return .error(190, "The token is for another app.") }
         guard let end = claims.integer("exp"), end > now else {
             return .error(190, subcode: 463, "The token has expired.")

@@ -2,6 +2,7 @@ internal import FoundationEssentials
 package import HTTP1
 internal import HTTPClient
 package import HTTPServer
+internal import JOSE
 package import OpenSSL
 package import Sockets
 
@@ -153,7 +154,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     /// A DPoP proof of the device that goes with this issuer, for the request that the body names, and the thumbprint of its
     /// key, to which `{"cnf": {"jkt": "…"}}` binds a token.
     private func proof(_ body: [UInt8], now: Int64) throws -> String {
-        guard let object = try? ReceivedObject(body), let token = object.string("id_token"),
+        guard let object = JSONObject(body), let token = object.string("id_token"),
             let method = object.string("method"), let url = object.string("url")
         else { throw StandInRefusal("the body must be a JSON object with id_token, method and url") }
         let moment = object.integer("iat") ?? now
@@ -165,7 +166,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     /// one of its own. A person whose login was revoked has to log in anew.
     private func refresh(_ body: [UInt8], way: String, now: Int64) throws -> StandInGraph.Answer {
         guard way == "direct" || way == "silent" else { throw StandInRefusal("way is direct or silent") }
-        guard let object = try? ReceivedObject(body), let token = object.string("id_token") else {
+        guard let object = JSONObject(body), let token = object.string("id_token") else {
             throw StandInRefusal("the body must be a JSON object with the member id_token")
         }
         guard let payload = keys.payload(of: Array(token.utf8)) else {

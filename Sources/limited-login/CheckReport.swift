@@ -80,9 +80,7 @@ struct CheckReport {
     }
 
     private var answerLines: [String] {
-        var limits = JSONLimits()
-        limits.byteCount = max(limits.byteCount, answer.count)
-        var document = JSONDocument(limits: limits)
+        var document = JSONDocument(limits: JSONLimits(byteCount: max(65_536, answer.count)))
         guard (try? document.parse(answer)) != nil else { return [] }
         var lines: [String] = []
         for section in ["authentication_token", "access_token", "profile"] as [StaticString] {
@@ -218,7 +216,7 @@ extension CheckReport {
         }
         let client = try ServiceParts.graphClient(configuration)
         let question = AccessTokenQuestion(token: GraphAccessToken(token), apps: secrets, subject: subject)
-        let deadline = MonotonicClock.now() + client.limits.callTimeout
+        let deadline = MonotonicClock.now() + client.callTimeout
         do throws(AccessTokenQuestion.Failure) {
             let verified = try question.ask(client, until: deadline) { moment }
             return report(nil, nil, JSON { AccessTokenAnswer.write(verified, asked: nil, to: &$0) }.bytes)

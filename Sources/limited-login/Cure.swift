@@ -98,7 +98,7 @@ struct Cure {
     }
 
     /// The issuer that the token names, unproven.
-    private var unverifiedIssuer: String? { PastedText(bytes: token).unprovenClaims?.string("iss") }
+    private var unverifiedIssuer: String? { PastedText(bytes: token).unprovenIssuer }
 
     /// The same where it is none of the configured ones.
     private var foreignIssuer: String? { unverifiedIssuer.flatMap { configuration.issuers.contains($0) ? nil : $0 } }

@@ -66,7 +66,7 @@ struct DPoPCommand: ParsableCommand {
             let text = try TokenInput.read(argument: proof, file: nil)
             let now = try request.at ?? Moment.now()
             do throws(DPoPRejection) {
-                let bound = PastedText(bytes: Array(token.utf8)).unprovenClaims?.string("cnf", "jkt")
+                let bound = PastedText(bytes: Array(token.utf8)).unprovenThumbprint
                 guard let thumbprint = keyThumbprint ?? bound else { throw .unboundToken }
                 let proof = try DPoPProof(
                     verifying: String(decoding: text, as: UTF8.self),

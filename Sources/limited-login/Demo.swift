@@ -3,6 +3,7 @@ internal import Bytes
 internal import FoundationEssentials
 internal import HTTP1
 internal import HTTPServer
+internal import JOSE
 internal import LimitedLogin
 internal import OpenSSL
 internal import Sockets
@@ -210,8 +211,9 @@ final class DemonstrationBackend: HTTPRequestHandler {
 
     /// Does what the event asks for: prints it, and remembers whose data were to be deleted.
     private func take(_ body: Span<UInt8>) -> Bool {
-        guard let event = try? ReceivedObject(body.indices.map { body[$0] }), let type = event.string("type"),
-            let userID = event.string("data", "user_id"), let code = event.string("data", "confirmation_code")
+        guard let event = JSONObject(body.indices.map { body[$0] }), let type = event.string("type"),
+            let data = event.object("data"), let userID = event.string("user_id", of: data),
+            let code = event.string("confirmation_code", of: data)
         else { return false }
         if type == "user.data_deletion_requested" {
             deletions = deletions.suffix(99) + [("code=\(code)", userID)]

@@ -1,5 +1,6 @@
 internal import HTTPClient
 internal import HTTPServer
+internal import JOSE
 internal import KeySets
 internal import Sockets
 internal import StandInIssuer
@@ -177,7 +178,7 @@ struct DemoStage {
     /// The member of an answer.
     /// - Parameter failure: begins the sentence about an answer without it.
     private static func text(_ name: StaticString, of answer: HTTPSResponse, _ failure: String) throws -> String {
-        guard let text = (try? ReceivedObject(answer.body))?.string(name) else {
+        guard let text = JSONObject(answer.body)?.string(name) else {
             throw PageRefusal(sentence: "\(failure) answered \(answer.status).")
         }
         return text

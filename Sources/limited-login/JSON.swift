@@ -43,18 +43,16 @@ struct JSON: ExpressibleByStringInterpolation, ExpressibleByDictionaryLiteral {
 
     /// The members of an object that are texts, and those that are arrays of texts; nil where it is no object of these.
     static func members(_ body: [UInt8]) -> (texts: [String: String], lists: [String: [String]])? {
-        var document = JSONDocument()
-        guard (try? document.parse(body)) != nil, document.isObject(document.root) else { return nil }
+        guard let object = JSONObject(body) else { return nil }
         var texts: [String: String] = [:]
         var lists: [String: [String]] = [:]
-        for name in document.children(of: document.root) {
-            let member = document.string(name, in: body.span)
-            if document.isString(name + 1) {
-                texts[member] = document.string(name + 1, in: body.span)
+        for (name, node) in object.members {
+            if object.document.isString(node) {
+                texts[name] = object.string(node)
             } else {
-                let elements = document.kind(name + 1) == .array ? document.children(of: name + 1) : nil
-                guard let elements, elements.allSatisfy({ document.isString($0) }) else { return nil }
-                lists[member] = elements.map { document.string($0, in: body.span) }
+                let (list, isArray) = (object.strings(node), object.document.kind(node) == .array)
+                guard isArray, list.count == object.document.children(of: node).count else { return nil }
+                lists[name] = list
             }
         }
         return (texts, lists)

@@ -117,13 +117,21 @@ struct PastedText {
         return nil
     }
 
-    /// The claims of a token that is at least a JWS of JSON, to guess where it comes from: they prove nothing, and the
-    /// service never looks into them.
-    var unprovenClaims: ReceivedObject? {
+    /// The claim `iss` of a token that is at least a JWS of JSON.
+    var unprovenIssuer: String? { unprovenClaims?.string("iss") }
+
+    /// The claim `cnf.jkt` of such a token.
+    var unprovenThumbprint: String? {
+        guard let claims = unprovenClaims, let confirmation = claims.object("cnf") else { return nil }
+        return claims.string("jkt", of: confirmation)
+    }
+
+    /// They prove nothing and tell where a token may come from; the service never looks into them.
+    private var unprovenClaims: JSONObject? {
         guard let jws = try? JWSCompactSerialization(splitting: bytes.span) else { return nil }
         var payload: [UInt8] = []
         guard Base64URL.decode(bytes.span, jws.payload, into: &payload) else { return nil }
-        return try? ReceivedObject(payload)
+        return JSONObject(payload)
     }
 }
 

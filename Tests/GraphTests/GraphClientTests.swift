@@ -19,13 +19,11 @@ struct GraphClientTests {
 
     /// A client whose pauses take no time.
     private func client(_ issuer: ScriptedIssuer, timeout: Duration = .seconds(20)) throws -> GraphClient {
-        var limits = GraphLimits()
-        limits.callTimeout = timeout
         let base = String(issuer.url.dropLast("/keys".count))
         return GraphClient(
             configuration: try GraphConfiguration(url: base + "/", version: "v26.0", uninstallURL: base + "/gone/"),
             client: HTTPSClient(trust: .authorities(file: certificates.authorityFile)),
-            limits: limits,
+            callTimeout: timeout,
             random: { _ in 0 }
         )
     }
@@ -171,12 +169,10 @@ struct GraphClientTests {
         let issuer = try ScriptedIssuer { _, peer in try peer.answerAndStay(status: "500 X") }
         defer { issuer.stop() }
         let bounds = Locked<[UInt64]>([])
-        var limits = GraphLimits()
-        limits.callTimeout = .milliseconds(500)
         let client = GraphClient(
             configuration: try GraphConfiguration(url: "http://127.0.0.1:\(issuer.port)"),
             client: HTTPSClient(),
-            limits: limits,
+            callTimeout: .milliseconds(500),
             random: { bound in
                 bounds.withLock { $0.append(bound) }
                 return pause(bounds.withLock { $0.count })

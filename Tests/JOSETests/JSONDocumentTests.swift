@@ -5,9 +5,9 @@ import Testing
 func fault(
     of text: [UInt8],
     limits: JSONLimits = JSONLimits(),
-    repeatedMembers: JSONDocument.RepeatedMembers = .refused
+    marksRepeatedMembers: Bool = false
 ) -> JSONError.Reason? {
-    var document = JSONDocument(limits: limits, repeatedMembers: repeatedMembers)
+    var document = JSONDocument(limits: limits, marksRepeatedMembers: marksRepeatedMembers)
     do throws(JSONError) {
         try document.parse(text)
         return nil
@@ -95,7 +95,7 @@ struct JSONDocumentTests {
     )
     func repeatedMember(text: String) {
         #expect(fault(of: text) == .repeatedMember)
-        #expect(fault(of: Array(text.utf8), repeatedMembers: .marked) == nil)
+        #expect(fault(of: Array(text.utf8), marksRepeatedMembers: true) == nil)
     }
 
     @Test("Names that only look alike are different members")
@@ -148,7 +148,7 @@ struct JSONDocumentTests {
     @Test("A marked object is found, and the others are not")
     func marking() throws {
         let bytes = Array("[{\"a\":1},{\"a\":1,\"a\":2},{\"b\":{\"c\":1,\"c\":1}}]".utf8)
-        var document = JSONDocument(repeatedMembers: .marked)
+        var document = JSONDocument(marksRepeatedMembers: true)
         try document.parse(bytes)
         let marks = (0..<document.count).map { document.isRepeating($0) }
         #expect(marks.filter { $0 }.count == 2)

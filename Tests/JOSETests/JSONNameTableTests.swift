@@ -3,13 +3,14 @@ import Testing
 
 /// The values of the members that a table finds in an object, by the place of their names; nil for none.
 private func found(_ names: [String], in text: String) throws -> [String?] {
-    let bytes = Array(text.utf8)
-    var document = JSONDocument(repeatedMembers: .marked)
-    try document.parse(bytes.span)
+    var object = JSONObject(marksRepeatedMembers: true)
+    object.bytes = Array(text.utf8)
+    let isObject = try object.read()
+    try #require(isObject)
     var nodes = InlineArray<32, UInt32>(repeating: 0)
     var span = nodes.mutableSpan
-    document.findMembers(of: document.root, named: JSONNameTable(names), in: bytes.span, nodes: &span)
-    return names.indices.map { nodes[$0] == 0 ? nil : document.string(Int(nodes[$0]), in: bytes.span) }
+    object.findMembers(named: JSONNameTable(names), nodes: &span)
+    return names.indices.map { nodes[$0] == 0 ? nil : object.string(Int(nodes[$0])) }
 }
 
 @Suite("The table of member names")

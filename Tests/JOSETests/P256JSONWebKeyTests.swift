@@ -11,10 +11,10 @@ struct P256JSONWebKeyTests {
         """#
 
     private static func key(_ text: String) throws -> P256JSONWebKey {
-        var document = JSONDocument(repeatedMembers: .marked)
-        let bytes = Array(text.utf8)
-        try document.parse(bytes)
-        return try P256JSONWebKey(document, document.root, in: bytes.span)
+        var json = JSONObject(marksRepeatedMembers: true)
+        json.bytes = Array(text.utf8)
+        _ = try json.read()
+        return try P256JSONWebKey(json, json.document.root)
     }
 
     @Test("The thumbprint is the one that RFC 9449 section 6.1 tells of this key")

@@ -48,8 +48,6 @@ final class GraphService: Sendable {
         _ = await cache.refresh()
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
         let metrics = ServiceMetrics(factory: registry)
-        var limits = GraphLimits()
-        limits.callTimeout = callTimeout
         let base = String(graph.url.dropLast("/keys".count)).replacing("http://localhost", with: "http://127.0.0.1")
         let authorities = try TestCertificates.shared.get().authorityFile
         let store = ReplayStore.memory(MemoryReplayStore(now: WallClock.unixMilliseconds()))
@@ -57,7 +55,7 @@ final class GraphService: Sendable {
             client: GraphClient(
                 configuration: try GraphConfiguration(url: base, uninstallURL: base + "/platform/uninstall/"),
                 client: HTTPSClient(trust: .authorities(file: authorities)),
-                limits: limits,
+                callTimeout: callTimeout,
                 random: { _ in 0 }
             ),
             metrics: metrics,

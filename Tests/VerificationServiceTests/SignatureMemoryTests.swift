@@ -39,7 +39,7 @@ struct SignatureMemoryTests {
                 facts.texts[text] = claims[text].map { String(decoding: workspace.payload[$0], as: UTF8.self) }
             }
             facts.rest = [
-                "\(claims.issuedAt) \(claims.expiresAt) \(claims.tracking) \(claims.isBoundToKey)",
+                "\(claims.issuedAt) \(claims.expiresAt) \(claims.isLimited) \(claims.isBoundToKey)",
                 "\(claims.permissions) \(claims.satisfiedPermissions)",
             ]
             return facts

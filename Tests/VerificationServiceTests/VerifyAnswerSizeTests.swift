@@ -25,8 +25,7 @@ struct VerifyAnswerSizeTests {
         claims.hometown = VerifiedClaims.Place(id: empty, name: empty)
         claims.location = claims.hometown
         claims[.keyThumbprint] = empty
-        claims.permissions = PermissionSet(rawValue: 0xFFF)
-        claims.satisfiedPermissions = claims.permissions
+        claims.satisfiedPermissions = PermissionSet(rawValue: 0xFFF)
         var body: [UInt8] = []
         VerifyAnswer.write(
             claims,

@@ -77,12 +77,7 @@ enum ConfigurationFile {
     static let sizeLimit = 4 * 1024 * 1024
 
     /// The reader's limits, wide enough for 100,000 app ids.
-    static var limits: JSONLimits {
-        var limits = JSONLimits()
-        limits.byteCount = sizeLimit
-        limits.nodeCount = 262_144
-        return limits
-    }
+    static let limits = JSONLimits(byteCount: sizeLimit, nodeCount: 262_144)
 
     static func settings(
         of bytes: [UInt8],

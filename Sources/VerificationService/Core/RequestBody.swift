@@ -98,14 +98,7 @@ package enum MediaType {
 extension JSONLimits {
     /// Those of a request's body, whose bytes the route bounds. Names are compared with each other before it shows that some
     /// are not known, so that more than the nine which any route knows are refused early.
-    static let ofRequest = {
-        var limits = JSONLimits()
-        limits.byteCount = VerifyEndpoint.bodyLimit
-        limits.depth = 4
-        limits.nodeCount = 1_024
-        limits.memberCount = 16
-        return limits
-    }()
+    static let ofRequest = JSONLimits(byteCount: VerifyEndpoint.bodyLimit, depth: 4, memberCount: 16, nodeCount: 1_024)
 }
 
 extension JSONDocument {

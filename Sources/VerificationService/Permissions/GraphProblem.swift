@@ -24,7 +24,7 @@ extension GraphError {
 
     /// When another try makes sense, where Graph did not say.
     var retryAfterSeconds: Int? {
-        if isThrottling { return GraphLimits().defaultRetryAfterSeconds }
+        if isThrottling { return GraphLimits.defaultRetryAfterSeconds }
         return isTransient ? 5 : nil
     }
 

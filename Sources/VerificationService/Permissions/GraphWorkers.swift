@@ -55,7 +55,7 @@ package final class GraphWorkers: Sendable {
     }
 
     /// How long a call may take, waiting for a thread included.
-    var callTimeout: Duration { client.limits.callTimeout }
+    var callTimeout: Duration { client.callTimeout }
 
     /// Has Graph asked for a request. The worker never waits: the request is parked while another thread asks, and is
     /// answered when that has its outcome.

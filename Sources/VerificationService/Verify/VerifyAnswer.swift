@@ -75,7 +75,7 @@ package enum VerifyAnswer {
         bytes.append(",\"key_id\":")
         bytes.appendString(keyID)
         text(",\"key_thumbprint\":\"", claims[.keyThumbprint], payload, &bytes)
-        bytes.append(claims.tracking == .limited ? ",\"tracking\":\"limited\"}" : ",\"tracking\":\"enabled\"}")
+        bytes.append(claims.isLimited ? ",\"tracking\":\"limited\"}" : ",\"tracking\":\"enabled\"}")
     }
 
     private static func writeProfile(
@@ -109,7 +109,7 @@ package enum VerifyAnswer {
         text(",\"gender\":\"", claims.gender, payload, &bytes)
         bytes.append(",\"permissions\":")
         writePermissions(PermissionSet.shown(claims.satisfiedPermissions, asked: asked), &bytes)
-        bytes.append(claims.tracking == .limited ? ",\"is_limited\":true}" : ",\"is_limited\":false}")
+        bytes.append(claims.isLimited ? ",\"is_limited\":true}" : ",\"is_limited\":false}")
     }
 
     /// `YYYY-MM-DD`, `0000-MM-DD` without a year, `YYYY` alone (OpenID Connect Core 1.0 section 5.1, `birthdate`).

@@ -22,6 +22,7 @@ final class StageRunner {
     private var parser = RequestParser(limits: HTTPLimits())
     private var reader = VerifyRequestReader()
     private var document = JSONDocument()
+    private var header = JSONObject()
     private var buffer: [UInt8] = []
     private var encoder = ResponseEncoder()
 
@@ -82,9 +83,8 @@ final class StageRunner {
     }
 
     private func readHeader(_ index: Int) throws {
-        let bytes = inputs.headers[index]
-        try document.parse(bytes.span)
-        guard JOSEHeader(document, in: bytes.span).keyID != nil else { throw Failure("header") }
+        header.bytes = inputs.headers[index]
+        guard try header.read(), JOSEHeader(header).keyID != nil else { throw Failure("header") }
     }
 
     private func digest(_ index: Int) throws {

@@ -22,7 +22,7 @@ func fuzzJSON(_ input: [UInt8]) {
         case .string, .name:
             let value = document.string(node, in: input.span)
             var copy: [UInt8] = []
-            document.appendString(node, in: input, to: &copy)
+            document.appendString(node, in: input.span, to: &copy)
             require(Array(value.utf8) == copy, "a string's value is UTF-8")
         case .number:
             require(document.double(node, in: input.span)?.isFinite == true, "a number is finite")

@@ -228,8 +228,20 @@ public struct AccessTokenRejection: Error, Equatable, Sendable, CustomStringConv
     }
 }
 
-/// What Facebook's answers hold besides plain members.
+/// What Facebook's answers and tokens hold besides plain members.
 extension JSONObject {
+    /// `{"min": number, "max": number}`; a member of the wrong type drops the whole.
+    func ageRange(_ node: Int) -> AgeRange? {
+        guard let minimum = bound("min", of: node), let maximum = bound("max", of: node) else { return nil }
+        return AgeRange(minimum: minimum, maximum: maximum)
+    }
+
+    /// A whole number, or nothing; nil for any other value.
+    private func bound(_ name: StaticString, of node: Int) -> Int?? {
+        guard let bound = member(name, of: node) else { return .some(nil) }
+        return document.wholeNumber(bound, in: bytes.span).map { .some($0) }
+    }
+
     /// One of Facebook's IDs: 1 to 20 digits, those of a 64-bit number, as a string or a number.
     func identifier(_ name: StaticString, of node: Int? = nil) -> String? {
         guard let node = member(name, of: node), document.isString(node) || document.isNumber(node) else { return nil }

@@ -52,8 +52,7 @@ public struct AgeRange: Equatable, Hashable, Sendable {
 
     /// A bracket; nil without any bound, with a negative one, and when the minimum is not less than the maximum.
     public init?(minimum: Int?, maximum: Int?) {
-        guard minimum != nil || maximum != nil else { return nil }
-        guard minimum ?? 0 >= 0, maximum ?? 0 >= 0 else { return nil }
+        guard minimum != nil || maximum != nil, minimum ?? 0 >= 0, maximum ?? 0 >= 0 else { return nil }
         if let minimum, let maximum, minimum >= maximum { return nil }
         self.minimum = minimum
         self.maximum = maximum

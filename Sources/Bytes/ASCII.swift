@@ -79,6 +79,12 @@ package enum DecimalNumber {
         }
         return value
     }
+
+    /// As above, of a text that is nothing else.
+    package static func parse(_ digits: some Collection<UInt8>) -> Int? {
+        let digits = Array(digits)
+        return parse(digits.span, digits.indices)
+    }
 }
 
 /// Percent-encoding (RFC 3986 section 2.1).

@@ -81,10 +81,11 @@ struct GraphAnswer: ~Copyable {
     static func uninstallation(_ response: HTTPSResponse) throws(GraphFailure) {
         let guardText = "for (;;);".utf8
         let isGuarded = response.body.starts(with: guardText)
-        let body = Array(response.body.dropFirst(isGuarded ? guardText.count : 0))
-        let answer = GraphAnswer(HTTPSResponse(status: response.status, fields: response.fields, body: body))
+        var response = response
+        if isGuarded { response.body.removeFirst(guardText.count) }
+        let answer = GraphAnswer(response)
         try answer.check()
-        if body.isEmpty { return }
+        if response.body.isEmpty { return }
         guard answer.json.document.count > 0 else { throw unreadable }
         let success = answer.isObject ? answer.json.member("success") : answer.json.document.root
         if let success { try answer.requireYes(success) }

@@ -91,7 +91,7 @@ package final class GraphClient: Sendable {
     /// Ends the calls under way and every later one at once, from any thread.
     package func cancel() { client.cancel() }
 
-    private static let fields = [HTTPSResponse.Field(name: "accept", value: "application/json")]
+    private static let fields = [(name: "accept", value: "application/json")]
 
     /// A request with an access token, and the proof that its sender has the app's secret too.
     private func authorized(
@@ -105,7 +105,7 @@ package final class GraphClient: Sendable {
             let url = try? configuration.url(path, query + [("appsecret_proof", proof)])
         else { throw GraphFailure(.other, reason: "the request cannot be made") }
         // RFC 6750, 2.1; Graph takes the token there as well as in a parameter.
-        let token = HTTPSResponse.Field(name: "authorization", value: "Bearer \(accessToken)")
+        let token = (name: "authorization", value: "Bearer \(accessToken)")
         return HTTPSRequest(method, url, headers: Self.fields + [token])
     }
 

@@ -34,9 +34,8 @@ package final class HTTPSClient: Sendable {
         let deadline = MonotonicClock.now() + limits.fetchTimeout
         var url = url
         for _ in 0...max(limits.redirectCount, 0) {
-            let exchange = HTTPSExchange(client: self, limits: limits, deadline: deadline)
             let request = HTTPSRequest(.get, url, headers: headers)
-            let response = try exchange.perform(request) { (200..<300).contains($0) }
+            let response = try perform(request, limits, deadline) { (200..<300).contains($0) }
             // RFC 9110, 15.4: of the redirects only these name another place to get the same from.
             guard [301, 302, 303, 307, 308].contains(response.status) else { return response }
             guard let location = response.value(of: "location") else {
@@ -60,8 +59,25 @@ package final class HTTPSClient: Sendable {
         sent: () -> Void = {}
     ) throws(HTTPSClientError) -> HTTPSResponse {
         let deadline = min(deadline, MonotonicClock.now() + limits.fetchTimeout)
-        let exchange = HTTPSExchange(client: self, limits: limits, deadline: deadline)
-        return try exchange.perform(request, bodyOf: { _ in true }, needsBody: needsBody, sent: sent)
+        return try perform(request, limits, deadline, needsBody: needsBody, sent: sent) { _ in true }
+    }
+
+    /// - Parameter wanted: Whether to read the body of an answer of this status.
+    private func perform(
+        _ request: HTTPSRequest,
+        _ limits: HTTPSClientLimits,
+        _ deadline: MonotonicInstant,
+        needsBody: Bool = true,
+        sent: () -> Void = {},
+        bodyOf wanted: (_ status: Int) -> Bool
+    ) throws(HTTPSClientError) -> HTTPSResponse {
+        let bytes = try request.encoded()
+        let exchange = try HTTPSExchange(with: request.url, client: self, limits: limits, deadline: deadline)
+        try exchange.write(bytes, .sending)
+        sent()
+        let response = try exchange.readResponse(bodyOf: wanted, needsBody: needsBody)
+        exchange.stream.close()
+        return response
     }
 
     /// What connections share for as long as one of them is under way.
@@ -98,7 +114,7 @@ package final class HTTPSClient: Sendable {
 /// Every limit of the HTTPS client, with its default and reason.
 package struct HTTPSClientLimits: Sendable, Equatable {
     /// What bounds the connecting.
-    package var race = ConnectionRace.Limits()
+    package var race = ClientStream.RaceLimits()
     /// The whole fetch, names, redirects and body included, however slowly bytes come. 10 s.
     package var fetchTimeout: Duration = .seconds(10)
     /// Bytes of a decoded body. 64 KiB: Facebook's two keys take 1 KiB.

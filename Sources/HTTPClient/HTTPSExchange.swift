@@ -1,85 +1,60 @@
+internal import Bytes
+internal import HTTP1
 internal import Sockets
 
-/// One request and its response over a connection of their own, all within one deadline.
+/// One request and its response over a connection of their own, on which nothing waits beyond the deadline or a
+/// cancellation.
 struct HTTPSExchange {
-    let client: HTTPSClient
-    let limits: HTTPSClientLimits
-    let deadline: MonotonicInstant
-
-    /// - Parameters:
-    ///   - wanted: Whether to read the body of an answer of this status.
-    ///   - needsBody: False where a fault of the body is told in the response and not thrown.
-    ///   - sent: Called once the whole request is on its way.
-    func perform(
-        _ request: HTTPSRequest,
-        bodyOf wanted: (_ status: Int) -> Bool,
-        needsBody: Bool = true,
-        sent: () -> Void = {}
-    ) throws(HTTPSClientError) -> HTTPSResponse {
-        let bytes = try request.encoded()
-        let stream = try connect(to: request.url)
-        if request.url.scheme == .https { try stream.secure(hostName: request.url.host) }
-        try stream.write(bytes, .sending)
-        sent()
-        let response = try stream.readResponse(bodyOf: wanted, needsBody: needsBody)
-        stream.stream.close()
-        return response
-    }
-
-    /// A stream to the host, through the proxy where one is set for it.
-    private func connect(to url: HTTPURL) throws(HTTPSClientError) -> BlockingStream {
-        guard let server = client.proxy.server(for: url) else { return try open(url.host, port: url.port) }
-        let stream: BlockingStream
-        do throws(HTTPSClientError) {
-            stream = try open(server.host, port: server.port)
-        } catch {
-            if case .stream(.connectFailed(let reason)) = error { throw .proxyFailed(reason: reason) }
-            throw error
-        }
-        try openTunnel(over: stream, to: url, authorization: server.authorization)
-        return stream
-    }
-
-    private func open(_ host: String, port: UInt16) throws(HTTPSClientError) -> BlockingStream {
-        do throws(StreamError) {
-            let stream = try ClientStream.open(
-                host,
-                port: port,
-                names: client.names,
-                limits: limits.race,
-                cancelledBy: client.cancellation,
-                until: deadline
-            )
-            return BlockingStream(stream: stream, client: client, limits: limits, deadline: deadline)
-        } catch {
-            throw .stream(error)
-        }
-    }
-
-    /// RFC 9110, 9.3.6: asks the proxy for a tunnel. TLS runs within it, so the proxy sees the host's name and no more.
-    private func openTunnel(
-        over stream: BlockingStream,
-        to url: HTTPURL,
-        authorization: String?
-    ) throws(HTTPSClientError) {
-        // Unlike in `Host`, the port always stands in the target of CONNECT.
-        let name = url.isIPv6 ? "[\(url.host)]" : url.host
-        var lines = ["CONNECT \(name):\(url.port) HTTP/1.1", "Host: \(name):\(url.port)"]
-        if let authorization { lines.append("Proxy-Authorization: \(authorization)") }
-        try stream.write(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8), .connecting)
-        let status = try stream.readTunnelAnswer()
-        guard (200..<300).contains(status) else { throw .proxyFailed(reason: "it answered \(status)") }
-    }
-}
-
-/// A stream on which nothing waits beyond the deadline or a cancellation.
-struct BlockingStream {
     let stream: ClientStream
     let client: HTTPSClient
     let limits: HTTPSClientLimits
     let deadline: MonotonicInstant
 
-    func secure(hostName: String) throws(HTTPSClientError) {
+    /// Connects to the host of a URL, through the proxy where one is set for it.
+    init(
+        with url: HTTPURL,
+        client: HTTPSClient,
+        limits: HTTPSClientLimits,
+        deadline: MonotonicInstant
+    ) throws(HTTPSClientError) {
+        let proxy = client.proxy.server(for: url)
+        do throws(StreamError) {
+            stream = try ClientStream.open(
+                proxy?.host ?? url.host,
+                port: proxy?.port ?? url.port,
+                names: client.names,
+                limits: limits.race,
+                cancelledBy: client.cancellation,
+                until: deadline
+            )
+        } catch {
+            if proxy != nil, case .connectFailed(let reason) = error { throw .proxyFailed(reason: reason) }
+            throw .stream(error)
+        }
+        self.client = client
+        self.limits = limits
+        self.deadline = deadline
+        if let proxy { try openTunnel(to: url, authorization: proxy.authorization) }
+        if url.scheme == .https { try secure(hostName: url.host) }
+    }
+
+    /// RFC 9110, 9.3.6: asks the proxy for a tunnel. TLS runs within it, so the proxy sees the host's name and no more.
+    private func openTunnel(to url: HTTPURL, authorization: String?) throws(HTTPSClientError) {
+        // Unlike in `Host`, the port always stands in the target of CONNECT.
+        let name = url.isIPv6 ? "[\(url.host)]" : url.host
+        var lines = ["CONNECT \(name):\(url.port) HTTP/1.1", "Host: \(name):\(url.port)"]
+        if let authorization { lines.append("Proxy-Authorization: \(authorization)") }
+        try write(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8), .connecting)
+        var received: [UInt8] = []
+        let head = try readHead(into: &received, answersConnect: true)
+        guard (200..<300).contains(head.status) else { throw .proxyFailed(reason: "it answered \(head.status)") }
+        // A TLS server never speaks first.
+        guard received.count == head.byteCount else {
+            throw .proxyFailed(reason: "it sent bytes that nobody asked for")
+        }
+    }
+
+    private func secure(hostName: String) throws(HTTPSClientError) {
         do throws(StreamError) {
             let context = try client.context()
             try stream.secure(context, hostName: hostName, cancelledBy: client.cancellation, until: deadline)
@@ -94,7 +69,7 @@ struct BlockingStream {
             while sent < bytes.count {
                 switch try stream.send(bytes, from: sent) {
                 case .bytes(let count): sent += count
-                case .wouldBlock: try wait(phase)
+                case .wouldBlock: try stream.wait(phase, cancelledBy: client.cancellation, until: deadline)
                 case .endOfStream: throw .closed
                 }
             }
@@ -111,7 +86,7 @@ struct BlockingStream {
                 guard MonotonicClock.now() < deadline else { throw .timedOut(phase: .receiving) }
                 switch try stream.receive(into: &buffer) {
                 case .bytes(let count): return count
-                case .wouldBlock: try wait(.receiving)
+                case .wouldBlock: try stream.wait(.receiving, cancelledBy: client.cancellation, until: deadline)
                 case .endOfStream: return 0
                 }
             }
@@ -119,13 +94,108 @@ struct BlockingStream {
             throw .stream(error)
         }
     }
+}
 
-    private func wait(_ phase: StreamError.Phase) throws(StreamError) {
-        switch stream.wait(or: client.cancellation, until: deadline, hearsPeer: false) {
-        // However often a peer makes the stream ready, the deadline holds.
-        case .ready: if MonotonicClock.now() >= deadline { throw .timedOut(phase: phase) }
-        case .signal: throw .cancelled
-        case .deadline: throw .timedOut(phase: phase)
+extension HTTPSExchange {
+    /// The whole response within the limits, however it is cut. A body that is not wanted is left unread; the fault of one
+    /// that is not needed is told in the response.
+    func readResponse(
+        bodyOf wanted: (_ status: Int) -> Bool,
+        needsBody: Bool
+    ) throws(HTTPSClientError) -> HTTPSResponse {
+        var received: [UInt8] = []
+        let head = try readHead(into: &received, answersConnect: false)
+        let fields = head.fields.map { field in
+            (
+                name: String(decoding: received[field.name].map(ASCII.lowercased), as: UTF8.self),
+                value: String(decoding: received[field.value], as: UTF8.self)
+            )
+        }
+        var response = HTTPSResponse(status: head.status, fields: fields)
+        guard wanted(head.status) else { return response }
+        do throws(HTTPSClientError) {
+            // RFC 9110, 8.4: no coding was offered, so every coding is refused. 8.4.1: its case does not matter.
+            if fields.contains(where: { $0.name == "content-encoding" && $0.value.lowercased() != "identity" }) {
+                throw .malformedResponse(reason: "the body is encoded, although no coding was offered")
+            }
+            response.body = try readBody(head.framing, begun: received[head.byteCount...])
+        } catch {
+            guard !needsBody else { throw error }
+            response.bodyFault = error
+        }
+        return response
+    }
+
+    private func readHead(
+        into received: inout [UInt8],
+        answersConnect: Bool
+    ) throws(HTTPSClientError) -> ResponseHead {
+        let (bytes, fields) = (limits.headBytes, limits.fieldCount)
+        var parser = ResponseParser(headLimit: bytes, fieldLimit: fields, answersConnect: answersConnect)
+        var buffer = [UInt8](repeating: 0, count: 8192)
+        while true {
+            switch parser.parse(received.span) {
+            case .complete(let head): return head
+            case .needMore: break
+            case .reject(.headTooLarge): throw .headTooLarge(limit: limits.headBytes)
+            case .reject(let refusal): throw .malformedResponse(reason: refusal.rawValue)
+            }
+            let count = try read(into: &buffer)
+            guard count > 0 else { throw .connectionClosed }
+            received.append(contentsOf: buffer[..<count])
+        }
+    }
+
+    private func readBody(
+        _ framing: ResponseHead.Framing,
+        begun: ArraySlice<UInt8>
+    ) throws(HTTPSClientError) -> [UInt8] {
+        let limit = limits.bodyBytes
+        var length = Int.max
+        if case .length(let declared) = framing { length = declared }
+        // Refused before it is read.
+        guard length == .max || length <= limit else { throw .bodyTooLarge(limit: limit) }
+        var decoder = ChunkedDecoder(limits: HTTPLimits(), bodyLimit: limit)
+        var body: [UInt8] = []
+        var piece = Array(begun)
+        var count = piece.count
+        while true {
+            if framing == .chunked {
+                if try decode(piece.span.extracting(0..<count), by: &decoder, into: &body) { return body }
+            } else {
+                count = min(count, length - body.count)
+                guard count <= limit - body.count else { throw .bodyTooLarge(limit: limit) }
+                body.append(piece.span, 0..<count)
+                if body.count == length { return body }
+            }
+            if piece.count < 16_384 { piece = [UInt8](repeating: 0, count: 16_384) }
+            count = try read(into: &piece)
+            if count == 0 {
+                // Right for a body that ends with the stream, too early for every other (RFC 9112, 8).
+                guard framing == .untilClose else { throw .connectionClosed }
+                return body
+            }
+        }
+    }
+
+    /// - Returns: Whether the body is whole.
+    private func decode(
+        _ bytes: Span<UInt8>,
+        by decoder: inout ChunkedDecoder,
+        into body: inout [UInt8]
+    ) throws(HTTPSClientError) -> Bool {
+        var position = 0
+        do throws(RequestRefusal) {
+            while true {
+                switch try decoder.next(in: bytes, from: &position) {
+                case .data(let range): body.append(bytes, range)
+                case .needMore: return false
+                case .complete: return true
+                }
+            }
+        } catch {
+            if error == .bodyTooLarge { throw .bodyTooLarge(limit: limits.bodyBytes) }
+            throw .malformedResponse(reason: error.rawValue)
         }
     }
 }

@@ -8,7 +8,7 @@ package enum CallTrace {
     @TaskLocal package static var parent: String?
 
     fileprivate static var fields: [HTTPSResponse.Field] {
-        parent.map { [HTTPSResponse.Field(name: "traceparent", value: $0)] } ?? []
+        parent.map { [(name: "traceparent", value: $0)] } ?? []
     }
 }
 
@@ -74,6 +74,24 @@ package struct HTTPSRequest: Sendable {
             lines.append("\(field.name): \(field.value)")
         }
         return Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8) + (body?.bytes ?? [])
+    }
+}
+
+/// A whole response: status, fields in order, decoded body.
+package struct HTTPSResponse: Sendable {
+    /// A field line; the name of one received is in lower case.
+    package typealias Field = (name: String, value: String)
+
+    package let status: Int
+    package let fields: [Field]
+    package var body: [UInt8] = []
+    /// Why the body could not be read, for a caller that does not need it; then it is empty.
+    package internal(set) var bodyFault: HTTPSClientError?
+
+    /// The value of a field that stands once; field lines that repeat are joined with commas (RFC 9110, 5.3).
+    package func value(of name: String) -> String? {
+        let values = fields.filter { $0.name == name }.map(\.value)
+        return values.isEmpty ? nil : values.joined(separator: ", ")
     }
 }
 

@@ -21,8 +21,6 @@ package struct HTTPURL: Sendable, Equatable, CustomStringConvertible {
         case invalidPort = "its port is not 1 to 65535"
         case invalidPath = "its path holds a byte that no URL holds"
         case plainHTTPBeyondLoopback = "plain http is for loopback addresses alone"
-
-        package var sentence: String { rawValue }
     }
 
     package let scheme: Scheme

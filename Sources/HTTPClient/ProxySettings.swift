@@ -103,22 +103,13 @@ enum ProxyException: Sendable, Equatable {
             self = .everything
             return
         }
-        if let slash = text.firstIndex(of: "/") {
-            let digits = Array(text[text.index(after: slash)...].utf8)
-            guard let bytes = SocketAddress.addressBytes(String(text[..<slash])),
-                let bitCount = DecimalNumber.parse(digits.span, 0..<digits.count),
-                let block = AddressPrefix(bytes: bytes, bitCount: bitCount)
-            else { return nil }
-            self = .block(block, port: nil)
-            return
-        }
-        let (host, port) = Self.split(text)
-        if let bytes = SocketAddress.addressBytes(host),
-            let block = AddressPrefix(bytes: bytes, bitCount: 8 * bytes.count)
-        {
+        let isBlock = text.contains("/")
+        let (host, port) = isBlock ? (text, nil) : Self.split(text)
+        if let block = AddressPrefix(host, isStrict: false) {
             self = .block(block, port: port)
             return
         }
+        if isBlock { return nil }
         let domain = host.hasPrefix(".") ? String(host.dropFirst()) : host
         guard !domain.isEmpty else { return nil }
         self = .domain(domain, port: port)
@@ -144,11 +135,8 @@ enum ProxyException: Sendable, Equatable {
         var host = Substring(text)
         var port: UInt16?
         if let colon = text.lastIndex(of: ":"), text.hasPrefix("[") || text.filter({ $0 == ":" }).count == 1 {
-            let digits = Array(text[text.index(after: colon)...].utf8)
-            if let number = DecimalNumber.parse(digits.span, 0..<digits.count), let value = UInt16(exactly: number) {
-                port = value
-                host = text[..<colon]
-            }
+            port = DecimalNumber.parse(text[text.index(after: colon)...].utf8).flatMap(UInt16.init(exactly:))
+            if port != nil { host = text[..<colon] }
         }
         if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
         return (String(host), port)

@@ -40,7 +40,7 @@ public final class HTTPSJWKSetSource: JWKSetSource {
         do {
             self.url = try HTTPURL(parsing: url)
         } catch {
-            throw JWKSetSourceError("the URL cannot be used: \(error.sentence)")
+            throw JWKSetSourceError("the URL cannot be used: \(error.rawValue)")
         }
         let trust = authoritiesFile.map { TLSContext.Trust.authorities(file: $0) } ?? .system
         do {
@@ -57,7 +57,7 @@ public final class HTTPSJWKSetSource: JWKSetSource {
     public func fetch(validator: String?) throws(JWKSetSourceError) -> JWKSetAnswer {
         var headers: [HTTPSResponse.Field] = []
         // RFC 9110, 13.1.2.
-        if let validator { headers.append(.init(name: "if-none-match", value: validator)) }
+        if let validator { headers.append((name: "if-none-match", value: validator)) }
         let response: HTTPSResponse
         do {
             response = try client.get(url, headers: headers, limits: limits)

@@ -12,23 +12,6 @@ package final class ClientStream {
         self.socket = socket
     }
 
-    /// Connects to a host.
-    /// - Parameters:
-    ///   - cancellation: ends the call from other threads.
-    ///   - deadline: bounds the look-up of the name and the connection together.
-    package static func open(
-        _ host: String,
-        port: UInt16,
-        names: NameResolver,
-        limits: ConnectionRace.Limits = .init(),
-        cancelledBy cancellation: WakeSignal? = nil,
-        until deadline: MonotonicInstant
-    ) throws(StreamError) -> ClientStream {
-        let addresses = try names.addresses(of: host, port: port, cancelledBy: cancellation, until: deadline)
-        let connectDeadline = min(deadline, MonotonicClock.now() + limits.timeout)
-        return try ConnectionRace.run(addresses, limits: limits, cancelledBy: cancellation, until: connectDeadline)
-    }
-
     /// Runs the TLS handshake, in which the peer's certificate and name are verified.
     package func secure(
         _ context: TLSContext,
@@ -37,24 +20,15 @@ package final class ClientStream {
         until deadline: MonotonicInstant
     ) throws(StreamError) {
         do {
-            let tls = try TLSConnection(client: context, descriptor: socket.descriptor.number, hostName: hostName)
+            let tls = try TLSConnection(client: context, descriptor: socket.descriptor, hostName: hostName)
             while true {
                 let progress = try tls.handshake()
                 if progress == .done {
                     self.tls = tls
                     return
                 }
-                let interest = BlockingWait.Interest(
-                    socket.descriptor.number,
-                    wantsInput: progress == .wantRead,
-                    wantsSpace: progress == .wantWrite
-                )
-                switch BlockingWait.wait(for: [interest], or: cancellation, until: deadline) {
-                // However often a peer makes the stream ready, the deadline holds.
-                case .ready: if MonotonicClock.now() >= deadline { throw StreamError.timedOut(phase: .handshaking) }
-                case .signal: throw StreamError.cancelled
-                case .deadline: throw StreamError.timedOut(phase: .handshaking)
-                }
+                wantsSpace = progress == .wantWrite
+                try wait(.handshaking, cancelledBy: cancellation, until: deadline)
             }
         } catch {
             throw Self.translated(error)
@@ -102,18 +76,28 @@ package final class ClientStream {
     /// the deadline is over.
     /// - Parameter hearsPeer: Whether bytes that come end the wait even where the last transfer needs space. A caller that
     ///   does not read them then says false, or they would end each of its waits at once.
-    package func wait(or signal: WakeSignal, until deadline: MonotonicInstant, hearsPeer: Bool = true)
+    package func wait(or signal: WakeSignal?, until deadline: MonotonicInstant, hearsPeer: Bool = true)
         -> BlockingWait.Event
     {
         let wantsInput = hearsPeer || !wantsSpace
         if wantsInput, tls?.hasPendingBytes == true { return .ready(0) }
-        let interest = BlockingWait.Interest(
-            socket.descriptor.number,
-            wantsInput: wantsInput,
-            wantsSpace: wantsSpace
-        )
+        let interest = BlockingWait.Interest(socket.descriptor, wantsInput: wantsInput, wantsSpace: wantsSpace)
         wantsSpace = false
         return BlockingWait.wait(for: [interest], or: signal, until: deadline)
+    }
+
+    /// Waits for what the last transfer or handshake needs, and for nothing else the peer does.
+    package func wait(
+        _ phase: StreamError.Phase,
+        cancelledBy cancellation: WakeSignal?,
+        until deadline: MonotonicInstant
+    ) throws(StreamError) {
+        switch wait(or: cancellation, until: deadline, hearsPeer: false) {
+        // However often a peer makes the stream ready, the deadline holds.
+        case .ready: if MonotonicClock.now() >= deadline { throw .timedOut(phase: phase) }
+        case .signal: throw .cancelled
+        case .deadline: throw .timedOut(phase: phase)
+        }
     }
 
     /// Says goodbye under TLS, without waiting for an answer; the descriptor closes with this object.
@@ -130,6 +114,73 @@ package final class ClientStream {
         case let error as TLSError: .tls(reason: error.description)
         case let error as SocketError: .failed(reason: SystemReason.sentence(for: error.errorNumber))
         default: .failed(reason: "for an unknown reason")
+        }
+    }
+}
+
+extension ClientStream {
+    /// What bounds the connecting.
+    package struct RaceLimits: Sendable, Equatable {
+        /// From the first attempt to connect until one address has accepted. 3 s: three SYNs, so one lost packet is
+        /// survived and a dead address is given up before the waiters' patience ends with the whole fetch.
+        package var timeout: Duration = .seconds(3)
+        /// Addresses tried for one name. 8: a resolver's long answer must not cost descriptors.
+        package var addressCount = 8
+        /// Head start of one address over the next. 250 ms: the Connection Attempt Delay of RFC 8305, 5.
+        package var headStart: Duration = .milliseconds(250)
+
+        package init() {}
+    }
+
+    /// Connects to the first of a host's addresses that accepts, each with a head start over the next (RFC 8305, 5).
+    /// Those that lose the race close with their streams.
+    /// - Parameters:
+    ///   - cancellation: ends the call from other threads.
+    ///   - deadline: bounds the look-up of the name and the connection together.
+    package static func open(
+        _ host: String,
+        port: UInt16,
+        names: NameResolver,
+        limits: RaceLimits = .init(),
+        cancelledBy cancellation: WakeSignal? = nil,
+        until deadline: MonotonicInstant
+    ) throws(StreamError) -> ClientStream {
+        let addresses = try names.addresses(of: host, port: port, cancelledBy: cancellation, until: deadline)
+        let deadline = min(deadline, MonotonicClock.now() + limits.timeout)
+        var untried = addresses.prefix(limits.addressCount)
+        var underWay: [(stream: ClientStream, address: SocketAddress)] = []
+        var lastReason = "there is no address"
+        while true {
+            if let address = untried.popFirst() {
+                do throws(SocketError) {
+                    let stream = ClientStream(try Socket.make(for: address))
+                    stream.socket.setNoDelay()
+                    if try stream.socket.connect(to: address) == .connected { return stream }
+                    underWay.append((stream, address))
+                } catch {
+                    lastReason = error.description
+                }
+            }
+            if underWay.isEmpty {
+                if untried.isEmpty { throw .connectFailed(reason: lastReason) }
+                continue
+            }
+            let interests = underWay.map {
+                BlockingWait.Interest($0.stream.socket.descriptor, wantsInput: false, wantsSpace: true)
+            }
+            let pause = untried.isEmpty ? deadline : min(deadline, MonotonicClock.now() + limits.headStart)
+            switch BlockingWait.wait(for: interests, or: cancellation, until: pause) {
+            case .ready(let position):
+                let attempt = underWay.remove(at: position)
+                do throws(SocketError) {
+                    try attempt.stream.socket.finishConnecting(to: attempt.address)
+                    return attempt.stream
+                } catch {
+                    lastReason = error.description
+                }
+            case .signal: throw .cancelled
+            case .deadline: if MonotonicClock.now() >= deadline { throw .timedOut(phase: .connecting) }
+            }
         }
     }
 }

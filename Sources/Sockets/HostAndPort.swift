@@ -58,11 +58,10 @@ package struct HostAndPort: Sendable, Equatable {
         return text
     }
 
-    private static func port(_ text: ArraySlice<UInt8>) throws(ParsingError) -> UInt16 {
-        let digits = Array(text)
-        guard let number = DecimalNumber.parse(digits.span, 0..<digits.count), let port = UInt16(exactly: number),
-            port > 0
-        else { throw .invalidPort }
+    private static func port(_ digits: ArraySlice<UInt8>) throws(ParsingError) -> UInt16 {
+        guard let port = DecimalNumber.parse(digits).flatMap(UInt16.init(exactly:)), port > 0 else {
+            throw .invalidPort
+        }
         return port
     }
 }

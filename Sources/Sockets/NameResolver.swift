@@ -8,23 +8,14 @@ internal import Synchronization
 /// by itself.
 package final class NameResolver: Sendable {
     /// Finds a host's addresses; blocks for as long as it likes.
-    package typealias Lookup = @Sendable (_ host: String) -> Result<[SocketAddress], Failure>
-
-    /// Why a look-up found nothing, in the resolver's words.
-    package struct Failure: Error, Equatable, Sendable {
-        package let reason: String
-
-        package init(reason: String) {
-            self.reason = reason
-        }
-    }
+    package typealias Lookup = @Sendable (_ host: String) -> Result<[SocketAddress], StreamError>
 
     /// Look-ups that their callers have left, and that have not ended. 8: a resolver that answers nothing must not gather
     /// threads. Those that callers wait for do not count: each caller has a thread of its own already.
     private static let leftLimit = 8
 
     /// How far one look-up came.
-    private enum Progress: Sendable { case underWay, left, ended(Result<[SocketAddress], Failure>) }
+    private enum Progress: Sendable { case underWay, left, ended(Result<[SocketAddress], StreamError>) }
 
     private let lookup: Lookup
     private let left = Atomic<Int>(0)
@@ -61,7 +52,7 @@ package final class NameResolver: Sendable {
         }
         let isDone = BlockingWait.Interest(done.descriptor, wantsInput: true, wantsSpace: false)
         let event = BlockingWait.wait(for: [isDone], or: cancellation, until: deadline)
-        let outcome: Result<[SocketAddress], Failure>? = progress.withLock { progress in
+        let outcome: Result<[SocketAddress], StreamError>? = progress.withLock { progress in
             if case .ended(let result) = progress { return result }
             left.add(1, ordering: .relaxed)
             progress = .left
@@ -75,7 +66,7 @@ package final class NameResolver: Sendable {
         switch outcome {
         case .success(let addresses) where !addresses.isEmpty: return addresses.map { $0.with(port: port) }
         case .success, nil: throw .nameNotResolved(host: host, reason: "it has no address")
-        case .failure(let failure): throw .nameNotResolved(host: host, reason: failure.reason)
+        case .failure(let failure): throw failure
         }
     }
 }
@@ -87,7 +78,7 @@ extension NameResolver {
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         var list: UnsafeMutablePointer<addrinfo>?
         let code = unsafe getaddrinfo(host, nil, &hints, &list)
-        guard code == 0 else { return .failure(Failure(reason: sentence(for: code))) }
+        guard code == 0 else { return .failure(.nameNotResolved(host: host, reason: sentence(for: code))) }
         defer { unsafe freeaddrinfo(list) }
         var addresses: [SocketAddress] = []
         var next = unsafe list
@@ -102,7 +93,7 @@ extension NameResolver {
 
     /// RFC 8305, 4: the families take turns, beginning with the resolver's favourite, so that one dead family costs one
     /// attempt.
-    package static func interleaved(_ addresses: [SocketAddress]) -> [SocketAddress] {
+    private static func interleaved(_ addresses: [SocketAddress]) -> [SocketAddress] {
         guard let first = addresses.first else { return [] }
         let favoured = addresses.filter { $0.isIPv6 == first.isIPv6 }
         let others = addresses.filter { $0.isIPv6 != first.isIPv6 }

@@ -2,10 +2,15 @@ internal import CSystemCalls
 
 /// The owner of one stream socket: non-blocking, closed on exec and when this value ends.
 package struct Socket: ~Copyable {
-    package let descriptor: FileDescriptor
+    /// The number the system knows it by; valid as long as this value lives.
+    package let descriptor: Int32
 
-    package init(takingOwnershipOf descriptor: consuming FileDescriptor) {
+    package init(takingOwnershipOf descriptor: Int32) {
         self.descriptor = descriptor
+    }
+
+    deinit {
+        _ = platform_close(descriptor)
     }
 
     package enum Transfer: Equatable, Sendable {
@@ -27,7 +32,7 @@ package struct Socket: ~Copyable {
     package static func make(for address: SocketAddress) throws(SocketError) -> Socket {
         let number = platform_tcp_socket(address.isIPv6 ? 1 : 0)
         try check(number, .createSocket, .network(address))
-        return Socket(takingOwnershipOf: FileDescriptor(takingOwnershipOf: number))
+        return Socket(takingOwnershipOf: number)
     }
 
     /// A listener bound to `address`.
@@ -40,7 +45,7 @@ package struct Socket: ~Copyable {
         sharesPort: Bool
     ) throws(SocketError) -> Socket {
         let socket = try bound(to: address, sharesPort: sharesPort)
-        try check(platform_listen(socket.descriptor.number, backlog), .listen, .network(address))
+        try check(platform_listen(socket.descriptor, backlog), .listen, .network(address))
         return socket
     }
 
@@ -48,7 +53,7 @@ package struct Socket: ~Copyable {
     /// listens there.
     package static func bound(to address: SocketAddress, sharesPort: Bool = false) throws(SocketError) -> Socket {
         let socket = try make(for: address)
-        let number = socket.descriptor.number
+        let number = socket.descriptor
         let place = ListenAddress.network(address)
         try check(platform_set_reuse_address(number), .setOption, place)
         if sharesPort { try check(platform_set_reuse_port(number), .setOption, place) }
@@ -58,14 +63,16 @@ package struct Socket: ~Copyable {
         return socket
     }
 
-    /// Gives the descriptor's number away: its taker closes it.
+    /// Gives the descriptor away: its taker closes it.
     package consuming func release() -> Int32 {
-        descriptor.release()
+        let descriptor = descriptor
+        discard self
+        return descriptor
     }
 
     package func connect(to address: SocketAddress) throws(SocketError) -> ConnectProgress {
         var system = address.system
-        let result = unsafe platform_connect(descriptor.number, &system)
+        let result = unsafe platform_connect(descriptor, &system)
         if result == -ErrorNumber.inProgress || result == -ErrorNumber.interrupted { return .inProgress }
         try Self.check(result, .connect, .network(address))
         return .connected
@@ -73,23 +80,23 @@ package struct Socket: ~Copyable {
 
     /// Says, once the socket is writable, whether the connection came about.
     package func finishConnecting(to address: SocketAddress) throws(SocketError) {
-        try Self.check(-platform_socket_error(descriptor.number), .connect, .network(address))
+        try Self.check(-platform_socket_error(descriptor), .connect, .network(address))
     }
 
     /// Sends at once instead of waiting to fill a segment (`TCP_NODELAY`).
     package func setNoDelay() {
-        _ = platform_set_no_delay(descriptor.number)
+        _ = platform_set_no_delay(descriptor)
     }
 
     /// Ends the sending direction; the peer reads an end of stream after what was sent.
     package func shutdownWrite() {
-        _ = platform_shutdown_write(descriptor.number)
+        _ = platform_shutdown_write(descriptor)
     }
 
     /// The address this end is bound to.
     package func localAddress() throws(SocketError) -> SocketAddress {
         var system = platform_address()
-        try Self.check(unsafe platform_local_address(descriptor.number, &system), .readAddress, nil)
+        try Self.check(unsafe platform_local_address(descriptor, &system), .readAddress, nil)
         return SocketAddress(system)
     }
 
@@ -114,13 +121,13 @@ package struct Socket: ~Copyable {
 extension Socket {
     /// Receives what is there, at most `buffer.count` bytes, into the start of `buffer`.
     package func receive(into buffer: inout [UInt8]) throws(SocketError) -> Transfer {
-        let transfer = try Self.transfer(.receive) { SystemCalls().receive(descriptor.number, into: &buffer) }
+        let transfer = try Self.transfer(.receive) { SystemCalls().receive(descriptor, into: &buffer) }
         return transfer == .bytes(0) ? .endOfStream : transfer
     }
 
     /// Sends from `bytes`, beginning at `offset` (0 … `bytes.count`); a peer that is gone is an error, never a signal.
     package func send(_ bytes: [UInt8], from offset: Int = 0) throws(SocketError) -> Transfer {
-        try Self.transfer(.send) { SystemCalls().send(descriptor.number, bytes, from: offset) }
+        try Self.transfer(.send) { SystemCalls().send(descriptor, bytes, from: offset) }
     }
 
     private static func transfer(
@@ -142,14 +149,14 @@ extension Socket {
     package static func makeUnix(for path: UnixSocketPath) throws(SocketError) -> Socket {
         let number = platform_unix_socket()
         try check(number, .createSocket, .unix(path))
-        return Socket(takingOwnershipOf: FileDescriptor(takingOwnershipOf: number))
+        return Socket(takingOwnershipOf: number)
     }
 
     /// Connects at once, or not at all: such a socket has no handshake to wait for.
     package func connect(to path: UnixSocketPath) throws(SocketError) {
         let text = path.description
         // The path's own bytes, as many as are counted.
-        let result = unsafe text.withCString { unsafe platform_unix_connect(descriptor.number, $0, text.utf8.count) }
+        let result = unsafe text.withCString { unsafe platform_unix_connect(descriptor, $0, text.utf8.count) }
         try Self.check(result, .connect, .unix(path))
     }
 
@@ -157,31 +164,7 @@ extension Socket {
     package func bind(to path: UnixSocketPath) throws(SocketError) {
         let text = path.description
         // The path's own bytes, as many as are counted.
-        let result = unsafe text.withCString { unsafe platform_unix_bind(descriptor.number, $0, text.utf8.count) }
+        let result = unsafe text.withCString { unsafe platform_unix_bind(descriptor, $0, text.utf8.count) }
         try Self.check(result, .bind, .unix(path))
-    }
-}
-
-/// The owner of one file descriptor: it cannot be copied, and it is closed exactly once.
-package struct FileDescriptor: ~Copyable {
-    /// The number the system knows it by; valid as long as this value lives.
-    package let number: Int32
-
-    package init(takingOwnershipOf number: Int32) {
-        self.number = number
-    }
-
-    /// Gives the number away: its taker closes it.
-    package consuming func release() -> Int32 {
-        let number = number
-        discard self
-        return number
-    }
-
-    /// Closes the descriptor now. The system frees the number even where it reports an error, so a close is not repeated.
-    package consuming func close() {}
-
-    deinit {
-        _ = platform_close(number)
     }
 }

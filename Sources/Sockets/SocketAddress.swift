@@ -82,10 +82,10 @@ extension SocketAddress {
     /// Reads `127.0.0.1:8080`, `[::1]:8080` or `localhost:8080` (IPv4 loopback); nil for anything else.
     package init?(_ text: String) {
         guard let (host, portText) = try? HostAndPort.split(Array(text.utf8)[...]),
-            let port = portText.flatMap({ Self.decimal($0, atMost: 65_535) }),
+            let port = portText.flatMap(DecimalNumber.parse).flatMap(UInt16.init(exactly:)),
             let bytes = Self.addressBytes(String(decoding: host, as: UTF8.self))
         else { return nil }
-        self.init(bytes: bytes, port: UInt16(port))
+        self.init(bytes: bytes, port: port)
     }
 
     /// Reads an address literal (`127.0.0.1`, `::1`, without brackets) or `localhost`; nil for anything else.
@@ -94,12 +94,6 @@ extension SocketAddress {
         let text = Array(host.utf8)
         return text.contains(UInt8(ascii: ":"))
             ? IPAddress.ipv6(text.span, text.indices) : IPAddress.ipv4(text.span, text.indices)
-    }
-
-    fileprivate static func decimal(_ digits: some Collection<UInt8>, atMost limit: Int) -> Int? {
-        let digits = Array(digits)
-        guard let value = DecimalNumber.parse(digits.span, digits.indices), value <= limit else { return nil }
-        return value
     }
 
     /// The address without its port, in its usual short form (RFC 5952 for IPv6).
@@ -134,26 +128,20 @@ package struct AddressPrefix: Sendable, Equatable {
     private let bitCount: Int
 
     /// Reads an address, with the number of its leading bits that count behind a slash (RFC 4632 §3.1, RFC 4291 §2.3);
-    /// nil for anything else, for a name, and where a bit behind those that count is set.
-    package init?(_ text: String) {
+    /// nil for anything else.
+    /// - Parameter isStrict: Whether `localhost` is refused, and a bit that is set behind those that count.
+    package init?(_ text: String, isStrict: Bool = true) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let host = parts.first, host != "localhost", let bytes = SocketAddress.addressBytes(String(host)) else {
-            return nil
+        guard let bytes = SocketAddress.addressBytes(String(parts[0])) else { return nil }
+        let bits = 0..<8 * bytes.count
+        let count = parts.count == 2 ? DecimalNumber.parse(Array(parts[1].utf8)) : bits.count
+        guard let count, count <= bits.count else { return nil }
+        if isStrict {
+            guard parts[0] != "localhost" else { return nil }
+            for bit in bits[count...] where bytes[bit / 8] >> UInt8(7 - bit % 8) & 1 == 1 { return nil }
         }
-        var bitCount = 8 * bytes.count
-        if parts.count == 2 {
-            guard let number = SocketAddress.decimal(parts[1].utf8, atMost: bitCount) else { return nil }
-            bitCount = number
-        }
-        for bit in bitCount..<8 * bytes.count where bytes[bit / 8] >> UInt8(7 - bit % 8) & 1 == 1 { return nil }
-        self.init(bytes: bytes, bitCount: bitCount)
-    }
-
-    /// The addresses that share their first `bitCount` bits with one of 4 or 16 bytes; nil where it has fewer bits.
-    package init?(bytes: [UInt8], bitCount: Int) {
-        guard (0...8 * bytes.count).contains(bitCount) else { return nil }
         self.bytes = bytes
-        self.bitCount = bitCount
+        bitCount = count
     }
 
     package func contains(_ address: SocketAddress) -> Bool {

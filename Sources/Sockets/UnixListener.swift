@@ -17,38 +17,38 @@ package struct UnixListener: ~Copyable {
     /// of two processes that start at once neither takes the other's path.
     package init(on path: UnixSocketPath, mode: UnixSocketMode, backlog: Int32) throws(SocketError) {
         let directory = try Self.lockDirectory(of: path)
+        defer { _ = platform_close(directory) }
         let socket = try Self.bound(to: path)
         guard let file = UnixSocketFile(at: path) else {
             throw SocketError(.bind, errorNumber: ErrorNumber.noSuchFile, address: .unix(path))
         }
         do throws(SocketError) {
             try Self.setMode(mode, of: path)
-            try Socket.check(platform_listen(socket.descriptor.number, backlog), .listen, .unix(path))
+            try Socket.check(platform_listen(socket.descriptor, backlog), .listen, .unix(path))
         } catch {
             file.remove()
             throw error
         }
-        directory.close()
         self.socket = socket
         self.file = file
     }
 
     /// Another number for the same socket; its taker closes it.
     package func duplicate() throws(SocketError) -> Int32 {
-        let number = platform_duplicate(socket.descriptor.number)
+        let number = platform_duplicate(socket.descriptor)
         try Socket.check(number, .duplicate, nil)
         return number
     }
 
-    private static func lockDirectory(of path: UnixSocketPath) throws(SocketError) -> FileDescriptor {
-        let number = unsafe path.directory.withCString { unsafe platform_open_directory($0) }
-        try Socket.check(number, .openDirectory, .unix(path))
-        let directory = FileDescriptor(takingOwnershipOf: number)
+    private static func lockDirectory(of path: UnixSocketPath) throws(SocketError) -> Int32 {
+        let directory = unsafe path.directory.withCString { unsafe platform_open_directory($0) }
+        try Socket.check(directory, .openDirectory, .unix(path))
         let deadline = MonotonicClock.now() + Self.lockWait
         while true {
-            let result = platform_lock(number)
+            let result = platform_lock(directory)
             if result >= 0 { return directory }
             guard result == -ErrorNumber.again, MonotonicClock.now() < deadline else {
+                _ = platform_close(directory)
                 throw SocketError(.lockDirectory, errorNumber: -result, address: .unix(path))
             }
             _ = BlockingWait.wait(for: [], until: MonotonicClock.now() + Self.lockPause)

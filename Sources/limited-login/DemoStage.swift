@@ -169,7 +169,7 @@ struct DemoStage {
             throw PageRefusal(sentence: "The service does not listen.")
         }
         let url = try HTTPURL(parsing: "http://\(service)\(path)")
-        let key = HTTPSResponse.Field(name: "x-api-key", value: DemonstrationFiles.clientKey)
+        let key = (name: "x-api-key", value: DemonstrationFiles.clientKey)
         let answer = try desk.client.send(HTTPSRequest(.post, url, headers: [key], body: .json(body.bytes)))
         note("POST \(path)", "\(answer.status)", sentence)
         return answer

@@ -92,13 +92,13 @@ struct HTTPSClientDeadlineTests {
         _ = listener.wait(forWriting: false, until: .never)
         var address: SocketAddress?
         let system = SystemCalls()
-        let peer = system.accept(listener.descriptor.number, peer: &address)
+        let peer = system.accept(listener.descriptor, peer: &address)
         defer { system.close(peer) }
         // HelloRequests, which a client passes over until the handshake is done (RFC 5246, 7.4.1.1).
         let record: [UInt8] = [0x16, 3, 3, 0, 4, 0, 0, 0, 0]
         let records = Array(repeatElement(record, count: 10_000).joined())
         while system.send(peer, records) == records.count {}
-        let number = client.descriptor.number
+        let number = client.descriptor
         let stream = ClientStream(client)
         let context = try TLSContext(clientTrusting: .system)
         #expect(throws: StreamError.timedOut(phase: .handshaking)) {
@@ -141,9 +141,9 @@ struct HTTPSClientDeadlineTests {
     func resolverHangs() throws {
         let release = DispatchSemaphore(value: 0)
         let client = HTTPSClient(
-            names: NameResolver { _ in
+            names: NameResolver { host in
                 release.wait()
-                return .failure(.init(reason: "too late"))
+                return .failure(.nameNotResolved(host: host, reason: "too late"))
             }
         )
         var limits = HTTPSClientLimits()
@@ -184,7 +184,7 @@ struct HTTPSClientDeadlineTests {
 
     @Test("A resolver's failure is told in its words")
     func resolverFails() throws {
-        let client = HTTPSClient(names: NameResolver { _ in .failure(.init(reason: "no such name")) })
+        let client = HTTPSClient(names: NameResolver { .failure(.nameNotResolved(host: $0, reason: "no such name")) })
         let error = #expect(throws: HTTPSClientError.self) {
             try client.get(HTTPURL(parsing: "https://issuer.test/"))
         }

@@ -233,7 +233,7 @@ struct HTTPSClientFaultTests {
         let error = #expect(throws: HTTPSClientError.self) {
             try HTTPSClient().get(
                 HTTPURL(parsing: "http://127.0.0.1:1/"),
-                headers: [.init(name: "x", value: value)]
+                headers: [(name: "x", value: value)]
             )
         }
         #expect(error == .malformedRequest)

@@ -27,7 +27,7 @@ struct HTTPSClientProxyTests {
         let client = HTTPSClient(
             trust: .authorities(file: certificates.authorityFile),
             proxy: settings,
-            names: NameResolver { _ in .failure(.init(reason: "asked")) }
+            names: NameResolver { .failure(.nameNotResolved(host: $0, reason: "asked")) }
         )
         let response = try client.get(HTTPURL(parsing: "https://issuer.test/keys"))
         #expect(response.body == Array("x".utf8))

@@ -24,7 +24,7 @@ struct HTTPSClientSendTests {
         _ = try client.send(HTTPSRequest(.post, url, body: form))
         _ = try client.send(HTTPSRequest(.delete, url, body: .json(Array("{}".utf8))))
         _ = try client.send(HTTPSRequest(.post, url))
-        _ = try client.send(HTTPSRequest(.delete, url, headers: [.init(name: "authorization", value: "Bearer 1|s")]))
+        _ = try client.send(HTTPSRequest(.delete, url, headers: [(name: "authorization", value: "Bearer 1|s")]))
         let requests = issuer.requests
         #expect(requests.map { $0.line.prefix(6) } == ["POST /", "DELETE", "POST /", "DELETE"])
         #expect(requests.map { $0.value(of: "content-length") } == ["44", "2", "0", nil])

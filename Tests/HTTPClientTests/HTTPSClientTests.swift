@@ -21,7 +21,7 @@ struct HTTPSClientTests {
         defer { issuer.stop() }
         let response = try client().get(
             HTTPURL(parsing: issuer.url),
-            headers: [.init(name: "if-none-match", value: "\"b\"")]
+            headers: [(name: "if-none-match", value: "\"b\"")]
         )
         #expect(response.status == 200)
         #expect(response.body == Array("{\"keys\":[]}".utf8))

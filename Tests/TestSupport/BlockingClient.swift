@@ -40,7 +40,7 @@ package final class BlockingClient {
     }
 
     /// The socket's number.
-    package var descriptor: Int32 { socket.descriptor.number }
+    package var descriptor: Int32 { socket.descriptor }
 
     /// Sends everything; false where the peer is gone.
     @discardableResult
@@ -159,6 +159,6 @@ package final class BlockingClient {
     /// Closes with a reset.
     package func reset() {
         socket.resetOnClose()
-        socket = Socket(takingOwnershipOf: FileDescriptor(takingOwnershipOf: -1))
+        socket = Socket(takingOwnershipOf: -1)
     }
 }

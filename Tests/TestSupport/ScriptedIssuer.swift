@@ -85,10 +85,10 @@ package final class ScriptedIssuer: Sendable {
         for peer in storage.withLock({ Array($0.peers.values) }) { peer.interrupt() }
     }
 
-    private func take(_ connection: consuming FileDescriptor) {
+    private func take(_ connection: consuming Socket) {
         // Non-blocking, as TLS and the waits expect.
-        _ = fcntl(connection.number, F_SETFL, O_NONBLOCK)
-        let peer = ScriptedPeer(Socket(takingOwnershipOf: connection))
+        _ = fcntl(connection.descriptor, F_SETFL, O_NONBLOCK)
+        let peer = ScriptedPeer(connection)
         storage.withLock { storage in
             storage.connectionCount += 1
             storage.peers[ObjectIdentifier(peer)] = peer

@@ -22,14 +22,14 @@ final class ScriptedListener: Sendable {
     }
 
     /// Has `take` called with each connection, which does not block; the connection is `take`'s to close.
-    func accept(_ take: @escaping @Sendable (consuming FileDescriptor) -> Void) {
+    func accept(_ take: @escaping @Sendable (consuming Socket) -> Void) {
         DispatchQueue(label: "scripted-listener").async(group: accepting) { [self] in
             while !isStopping.load(ordering: .acquiring) {
                 var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
                 _ = unsafe poll(&waiting, 1, -1)
                 let number = Glibc.accept(descriptor, nil, nil)
                 guard number >= 0 else { continue }
-                take(FileDescriptor(takingOwnershipOf: number))
+                take(Socket(takingOwnershipOf: number))
             }
         }
     }

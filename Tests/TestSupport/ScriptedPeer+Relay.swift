@@ -13,7 +13,7 @@ extension ScriptedPeer {
         while true {
             var waiting = [
                 pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
-                pollfd(fd: other.descriptor.number, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: other.descriptor, events: Int16(POLLIN), revents: 0),
             ]
             // The system fills in the two entries the array holds.
             _ = unsafe waiting.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, 2, -1) }

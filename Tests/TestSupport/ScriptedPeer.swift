@@ -17,10 +17,10 @@ package final class ScriptedPeer: @unchecked Sendable {
         self.socket = socket
     }
 
-    var descriptor: Int32 { socket.descriptor.number }
+    var descriptor: Int32 { socket.descriptor }
 
     func startTLS(_ context: TLSContext) throws {
-        let connection = try TLSConnection(server: context, descriptor: socket.descriptor.number)
+        let connection = try TLSConnection(server: context, descriptor: socket.descriptor)
         while true {
             switch try connection.handshake() {
             case .done:
@@ -114,7 +114,7 @@ package final class ScriptedPeer: @unchecked Sendable {
     }
 
     func interrupt() {
-        _ = shutdown(socket.descriptor.number, Int32(SHUT_RDWR))
+        _ = shutdown(socket.descriptor, Int32(SHUT_RDWR))
     }
 
     private func wait(forWriting: Bool) throws {

@@ -5,7 +5,7 @@ extension Socket {
     /// Waits until the socket is readable (or writable), or until `deadline`.
     /// - Returns: False where the deadline passed first.
     package func wait(forWriting: Bool, until deadline: MonotonicInstant) -> Bool {
-        let interest = BlockingWait.Interest(descriptor.number, wantsInput: !forWriting, wantsSpace: forWriting)
+        let interest = BlockingWait.Interest(descriptor, wantsInput: !forWriting, wantsSpace: forWriting)
         return BlockingWait.wait(for: [interest], until: deadline) != .deadline
     }
 
@@ -13,6 +13,6 @@ extension Socket {
     func resetOnClose() {
         var option = linger(l_onoff: 1, l_linger: 0)
         // The option is as long as it is said to be.
-        _ = unsafe setsockopt(descriptor.number, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+        _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 }

@@ -26,9 +26,9 @@ package struct WebhookTarget: Sendable, Equatable {
             .post,
             url,
             headers: [
-                .init(name: "webhook-id", value: event.id),
-                .init(name: "webhook-timestamp", value: "\(timestamp)"),
-                .init(name: "webhook-signature", value: signature),
+                (name: "webhook-id", value: event.id),
+                (name: "webhook-timestamp", value: "\(timestamp)"),
+                (name: "webhook-signature", value: signature),
             ],
             body: .json(body)
         )

@@ -78,7 +78,7 @@ struct SettingReader {
         do throws(HTTPURL.ParsingError) {
             return try HTTPURL(parsing: value)
         } catch {
-            throw failure(key, value, "cannot be used: \(error.sentence)")
+            throw failure(key, value, "cannot be used: \(error.rawValue)")
         }
     }
 }
@@ -290,7 +290,7 @@ extension SettingReader {
         } catch {
             let reason =
                 switch error {
-                case .url(let error): "\(error.sentence)"
+                case .url(let error): error.rawValue
                 case .query, .version: "it must not have a query"
                 }
             throw failure(key, url, "cannot be used: \(reason)")

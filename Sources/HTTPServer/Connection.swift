@@ -131,11 +131,8 @@ package final class Connection {
     /// True where bytes wait in memory for their turn.
     package var hasBufferedInput: Bool { input != nil }
 
-    /// How many bytes are kept for this connection: of requests, and of responses not sent yet.
-    package var bufferedByteCount: Int { (input?.bytes.capacity ?? 0) + pendingOutput.capacity }
-
     /// What the connection takes in memory: itself, what is buffered, and what OpenSSL keeps for it.
-    var heldBytes: Int {
+    package var heldBytes: Int {
         var held = Self.ownBytes + pendingOutput.capacity
         held += input?.heldBytes ?? 0
         guard let tls else { return held }
@@ -156,7 +153,7 @@ package final class Connection {
     private static let recordBytes = 17 * 1_024
 }
 
-/// The connections of one worker: a slab with generation tags, and the lists of those that wait for the same thing,
+/// The connections of one worker: a slab, and the lists of those that wait for the same thing,
 /// each in the order of entering it.
 struct ConnectionTable: ~Copyable {
     /// The lists; a connection is in one at most.
@@ -167,7 +164,6 @@ struct ConnectionTable: ~Copyable {
     }
 
     private var connections: [Connection?] = []
-    private var generations: [UInt32] = []
     private var free: [Int] = []
     private var lists = NumberLists(listCount: List.allCases.count)
 
@@ -180,7 +176,6 @@ struct ConnectionTable: ~Copyable {
         connection.slot = free.popLast() ?? connections.count
         if connection.slot == connections.count {
             connections.append(connection)
-            generations.append(0)
         } else {
             connections[connection.slot] = connection
         }
@@ -193,22 +188,22 @@ struct ConnectionTable: ~Copyable {
         guard slot >= 0, slot < connections.count, connections[slot] === connection else { return }
         lists.remove(slot)
         connections[slot] = nil
-        generations[slot] &+= 1
         free.append(slot)
         connection.slot = -1
         count -= 1
     }
 
-    /// What the event queue keeps for a connection: slot and generation.
+    /// What the event queue keeps for a connection: its slot, and as much of its number as finds room beside it.
     func tag(of connection: Connection) -> UInt64 {
-        UInt64(generations[connection.slot]) << 32 | UInt64(UInt32(truncatingIfNeeded: connection.slot))
+        connection.id << 32 | UInt64(UInt32(truncatingIfNeeded: connection.slot))
     }
 
     /// The connection a tag was made for; nil where it is gone.
     func find(tag: UInt64) -> Connection? {
-        let slot = Int(tag & 0xFFFF_FFFF)
-        guard slot < connections.count, generations[slot] == UInt32(tag >> 32) else { return nil }
-        return connections[slot]
+        guard let connection = connection(at: Int(tag & 0xFFFF_FFFF)), connection.id & 0xFFFF_FFFF == tag >> 32 else {
+            return nil
+        }
+        return connection
     }
 
     func connection(at slot: Int) -> Connection? {

@@ -39,8 +39,7 @@ extension ConnectionEngine {
             connection.endsAt = min(connection.endsAt, now + (limits.verifiedConnectionAge - rest))
         }
         connection.phase = .idle
-        connection.phaseDeadline = now.adding(nanoseconds: idleNanoseconds)
-        if isDraining { beginDrain(connection, now: now) }
+        becomeIdle(connection, now)
     }
 
     /// Ends the connection at once, with whatever it has not said yet.
@@ -81,7 +80,7 @@ extension ConnectionEngine {
         if isTooOld, [.idle, .head, .body].contains(connection.phase) { end(connection, .idle) }
         // Bytes that were not read meanwhile are not the client's delay.
         if connection.phase == .head || connection.phase == .body {
-            connection.phaseDeadline = now.adding(nanoseconds: deadlineNanoseconds(connection.phase))
+            connection.phaseDeadline = now + (connection.phase == .head ? limits.headDeadline : limits.bodyDeadline)
         }
     }
 
@@ -105,9 +104,6 @@ extension ConnectionEngine {
     package mutating func wake(_ connection: Connection, now: MonotonicInstant) {
         if connection.phase == .parked { visit(connection, .woken, now) }
     }
-
-    /// The connection ends while its request is parked.
-    func abandonParked(_ connection: Connection) { handler.didAbandon(connection.request) }
 
     /// The connection's ``Connection/deadline`` has come.
     package mutating func deadlinePassed(_ connection: Connection, now: MonotonicInstant) {
@@ -153,9 +149,5 @@ extension ConnectionEngine {
         case .lingering: return true
         case .parked, .closing, .ended: return false
         }
-    }
-
-    func deadlineNanoseconds(_ phase: Connection.Phase) -> UInt64 {
-        (phase == .head ? limits.headDeadline : limits.bodyDeadline).wholeNanoseconds
     }
 }

@@ -66,7 +66,7 @@ extension ConnectionEngine {
         }
     }
 
-    private func becomeIdle(_ connection: Connection, _ now: MonotonicInstant) {
+    func becomeIdle(_ connection: Connection, _ now: MonotonicInstant) {
         connection.phaseDeadline = now.adding(nanoseconds: idleNanoseconds)
         if isDraining { beginDrain(connection, now: now) }
     }
@@ -120,7 +120,7 @@ extension ConnectionEngine {
             buffer.beginChunked(limits: limits.http, bodyLimit: limit, at: headBytes)
         }
         connection.phase = .body
-        connection.phaseDeadline = now.adding(nanoseconds: deadlineNanoseconds(.body))
+        connection.phaseDeadline = now + limits.bodyDeadline
         // RFC 9110 §10.1.1: the client waits for this, unless its body is already coming.
         if buffer.parser.head.expectsContinue, buffer.parser.head.hasBody, buffer.count == headBytes {
             output.append("HTTP/1.1 100 Continue\r\n\r\n")

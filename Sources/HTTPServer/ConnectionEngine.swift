@@ -20,7 +20,7 @@ package struct ConnectionEngine: ~Copyable {
     }
 
     package let limits: HTTPServerLimits
-    let worker: WorkerIndex
+    let worker: Int
     let handler: any HTTPRequestHandler
     /// Response bytes of the event just handled, to be sent on its connection; the worker empties it.
     package var output: [UInt8] = []
@@ -47,7 +47,7 @@ package struct ConnectionEngine: ~Copyable {
     let queueDelayNanoseconds: UInt64
     let idleNanoseconds: UInt64
 
-    package init(limits: HTTPServerLimits, worker: WorkerIndex, handler: any HTTPRequestHandler) {
+    package init(limits: HTTPServerLimits, worker: Int, handler: any HTTPRequestHandler) {
         self.limits = limits
         self.worker = worker
         self.handler = handler

@@ -116,7 +116,7 @@ package struct RequestContext: Sendable {
     /// Why the handler sees the request.
     package var visit: RequestVisit
     /// The worker that serves the connection, from 0.
-    package let worker: WorkerIndex
+    package let worker: Int
     /// The name of this request: what wakes it once it is parked.
     package let request: ParkedRequest
     /// True once stopping has begun.
@@ -127,7 +127,7 @@ package struct RequestContext: Sendable {
         firstByteAt: MonotonicInstant,
         now: MonotonicInstant,
         visit: RequestVisit = .first,
-        worker: WorkerIndex,
+        worker: Int,
         request: ParkedRequest,
         isDraining: Bool,
         descriptor: Int32
@@ -152,9 +152,6 @@ package struct RequestContext: Sendable {
     /// socket, or a Unix one, whose clients have no address.
     package var peerAddress: SocketAddress? { Socket.peerAddress(of: descriptor) }
 }
-
-/// The number of a worker, from 0.
-package typealias WorkerIndex = Int
 
 /// A refusal by the server itself, before or instead of its handler.
 package enum HTTPFailure: Equatable, Sendable {

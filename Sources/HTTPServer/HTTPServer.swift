@@ -1,5 +1,4 @@
 internal import Dispatch
-package import OpenSSL
 package import Sockets
 internal import Synchronization
 
@@ -7,25 +6,25 @@ internal import Synchronization
 /// set and handler.
 package final class HTTPServer: Sendable {
     package let configuration: HTTPServerConfiguration
-    private let makeHandler: @Sendable (WorkerIndex) -> any HTTPRequestHandler
-    private let faults: FaultPlan?
+    private let makeHandler: @Sendable (Int) -> any HTTPRequestHandler
+    private let system: SystemCalls
     private let shared = WorkerShared()
     private let addresses = Locked<[ListenAddress]>([])
     private let workers = DispatchGroup()
 
     /// - Parameters:
     ///   - faults: Makes system calls fail, for tests.
-    ///   - makeHandler: Makes one worker's handler; called on that worker's thread.
+    ///   - makeHandler: Makes the handler of the worker of a number, from 0; called on that worker's thread.
     package init(
         configuration: HTTPServerConfiguration,
         faults: FaultPlan? = nil,
-        makeHandler: @escaping @Sendable (WorkerIndex) -> any HTTPRequestHandler
+        makeHandler: @escaping @Sendable (Int) -> any HTTPRequestHandler
     ) {
         var configuration = configuration
         let most = configuration.tls == nil ? .max : configuration.limits.secureConnections
         configuration.limits.connections = min(configuration.limits.connections, most)
         self.configuration = configuration
-        self.faults = faults
+        system = SystemCalls(faults: faults)
         self.makeHandler = makeHandler
     }
 
@@ -33,30 +32,24 @@ package final class HTTPServer: Sendable {
     /// - Throws: Where an address cannot be bound or a descriptor cannot be had; nothing is left open then.
     package func start() throws(SocketError) {
         let workerCount = max(1, configuration.workerCount ?? ProcessLimits.processorCount())
-        let system = SystemCalls(faults: faults)
         let listening = try ListenerSet.make(configuration: configuration, workerCount: workerCount)
         for listener in listening.listeners.joined() { system.opened(listener.descriptor) }
-        var prepared: [WorkerDescriptors] = []
+        var handles: [WorkerHandle] = []
         do throws(SocketError) {
-            for listeners in listening.listeners {
-                prepared.append(try Self.prepare(listeners, system))
-            }
+            for listeners in listening.listeners { handles.append(try prepare(listeners)) }
         } catch {
             for listener in listening.listeners.joined() { listener.close(system) }
-            for descriptors in prepared { system.close(descriptors.poll) }
+            for handle in handles { system.close(handle.poll) }
             throw error
         }
-        shared.runningWorkers.store(prepared.count, ordering: .relaxed)
-        shared.handles.withLock { $0 = prepared.map(\.handle) }
+        shared.runningWorkers.store(handles.count, ordering: .relaxed)
+        shared.handles.withLock { $0 = handles }
         addresses.withLock { $0 = listening.addresses }
-        for _ in prepared { workers.enter() }
-        for (index, descriptors) in prepared.enumerated() { run(descriptors, index, system) }
+        for _ in handles { workers.enter() }
+        for (index, handle) in handles.enumerated() { run(handle, index) }
     }
 
-    private static func prepare(
-        _ listeners: [Listener],
-        _ system: SystemCalls
-    ) throws(SocketError) -> WorkerDescriptors {
+    private func prepare(_ listeners: [Listener]) throws(SocketError) -> WorkerHandle {
         let poll = system.createPoll()
         guard poll >= 0 else { throw SocketError(.createPoll, errorNumber: -poll) }
         let wake = WakeSignal(system)
@@ -68,12 +61,12 @@ package final class HTTPServer: Sendable {
             system.close(poll)
             throw SocketError(.controlPoll, errorNumber: error)
         }
-        return WorkerDescriptors(handle: WorkerHandle(wake: wake), poll: poll, listeners: listeners)
+        return WorkerHandle(wake: wake, poll: poll, listeners: listeners)
     }
 
-    private func run(_ descriptors: WorkerDescriptors, _ index: WorkerIndex, _ system: SystemCalls) {
+    private func run(_ handle: WorkerHandle, _ index: Int) {
         LoopQueue.start("http-worker-\(index)") { [self] in
-            var worker = Worker(descriptors, index, configuration, shared, system, handler: makeHandler(index))
+            var worker = Worker(handle, index, configuration, shared, system, handler: makeHandler(index))
             worker.run()
             shared.runningWorkers.wrappingSubtract(1, ordering: .relaxed)
             workers.leave()
@@ -129,34 +122,134 @@ package final class HTTPServer: Sendable {
 
     package var counters: HTTPServerCounters {
         var sum = HTTPServerCounters()
-        for handle in shared.handles.withLock({ $0 }) { handle.counters.add(to: &sum) }
+        for handle in shared.handles.withLock({ $0 }) { handle.addCounts(to: &sum) }
         return sum
     }
 }
 
-/// What an ``HTTPServer`` needs to know.
-package struct HTTPServerConfiguration: Sendable {
-    /// Where to listen; port 0 lets the system choose (see ``HTTPServer/localAddresses``).
-    package var addresses: [ListenAddress]
-    /// The permissions of Unix sockets among them.
-    package var socketMode: UnixSocketMode
-    /// Worker threads, at least 1; nil: one for each processor this process may use.
-    package var workerCount: Int?
-    package var limits: HTTPServerLimits
-    /// The TLS settings of the listeners; nil: they speak plain HTTP.
-    package var tls: Published<TLSContext>?
+/// The listeners of a server: for each worker one on each address. All workers share a port, each with a queue of its
+/// own; a Unix socket they share with its one queue.
+struct ListenerSet {
+    /// For each worker, its listeners.
+    var listeners: [[Listener]]
+    /// The bound addresses, in the order asked for.
+    var addresses: [ListenAddress]
 
-    package init(
-        addresses: [ListenAddress],
-        socketMode: UnixSocketMode = .standard,
-        workerCount: Int? = nil,
-        limits: HTTPServerLimits = HTTPServerLimits(),
-        tls: Published<TLSContext>? = nil
-    ) {
-        self.addresses = addresses
-        self.socketMode = socketMode
-        self.workerCount = workerCount
-        self.limits = limits
-        self.tls = tls
+    /// Binds everything, or nothing.
+    static func make(configuration: HTTPServerConfiguration, workerCount: Int) throws(SocketError) -> ListenerSet {
+        var set = ListenerSet(listeners: Array(repeating: [], count: workerCount), addresses: [])
+        let backlog = configuration.limits.backlog
+        do throws(SocketError) {
+            for address in configuration.addresses {
+                switch address {
+                case .network(let address): try set.add(address, backlog: backlog)
+                case .unix(let path): try set.add(path, mode: configuration.socketMode, backlog: backlog)
+                }
+            }
+        } catch {
+            for listener in set.listeners.joined() { listener.close(SystemCalls()) }
+            throw error
+        }
+        return set
     }
+
+    private mutating func add(_ address: SocketAddress, backlog: Int32) throws(SocketError) {
+        var bound = address
+        // A shared port would be shared with another process of the same user too, in silence: a bind that does not share
+        // fails where somebody listens.
+        if address.port != 0 { _ = try Socket.bound(to: address) }
+        for worker in listeners.indices {
+            let socket = try Socket.listener(on: bound, backlog: backlog, sharesPort: true)
+            // Accepted sockets inherit it, so that no accept costs a further call.
+            socket.setNoDelay()
+            if worker == 0 { bound = try socket.localAddress() }
+            listeners[worker].append(Listener(descriptor: socket.release(), file: nil))
+        }
+        addresses.append(.network(bound))
+    }
+
+    private mutating func add(_ path: UnixSocketPath, mode: UnixSocketMode, backlog: Int32) throws(SocketError) {
+        let made = try UnixListener(on: path, mode: mode, backlog: backlog)
+        // Each worker has a number of its own, so that each closes what is its own.
+        for worker in listeners.indices {
+            do throws(SocketError) {
+                listeners[worker].append(Listener(descriptor: try made.duplicate(), file: made.file))
+            } catch {
+                made.file.remove()
+                throw error
+            }
+        }
+        addresses.append(.unix(path))
+    }
+}
+
+/// A listening socket as one worker has it.
+struct Listener: Sendable {
+    /// The worker's own, to be closed by it.
+    let descriptor: Int32
+    /// The file of a Unix socket, whose queue all workers take connections from; nil where the worker has a queue of its
+    /// own (a port shared by `SO_REUSEPORT`).
+    let file: UnixSocketFile?
+
+    var isShared: Bool { file != nil }
+
+    /// Closes it. The file goes first: while anybody listens, no other process takes its path (see ``UnixListener``).
+    func close(_ system: SystemCalls) {
+        file?.remove()
+        system.close(descriptor)
+    }
+}
+
+/// Counts of a server, summed over its workers; each is exact for its worker at the moment it was read.
+package struct HTTPServerCounters: Equatable, Sendable {
+    /// Connections accepted since the start.
+    package var accepted: UInt64 = 0
+    /// Requests whose response was encoded since the start.
+    package var requests: UInt64 = 0
+    /// Connections open now, of every kind.
+    package var open = 0
+    /// Of these: between requests.
+    package var idle = 0
+    /// Of these: with a parked request.
+    package var parked = 0
+    /// Connections with a request or response under way.
+    package var active: Int { max(0, open - idle - parked) }
+    /// What the connections take in memory now, in bytes.
+    package var heldBytes = 0
+    /// Requests refused for overload since the start.
+    package var overloaded: UInt64 = 0
+    /// Connections closed since the start, by cause.
+    package var closed: [ConnectionCloseCause: UInt64] = [:]
+
+    package func closed(_ cause: ConnectionCloseCause) -> UInt64 { closed[cause] ?? 0 }
+}
+
+/// Why a connection ended: the closed set of the metric's labels.
+package enum ConnectionCloseCause: String, CaseIterable, Sendable {
+    /// The client closed between requests.
+    case client
+    /// A response said `Connection: close`.
+    case finished
+    /// The client went away within a request or response.
+    case disconnected
+    /// Nothing came between requests for too long.
+    case idle
+    /// Head or body did not arrive in time.
+    case requestTimeout = "request_timeout"
+    /// The client did not read its response.
+    case writeStalled = "write_stalled"
+    /// The TLS handshake failed or took too long.
+    case handshake = "tls_handshake"
+    /// A request was refused by the grammar.
+    case refused
+    /// Closed to make room for a new connection, or refused at the limit.
+    case limit
+    /// It held more memory than one connection may, or the most when all together held too much.
+    case memory
+    /// Closed to make room: its peer address had the most connections.
+    case peer = "peer_limit"
+    /// The server stopped.
+    case stopped
+    /// A system call failed.
+    case failed
 }

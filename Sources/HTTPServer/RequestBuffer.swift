@@ -111,11 +111,9 @@ package struct RequestBuffer: ~Copyable {
 
     /// Forgets everything and keeps the storage.
     mutating func clear() {
+        advance(by: 0)
         start = 0
         end = 0
-        parser.reset()
-        decodedCount = 0
-        rawOffset = 0
         discardCount = 0
     }
 

@@ -12,8 +12,6 @@ package struct TimerWheel: ~Copyable {
     /// For each slot of the wheel its entries.
     private var slots = NumberLists(listCount: slotCount)
     private var occupied = [UInt64](repeating: 0, count: slotCount / 64)
-    /// For each entry its tick; 0 where it is not in the wheel.
-    private var ticks: [UInt64] = []
     /// Entries in the wheel.
     private var count = 0
     /// Every entry's tick lies behind this one, by less than a turn. Where nothing asks for a time it stays behind the
@@ -31,28 +29,24 @@ package struct TimerWheel: ~Copyable {
     /// it where it is. Deadlines beyond the wheel come up earlier, to be set again.
     package mutating func schedule(_ entry: Int, at deadline: MonotonicInstant) {
         if deadline == .never { return }
-        while ticks.count <= entry { ticks.append(0) }
         let (sum, overflow) = deadline.nanoseconds.addingReportingOverflow(1 << Self.tickShift - 1)
         let wanted = (overflow ? UInt64.max : sum) >> Self.tickShift
         // Behind the last moment asked about, so that one look at what is due cannot bring an entry up twice.
         let tick = min(max(wanted, askedTick + 1), currentTick + UInt64(Self.slotCount) - 1)
-        if ticks[entry] != 0 {
-            if ticks[entry] <= tick { return }
+        if let slot = slots.list(of: entry) {
+            if self.tick(of: slot) <= tick { return }
             remove(entry)
         }
         let slot = Int(tick % UInt64(Self.slotCount))
         slots.append(entry, to: slot)
         occupied[slot / 64] |= 1 << UInt64(slot % 64)
-        ticks[entry] = tick
         count += 1
     }
 
     package mutating func remove(_ entry: Int) {
-        guard entry >= 0, entry < ticks.count, ticks[entry] != 0 else { return }
-        let slot = Int(ticks[entry] % UInt64(Self.slotCount))
+        guard let slot = slots.list(of: entry) else { return }
         slots.remove(entry)
         if slots.count(of: slot) == 0 { occupied[slot / 64] &= ~(1 << UInt64(slot % 64)) }
-        ticks[entry] = 0
         count -= 1
     }
 
@@ -90,11 +84,95 @@ package struct TimerWheel: ~Copyable {
             if step == 0 { bits &= mask }
             if step == words { bits &= ~mask }
             if bits != 0 {
-                let slot = word * 64 + bits.trailingZeroBitCount
-                let distance = (slot - start + Self.slotCount) % Self.slotCount
-                return currentTick + 1 + UInt64(distance)
+                return tick(of: word * 64 + bits.trailingZeroBitCount)
             }
         }
         return nil
+    }
+
+    /// The tick of the entries in a slot: the first behind the current one that falls there.
+    private func tick(of slot: Int) -> UInt64 {
+        let next = currentTick + 1
+        return next + (UInt64(slot) &- next) % UInt64(Self.slotCount)
+    }
+}
+
+/// Lists of small numbers, each number in one list at most, in the order of being appended. Every change takes the same
+/// few steps, however long a list is.
+struct NumberLists: ~Copyable {
+    private static let none: Int32 = -1
+
+    private struct Node {
+        var list = none
+        var next = none
+        var previous = none
+    }
+
+    private struct Ends {
+        var first = none
+        var last = none
+        var count: Int32 = 0
+    }
+
+    private var nodes: [Node] = []
+    private var lists: [Ends]
+
+    init(listCount: Int) { lists = Array(repeating: Ends(), count: listCount) }
+
+    /// Adds an empty list.
+    /// - Returns: Its number.
+    mutating func makeList() -> Int {
+        lists.append(Ends())
+        return lists.count - 1
+    }
+
+    /// The list that holds `number`; nil where none does.
+    func list(of number: Int) -> Int? {
+        guard number >= 0, number < nodes.count, nodes[number].list != Self.none else { return nil }
+        return Int(nodes[number].list)
+    }
+
+    func count(of list: Int) -> Int { Int(lists[list].count) }
+
+    /// The number that has been in a list longest; nil where it is empty.
+    func first(of list: Int) -> Int? {
+        let first = lists[list].first
+        return first == Self.none ? nil : Int(first)
+    }
+
+    /// The numbers of a list, oldest first, at most so many.
+    func numbers(of list: Int, atMost most: Int = .max) -> [Int] {
+        var result: [Int] = []
+        var number = lists[list].first
+        while number != Self.none, result.count < most {
+            result.append(Int(number))
+            number = nodes[Int(number)].next
+        }
+        return result
+    }
+
+    /// Puts `number`, 0 or greater, at the end of a list, out of the one it is in.
+    mutating func append(_ number: Int, to list: Int) {
+        remove(number)
+        while nodes.count <= number { nodes.append(Node()) }
+        let last = lists[list].last
+        nodes[number] = Node(list: Int32(truncatingIfNeeded: list), previous: last)
+        if last == Self.none {
+            lists[list].first = Int32(truncatingIfNeeded: number)
+        } else {
+            nodes[Int(last)].next = Int32(truncatingIfNeeded: number)
+        }
+        lists[list].last = Int32(truncatingIfNeeded: number)
+        lists[list].count += 1
+    }
+
+    /// Takes `number` out of its list; nothing happens where it is in none.
+    mutating func remove(_ number: Int) {
+        guard let list = list(of: number) else { return }
+        let (before, after) = (nodes[number].previous, nodes[number].next)
+        if before == Self.none { lists[list].first = after } else { nodes[Int(before)].next = after }
+        if after == Self.none { lists[list].last = before } else { nodes[Int(after)].previous = before }
+        lists[list].count -= 1
+        nodes[number] = Node()
     }
 }

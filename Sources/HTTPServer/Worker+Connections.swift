@@ -9,27 +9,18 @@ extension Worker {
 
     mutating func handle(_ connection: Connection, _ events: UInt32) {
         if connection.tls != nil || connection.isHandshaking, handleTLS(connection) { return }
-        if connection.isWriting {
-            if events & Self.gone != 0 {
-                close(connection, .disconnected)
-            } else if events & Self.writable != 0 {
-                resumeSending(connection)
-            }
-            return
-        }
+        let isGone = events & Self.gone != 0
         switch connection.interest {
-        case .hangUp, .nothing:
-            if events & Self.gone != 0 {
-                close(connection, .disconnected)
-            } else if events & Self.hangUp != 0 {
-                // The client may only have ended its own direction: its answer is still owed.
-                engine.inputEnded(connection)
-                settle(connection)
-            }
-        case .input, .outputSpace:
+        case .input:
             // Buffered bytes go first; epoll is level-triggered and will report again.
-            if connection.isQueuedToResume, events & Self.gone == 0 { return }
-            receive(connection)
+            if !connection.isQueuedToResume || isGone { receive(connection) }
+        case _ where isGone: close(connection, .disconnected)
+        case .outputSpace: if events & Self.writable != 0 { resumeSending(connection) }
+        case .hangUp, .nothing:
+            if events & Self.hangUp == 0 { return }
+            // The client may only have ended its own direction: its answer is still owed.
+            engine.inputEnded(connection)
+            settle(connection)
         }
     }
 
@@ -73,23 +64,19 @@ extension Worker {
 
     /// - Returns: False where the connection was closed.
     private mutating func sendOutput(_ connection: Connection) -> Bool {
+        defer { trimOutput() }
         if connection.isWriting {
             connection.pendingOutput.append(contentsOf: engine.output)
         } else {
             guard let sent = taken(send(connection, engine.output), by: connection) else {
-                trimOutput()
                 engine.sharedOutput = nil
                 return false
             }
-            if sent == engine.output.count, engine.sharedOutput == nil {
-                trimOutput()
-                return true
-            }
+            if sent == engine.output.count, engine.sharedOutput == nil { return true }
             connection.pendingOutput = Array(engine.output[sent...])
             connection.pendingOffset = 0
             engine.outputBlocked(connection, sent: sent, now: now)
         }
-        trimOutput()
         // Nothing is answered behind a shared body, so none waits already.
         if let shared = engine.sharedOutput.take() {
             connection.pendingShared = shared
@@ -248,7 +235,7 @@ extension Worker {
     /// Closes the socket (which takes it out of the epoll set) and forgets the connection.
     mutating func close(_ connection: Connection, _ cause: ConnectionCloseCause) {
         guard connection.slot >= 0 else { return }
-        if connection.phase == .parked { engine.abandonParked(connection) }
+        if connection.phase == .parked { engine.handler.didAbandon(connection.request) }
         wheel.remove(connection.slot)
         peers.remove(connection.slot)
         engine.releaseBuffer(of: connection)
@@ -258,7 +245,7 @@ extension Worker {
         connection.tls = nil
         system.close(connection.descriptor)
         shared.openConnections.wrappingSubtract(1, ordering: .relaxed)
-        handle.counters.didClose(cause)
+        handle.didClose(cause)
     }
 
     /// Gives memory back after an unusually long output.

@@ -9,8 +9,16 @@ extension Worker {
     /// - Returns: False once the worker is done.
     mutating func takeCommands() -> Bool {
         let commands = handle.takeCommands()
-        if commands.contains(.wakeParked) { wakeParked() }
-        if commands.contains(.wakeRequests) { wakeRequests() }
+        if !commands.isEmpty { now = MonotonicClock.now() }
+        if commands.contains(.wakeParked) {
+            for connection in table.all(in: .parked) where connection.slot >= 0 { wake(connection) }
+        }
+        if commands.contains(.wakeRequests) {
+            for request in handle.takeRequestsToWake() {
+                let connection = table.connection(at: request.slot)
+                if let connection, connection.request == request { wake(connection) }
+            }
+        }
         if commands.contains(.returnToLine) { returnToLine() }
         if !isDraining {
             guard shared.isDraining.load(ordering: .acquiring) else { return true }
@@ -27,23 +35,10 @@ extension Worker {
         return !listeners.isEmpty || table.count > 0
     }
 
-    private mutating func wakeParked() {
-        now = MonotonicClock.now()
-        for connection in table.all(in: .parked) where connection.slot >= 0 {
-            engine.wake(connection, now: now)
-            settle(connection)
-            keepToShare()
-        }
-    }
-
-    private mutating func wakeRequests() {
-        now = MonotonicClock.now()
-        for request in handle.takeRequestsToWake() {
-            guard let connection = table.connection(at: request.slot), connection.request == request else { continue }
-            engine.wake(connection, now: now)
-            settle(connection)
-            keepToShare()
-        }
+    private mutating func wake(_ connection: Connection) {
+        engine.wake(connection, now: now)
+        settle(connection)
+        keepToShare()
     }
 
     /// The drain delay is over: no new connection from now on, and idle ones get their last moment.

@@ -2,13 +2,6 @@ internal import OpenSSL
 internal import Sockets
 internal import Synchronization
 
-/// What a worker is given before its loop begins: an epoll set, and bound sockets that stand in it.
-struct WorkerDescriptors: Sendable {
-    let handle: WorkerHandle
-    let poll: Int32
-    let listeners: [Listener]
-}
-
 /// One thread of a server: its listeners, its epoll set, its connections. It shares nothing while requests are served.
 ///
 /// A value, for the reason ``ConnectionEngine`` is one.
@@ -54,18 +47,17 @@ struct Worker: ~Copyable {
     /// The least that the connections held since memory last went back to the system.
     private var releasedBytes = 0
 
-    /// - Parameter descriptors: They become the worker's own.
     init(
-        _ descriptors: WorkerDescriptors,
-        _ index: WorkerIndex,
+        _ handle: WorkerHandle,
+        _ index: Int,
         _ configuration: HTTPServerConfiguration,
         _ shared: WorkerShared,
         _ system: SystemCalls,
         handler: any HTTPRequestHandler
     ) {
-        poll = descriptors.poll
-        listeners = descriptors.listeners
-        handle = descriptors.handle
+        poll = handle.poll
+        listeners = handle.listeners
+        self.handle = handle
         var limits = configuration.limits
         memoryShare = limits.connectionBytes / max(shared.runningWorkers.load(ordering: .relaxed), 1)
         limits.fitHandshakes(into: memoryShare)
@@ -144,9 +136,11 @@ struct Worker: ~Copyable {
     /// Milliseconds until something is due, rounded up; -1 where nothing is, so that an idle server sleeps.
     private func timeout() -> Int32 {
         if !resumeQueue.isEmpty { return 0 }
-        var next = min(wheel.nextDeadline() ?? .never, nextHandshakeTurn())
-        next = min(next, acceptPausedUntil)
-        next = min(next, listenersCloseAt, cutOffAt)
+        let next = min(
+            wheel.nextDeadline() ?? .never,
+            nextHandshakeTurn(),
+            min(acceptPausedUntil, listenersCloseAt, cutOffAt)
+        )
         if next == .never { return -1 }
         let left = next.nanoseconds(since: now)
         return Int32(min(left / 1_000_000 + 1, 86_400_000))
@@ -183,40 +177,116 @@ struct Worker: ~Copyable {
 
     /// One writer, so plain stores do.
     func publish() {
-        handle.counters.accepted.store(acceptedCount, ordering: .relaxed)
-        handle.counters.requests.store(engine.requestCount, ordering: .relaxed)
-        handle.counters.overloaded.store(engine.overloadedCount, ordering: .relaxed)
-        handle.counters.open.store(table.count, ordering: .relaxed)
-        handle.counters.idle.store(table.count(of: .idle), ordering: .relaxed)
-        handle.counters.parked.store(table.count(of: .parked), ordering: .relaxed)
-        handle.counters.heldBytes.store(engine.heldBytes, ordering: .relaxed)
+        handle.accepted.store(acceptedCount, ordering: .relaxed)
+        handle.requests.store(engine.requestCount, ordering: .relaxed)
+        handle.overloaded.store(engine.overloadedCount, ordering: .relaxed)
+        handle.open.store(table.count, ordering: .relaxed)
+        handle.idle.store(table.count(of: .idle), ordering: .relaxed)
+        handle.parked.store(table.count(of: .parked), ordering: .relaxed)
+        handle.heldBytes.store(engine.heldBytes, ordering: .relaxed)
     }
-}
 
-extension Worker {
     /// Called after whatever may make a connection hold more: one turn can fill thousands of them.
     mutating func keepToShare() {
         if engine.heldBytes > memoryShare { freeMemory() }
     }
+}
 
-    /// The connections hold more than the worker's share: those of a crowd from one peer address are closed first, then
-    /// the largest, the oldest of equals first. A handshake is large for a moment, and their number is bounded: unless
-    /// it is slow, it is closed last. It ends when a sixteenth of the share is free, so that not every byte that comes
-    /// next costs a walk through all of them.
-    private mutating func freeMemory() {
-        let target = memoryShare - memoryShare / 16
-        // One peer's many small connections must not close another's single larger one.
-        let crowd = peers.greatest().flatMap { isCrowd($0.count) ? $0.peer : nil }
-        var all: [(connection: Connection, inCrowd: Int, bytes: Int)] = []
-        for connection in table.all() {
-            let isOfCrowd = crowd.map { peers.isFrom($0, connection.slot) } ?? false
-            let isBrief = connection.phase == .handshaking && !isSlow(connection)
-            all.append((connection, isOfCrowd ? 1 : 0, isBrief ? 0 : connection.accountedBytes))
+/// What the workers of a server and its other threads share: commands to the workers, and counts from them. Nothing
+/// here is touched while a request is served, save the connection count when one opens or closes.
+final class WorkerShared: Sendable {
+    /// Connections open on all workers.
+    let openConnections = Atomic<Int>(0)
+    /// Source of connection numbers, for all servers of the process: requests are named by them.
+    static let nextConnectionID = Atomic<UInt64>(1)
+    let runningWorkers = Atomic<Int>(0)
+    /// All workers, as the other threads see them; empty before the start.
+    let handles = Locked<[WorkerHandle]>([])
+    /// Requests cut off by stopping.
+    let cutOffRequests = Atomic<Int>(0)
+    let isDraining = Atomic<Bool>(false)
+    /// When the listeners close, and when what is left is cut off; in nanoseconds of the monotonic clock.
+    let listenersCloseAt = Atomic<UInt64>(.max)
+    let cutOffAt = Atomic<UInt64>(.max)
+}
+
+/// What other threads ask of a worker.
+struct WorkerCommand: OptionSet {
+    let rawValue: UInt8
+
+    /// To visit all its parked requests.
+    static let wakeParked = WorkerCommand(rawValue: 1)
+    /// To visit some of them, by ``WorkerHandle/takeRequestsToWake()``.
+    static let wakeRequests = WorkerCommand(rawValue: 2)
+    /// To take connections from a shared queue again.
+    static let returnToLine = WorkerCommand(rawValue: 4)
+}
+
+/// One worker as other threads see it.
+final class WorkerHandle: Sendable {
+    let wake: WakeSignal
+    /// What the worker is given before its loop begins, as its own: an epoll set, and bound sockets that stand in it.
+    let poll: Int32
+    let listeners: [Listener]
+    /// What the worker must do besides serving, as bits of ``WorkerCommand``; nearly always 0.
+    private let commands = Atomic<UInt8>(0)
+    /// The parked requests to be visited again by themselves.
+    private let requestsToWake = Locked<[ParkedRequest]>([])
+    /// The worker leaves a queue that all share to the others for a moment.
+    let isOutOfLine = Atomic<Bool>(false)
+
+    // Counts, written by the worker alone once a turn, read by any thread.
+    let accepted = Atomic<UInt64>(0)
+    let requests = Atomic<UInt64>(0)
+    let overloaded = Atomic<UInt64>(0)
+    let open = Atomic<Int>(0)
+    let idle = Atomic<Int>(0)
+    let parked = Atomic<Int>(0)
+    let heldBytes = Atomic<Int>(0)
+    private let closed = Locked<[ConnectionCloseCause: UInt64]>([:])
+
+    init(wake: WakeSignal, poll: Int32, listeners: [Listener]) {
+        self.wake = wake
+        self.poll = poll
+        self.listeners = listeners
+    }
+
+    /// Has the worker visit this request again, if it is still parked then.
+    func wake(_ request: ParkedRequest) {
+        requestsToWake.withLock { $0.append(request) }
+        give(.wakeRequests)
+    }
+
+    func give(_ command: WorkerCommand) {
+        commands.bitwiseOr(command.rawValue, ordering: .acquiringAndReleasing)
+        wake.give()
+    }
+
+    /// Takes the pending commands; one relaxed load where there are none.
+    func takeCommands() -> WorkerCommand {
+        guard commands.load(ordering: .relaxed) != 0 else { return [] }
+        return WorkerCommand(rawValue: commands.exchange(0, ordering: .acquiringAndReleasing))
+    }
+
+    /// The requests to be visited again, in the order they were named.
+    func takeRequestsToWake() -> [ParkedRequest] {
+        requestsToWake.withLock { requests in
+            defer { requests = [] }
+            return requests
         }
-        all.sort { ($1.inCrowd, $1.bytes, $0.connection.id) < ($0.inCrowd, $0.bytes, $1.connection.id) }
-        for (connection, _, _) in all {
-            if engine.heldBytes <= target { break }
-            close(connection, .memory)
-        }
+    }
+
+    /// A connection has been closed; the lock is the worker's own, but for the moment of being read.
+    func didClose(_ cause: ConnectionCloseCause) { closed.withLock { $0[cause, default: 0] += 1 } }
+
+    func addCounts(to sum: inout HTTPServerCounters) {
+        sum.accepted += accepted.load(ordering: .relaxed)
+        sum.requests += requests.load(ordering: .relaxed)
+        sum.overloaded += overloaded.load(ordering: .relaxed)
+        sum.open += open.load(ordering: .relaxed)
+        sum.idle += idle.load(ordering: .relaxed)
+        sum.parked += parked.load(ordering: .relaxed)
+        sum.heldBytes += heldBytes.load(ordering: .relaxed)
+        sum.closed.merge(closed.withLock { $0 }, uniquingKeysWith: +)
     }
 }

@@ -27,7 +27,7 @@ package final class TestServer: Sendable {
         workerCount: Int = 1,
         faults: FaultPlan? = nil,
         tls: Published<TLSContext>? = nil,
-        makeHandler: @escaping @Sendable (WorkerIndex) -> any HTTPRequestHandler = { _ in ProbeHandler() }
+        makeHandler: @escaping @Sendable (Int) -> any HTTPRequestHandler = { _ in ProbeHandler() }
     ) throws {
         folder = kind == .unix ? try ShortFolder() : nil
         server = HTTPServer(

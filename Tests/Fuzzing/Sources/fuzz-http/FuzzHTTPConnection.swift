@@ -49,5 +49,5 @@ private func check(_ driver: ConnectionDriver) {
     if driver.closed == nil, driver.connection.deadline == .never, !driver.connection.isWriting {
         fatalError("nothing will ever happen: \(driver.connection.phase)")
     }
-    if driver.connection.bufferedByteCount > 100_000 { fatalError("more is kept than one request needs") }
+    if driver.connection.heldBytes > 100_000 { fatalError("more is kept than one request needs") }
 }

@@ -61,92 +61,118 @@ package struct FieldName: Sendable, Equatable {
 
 /// Walks over a comma-separated list (RFC 9110 §5.6.1); empty elements are passed over, as §5.6.1.2 asks. The value's
 /// length bounds their number.
-package struct ListElements {
+struct ListElements {
     private var index: Int
     private let end: Int
 
     /// - Parameter value: Where the list lies in the bytes given to ``next(_:)``.
-    package init(_ value: Range<Int>) {
+    init(_ value: Range<Int>) {
         index = value.lowerBound
         end = value.upperBound
     }
 
     /// The next element that is not empty, white space around it removed; nil at the end.
-    package mutating func next(_ bytes: Span<UInt8>) -> Range<Int>? {
+    mutating func next(_ bytes: Span<UInt8>) -> Range<Int>? {
         while index < end {
             let start = Self.skipWhitespace(bytes, index, end)
-            var comma = start
-            while comma < end, bytes[comma] != UInt8(ascii: ",") {
-                comma += 1
-            }
+            let comma = (start..<end).first { bytes[$0] == UInt8(ascii: ",") } ?? end
             index = comma + 1
-            var last = comma
-            while last > start, bytes[last - 1] == ASCII.space || bytes[last - 1] == ASCII.tab {
-                last -= 1
-            }
+            let last = Self.dropWhitespace(bytes, start, comma)
             if last > start { return start..<last }
         }
         return nil
     }
 
     /// The first index from `index` on, at most `end`, that holds neither space nor tab.
-    package static func skipWhitespace(_ bytes: Span<UInt8>, _ index: Int, _ end: Int) -> Int {
-        var index = index
-        while index < end, bytes[index] == ASCII.space || bytes[index] == ASCII.tab {
-            index += 1
-        }
-        return index
+    static func skipWhitespace(_ bytes: Span<UInt8>, _ index: Int, _ end: Int) -> Int {
+        (index..<end).first { bytes[$0] != ASCII.space && bytes[$0] != ASCII.tab } ?? end
+    }
+
+    /// The end of what stands from `start` on, at most `end`, white space behind it left out.
+    static func dropWhitespace(_ bytes: Span<UInt8>, _ start: Int, _ end: Int) -> Int {
+        (start..<end).last { bytes[$0] != ASCII.space && bytes[$0] != ASCII.tab }.map { $0 + 1 } ?? start
     }
 }
 
-/// IMF-fixdate (RFC 9110 §5.6.7), for instance `Sun, 06 Nov 1994 08:49:37 GMT`.
-package enum HTTPDate {
-    /// Appends the 29 bytes of a moment in the years 1970 … 9999; one outside is cut to that span.
-    package static func append(unixSeconds: Int64, to output: inout [UInt8]) {
-        let seconds = min(max(unixSeconds, 0), 253_402_300_799)
-        let days = Int(seconds / 86_400)
-        let secondOfDay = Int(seconds % 86_400)
-        let date = civil(daysSinceEpoch: days)
-        // 1970-01-01 was a Thursday.
-        output.append(Self.days[(days + 4) % 7])
-        output.append(", ")
-        appendTwoDigits(date.day, to: &output)
-        output.append(ASCII.space)
-        output.append(months[date.month - 1])
-        output.append(ASCII.space)
-        appendTwoDigits(date.year / 100, to: &output)
-        appendTwoDigits(date.year % 100, to: &output)
-        output.append(ASCII.space)
-        appendTwoDigits(secondOfDay / 3_600, to: &output)
-        output.append(UInt8(ascii: ":"))
-        appendTwoDigits(secondOfDay / 60 % 60, to: &output)
-        output.append(UInt8(ascii: ":"))
-        appendTwoDigits(secondOfDay % 60, to: &output)
-        output.append(" GMT")
+/// Sixteen bytes looked at together. Marks are bytes of ones, eight of them in each word, the first byte's lowest.
+extension SIMD16<UInt8> {
+    /// Marks each byte that is no letter, digit or hyphen: the bytes of nearly every field name.
+    @inline(__always)
+    var marksBeyondPlainNames: SIMD2<UInt64> {
+        // With bit 0x20 set, both cases of a letter are one.
+        let letter = (self | 0x20) &- UInt8(ascii: "a")
+        let digit = self &- UInt8(ascii: "0")
+        let isLetter = letter .< SIMD16<UInt8>(repeating: 26)
+        let isDigit = digit .< SIMD16<UInt8>(repeating: 10)
+        let isHyphen = self .== SIMD16<UInt8>(repeating: UInt8(ascii: "-"))
+        return ~(isLetter .| isDigit .| isHyphen).words
     }
 
-    /// The civil date of a day, by counting years from 1 March, so that the leap day is the last of its year.
-    private static func civil(daysSinceEpoch: Int) -> (year: Int, month: Int, day: Int) {
-        // 719,468 days lie between 0000-03-01 and 1970-01-01; 146,097 in an era of 400 years.
-        let shifted = daysSinceEpoch + 719_468
-        let era = shifted / 146_097
-        let dayOfEra = shifted % 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let shiftedMonth = (5 * dayOfYear + 2) / 153
-        let day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
-        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
-        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-        return (year, month, day)
+    /// Marks each control byte, a tab too: all that a field value may not hold, and the end of its line.
+    @inline(__always)
+    var marksOfControls: SIMD2<UInt64> {
+        let isLow = self .< SIMD16<UInt8>(repeating: 0x20)
+        return (isLow .| (self .== SIMD16<UInt8>(repeating: 0x7F))).words
     }
+}
 
-    private static func appendTwoDigits(_ value: Int, to output: inout [UInt8]) {
-        output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / 10 % 10))
-        output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10))
+/// Every limit of the HTTP/1.1 grammar, with its default and the reason for it.
+package struct HTTPLimits: Sendable, Equatable {
+    /// Request line, in bytes, without its line end: 8,192. RFC 9112 §3 asks for 8,000 at least; beyond it 414.
+    package var requestLineBytes = 8_192
+    /// Header section, in bytes, request line not counted: 32 KiB, since gateways forward their user's cookies; 431.
+    package var headerSectionBytes = 32_768
+    /// Field lines in a header section: 100, as Envoy, hyper and Kestrel; beyond it 431.
+    package var fieldCount = 100
+    /// Body, in bytes, after chunked coding is removed: 16 KiB, eight times the longest token; beyond it 413.
+    package var bodyBytes = 16_384
+    /// Chunk extensions of a whole message, in bytes: 256 (RFC 9112 §7.1.1 asks for a bound); beyond it 400.
+    package var chunkExtensionBytes = 256
+    /// Trailer section, in bytes: 8 KiB; trailers are checked and dropped; beyond it 431.
+    package var trailerSectionBytes = 8_192
+    /// Chunks in one message: 4,096, so that one-byte chunks cannot be had without end; beyond it 400.
+    package var chunkCount = 4_096
+    /// Empty lines before a request line: 4 (RFC 9112 §2.2 asks for at least one); beyond it 400.
+    package var leadingEmptyLines = 4
+
+    package init() {}
+}
+
+/// Why the grammar refuses a request; each reason has its sentence for the client, and its status.
+package enum RequestRefusal: String, Error, Equatable, Sendable, CaseIterable {
+    case malformedRequestLine = "The request line is malformed."
+    case malformedTarget = "The request target is malformed."
+    case malformedFieldLine = "A field line is malformed."
+    case malformedFieldValue = "A field value holds a byte that is not allowed."
+    case malformedLineEnd = "A line does not end in CRLF."
+    case invalidHost = "The Host field is missing, repeated or invalid."
+    case invalidContentLength = "The Content-Length field is invalid."
+    case invalidTransferEncoding = "The Transfer-Encoding field is invalid."
+    case conflictingFraming = "The request has both Content-Length and Transfer-Encoding."
+    case malformedChunk = "The chunked coding is malformed."
+    case tooManyChunks = "The body comes in too many chunks."
+    case chunkExtensionsTooLong = "The chunk extensions are too long."
+    case malformedTrailer = "A trailer field is malformed or not allowed."
+    case duplicateField = "A field that may occur once is repeated."
+    case bodyTooLarge = "The body is too large."
+    case targetTooLong = "The request line is too long."
+    case expectationFailed = "The expectation cannot be met."
+    case headerSectionTooLarge = "The header section is too large."
+    case tooManyFields = "The request has too many fields."
+    case trailersTooLarge = "The trailer section is too large."
+    case unsupportedTransferCoding = "The transfer coding is not supported."
+    case connectUnsupported = "CONNECT is not supported."
+    case unsupportedVersion = "The HTTP version is not supported."
+
+    package var status: UInt16 {
+        switch self {
+        case .bodyTooLarge: 413
+        case .targetTooLong: 414
+        case .expectationFailed: 417
+        case .headerSectionTooLarge, .tooManyFields, .trailersTooLarge: 431
+        case .unsupportedTransferCoding, .connectUnsupported: 501
+        case .unsupportedVersion: 505
+        default: 400
+        }
     }
-
-    private static let days: [StaticString] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-    private static let months: [StaticString] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
 }

@@ -55,13 +55,13 @@ package struct HTTPResponse: ~Copyable {
     /// - Returns: False, and nothing added, where the value holds a control byte other than a tab, so that it could
     ///   split the response (RFC 9112 §11.1).
     @discardableResult
-    package mutating func addField(_ name: StaticString, _ value: Span<UInt8>) -> Bool {
-        guard FieldGrammar.isValue(value) else { return false }
+    package mutating func addField(_ name: StaticString, _ value: [UInt8]) -> Bool {
+        guard FieldGrammar.isValue(value.span) else { return false }
         // As above: a constant of the program.
         fields.append(addingCapacity: name.utf8CodeUnitCount + value.count + 4) { (output: inout OutputSpan<UInt8>) in
             output.append(name)
             output.append(": ")
-            output.append(value)
+            output.append(value.span)
             output.append("\r\n")
         }
         return true
@@ -94,13 +94,8 @@ package struct HTTPResponse: ~Copyable {
     package mutating func addFields(_ lines: [UInt8]) { fields += lines }
 
     @discardableResult
-    package mutating func addField(_ name: StaticString, _ value: [UInt8]) -> Bool {
-        addField(name, value.span)
-    }
-
-    @discardableResult
     package mutating func addField(_ name: StaticString, _ value: String) -> Bool {
-        addField(name, Array(value.utf8).span)
+        addField(name, Array(value.utf8))
     }
 }
 
@@ -166,7 +161,7 @@ package struct ResponseEncoder: ~Copyable {
 }
 
 /// The status lines this project sends, each written out (RFC 9112 §4: a space follows the code, come what may).
-package enum StatusLine {
+enum StatusLine {
     /// Greatest length of a status line in bytes: a status has at most five digits, a phrase 31 bytes.
     static let byteCount = 48
 
@@ -181,7 +176,7 @@ package enum StatusLine {
     }
 
     /// The reason phrase of RFC 9110 §15; empty for a status without one here.
-    package static func reason(_ status: UInt16) -> StaticString {
+    private static func reason(_ status: UInt16) -> StaticString {
         switch status {
         case 200: "OK"
         case 201: "Created"
@@ -214,4 +209,56 @@ package enum StatusLine {
         default: ""
         }
     }
+}
+
+/// IMF-fixdate (RFC 9110 §5.6.7), for instance `Sun, 06 Nov 1994 08:49:37 GMT`.
+package enum HTTPDate {
+    /// Appends the 29 bytes of a moment in the years 1970 … 9999; one outside is cut to that span.
+    package static func append(unixSeconds: Int64, to output: inout [UInt8]) {
+        let seconds = min(max(unixSeconds, 0), 253_402_300_799)
+        let days = Int(seconds / 86_400)
+        let secondOfDay = Int(seconds % 86_400)
+        let date = civil(daysSinceEpoch: days)
+        // 1970-01-01 was a Thursday.
+        output.append(Self.days[(days + 4) % 7])
+        output.append(", ")
+        appendTwoDigits(date.day, to: &output)
+        output.append(ASCII.space)
+        output.append(months[date.month - 1])
+        output.append(ASCII.space)
+        appendTwoDigits(date.year / 100, to: &output)
+        appendTwoDigits(date.year % 100, to: &output)
+        output.append(ASCII.space)
+        appendTwoDigits(secondOfDay / 3_600, to: &output)
+        output.append(UInt8(ascii: ":"))
+        appendTwoDigits(secondOfDay / 60 % 60, to: &output)
+        output.append(UInt8(ascii: ":"))
+        appendTwoDigits(secondOfDay % 60, to: &output)
+        output.append(" GMT")
+    }
+
+    /// The civil date of a day, by counting years from 1 March, so that the leap day is the last of its year.
+    private static func civil(daysSinceEpoch: Int) -> (year: Int, month: Int, day: Int) {
+        // 719,468 days lie between 0000-03-01 and 1970-01-01; 146,097 in an era of 400 years.
+        let shifted = daysSinceEpoch + 719_468
+        let era = shifted / 146_097
+        let dayOfEra = shifted % 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shiftedMonth = (5 * dayOfYear + 2) / 153
+        let day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
+        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+        return (year, month, day)
+    }
+
+    private static func appendTwoDigits(_ value: Int, to output: inout [UInt8]) {
+        output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / 10 % 10))
+        output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10))
+    }
+
+    private static let days: [StaticString] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    private static let months: [StaticString] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
 }

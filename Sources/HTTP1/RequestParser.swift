@@ -45,12 +45,7 @@ package struct RequestParser: ~Copyable {
     }
 
     /// True once a byte of the request line was seen, beyond empty lines before it.
-    package var hasBegun: Bool {
-        switch state {
-        case .start, .startLineFeed: false
-        default: true
-        }
-    }
+    package var hasBegun: Bool { state != .start && state != .startLineFeed }
 
     /// Prepares for the next request and keeps the storage.
     package mutating func reset() {
@@ -131,7 +126,6 @@ extension RequestParser {
             let byte = bytes[position]
             if byte == ASCII.space {
                 guard position > tokenStart else { throw .malformedRequestLine }
-                head.methodName = tokenStart..<position
                 head.method = HTTPMethod(bytes, tokenStart..<position)
                 position += 1
                 tokenStart = position
@@ -280,11 +274,7 @@ extension RequestParser {
                 guard byte == ASCII.carriageReturn else {
                     throw byte == ASCII.lineFeed ? .malformedLineEnd : .malformedFieldValue
                 }
-                var valueEnd = position
-                while valueEnd > tokenStart, bytes[valueEnd - 1] == ASCII.space || bytes[valueEnd - 1] == ASCII.tab {
-                    valueEnd -= 1
-                }
-                try add(bytes, name, tokenStart..<valueEnd)
+                try add(bytes, name, tokenStart..<ListElements.dropWhitespace(bytes, tokenStart, position))
                 position += 1
                 state = .valueLineFeed
                 return
@@ -315,27 +305,5 @@ extension RequestParser {
 
     private func checkSectionSize() throws(RequestRefusal) {
         if position - sectionStart >= limits.headerSectionBytes { throw .headerSectionTooLarge }
-    }
-}
-
-/// Sixteen bytes looked at together. Marks are bytes of ones, eight of them in each word, the first byte's lowest.
-extension SIMD16<UInt8> {
-    /// Marks each byte that is no letter, digit or hyphen: the bytes of nearly every field name.
-    @inline(__always)
-    var marksBeyondPlainNames: SIMD2<UInt64> {
-        // With bit 0x20 set, both cases of a letter are one.
-        let letter = (self | 0x20) &- UInt8(ascii: "a")
-        let digit = self &- UInt8(ascii: "0")
-        let isLetter = letter .< SIMD16<UInt8>(repeating: 26)
-        let isDigit = digit .< SIMD16<UInt8>(repeating: 10)
-        let isHyphen = self .== SIMD16<UInt8>(repeating: UInt8(ascii: "-"))
-        return ~(isLetter .| isDigit .| isHyphen).words
-    }
-
-    /// Marks each control byte, a tab too: all that a field value may not hold, and the end of its line.
-    @inline(__always)
-    var marksOfControls: SIMD2<UInt64> {
-        let isLow = self .< SIMD16<UInt8>(repeating: 0x20)
-        return (isLow .| (self .== SIMD16<UInt8>(repeating: 0x7F))).words
     }
 }

@@ -37,10 +37,7 @@ enum RequestTarget {
         into head: inout RequestHead
     ) throws(RequestRefusal) {
         if needsCheck { try checkPercentEncoding(bytes, range) }
-        var pathEnd = range.lowerBound
-        while pathEnd < range.upperBound, bytes[pathEnd] != UInt8(ascii: "?") {
-            pathEnd += 1
-        }
+        let pathEnd = range.first { bytes[$0] == UInt8(ascii: "?") } ?? range.upperBound
         head.path = range.lowerBound..<pathEnd
         head.query = pathEnd < range.upperBound ? pathEnd + 1..<range.upperBound : nil
     }
@@ -60,10 +57,8 @@ enum RequestTarget {
         } else {
             throw .malformedTarget
         }
-        var end = start
-        while end < target.upperBound, bytes[end] != UInt8(ascii: "/"), bytes[end] != UInt8(ascii: "?") {
-            end += 1
-        }
+        let rest = start..<target.upperBound
+        let end = rest.first { bytes[$0] == UInt8(ascii: "/") || bytes[$0] == UInt8(ascii: "?") } ?? rest.upperBound
         // RFC 9110 §4.2.1: an empty host is invalid; §4.2.4: user information is an error. Both fail this check.
         guard Authority.isValid(bytes, start..<end) else { throw .malformedTarget }
         head.authority = start..<end
@@ -90,20 +85,17 @@ enum RequestTarget {
 }
 
 /// `uri-host [ ":" port ]` (RFC 9110 §4.2, §7.2; RFC 3986 §3.2), without user information.
-package enum Authority {
+enum Authority {
     /// True where `range` of `bytes` is a host that is not empty, perhaps with a port of at most 65,535.
     /// - Parameter needsPort: whether it must have one, and not 0.
-    package static func isValid(_ bytes: Span<UInt8>, _ range: Range<Int>, needsPort: Bool = false) -> Bool {
-        guard range.lowerBound >= 0, range.upperBound <= bytes.count, !range.isEmpty else { return false }
+    static func isValid(_ bytes: Span<UInt8>, _ range: Range<Int>, needsPort: Bool = false) -> Bool {
+        guard !range.isEmpty else { return false }
         var index = range.lowerBound
         if bytes[index] == UInt8(ascii: "[") {
-            while index < range.upperBound, bytes[index] != UInt8(ascii: "]") {
-                index += 1
-            }
-            guard index < range.upperBound, IPLiteral.isValid(bytes, range.lowerBound + 1..<index) else {
-                return false
-            }
-            index += 1
+            guard let end = range.first(where: { bytes[$0] == UInt8(ascii: "]") }),
+                isIPLiteral(bytes, index + 1..<end)
+            else { return false }
+            index = end + 1
         } else {
             while index < range.upperBound, bytes[index] != UInt8(ascii: ":") {
                 guard let next = afterNameByte(bytes, index, range.upperBound) else { return false }
@@ -135,11 +127,9 @@ package enum Authority {
         }
         return URIGrammar.isNameByte(byte) && byte != UInt8(ascii: ",") ? index + 1 : nil
     }
-}
 
-/// What may stand between brackets in an authority (RFC 3986 §3.2.2): an IPv6 address or an address of the future.
-enum IPLiteral {
-    static func isValid(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+    /// What may stand between brackets (RFC 3986 §3.2.2): an IPv6 address or an address of the future.
+    private static func isIPLiteral(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         guard !range.isEmpty else { return false }
         return ASCII.lowercased(bytes[range.lowerBound]) == UInt8(ascii: "v")
             ? isFuture(bytes, range) : IPAddress.ipv6(bytes, withoutZone(bytes, range)) != nil
@@ -148,28 +138,21 @@ enum IPLiteral {
     /// RFC 6874 §2: a zone after `%25`, of at least one byte; the range unchanged where there is no such zone.
     private static func withoutZone(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
         guard let percent = range.first(where: { bytes[$0] == UInt8(ascii: "%") }), range.upperBound - percent > 3,
-            bytes.equal(percent..<percent + 3, "%25")
+            bytes.equal(percent..<percent + 3, "%25"),
+            (percent + 3..<range.upperBound).allSatisfy({ URIGrammar.isNameByte(bytes[$0]) })
         else { return range }
-        for index in percent + 3..<range.upperBound where !URIGrammar.isNameByte(bytes[index]) {
-            return range
-        }
         return range.lowerBound..<percent
     }
 
     /// `"v" 1*HEXDIG "." 1*( unreserved / sub-delims / ":" )`
     private static func isFuture(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        var index = range.lowerBound + 1
-        while index < range.upperBound, Hexadecimal.value(bytes[index]) != nil {
-            index += 1
+        let digits = range.dropFirst()
+        guard let dot = digits.first(where: { Hexadecimal.value(bytes[$0]) == nil }), dot > digits.startIndex,
+            bytes[dot] == UInt8(ascii: "."), dot + 1 < range.upperBound
+        else { return false }
+        return (dot + 1..<range.upperBound).allSatisfy {
+            URIGrammar.isNameByte(bytes[$0]) || bytes[$0] == UInt8(ascii: ":")
         }
-        guard index > range.lowerBound + 1, index < range.upperBound, bytes[index] == UInt8(ascii: ".") else {
-            return false
-        }
-        guard index + 1 < range.upperBound else { return false }
-        for rest in index + 1..<range.upperBound {
-            guard URIGrammar.isNameByte(bytes[rest]) || bytes[rest] == UInt8(ascii: ":") else { return false }
-        }
-        return true
     }
 }
 

@@ -5,12 +5,6 @@ internal import Bytes
 /// A client needs no speed here: the head is looked for as a whole and then read once. What is decided depends on the
 /// bytes alone.
 package struct ResponseParser: Sendable {
-    package enum Outcome: Equatable, Sendable {
-        case complete(ResponseHead)
-        case needMore
-        case reject(ResponseRefusal)
-    }
-
     let headLimit: Int
     let fieldLimit: Int
     /// Whether the request was CONNECT: then a 2xx has no body, and what follows is the tunnel (RFC 9112 §6.3).
@@ -30,20 +24,17 @@ package struct ResponseParser: Sendable {
     }
 
     /// Looks at all bytes of the response so far, from its first; at least as many as at the last call.
-    package mutating func parse(_ bytes: Span<UInt8>) -> Outcome {
-        do throws(ResponseRefusal) {
-            while true {
-                try checkPrefix(bytes)
-                guard let end = try endOfHead(bytes) else { return .needMore }
-                let head = try read(bytes, start..<end)
-                // RFC 9110 §15.2: interim responses precede the final one; 101 would need a request for it.
-                guard head.status < 200 else { return .complete(head) }
-                guard head.status != 101 else { throw .unexpectedUpgrade }
-                start = end
-                searched = end
-            }
-        } catch {
-            return .reject(error)
+    /// - Returns: The head; nil where more bytes are needed.
+    package mutating func parse(_ bytes: Span<UInt8>) throws(ResponseRefusal) -> ResponseHead? {
+        while true {
+            try checkPrefix(bytes)
+            guard let end = try endOfHead(bytes) else { return nil }
+            let head = try read(bytes, start..<end)
+            // RFC 9110 §15.2: interim responses precede the final one; 101 would need a request for it.
+            guard head.status < 200 else { return head }
+            guard head.status != 101 else { throw .unexpectedUpgrade }
+            start = end
+            searched = end
         }
     }
 
@@ -96,15 +87,11 @@ extension ResponseParser {
         _ end: Int
     ) throws(ResponseRefusal) -> Range<Int> {
         let start = position
-        while position + 1 < end {
-            if bytes[position] == ASCII.carriageReturn {
-                guard bytes[position + 1] == ASCII.lineFeed else { throw .malformedLineEnd }
-                position += 2
-                return start..<(position - 2)
-            }
-            position += 1
-        }
-        throw .malformedLineEnd
+        guard let lineEnd = (start..<end).first(where: { bytes[$0] == ASCII.carriageReturn }), lineEnd + 1 < end,
+            bytes[lineEnd + 1] == ASCII.lineFeed
+        else { throw .malformedLineEnd }
+        position = lineEnd + 2
+        return start..<lineEnd
     }
 
     /// RFC 9112 §4: `HTTP/1.x SP 3DIGIT SP reason`; the space before an empty reason may be missing, as many leave it
@@ -126,9 +113,8 @@ extension ResponseParser {
         guard major == 1 else { throw .unsupportedVersion }
         if line.count > 12 {
             guard bytes[start + 12] == ASCII.space else { throw .malformedStatusLine }
-            for index in (start + 13)..<max(line.upperBound, start + 13) {
-                guard FieldGrammar.isValueByte(bytes[index]) else { throw .malformedStatusLine }
-            }
+            let reason = bytes.extracting(start + 13..<line.upperBound)
+            guard FieldGrammar.isValue(reason) else { throw .malformedStatusLine }
         }
         head.minorVersion = minor == 0 ? 0 : 1
         head.status = hundreds * 100 + tens * 10 + ones
@@ -136,17 +122,12 @@ extension ResponseParser {
 
     /// RFC 9112 §5: a name, a colon, a value with optional white space around it; no folds (§5.2).
     private func field(_ bytes: Span<UInt8>, _ line: Range<Int>) throws(ResponseRefusal) -> ResponseHead.Field {
-        var colon = line.lowerBound
-        while colon < line.upperBound, FieldGrammar.isTokenByte(bytes[colon]) { colon += 1 }
-        guard colon > line.lowerBound, colon < line.upperBound, bytes[colon] == UInt8(ascii: ":") else {
-            throw .malformedFieldLine
-        }
+        guard let colon = line.first(where: { !FieldGrammar.isTokenByte(bytes[$0]) }), colon > line.lowerBound,
+            bytes[colon] == UInt8(ascii: ":")
+        else { throw .malformedFieldLine }
         let start = ListElements.skipWhitespace(bytes, colon + 1, line.upperBound)
-        var end = line.upperBound
-        while end > start, bytes[end - 1] == ASCII.space || bytes[end - 1] == ASCII.tab { end -= 1 }
-        for index in start..<end {
-            guard FieldGrammar.isValueByte(bytes[index]) else { throw .malformedFieldValue }
-        }
+        let end = ListElements.dropWhitespace(bytes, start, line.upperBound)
+        guard FieldGrammar.isValue(bytes.extracting(start..<end)) else { throw .malformedFieldValue }
         return ResponseHead.Field(name: line.lowerBound..<colon, value: start..<end)
     }
 
@@ -203,8 +184,6 @@ package struct ResponseHead: Sendable, Equatable {
     package internal(set) var framing = Framing.untilClose
     /// Where the body begins: bytes of the head and of the interim responses before it.
     package internal(set) var byteCount = 0
-
-    package init() {}
 }
 
 /// Why the grammar refuses a response, each with one sentence, in which nothing was sent by the peer.

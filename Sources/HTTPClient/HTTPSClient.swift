@@ -157,6 +157,4 @@ package enum HTTPSClientError: Error, Equatable, Sendable, CustomStringConvertib
 extension HTTPSClientError {
     package static let connectionClosed = Self.stream(.closed)
     package static let cancelled = Self.stream(.cancelled)
-
-    package static func timedOut(phase: StreamError.Phase) -> Self { .stream(.timedOut(phase: phase)) }
 }

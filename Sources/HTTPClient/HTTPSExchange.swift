@@ -134,11 +134,11 @@ extension HTTPSExchange {
         var parser = ResponseParser(headLimit: bytes, fieldLimit: fields, answersConnect: answersConnect)
         var buffer = [UInt8](repeating: 0, count: 8192)
         while true {
-            switch parser.parse(received.span) {
-            case .complete(let head): return head
-            case .needMore: break
-            case .reject(.headTooLarge): throw .headTooLarge(limit: limits.headBytes)
-            case .reject(let refusal): throw .malformedResponse(reason: refusal.rawValue)
+            do throws(ResponseRefusal) {
+                if let head = try parser.parse(received.span) { return head }
+            } catch {
+                if error == .headTooLarge { throw .headTooLarge(limit: limits.headBytes) }
+                throw .malformedResponse(reason: error.rawValue)
             }
             let count = try read(into: &buffer)
             guard count > 0 else { throw .connectionClosed }

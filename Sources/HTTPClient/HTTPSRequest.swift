@@ -6,10 +6,6 @@ package enum CallTrace {
     /// The `traceparent` (W3C Trace Context, section 3.2) that each request of this thread passes on; nil for calls of the
     /// service's own accord. The service records no span of its own, so the value stays as it came (section 3.3).
     @TaskLocal package static var parent: String?
-
-    fileprivate static var fields: [HTTPSResponse.Field] {
-        parent.map { [(name: "traceparent", value: $0)] } ?? []
-    }
 }
 
 package struct HTTPSRequest: Sendable {
@@ -67,7 +63,8 @@ package struct HTTPSRequest: Sendable {
         if let body { lines.append("Content-Type: \(body.mediaType)") }
         // RFC 9110, 8.6: where the method expects content, no content is said aloud.
         if body != nil || method == .post { lines.append("Content-Length: \(body?.bytes.count ?? 0)") }
-        for field in headers + CallTrace.fields {
+        let trace = CallTrace.parent.map { [(name: "traceparent", value: $0)] }
+        for field in headers + (trace ?? []) {
             guard !field.name.isEmpty, field.name.utf8.allSatisfy(FieldGrammar.isTokenByte),
                 field.value.utf8.allSatisfy(FieldGrammar.isValueByte)
             else { throw .malformedRequest }

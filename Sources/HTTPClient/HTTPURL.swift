@@ -76,10 +76,7 @@ extension HTTPURL {
     }
 
     /// Whether the host is `localhost` or a loopback address: known without asking a resolver.
-    package var isLoopbackHost: Bool {
-        guard let bytes = SocketAddress.addressBytes(host) else { return false }
-        return SocketAddress(bytes: bytes, port: port)?.isLoopback ?? false
-    }
+    package var isLoopbackHost: Bool { SocketAddress(host: host)?.isLoopback == true }
 
     /// Path and query: visible ASCII without the fragment, which never travels (RFC 9110, 4.2.5), and without the bytes
     /// that no URL holds (RFC 3986, 2).
@@ -107,12 +104,7 @@ extension HTTPURL {
         } else {
             text = reference
         }
-        let url: HTTPURL
-        do {
-            url = try HTTPURL(parsing: text)
-        } catch {
-            throw .redirectRefused(reason: "it leads to no https URL")
-        }
+        guard let url = try? HTTPURL(parsing: text) else { throw .redirectRefused(reason: "it leads to no https URL") }
         guard url.scheme == scheme else { throw .redirectRefused(reason: "it leads from https to http") }
         guard url.host == host, url.port == port else { throw .redirectRefused(reason: "it leads to another host") }
         return url

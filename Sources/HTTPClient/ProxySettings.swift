@@ -123,9 +123,7 @@ enum ProxyException: Sendable, Equatable {
             let name = host.hasSuffix(".") ? String(host.dropLast()) : host
             return (only == nil || only == port) && (name == domain || name.hasSuffix("." + domain))
         case .block(let block, let only):
-            guard only == nil || only == port, let bytes = SocketAddress.addressBytes(host),
-                let address = SocketAddress(bytes: bytes, port: port)
-            else { return false }
+            guard only == nil || only == port, let address = SocketAddress(host: host) else { return false }
             return block.contains(address)
         }
     }

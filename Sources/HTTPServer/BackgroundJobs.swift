@@ -50,10 +50,9 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable 
         start: (ParkedRequest) -> Bool
     ) -> Bool {
         let request = context.request
-        guard context.visit != .expired else { return false }
         // Entered first: the job may be over before this returns.
         let isEntered = state.withLock { state in
-            guard state.entries.count < capacity else { return false }
+            guard context.visit != .expired, state.entries.count < capacity else { return false }
             state.entries[request] = Entry(kept: kept, deadline: deadline)
             return true
         }

@@ -186,30 +186,16 @@ extension ConnectionEngine {
             // RFC 9110 §15.6.4.
             response.addField("Retry-After", String(limits.retryAfterSeconds))
         }
+        let bytes = buffer.bytes.span.extracting(buffer.start..<buffer.end)
+        let context = context(connection, .first, now)
         if buffer.parser.head.byteCount > 0 {
-            write(failure, buffer.parser.head, connection, buffer, now)
+            handler.renderFailure(failure, buffer.parser.head, bytes: bytes, context: context, response: &response)
         } else {
             // Of a head that was not read to its end nothing counts.
-            write(failure, RequestHead(), connection, buffer, now)
+            handler.renderFailure(failure, RequestHead(), bytes: bytes, context: context, response: &response)
         }
         response.status = failure.status
         response.closesConnection = true
-    }
-
-    private mutating func write(
-        _ failure: HTTPFailure,
-        _ head: borrowing RequestHead,
-        _ connection: Connection,
-        _ buffer: borrowing RequestBuffer,
-        _ now: MonotonicInstant
-    ) {
-        handler.renderFailure(
-            failure,
-            head,
-            bytes: buffer.bytes.span.extracting(buffer.start..<buffer.end),
-            context: context(connection, .first, now),
-            response: &response
-        )
     }
 
     /// - Returns: True where the connection serves further requests.

@@ -32,7 +32,7 @@ package final class HTTPServer: Sendable {
     /// - Throws: Where an address cannot be bound or a descriptor cannot be had; nothing is left open then.
     package func start() throws(SocketError) {
         let workerCount = max(1, configuration.workerCount ?? ProcessLimits.processorCount())
-        let listening = try ListenerSet.make(configuration: configuration, workerCount: workerCount)
+        let listening = try ListenerSet(configuration, workerCount: workerCount)
         for listener in listening.listeners.joined() { system.opened(listener.descriptor) }
         var handles: [WorkerHandle] = []
         do throws(SocketError) {
@@ -53,13 +53,10 @@ package final class HTTPServer: Sendable {
         let poll = system.createPoll()
         guard poll >= 0 else { throw SocketError(.createPoll, errorNumber: -poll) }
         let wake = WakeSignal(system)
-        if let error = wake.error {
+        let failure = wake.error ?? Worker.register(poll, wake: wake.descriptor, listeners: listeners, system)
+        if let failure {
             system.close(poll)
-            throw error
-        }
-        if let error = Worker.register(poll, wake: wake.descriptor, listeners: listeners, system) {
-            system.close(poll)
-            throw SocketError(.controlPoll, errorNumber: error)
+            throw failure
         }
         return WorkerHandle(wake: wake, poll: poll, listeners: listeners)
     }
@@ -131,26 +128,25 @@ package final class HTTPServer: Sendable {
 /// own; a Unix socket they share with its one queue.
 struct ListenerSet {
     /// For each worker, its listeners.
-    var listeners: [[Listener]]
+    private(set) var listeners: [[Listener]]
     /// The bound addresses, in the order asked for.
-    var addresses: [ListenAddress]
+    private(set) var addresses: [ListenAddress] = []
 
     /// Binds everything, or nothing.
-    static func make(configuration: HTTPServerConfiguration, workerCount: Int) throws(SocketError) -> ListenerSet {
-        var set = ListenerSet(listeners: Array(repeating: [], count: workerCount), addresses: [])
+    init(_ configuration: HTTPServerConfiguration, workerCount: Int) throws(SocketError) {
+        listeners = Array(repeating: [], count: workerCount)
         let backlog = configuration.limits.backlog
         do throws(SocketError) {
             for address in configuration.addresses {
                 switch address {
-                case .network(let address): try set.add(address, backlog: backlog)
-                case .unix(let path): try set.add(path, mode: configuration.socketMode, backlog: backlog)
+                case .network(let address): try add(address, backlog: backlog)
+                case .unix(let path): try add(path, mode: configuration.socketMode, backlog: backlog)
                 }
             }
         } catch {
-            for listener in set.listeners.joined() { listener.close(SystemCalls()) }
+            for listener in listeners.joined() { listener.close(SystemCalls()) }
             throw error
         }
-        return set
     }
 
     private mutating func add(_ address: SocketAddress, backlog: Int32) throws(SocketError) {

@@ -12,8 +12,6 @@ package struct TimerWheel: ~Copyable {
     /// For each slot of the wheel its entries.
     private var slots = NumberLists(listCount: slotCount)
     private var occupied = [UInt64](repeating: 0, count: slotCount / 64)
-    /// Entries in the wheel.
-    private var count = 0
     /// Every entry's tick lies behind this one, by less than a turn. Where nothing asks for a time it stays behind the
     /// clock, by hours on an idle server.
     private var currentTick: UInt64
@@ -40,14 +38,12 @@ package struct TimerWheel: ~Copyable {
         let slot = Int(tick % UInt64(Self.slotCount))
         slots.append(entry, to: slot)
         occupied[slot / 64] |= 1 << UInt64(slot % 64)
-        count += 1
     }
 
     package mutating func remove(_ entry: Int) {
         guard let slot = slots.list(of: entry) else { return }
         slots.remove(entry)
         if slots.count(of: slot) == 0 { occupied[slot / 64] &= ~(1 << UInt64(slot % 64)) }
-        count -= 1
     }
 
     /// Takes out one entry whose time has come; nil where there is none (any more) at `now`.
@@ -63,7 +59,7 @@ package struct TimerWheel: ~Copyable {
         // turn behind the clock, an entry put back stands before its time, and would come up for ever.
         currentTick = tick - 1
         remove(entry)
-        if count == 0 { currentTick = nowTick }
+        if nextTick() == nil { currentTick = nowTick }
         return entry
     }
 

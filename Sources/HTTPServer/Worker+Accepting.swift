@@ -3,16 +3,13 @@ internal import Synchronization
 
 extension Worker {
     /// Puts listeners and the wake descriptor of a worker into its epoll set.
-    /// - Returns: The error number where one could not be.
-    static func register(_ poll: Int32, wake: Int32, listeners: [Listener], _ system: SystemCalls) -> Int32? {
-        let readable = ReadyEvents.Bits.readable
-        let result = system.add(poll, wake, readable, tag: wakeTag)
-        if result < 0 { return -result }
-        for (position, listener) in listeners.enumerated() {
-            let result = system.add(poll, listener.descriptor, events(of: listener), tag: tag(at: position))
-            if result < 0 { return -result }
+    /// - Returns: The error where one could not be.
+    static func register(_ poll: Int32, wake: Int32, listeners: [Listener], _ system: SystemCalls) -> SocketError? {
+        var result = system.add(poll, wake, ReadyEvents.Bits.readable, tag: wakeTag)
+        for (position, listener) in listeners.enumerated() where result >= 0 {
+            result = system.add(poll, listener.descriptor, events(of: listener), tag: tag(at: position))
         }
-        return nil
+        return result < 0 ? SocketError(.controlPoll, errorNumber: -result) : nil
     }
 
     private static func tag(at position: Int) -> UInt64 { firstListenerTag + UInt64(position) }

@@ -4,8 +4,6 @@ internal import Synchronization
 extension Worker {
     private static let gone = ReadyEvents.Bits.error | ReadyEvents.Bits.hangUp
     private static let readable = ReadyEvents.Bits.readable | ReadyEvents.Bits.readHangUp
-    private static let writable = ReadyEvents.Bits.writable
-    private static let hangUp = ReadyEvents.Bits.readHangUp
 
     mutating func handle(_ connection: Connection, _ events: UInt32) {
         if connection.tls != nil || connection.isHandshaking, handleTLS(connection) { return }
@@ -15,9 +13,9 @@ extension Worker {
             // Buffered bytes go first; epoll is level-triggered and will report again.
             if !connection.isQueuedToResume || isGone { receive(connection) }
         case _ where isGone: close(connection, .disconnected)
-        case .outputSpace: if events & Self.writable != 0 { resumeSending(connection) }
+        case .outputSpace: if events & ReadyEvents.Bits.writable != 0 { resumeSending(connection) }
         case .hangUp, .nothing:
-            if events & Self.hangUp == 0 { return }
+            if events & ReadyEvents.Bits.readHangUp == 0 { return }
             // The client may only have ended its own direction: its answer is still owed.
             engine.inputEnded(connection)
             settle(connection)
@@ -197,8 +195,8 @@ extension Worker {
         let events: UInt32 =
             switch connection.tlsInterest ?? connection.interest {
             case .input: Self.readable
-            case .outputSpace: Self.writable
-            case .hangUp: Self.hangUp
+            case .outputSpace: ReadyEvents.Bits.writable
+            case .hangUp: ReadyEvents.Bits.readHangUp
             case .nothing: 0
             }
         if events == connection.registeredEvents { return }

@@ -77,13 +77,10 @@ extension Worker {
 
     /// When a handshake must make room for one that waits.
     func nextHandshakeTurn() -> MonotonicInstant {
-        var turn = MonotonicInstant.never
-        guard handshakesWait else { return turn }
-        for list in [ConnectionTable.List.waiting, .crowdWaiting] where table.count(of: list) > 0 {
-            guard let slow = handshakeInTheWay(of: list) else { continue }
-            turn = min(turn, slow.busySince + limits.slowHandshakeAge)
-        }
-        return turn
+        guard handshakesWait else { return .never }
+        let waiting = [ConnectionTable.List.waiting, .crowdWaiting].filter { table.count(of: $0) > 0 }
+        let slow = waiting.compactMap { handshakeInTheWay(of: $0)?.busySince }.min()
+        return slow.map { $0 + limits.slowHandshakeAge } ?? .never
     }
 
     /// What TLS itself waits for comes before what the connection waits for.

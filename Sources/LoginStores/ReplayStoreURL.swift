@@ -69,6 +69,6 @@ package struct ReplayStoreURL: Equatable, Sendable {
 
     /// Whether the host is `localhost` or a loopback address.
     package var isLoopbackHost: Bool {
-        SocketAddress.addressBytes(host).map { SocketAddress(bytes: $0, port: port)?.isLoopback == true } ?? false
+        SocketAddress(host: host)?.isLoopback == true
     }
 }

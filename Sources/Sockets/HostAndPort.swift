@@ -40,7 +40,7 @@ package struct HostAndPort: Sendable, Equatable {
         let text = String(decoding: lowered, as: UTF8.self)
         guard (1...253).contains(lowered.count) else { throw .invalidHost }
         if lowered.contains(UInt8(ascii: ":")) {
-            guard SocketAddress.addressBytes(text) != nil else { throw .invalidHost }
+            guard SocketAddress(host: text) != nil else { throw .invalidHost }
             return text
         }
         var labels = lowered.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -53,7 +53,7 @@ package struct HostAndPort: Sendable, Equatable {
         }
         // A last label of digits alone is an address or nothing: `127.1` and `0x7f.1` are read differently by many.
         if let last = labels.last, last.allSatisfy({ ASCII.digit($0) != nil }) || last.starts(with: Array("0x".utf8)) {
-            guard SocketAddress.addressBytes(text) != nil else { throw .invalidHost }
+            guard SocketAddress(host: text) != nil else { throw .invalidHost }
         }
         return text
     }

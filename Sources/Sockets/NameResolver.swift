@@ -14,8 +14,11 @@ package final class NameResolver: Sendable {
     /// threads. Those that callers wait for do not count: each caller has a thread of its own already.
     private static let leftLimit = 8
 
-    /// How far one look-up came.
-    private enum Progress: Sendable { case underWay, left, ended(Result<[SocketAddress], StreamError>) }
+    /// How far one look-up came, and whether its caller has left.
+    private struct Progress {
+        var result: Result<[SocketAddress], StreamError>?
+        var isLeft = false
+    }
 
     private let lookup: Lookup
     private let left = Atomic<Int>(0)
@@ -31,9 +34,7 @@ package final class NameResolver: Sendable {
         cancelledBy cancellation: WakeSignal?,
         until deadline: MonotonicInstant
     ) throws(StreamError) -> [SocketAddress] {
-        if let bytes = SocketAddress.addressBytes(host), let address = SocketAddress(bytes: bytes, port: port) {
-            return [address]
-        }
+        if let address = SocketAddress(host: host, port: port) { return [address] }
         guard left.load(ordering: .relaxed) < Self.leftLimit else {
             throw .nameNotResolved(host: host, reason: "the resolver does not answer")
         }
@@ -41,22 +42,21 @@ package final class NameResolver: Sendable {
         if let error = done.error {
             throw .nameNotResolved(host: host, reason: SystemReason.sentence(for: error.errorNumber))
         }
-        let progress = Locked(Progress.underWay)
+        let progress = Locked(Progress())
         LoopQueue.start("name-resolution") { [self] in
             let result = lookup(host)
             progress.withLock { progress in
-                if case .left = progress { left.subtract(1, ordering: .relaxed) }
-                progress = .ended(result)
+                if progress.isLeft { left.subtract(1, ordering: .relaxed) }
+                progress.result = result
             }
             done.give()
         }
         let isDone = BlockingWait.Interest(done.descriptor, wantsInput: true, wantsSpace: false)
         let event = BlockingWait.wait(for: [isDone], or: cancellation, until: deadline)
-        let outcome: Result<[SocketAddress], StreamError>? = progress.withLock { progress in
-            if case .ended(let result) = progress { return result }
-            left.add(1, ordering: .relaxed)
-            progress = .left
-            return nil
+        let outcome = progress.withLock { progress in
+            progress.isLeft = progress.result == nil
+            if progress.isLeft { left.add(1, ordering: .relaxed) }
+            return progress.result
         }
         switch event {
         case .ready: break

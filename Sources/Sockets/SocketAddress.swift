@@ -82,18 +82,18 @@ extension SocketAddress {
     /// Reads `127.0.0.1:8080`, `[::1]:8080` or `localhost:8080` (IPv4 loopback); nil for anything else.
     package init?(_ text: String) {
         guard let (host, portText) = try? HostAndPort.split(Array(text.utf8)[...]),
-            let port = portText.flatMap(DecimalNumber.parse).flatMap(UInt16.init(exactly:)),
-            let bytes = Self.addressBytes(String(decoding: host, as: UTF8.self))
+            let port = portText.flatMap(DecimalNumber.parse).flatMap(UInt16.init(exactly:))
         else { return nil }
-        self.init(bytes: bytes, port: port)
+        self.init(host: String(decoding: host, as: UTF8.self), port: port)
     }
 
     /// Reads an address literal (`127.0.0.1`, `::1`, without brackets) or `localhost`; nil for anything else.
-    package static func addressBytes(_ host: String) -> [UInt8]? {
-        if host == "localhost" { return [127, 0, 0, 1] }
-        let text = Array(host.utf8)
-        return text.contains(UInt8(ascii: ":"))
-            ? IPAddress.ipv6(text.span, text.indices) : IPAddress.ipv4(text.span, text.indices)
+    package init?(host: String, port: UInt16 = 0) {
+        let text = Array((host == "localhost" ? "127.0.0.1" : host).utf8)
+        let isIPv6 = text.contains(UInt8(ascii: ":"))
+        let bytes = isIPv6 ? IPAddress.ipv6(text.span, text.indices) : IPAddress.ipv4(text.span, text.indices)
+        guard let bytes else { return nil }
+        self.init(validated: bytes, port: port)
     }
 
     /// The address without its port, in its usual short form (RFC 5952 for IPv6).
@@ -132,7 +132,7 @@ package struct AddressPrefix: Sendable, Equatable {
     /// - Parameter isStrict: Whether `localhost` is refused, and a bit that is set behind those that count.
     package init?(_ text: String, isStrict: Bool = true) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let bytes = SocketAddress.addressBytes(String(parts[0])) else { return nil }
+        guard let bytes = SocketAddress(host: String(parts[0]))?.bytes else { return nil }
         let bits = 0..<8 * bytes.count
         let count = parts.count == 2 ? DecimalNumber.parse(Array(parts[1].utf8)) : bits.count
         guard let count, count <= bits.count else { return nil }

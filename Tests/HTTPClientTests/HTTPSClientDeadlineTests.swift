@@ -80,7 +80,7 @@ struct HTTPSClientDeadlineTests {
         let error = #expect(throws: HTTPSClientError.self) {
             try HTTPSClient().get(HTTPURL(parsing: "https://\(full.address)/"), limits: limits)
         }
-        #expect(error == .timedOut(phase: .connecting))
+        #expect(error == .stream(.timedOut(phase: .connecting)))
         #expect(MonotonicClock.now().duration(since: began) < .seconds(60))
     }
 
@@ -132,7 +132,9 @@ struct HTTPSClientDeadlineTests {
         // More than the sockets of both sides hold.
         let body = HTTPSRequest.Body.json([UInt8](repeating: 0x20, count: 64 << 20))
         let request = HTTPSRequest(.post, try HTTPURL(parsing: "http://127.0.0.1:\(port)/"), body: body)
-        #expect(throws: HTTPSClientError.timedOut(phase: .sending)) { try HTTPSClient().send(request, limits: limits) }
+        #expect(throws: HTTPSClientError.stream(.timedOut(phase: .sending))) {
+            try HTTPSClient().send(request, limits: limits)
+        }
         isOver.signal()
         ended.wait()
     }
@@ -154,7 +156,7 @@ struct HTTPSClientDeadlineTests {
             errors.append(#expect(throws: HTTPSClientError.self) { try client.get(url, limits: limits) })
         }
         for _ in 0..<10 { release.signal() }
-        #expect(errors.first == .timedOut(phase: .resolving))
+        #expect(errors.first == .stream(.timedOut(phase: .resolving)))
         #expect(errors.last == .stream(.nameNotResolved(host: "issuer.test", reason: "the resolver does not answer")))
     }
 

@@ -125,7 +125,7 @@ struct HTTPSClientSendTests {
         defer { issuer.stop() }
         let request = HTTPSRequest(.get, try HTTPURL(parsing: issuer.url))
         let began = MonotonicClock.now()
-        #expect(throws: HTTPSClientError.timedOut(phase: .receiving)) {
+        #expect(throws: HTTPSClientError.stream(.timedOut(phase: .receiving))) {
             try client().send(request, until: began + .milliseconds(200))
         }
         #expect(MonotonicClock.now().duration(since: began) < .seconds(5))

@@ -93,9 +93,7 @@ struct HTTPSClientTests {
         let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in try peer.answer("x") }
         defer { issuer.stop() }
         // Nothing listens on ::1 or 127.0.0.2 at this port.
-        let addresses = ["::1", "127.0.0.2", "127.0.0.1"].compactMap(SocketAddress.addressBytes).compactMap {
-            SocketAddress(bytes: $0, port: 0)
-        }
+        let addresses = ["::1", "127.0.0.2", "127.0.0.1"].compactMap { SocketAddress(host: $0) }
         let client = HTTPSClient(trust: trust, proxy: .none, names: NameResolver { _ in .success(addresses) })
         let response = try client.get(HTTPURL(parsing: "https://issuer.test:\(issuer.port)/"))
         #expect(response.body == Array("x".utf8))

@@ -32,9 +32,8 @@ private func checkRewriting(_ bytes: [UInt8]) {
     guard parser.parse(bytes.span) == .complete else { return }
     let count = parser.head.byteCount
     guard count <= bytes.count, parser.head.fields.count <= HTTPLimits().fieldCount else { fail("a bound is broken") }
-    var again = Array(bytes[parser.head.methodName]) + [0x20]
-    let target = bytes[parser.head.methodName.upperBound + 1..<count].prefix { $0 != 0x20 }
-    again += target + Array(" HTTP/1.\(parser.head.minorVersion)\r\n".utf8)
+    let words = bytes[..<count].drop { $0 == 0x0D || $0 == 0x0A }.split(separator: 0x20, maxSplits: 2)
+    var again = words[0] + [0x20] + words[1] + Array(" HTTP/1.\(parser.head.minorVersion)\r\n".utf8)
     for field in parser.head.fields {
         again += bytes[field.name] + Array(": ".utf8) + bytes[field.value] + Array("\r\n".utf8)
     }

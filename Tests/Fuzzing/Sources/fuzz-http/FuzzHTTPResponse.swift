@@ -7,23 +7,31 @@ func fuzzResponse(_ input: [UInt8]) {
     guard let seed = input.first else { return }
     let bytes = Array(input.dropFirst())
     var whole = ResponseParser(headLimit: 4096, fieldLimit: 20, answersConnect: seed % 3 == 0)
-    let outcome = whole.parse(bytes.span)
+    let outcome = judge(&whole, bytes.span)
     var pieces = ResponseParser(headLimit: 4096, fieldLimit: 20, answersConnect: seed % 3 == 0)
-    var last = ResponseParser.Outcome.needMore
+    var last = Result<ResponseHead?, ResponseRefusal>.success(nil)
     for end in Array(stride(from: 0, to: bytes.count, by: max(1, Int(seed)))) + [bytes.count] {
-        last = pieces.parse(bytes.span.extracting(0..<end))
-        if last != .needMore { break }
+        last = judge(&pieces, bytes.span.extracting(0..<end))
+        if last != .success(nil) { break }
     }
     // With more bytes at hand the size limit may be met before the fault that lies behind it.
-    if outcome != last, outcome != .reject(.headTooLarge), last != .reject(.headTooLarge) {
+    if outcome != last, outcome != .failure(.headTooLarge), last != .failure(.headTooLarge) {
         fatalError("the outcome depends on the splits: \(outcome), \(last)")
     }
-    guard case .complete(let head) = outcome else { return }
+    guard case .success(let head?) = outcome else { return }
     let isWithin = head.fields.allSatisfy { field in
         field.name.upperBound <= head.byteCount && field.value.upperBound <= head.byteCount && !field.name.isEmpty
     }
     guard isWithin, head.byteCount <= bytes.count, (200...599).contains(head.status) else {
         fatalError("a bound is broken")
+    }
+}
+
+private func judge(_ parser: inout ResponseParser, _ bytes: Span<UInt8>) -> Result<ResponseHead?, ResponseRefusal> {
+    do throws(ResponseRefusal) {
+        return .success(try parser.parse(bytes))
+    } catch {
+        return .failure(error)
     }
 }
 

@@ -104,7 +104,7 @@ package final class HTTPSClient: Sendable {
 
     /// Waits, unless the client is cancelled, which ends it at once.
     package func pause(until moment: MonotonicInstant) throws(HTTPSClientError) {
-        if BlockingWait.wait(for: [], or: cancellation, until: moment) == .signal { throw .cancelled }
+        if BlockingWait.wait(for: [], or: cancellation, until: moment) == .signal { throw .stream(.cancelled) }
     }
 
     /// Ends the request under way and every later one at once, from any thread.
@@ -151,10 +151,4 @@ package enum HTTPSClientError: Error, Equatable, Sendable, CustomStringConvertib
         case .redirectRefused(let reason): "the redirect was not followed: \(reason)"
         }
     }
-}
-
-/// The faults of the stream by their own names.
-extension HTTPSClientError {
-    package static let connectionClosed = Self.stream(.closed)
-    package static let cancelled = Self.stream(.cancelled)
 }

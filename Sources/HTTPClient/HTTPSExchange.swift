@@ -41,8 +41,8 @@ struct HTTPSExchange {
     /// RFC 9110, 9.3.6: asks the proxy for a tunnel. TLS runs within it, so the proxy sees the host's name and no more.
     private func openTunnel(to url: HTTPURL, authorization: String?) throws(HTTPSClientError) {
         // Unlike in `Host`, the port always stands in the target of CONNECT.
-        let name = url.isIPv6 ? "[\(url.host)]" : url.host
-        var lines = ["CONNECT \(name):\(url.port) HTTP/1.1", "Host: \(name):\(url.port)"]
+        let place = "\(url.bracketedHost):\(url.port)"
+        var lines = ["CONNECT \(place) HTTP/1.1", "Host: \(place)"]
         if let authorization { lines.append("Proxy-Authorization: \(authorization)") }
         try write(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8), .connecting)
         var received: [UInt8] = []
@@ -141,7 +141,7 @@ extension HTTPSExchange {
                 throw .malformedResponse(reason: error.rawValue)
             }
             let count = try read(into: &buffer)
-            guard count > 0 else { throw .connectionClosed }
+            guard count > 0 else { throw .stream(.closed) }
             received.append(contentsOf: buffer[..<count])
         }
     }
@@ -172,7 +172,7 @@ extension HTTPSExchange {
             count = try read(into: &piece)
             if count == 0 {
                 // Right for a body that ends with the stream, too early for every other (RFC 9112, 8).
-                guard framing == .untilClose else { throw .connectionClosed }
+                guard framing == .untilClose else { throw .stream(.closed) }
                 return body
             }
         }

@@ -31,12 +31,9 @@ package struct HTTPURL: Sendable, Equatable, CustomStringConvertible {
     package let target: String
 
     /// The host and, unless it is the scheme's default, the port: the value of `Host` (RFC 9110, 7.2).
-    package var authority: String {
-        let bracketed = isIPv6 ? "[\(host)]" : host
-        return port == scheme.defaultPort ? bracketed : "\(bracketed):\(port)"
-    }
+    package var authority: String { port == scheme.defaultPort ? bracketedHost : "\(bracketedHost):\(port)" }
 
-    package var isIPv6: Bool { host.utf8.contains(0x3A) }
+    var bracketedHost: String { host.utf8.contains(0x3A) ? "[\(host)]" : host }
 
     package var description: String { "\(scheme.rawValue)://\(authority)\(target)" }
 }

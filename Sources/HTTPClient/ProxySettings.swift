@@ -23,6 +23,14 @@ package struct ProxySettings: Sendable, Equatable {
     /// No proxy for any host.
     package static let none = ProxySettings(server: nil, exceptions: [])
 
+    /// The proxy for a URL. A loopback host is never behind one, nor is plain `http`.
+    func server(for url: HTTPURL) -> Server? {
+        guard let server, url.scheme == .https, !url.isLoopbackHost else { return nil }
+        return exceptions.contains { $0.matches(host: url.host, port: url.port) } ? nil : server
+    }
+}
+
+extension ProxySettings {
     /// The settings in environment variables; each name is looked for in lower case first, as most programs do.
     package init(environment: (_ name: String) -> String?) throws(ParsingError) {
         func value(_ name: String) -> String? {
@@ -32,25 +40,14 @@ package struct ProxySettings: Sendable, Equatable {
             self = .none
             return
         }
-        server = try Server(parsing: proxy)
-        exceptions = (value("NO_PROXY") ?? "").split(separator: ",").compactMap { ProxyException(String($0)) }
+        let exceptions = (value("NO_PROXY") ?? "").split(separator: ",").compactMap { ProxyException(String($0)) }
+        self.init(server: try Server(parsing: proxy), exceptions: exceptions)
     }
 
     /// The settings in this process's environment.
     package static func ofProcess() throws(ParsingError) -> ProxySettings {
         // The environment's text is copied at once.
         try ProxySettings { name in unsafe getenv(name).map { unsafe String(cString: $0) } }
-    }
-
-    private init(server: Server?, exceptions: [ProxyException]) {
-        self.server = server
-        self.exceptions = exceptions
-    }
-
-    /// The proxy for a URL. A loopback host is never behind one, nor is plain `http`.
-    func server(for url: HTTPURL) -> Server? {
-        guard let server, url.scheme == .https, !url.isLoopbackHost else { return nil }
-        return exceptions.contains { $0.matches(host: url.host, port: url.port) } ? nil : server
     }
 }
 

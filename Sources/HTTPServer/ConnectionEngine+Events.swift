@@ -1,3 +1,4 @@
+internal import Bytes
 internal import HTTP1
 package import Sockets
 
@@ -16,36 +17,6 @@ extension ConnectionEngine {
         } else if process(connection, &buffer, isOwn: false, now) {
             keep(&buffer, for: connection)
         }
-    }
-
-    /// The peer ended its direction, and every byte before the end was read; or, while a request is parked, the end was
-    /// only reported. What is complete is answered, then the connection closes (RFC 9112 §9.5).
-    package func inputEnded(_ connection: Connection) {
-        switch connection.phase {
-        case .idle: end(connection, .client)
-        case .head, .body, .discarding, .silent, .waiting, .handshaking: end(connection, .disconnected)
-        case .lingering: connection.phase = .ended
-        case .parked: connection.hangUpSeen = true
-        case .closing, .ended: break
-        }
-    }
-
-    /// The TLS handshake is over: the connection waits for its first request. An old connection would not notice that its
-    /// client's certificate has ended, so what still follows the last answer that keeps it must fit into its age.
-    package func secured(_ connection: Connection, clientIsVerified: Bool, now: MonotonicInstant) {
-        if clientIsVerified {
-            // A body nobody asked for, the idle time, and the last request.
-            let rest = limits.bodyDeadline + limits.idleTimeout + limits.headDeadline + limits.bodyDeadline
-            connection.endsAt = min(connection.endsAt, now + (limits.verifiedConnectionAge - rest))
-        }
-        connection.phase = .idle
-        becomeIdle(connection, now)
-    }
-
-    /// Ends the connection at once, with whatever it has not said yet.
-    func end(_ connection: Connection, _ cause: ConnectionCloseCause) {
-        connection.phase = .ended
-        connection.closeCause = cause
     }
 
     /// What to do now that ``output`` was sent, or waits for space in the socket: asked once after each event.
@@ -130,24 +101,191 @@ extension ConnectionEngine {
         case .closing, .ended: break
         }
     }
+}
 
-    /// Stopping has begun: an idle connection stays for a moment, since a request may already be on its way.
-    package func beginDrain(_ connection: Connection, now: MonotonicInstant) {
-        if connection.phase == .idle || connection.isHandshaking, !connection.isWriting {
-            connection.phaseDeadline = min(connection.phaseDeadline, now + limits.drainIdleWait)
+extension ConnectionEngine {
+    /// Goes on with the bytes that the connection kept, which were taken from it for the time of the call.
+    mutating func process(_ connection: Connection, own buffer: consuming RequestBuffer, _ now: MonotonicInstant) {
+        if process(connection, &buffer, isOwn: true, now) {
+            connection.input = consume buffer
+        } else {
+            release(buffer)
+        }
+        account(connection)
+    }
+
+    /// Reads requests out of `buffer` and answers them in order, until its bytes are used up, a request is not
+    /// complete, or others must have their turn.
+    /// - Parameter isOwn: whether the connection kept the buffer since an earlier event.
+    /// - Returns: whether the connection has to keep what is in the buffer.
+    mutating func process(
+        _ connection: Connection,
+        _ buffer: inout RequestBuffer,
+        isOwn: Bool,
+        _ now: MonotonicInstant
+    ) -> Bool {
+        var budget = limits.pipelineBudget
+        // What is read now came after the request before it was taken up, however many requests it holds.
+        let earliest = connection.requestStart
+        while true {
+            switch connection.phase {
+            case .idle:
+                if buffer.count == 0 {
+                    becomeIdle(connection, now)
+                    return false
+                }
+                if budget == 0 || output.count >= limits.outputBytes || sharedOutput != nil { return true }
+                budget -= 1
+                if !isOwn { connection.busySince = now }
+                connection.phase = .head
+                connection.requestStart = now
+                connection.phaseDeadline = .never
+            case .head:
+                switch buffer.parseHead() {
+                case .complete: receiveHead(connection, &buffer, arrivedAfter: earliest, now)
+                case .reject(let refusal): fail(connection, &buffer, .refused(refusal), .refused, now)
+                case .needMore:
+                    if connection.phaseDeadline == .never {
+                        connection.phaseDeadline = connection.requestStart + limits.headDeadline
+                    }
+                    return true
+                }
+            case .body:
+                if !receiveBody(connection, &buffer, now) { return true }
+            case .discarding:
+                do throws(RequestRefusal) {
+                    guard try buffer.discardBody() else { return true }
+                    connection.phase = .idle
+                } catch {
+                    // The answer is given, so the connection ends without another.
+                    close(connection, cause: .refused)
+                }
+            case .parked: return true
+            case .closing, .lingering, .ended, .silent, .waiting, .handshaking:
+                buffer.clear()
+                return false
+            }
         }
     }
 
-    /// True where the connection may be closed for a new one: idle, or too slow with its requests, its answers or its
-    /// handshake.
-    package func isEvictable(_ connection: Connection, now: MonotonicInstant) -> Bool {
-        let isSlow = now > connection.busySince + limits.slowRequestAge
-        if connection.isWriting { return isSlow }
-        switch connection.phase {
-        case .idle: return !connection.hasBufferedInput || isSlow
-        case .head, .body, .discarding, .silent, .waiting, .handshaking: return isSlow
-        case .lingering: return true
-        case .parked, .closing, .ended: return false
+    /// The head is complete: refuse for overload, or let the handler decide.
+    private mutating func receiveHead(
+        _ connection: Connection,
+        _ buffer: inout RequestBuffer,
+        arrivedAfter earliest: MonotonicInstant,
+        _ now: MonotonicInstant
+    ) {
+        if isOverdue(arrivedAfter: earliest, now) || connection.isOverLimit {
+            let isExempt = handler.isExemptFromOverload(
+                buffer.parser.head,
+                bytes: buffer.bytes.span.extracting(buffer.start..<buffer.end)
+            )
+            if !isExempt {
+                overloadedCount += 1
+                fail(connection, &buffer, .overloaded, .limit, now)
+                return
+            }
+        }
+        response.reset()
+        let decision = handler.receiveHead(
+            buffer.parser.head,
+            bytes: buffer.bytes.span.extracting(buffer.start..<buffer.end),
+            context: context(connection, .first, now),
+            response: &response
+        )
+        switch decision {
+        case .respond: respond(connection, &buffer, bodyIsRead: false, now)
+        case .readBody(let most): beginBody(connection, &buffer, min(most, limits.http.bodyBytes), now)
+        case .ignoreBody:
+            buffer.dropBody()
+            decide(connection, &buffer, .first, now)
+        }
+    }
+
+    private mutating func beginBody(
+        _ connection: Connection,
+        _ buffer: inout RequestBuffer,
+        _ limit: Int,
+        _ now: MonotonicInstant
+    ) {
+        let headBytes = buffer.parser.head.byteCount
+        if let length = buffer.parser.head.contentLength, length > limit {
+            fail(connection, &buffer, .bodyTooLarge, .refused, now)
+            return
+        }
+        if buffer.parser.head.isChunked {
+            buffer.beginChunked(limits: limits.http, bodyLimit: limit, at: headBytes)
+        }
+        connection.phase = .body
+        connection.phaseDeadline = now + limits.bodyDeadline
+        // RFC 9110 §10.1.1: the client waits for this, unless its body is already coming.
+        if buffer.parser.head.expectsContinue, buffer.parser.head.hasBody, buffer.count == headBytes {
+            output.append("HTTP/1.1 100 Continue\r\n\r\n")
+        }
+    }
+
+    /// - Returns: False where more bytes are needed.
+    private mutating func receiveBody(
+        _ connection: Connection,
+        _ buffer: inout RequestBuffer,
+        _ now: MonotonicInstant
+    ) -> Bool {
+        if buffer.parser.head.isChunked {
+            do throws(RequestRefusal) {
+                guard try buffer.decodeBody() else { return false }
+            } catch {
+                fail(connection, &buffer, .refused(error), .refused, now)
+                return true
+            }
+        } else if buffer.count < buffer.requestEnd {
+            return false
+        }
+        decide(connection, &buffer, .first, now)
+        return true
+    }
+
+    /// Asks the handler about a whole request.
+    private mutating func decide(
+        _ connection: Connection,
+        _ buffer: inout RequestBuffer,
+        _ visit: RequestVisit,
+        _ now: MonotonicInstant
+    ) {
+        response.reset()
+        // A second reference for the time of the call, as in `RequestBuffer.parseHead`.
+        let bytes = buffer.bytes
+        let request = bytes.span.extracting(buffer.start..<buffer.start + buffer.requestEnd)
+        let decision = handler.receiveRequest(
+            buffer.parser.head,
+            bytes: request,
+            body: request.extracting(buffer.bodyRange),
+            context: context(connection, visit, now),
+            response: &response
+        )
+        switch decision {
+        case .respond: respond(connection, &buffer, bodyIsRead: true, now)
+        case .park(let deadline):
+            if visit == .expired {
+                fail(connection, &buffer, .handlerFailed, .failed, now)
+            } else {
+                connection.phase = .parked
+                connection.phaseDeadline = deadline
+            }
+        }
+    }
+
+    /// Visits a parked request again, and goes on with what was pipelined behind it.
+    mutating func visit(_ connection: Connection, _ visit: RequestVisit, _ now: MonotonicInstant) {
+        guard var own = connection.input.take() else {
+            end(connection, .failed)
+            return
+        }
+        decide(connection, &own, visit, now)
+        // A blocked write comes first: input is not read while it lasts.
+        if connection.phase == .parked || connection.isWriting {
+            connection.input = consume own
+        } else {
+            process(connection, own: own, now)
         }
     }
 }

@@ -238,31 +238,54 @@ extension ConnectionEngine {
     }
 
     private func beginDiscarding(_ connection: Connection, _ buffer: inout RequestBuffer, _ now: MonotonicInstant) {
-        let length = buffer.parser.head.contentLength
         let isChunked = buffer.parser.head.isChunked
+        let length = buffer.parser.head.contentLength ?? 0
         buffer.advance(by: buffer.parser.head.byteCount)
-        buffer.discardCount = length ?? 0
-        if isChunked {
-            buffer.beginChunked(limits: limits.http, bodyLimit: limits.discardedBodyBytes, at: 0)
-            buffer.discardCount = -1
-        }
+        buffer.discardCount = isChunked ? -1 : length
+        if isChunked { buffer.beginChunked(limits: limits.http, bodyLimit: limits.discardedBodyBytes, at: 0) }
         connection.phase = .discarding
         connection.phaseDeadline = now + limits.bodyDeadline
     }
 
-    /// - Returns: Whether the whole body is dropped.
-    func discardBody(_ connection: Connection, _ buffer: inout RequestBuffer) throws(RequestRefusal) -> Bool {
-        if buffer.discardCount < 0 {
-            guard try buffer.decodeBody(keepsContent: false) else { return false }
-            buffer.advance(by: buffer.rawOffset)
-        } else {
-            let count = min(buffer.count, buffer.discardCount)
-            buffer.advance(by: count)
-            buffer.discardCount -= count
-            if buffer.discardCount > 0 { return false }
+    /// The peer ended its direction, and every byte before the end was read; or, while a request is parked, the end was
+    /// only reported. What is complete is answered, then the connection closes (RFC 9112 §9.5).
+    package func inputEnded(_ connection: Connection) {
+        switch connection.phase {
+        case .idle: end(connection, .client)
+        case .head, .body, .discarding, .silent, .waiting, .handshaking: end(connection, .disconnected)
+        case .lingering: connection.phase = .ended
+        case .parked: connection.hangUpSeen = true
+        case .closing, .ended: break
         }
-        buffer.discardCount = 0
+    }
+
+    /// The TLS handshake is over: the connection waits for its first request. An old connection would not notice that its
+    /// client's certificate has ended, so what still follows the last answer that keeps it must fit into its age.
+    package func secured(_ connection: Connection, clientIsVerified: Bool, now: MonotonicInstant) {
+        if clientIsVerified {
+            // A body nobody asked for, the idle time, and the last request.
+            let rest = limits.bodyDeadline + limits.idleTimeout + limits.headDeadline + limits.bodyDeadline
+            connection.endsAt = min(connection.endsAt, now + (limits.verifiedConnectionAge - rest))
+        }
         connection.phase = .idle
-        return true
+        becomeIdle(connection, now)
+    }
+
+    func becomeIdle(_ connection: Connection, _ now: MonotonicInstant) {
+        connection.phaseDeadline = now.adding(nanoseconds: idleNanoseconds)
+        if isDraining { beginDrain(connection, now: now) }
+    }
+
+    /// Stopping has begun: an idle connection stays for a moment, since a request may already be on its way.
+    package func beginDrain(_ connection: Connection, now: MonotonicInstant) {
+        if connection.phase == .idle || connection.isHandshaking, !connection.isWriting {
+            connection.phaseDeadline = min(connection.phaseDeadline, now + limits.drainIdleWait)
+        }
+    }
+
+    /// Ends the connection at once, with whatever it has not said yet.
+    func end(_ connection: Connection, _ cause: ConnectionCloseCause) {
+        connection.phase = .ended
+        connection.closeCause = cause
     }
 }

@@ -166,23 +166,16 @@ package enum HTTPFailure: Equatable, Sendable {
     /// The handler broke its contract (a status out of range, parking for ever): 500.
     case handlerFailed
 
-    package var status: UInt16 {
-        switch self {
-        case .refused(let refusal): refusal.status
-        case .bodyTooLarge: 413
-        case .timedOut: 408
-        case .overloaded: 503
-        case .handlerFailed: 500
-        }
-    }
+    package var status: UInt16 { facts.status }
+    package var sentence: String { facts.sentence }
 
-    package var sentence: String {
+    private var facts: (status: UInt16, sentence: String) {
         switch self {
-        case .refused(let refusal): refusal.rawValue
-        case .bodyTooLarge: "The body is larger than this path takes."
-        case .timedOut: "The request did not arrive whole in time."
-        case .overloaded: "Too many requests are waiting; try again shortly."
-        case .handlerFailed: "The service failed to answer."
+        case .refused(let refusal): (refusal.status, refusal.rawValue)
+        case .bodyTooLarge: (413, "The body is larger than this path takes.")
+        case .timedOut: (408, "The request did not arrive whole in time.")
+        case .overloaded: (503, "Too many requests are waiting; try again shortly.")
+        case .handlerFailed: (500, "The service failed to answer.")
         }
     }
 }

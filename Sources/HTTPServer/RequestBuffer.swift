@@ -17,7 +17,7 @@ package struct RequestBuffer: ~Copyable {
     private(set) var decodedCount = 0
     /// Chunked: the first byte not yet decoded, from `start`.
     private(set) var rawOffset = 0
-    /// Discarding a body of known length: what is still to come.
+    /// Discarding a body of known length: what is still to come; below 0 for a chunked one.
     var discardCount = 0
 
     /// - Parameter capacity: how many bytes may be received at once, before any is there.
@@ -158,6 +158,22 @@ package struct RequestBuffer: ~Copyable {
             case .complete: return true
             }
         }
+    }
+
+    /// Drops what is there of a body that nobody asked for.
+    /// - Returns: Whether the whole body is dropped.
+    mutating func discardBody() throws(RequestRefusal) -> Bool {
+        if discardCount < 0 {
+            guard try decodeBody(keepsContent: false) else { return false }
+            advance(by: rawOffset)
+        } else {
+            let count = min(self.count, discardCount)
+            advance(by: count)
+            discardCount -= count
+            if discardCount > 0 { return false }
+        }
+        discardCount = 0
+        return true
     }
 
     private mutating func moveDown(_ range: Range<Int>, to target: Int) {

@@ -131,7 +131,7 @@ extension Worker {
             .silent, .idle, .busy, .crowdWaiting, .waiting, .crowdHandshaking, .handshaking,
         ]
         for list in lists {
-            if let oldest = table.oldest(in: list), list == .silent || engine.isEvictable(oldest, now: now) {
+            if let oldest = table.oldest(in: list), list == .silent || isEvictable(oldest) {
                 close(oldest, .limit)
                 return true
             }
@@ -144,7 +144,20 @@ extension Worker {
         let connections = peers.slots(of: peer, atMost: limits.crowdLooks).compactMap { table.connection(at: $0) }
         let idle = connections.filter { [.silent, .idle].contains(table.list(of: $0)) && !$0.hasBufferedInput }
         return idle.min { $0.phaseDeadline < $1.phaseDeadline }
-            ?? connections.first { engine.isEvictable($0, now: now) } ?? (evenBusy ? connections.first : nil)
+            ?? connections.first { isEvictable($0) } ?? (evenBusy ? connections.first : nil)
+    }
+
+    /// Whether the connection may be closed for a new one: idle, or too slow with its requests, its answers or its
+    /// handshake.
+    private func isEvictable(_ connection: Connection) -> Bool {
+        let isSlow = now > connection.busySince + limits.slowRequestAge
+        if connection.isWriting { return isSlow }
+        switch connection.phase {
+        case .idle: return !connection.hasBufferedInput || isSlow
+        case .head, .body, .discarding, .silent, .waiting, .handshaking: return isSlow
+        case .lingering: return true
+        case .parked, .closing, .ended: return false
+        }
     }
 
     /// Whether so many connections of one peer are more than its share of them all.

@@ -38,11 +38,11 @@ package final class ClientStream {
     /// Sends what the connection takes now of `bytes`, from `offset` (0 … `bytes.count`) on.
     package func send(_ bytes: [UInt8], from offset: Int) throws(StreamError) -> Socket.Transfer {
         do {
-            guard let tls else { return blocked(try socket.send(bytes, from: offset), wantsSpace: true) }
+            guard let tls else { return blocked(try socket.send(bytes, from: offset)) }
             guard offset >= 0, offset < bytes.count else { return .bytes(0) }
             switch try tls.write(bytes.span.extracting(offset..<bytes.count)) {
             case .bytes(let count): return .bytes(count)
-            case .wantWrite: return blocked(.wouldBlock, wantsSpace: true)
+            case .wantWrite: return blocked(.wouldBlock)
             case .wantRead: return .wouldBlock
             case .closed: throw StreamError.closed
             }
@@ -59,7 +59,7 @@ package final class ClientStream {
             switch try tls.read(into: &target) {
             case .bytes(let count): return .bytes(count)
             case .wantRead: return .wouldBlock
-            case .wantWrite: return blocked(.wouldBlock, wantsSpace: true)
+            case .wantWrite: return blocked(.wouldBlock)
             case .closed: return .endOfStream
             }
         } catch {
@@ -67,8 +67,8 @@ package final class ClientStream {
         }
     }
 
-    private func blocked(_ transfer: Socket.Transfer, wantsSpace: Bool) -> Socket.Transfer {
-        if transfer == .wouldBlock { self.wantsSpace = wantsSpace }
+    private func blocked(_ transfer: Socket.Transfer) -> Socket.Transfer {
+        wantsSpace = wantsSpace || transfer == .wouldBlock
         return transfer
     }
 
@@ -81,7 +81,7 @@ package final class ClientStream {
     {
         let wantsInput = hearsPeer || !wantsSpace
         if wantsInput, tls?.hasPendingBytes == true { return .ready(0) }
-        let interest = BlockingWait.Interest(socket.descriptor, wantsInput: wantsInput, wantsSpace: wantsSpace)
+        let interest = (descriptor: socket.descriptor, wantsInput: wantsInput, wantsSpace: wantsSpace)
         wantsSpace = false
         return BlockingWait.wait(for: [interest], or: signal, until: deadline)
     }
@@ -155,7 +155,7 @@ extension ClientStream {
                 do throws(SocketError) {
                     let stream = ClientStream(try Socket.make(for: address))
                     stream.socket.setNoDelay()
-                    if try stream.socket.connect(to: address) == .connected { return stream }
+                    if try stream.socket.connect(to: address) { return stream }
                     underWay.append((stream, address))
                 } catch {
                     lastReason = error.description
@@ -166,7 +166,7 @@ extension ClientStream {
                 continue
             }
             let interests = underWay.map {
-                BlockingWait.Interest($0.stream.socket.descriptor, wantsInput: false, wantsSpace: true)
+                (descriptor: $0.stream.socket.descriptor, wantsInput: false, wantsSpace: true)
             }
             let pause = untried.isEmpty ? deadline : min(deadline, MonotonicClock.now() + limits.headStart)
             switch BlockingWait.wait(for: interests, or: cancellation, until: pause) {

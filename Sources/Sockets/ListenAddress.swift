@@ -29,19 +29,8 @@ package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
 /// The path of a Unix domain socket (unix(7)).
 package struct UnixSocketPath: Hashable, Sendable, CustomStringConvertible {
     /// Why a text is no such path.
-    package enum ParsingError: Error, Equatable, CustomStringConvertible {
-        case notAbsolute
-        case tooLong(byteCount: Int)
-        case holdsNUL
-
-        package var description: String {
-            switch self {
-            case .notAbsolute: "the path of a socket must begin with '/'"
-            case .tooLong(let byteCount):
-                "the path of a socket has at most \(UnixSocketPath.greatestByteCount) bytes, and this one \(byteCount)"
-            case .holdsNUL: "the path of a socket holds no NUL byte"
-            }
-        }
+    package struct ParsingError: Error, Equatable, CustomStringConvertible {
+        package let description: String
     }
 
     /// What the system's `sun_path` holds besides the NUL at its end.
@@ -51,9 +40,11 @@ package struct UnixSocketPath: Hashable, Sendable, CustomStringConvertible {
 
     /// - Throws: Where the path is relative (it would depend on the working directory), or the system cannot hold it.
     package init(_ text: String) throws(ParsingError) {
-        guard text.utf8.first == UInt8(ascii: "/") else { throw .notAbsolute }
-        guard !text.utf8.contains(0) else { throw .holdsNUL }
-        guard text.utf8.count <= Self.greatestByteCount else { throw .tooLong(byteCount: text.utf8.count) }
+        func fault(_ what: String) -> ParsingError { ParsingError(description: "the path of a socket \(what)") }
+        let (count, most) = (text.utf8.count, Self.greatestByteCount)
+        guard text.utf8.first == UInt8(ascii: "/") else { throw fault("must begin with '/'") }
+        guard !text.utf8.contains(0) else { throw fault("holds no NUL byte") }
+        guard count <= most else { throw fault("has at most \(most) bytes, and this one \(count)") }
         description = text
     }
 
@@ -78,12 +69,10 @@ package struct UnixSocketMode: Hashable, Sendable, CustomStringConvertible {
 
     /// Reads three or four octal digits; nil for anything else, and where the owner could not read and write.
     package init?(_ text: String) {
-        let digits = text.utf8
-        guard (3...4).contains(digits.count),
-            digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "7")).contains($0) })
+        guard (3...4).contains(text.utf8.count), text.first != "+", let bits = UInt32(text, radix: 8),
+            (0o600...0o777).contains(bits)
         else { return nil }
-        bits = digits.reduce(0) { $0 * 8 + UInt32($1 - UInt8(ascii: "0")) }
-        guard (0o600...0o777).contains(bits) else { return nil }
+        self.bits = bits
     }
 
     /// Four octal digits.

@@ -51,7 +51,7 @@ package final class NameResolver: Sendable {
             }
             done.give()
         }
-        let isDone = BlockingWait.Interest(done.descriptor, wantsInput: true, wantsSpace: false)
+        let isDone = (descriptor: done.descriptor, wantsInput: true, wantsSpace: false)
         let event = BlockingWait.wait(for: [isDone], or: cancellation, until: deadline)
         let outcome = progress.withLock { progress in
             progress.isLeft = progress.result == nil

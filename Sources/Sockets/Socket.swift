@@ -22,12 +22,6 @@ package struct Socket: ~Copyable {
         case endOfStream
     }
 
-    package enum ConnectProgress: Equatable, Sendable {
-        case connected
-        /// Wait until the socket is writable, then ask ``finishConnecting(to:)``.
-        case inProgress
-    }
-
     /// Makes an unconnected socket for the family of `address`.
     package static func make(for address: SocketAddress) throws(SocketError) -> Socket {
         let number = platform_tcp_socket(address.isIPv6 ? 1 : 0)
@@ -70,12 +64,13 @@ package struct Socket: ~Copyable {
         return descriptor
     }
 
-    package func connect(to address: SocketAddress) throws(SocketError) -> ConnectProgress {
+    /// - Returns: False where it takes longer: wait until the socket is writable, then ask ``finishConnecting(to:)``.
+    package func connect(to address: SocketAddress) throws(SocketError) -> Bool {
         var system = address.system
         let result = unsafe platform_connect(descriptor, &system)
-        if result == -ErrorNumber.inProgress || result == -ErrorNumber.interrupted { return .inProgress }
+        if result == -ErrorNumber.inProgress || result == -ErrorNumber.interrupted { return false }
         try Self.check(result, .connect, .network(address))
-        return .connected
+        return true
     }
 
     /// Says, once the socket is writable, whether the connection came about.
@@ -86,11 +81,6 @@ package struct Socket: ~Copyable {
     /// Sends at once instead of waiting to fill a segment (`TCP_NODELAY`).
     package func setNoDelay() {
         _ = platform_set_no_delay(descriptor)
-    }
-
-    /// Ends the sending direction; the peer reads an end of stream after what was sent.
-    package func shutdownWrite() {
-        _ = platform_shutdown_write(descriptor)
     }
 
     /// The address this end is bound to.

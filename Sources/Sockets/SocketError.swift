@@ -55,7 +55,6 @@ package enum ErrorNumber {
     package static let exists = EEXIST
     package static let inProgress = EINPROGRESS
     package static let interrupted = EINTR
-    package static let invalid = EINVAL
     package static let noBufferSpace = ENOBUFS
     package static let noSuchFile = ENOENT
     package static let notSocket = ENOTSOCK

@@ -46,17 +46,7 @@ package final class WakeSignal: Sendable {
 
 /// Waits for descriptors, a signal and a deadline at once, on a thread that has nothing else to do (poll(2)).
 package enum BlockingWait {
-    package struct Interest {
-        package let descriptor: Int32
-        package let wantsSpace: Bool
-        package let wantsInput: Bool
-
-        package init(_ descriptor: Int32, wantsInput: Bool, wantsSpace: Bool) {
-            self.descriptor = descriptor
-            self.wantsInput = wantsInput
-            self.wantsSpace = wantsSpace
-        }
-    }
+    package typealias Interest = (descriptor: Int32, wantsInput: Bool, wantsSpace: Bool)
 
     /// What ended the wait: the position of a descriptor that is ready (or has failed), the signal or the deadline.
     package enum Event: Equatable, Sendable { case ready(Int), signal, deadline }

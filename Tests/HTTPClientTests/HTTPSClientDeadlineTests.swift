@@ -117,7 +117,7 @@ struct HTTPSClientDeadlineTests {
         let ended = DispatchSemaphore(value: 0)
         DispatchQueue(label: "talker").async {
             let system = SystemCalls()
-            let isHere = BlockingWait.Interest(number, wantsInput: true, wantsSpace: false)
+            let isHere = (descriptor: number, wantsInput: true, wantsSpace: false)
             _ = BlockingWait.wait(for: [isHere], until: .never)
             var address: SocketAddress?
             let peer = system.accept(number, peer: &address)
@@ -210,8 +210,8 @@ struct HTTPSClientDeadlineTests {
         var limits = HTTPSClientLimits()
         limits.fetchTimeout = .seconds(600)
         let began = MonotonicClock.now()
-        #expect(throws: HTTPSClientError.cancelled) { try client.get(url, limits: limits) }
-        #expect(throws: HTTPSClientError.cancelled) { try client.get(url, limits: limits) }
+        #expect(throws: HTTPSClientError.stream(.cancelled)) { try client.get(url, limits: limits) }
+        #expect(throws: HTTPSClientError.stream(.cancelled)) { try client.get(url, limits: limits) }
         #expect(MonotonicClock.now().duration(since: began) < .seconds(60))
     }
 }

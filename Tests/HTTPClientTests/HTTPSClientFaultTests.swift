@@ -48,7 +48,7 @@ struct ClientFault: Sendable, CustomTestStringConvertible {
         ClientFault(
             testDescription: "closed without an answer",
             script: { _, _ in },
-            expected: .connectionClosed
+            expected: .stream(.closed)
         ),
         ClientFault(
             testDescription: "a body that ends with the connection is cut without notice",
@@ -56,11 +56,11 @@ struct ClientFault: Sendable, CustomTestStringConvertible {
                 try peer.send("HTTP/1.1 200 OK\r\n\r\nhal")
                 peer.cut()
             },
-            expected: .connectionClosed
+            expected: .stream(.closed)
         ),
-        raw("length not reached", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal", .connectionClosed),
-        raw("chunks not ended", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhal\r\n", .connectionClosed),
-        raw("head not ended", "HTTP/1.1 200 OK\r\nContent-", .connectionClosed),
+        raw("length not reached", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal", .stream(.closed)),
+        raw("chunks not ended", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhal\r\n", .stream(.closed)),
+        raw("head not ended", "HTTP/1.1 200 OK\r\nContent-", .stream(.closed)),
     ]
 
     static let heads: [ClientFault] = [

@@ -56,7 +56,7 @@ struct HTTPSClientSendTests {
         }
         defer { issuer.stop() }
         let request = HTTPSRequest(.get, try HTTPURL(parsing: issuer.url))
-        #expect(throws: HTTPSClientError.connectionClosed) { try client().send(request) }
+        #expect(throws: HTTPSClientError.stream(.closed)) { try client().send(request) }
         #expect(issuer.requestCount == 1)
     }
 
@@ -69,12 +69,12 @@ struct HTTPSClientSendTests {
         let request = HTTPSRequest(.post, try HTTPURL(parsing: issuer.url))
         let response = try client().send(request, needsBody: false)
         #expect(response.status == 200)
-        #expect(response.bodyFault == .connectionClosed)
+        #expect(response.bodyFault == .stream(.closed))
         #expect(response.body.isEmpty)
         issuer.setScript { _, peer in try peer.answer("whole") }
         #expect(try client().send(request, needsBody: false).body == Array("whole".utf8))
         issuer.setScript { _, peer in try peer.send("HTTP/1.1 200 OK\r\n") }
-        #expect(throws: HTTPSClientError.connectionClosed) { try client().send(request, needsBody: false) }
+        #expect(throws: HTTPSClientError.stream(.closed)) { try client().send(request, needsBody: false) }
     }
 
     @Test(
@@ -98,7 +98,7 @@ struct HTTPSClientSendTests {
         let issuer = try ScriptedIssuer { _, _ in }
         defer { issuer.stop() }
         let request = HTTPSRequest(.get, try HTTPURL(parsing: issuer.url))
-        #expect(throws: HTTPSClientError.connectionClosed) { try client().send(request) }
+        #expect(throws: HTTPSClientError.stream(.closed)) { try client().send(request) }
         #expect(issuer.requestCount == 1)
     }
 
@@ -138,6 +138,6 @@ struct HTTPSClientSendTests {
         try client.pause(until: moment)
         #expect(MonotonicClock.now() >= moment)
         client.cancel()
-        #expect(throws: HTTPSClientError.cancelled) { try client.pause(until: .never) }
+        #expect(throws: HTTPSClientError.stream(.cancelled)) { try client.pause(until: .never) }
     }
 }

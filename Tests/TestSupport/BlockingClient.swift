@@ -32,7 +32,7 @@ package final class BlockingClient {
         } else {
             socket = try Socket.make(for: address)
         }
-        if try socket.connect(to: address) == .inProgress {
+        if try !socket.connect(to: address) {
             _ = socket.wait(forWriting: true, until: MonotonicClock.now() + .seconds(10))
             try socket.finishConnecting(to: address)
         }
@@ -72,7 +72,7 @@ package final class BlockingClient {
     }
 
     /// Ends the sending direction.
-    package func shutdownWrite() { socket.shutdownWrite() }
+    package func shutdownWrite() { _ = SystemCalls().shutdownWrite(descriptor) }
 
     /// Reads until `isEnough`, the end, or `timeout`.
     package func read(

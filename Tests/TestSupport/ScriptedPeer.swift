@@ -105,12 +105,12 @@ package final class ScriptedPeer: @unchecked Sendable {
     /// Ends the stream without close_notify under TLS: what a cut connection looks like.
     package func cut() {
         tls = nil
-        socket.shutdownWrite()
+        _ = SystemCalls().shutdownWrite(descriptor)
     }
 
     func finish() {
         tls?.sayClose()
-        socket.shutdownWrite()
+        _ = SystemCalls().shutdownWrite(descriptor)
     }
 
     func interrupt() {

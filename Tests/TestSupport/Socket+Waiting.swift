@@ -5,7 +5,7 @@ extension Socket {
     /// Waits until the socket is readable (or writable), or until `deadline`.
     /// - Returns: False where the deadline passed first.
     package func wait(forWriting: Bool, until deadline: MonotonicInstant) -> Bool {
-        let interest = BlockingWait.Interest(descriptor, wantsInput: !forWriting, wantsSpace: forWriting)
+        let interest = (descriptor: descriptor, wantsInput: !forWriting, wantsSpace: forWriting)
         return BlockingWait.wait(for: [interest], until: deadline) != .deadline
     }
 

@@ -75,7 +75,7 @@ struct ConfigurationOptions: ParsableArguments, CustomReflectable, Sendable {
         return Option(
             name: .customLong(key.flagName),
             help: ArgumentHelp(
-                "\(key.definition.summary) (default: \(key.defaultText))",
+                "\(key.summary) (default: \(key.defaultText))",
                 valueName: key.definition.kind.placeholder
             ),
             completion: completion

@@ -22,7 +22,7 @@ struct ConfigurationPageTests {
             }
         let row =
             "| `\(key.rawValue)` | `\(key.environmentName)` | `--\(key.flagName)` | \(kind) | \(key.defaultText) "
-            + "| \(definition.reload.rawValue) | \(definition.summary) |"
+            + "| \(definition.reload.rawValue) | \(key.summary) |"
         #expect(page.contains(row[...]), "\(row)")
     }
 

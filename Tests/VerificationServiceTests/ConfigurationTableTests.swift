@@ -21,7 +21,7 @@ struct ConfigurationTableTests {
 
     @Test("A sentence on each setting, of one line, that ends as sentences do", arguments: ConfigurationKey.allCases)
     func summary(key: ConfigurationKey) {
-        let summary = key.definition.summary
+        let summary = key.summary
         #expect(summary.hasSuffix(".") && !summary.contains("|") && !summary.contains("\n"))
     }
 

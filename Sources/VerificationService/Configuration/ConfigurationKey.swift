@@ -1,7 +1,8 @@
 internal import LoginStores
 
 /// Every setting of the service: the raw value is its name in the file, the environment variable and the flag are derived
-/// from it, and ``definition`` is the one table of all the rest.
+/// from it. ``definition`` and ``summary`` are the tables of all the rest: `check-config`, the reload, the configuration
+/// page and the manual page follow from them.
 package enum ConfigurationKey: String, CaseIterable, Sendable {
     case appIDs = "app_ids"
     case issuers = "issuers"
@@ -79,29 +80,6 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case (false, true): return "\(url.shown) with a user"
         case (_, false): return "\(url.shown) with a password"
         }
-    }
-}
-
-/// All there is to say about a setting: flags, environment, file, `check-config`, the reload, the configuration page and
-/// the manual page follow from it.
-package struct ConfigurationDefinition: Sendable {
-    package let kind: ConfigurationKind
-    /// What holds where it is not set.
-    package let standard: ConfigurationDefault
-    package let reload: ConfigurationReload
-    /// One sentence on what it is for.
-    package let summary: String
-
-    init(
-        _ kind: ConfigurationKind,
-        default standard: ConfigurationDefault,
-        reload: ConfigurationReload = .needsRestart,
-        summary: () -> String
-    ) {
-        self.kind = kind
-        self.standard = standard
-        self.reload = reload
-        self.summary = summary()
     }
 }
 

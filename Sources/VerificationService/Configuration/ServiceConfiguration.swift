@@ -7,7 +7,7 @@ package import Sockets
 /// Everything the service is told from outside, judged and typed.
 ///
 /// Made by ``ConfigurationLoader``. Each member is the setting of its name, nil where that has no value; the settings'
-/// bounds, defaults and meanings are in ``ConfigurationKey/definition``.
+/// bounds, defaults and meanings are in ``ConfigurationKey``.
 package struct ServiceConfiguration: Sendable, Equatable {
     /// Never empty.
     package var appIDs: [String]

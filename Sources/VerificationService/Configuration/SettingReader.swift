@@ -179,23 +179,20 @@ extension SettingReader {
     /// A certificate and its key come together, and client authorities only with them.
     func tlsFiles() throws(ConfigurationError) -> TLSFiles? {
         let clientAuthorities = try optionalText(.tlsClientCAFile)
-        switch (try optionalText(.tlsCertificateFile), try optionalText(.tlsKeyFile)) {
-        case (let certificate?, let key?):
+        let (certificate, key) = (try optionalText(.tlsCertificateFile), try optionalText(.tlsKeyFile))
+        if let certificate, let key {
             return TLSFiles(certificate: certificate, key: key, clientAuthorities: clientAuthorities)
-        case (.some, nil):
-            throw lacks(.tlsCertificateFile, .tlsKeyFile)
-        case (nil, .some):
-            throw lacks(.tlsKeyFile, .tlsCertificateFile)
-        case (nil, nil):
-            guard clientAuthorities == nil else {
-                throw failure(
-                    .tlsClientCAFile,
-                    "client certificates need TLS: set \(ConfigurationKey.tlsCertificateFile.rawValue) "
-                        + "and \(ConfigurationKey.tlsKeyFile.rawValue)"
-                )
-            }
-            return nil
         }
+        guard certificate == nil else { throw lacks(.tlsCertificateFile, .tlsKeyFile) }
+        guard key == nil else { throw lacks(.tlsKeyFile, .tlsCertificateFile) }
+        guard clientAuthorities == nil else {
+            throw failure(
+                .tlsClientCAFile,
+                "client certificates need TLS: set \(ConfigurationKey.tlsCertificateFile.rawValue) "
+                    + "and \(ConfigurationKey.tlsKeyFile.rawValue)"
+            )
+        }
+        return nil
     }
 
     /// Nil for the store in memory. No message repeats the value: it may hold a password.

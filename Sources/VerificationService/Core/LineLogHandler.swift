@@ -18,7 +18,6 @@ package struct LineLogHandler: LogHandler {
     }
 
     package var metadata: Logger.Metadata = [:]
-    package var metadataProvider: Logger.MetadataProvider?
     private var ownLevel: Logger.Level?
     private let levelSwitch: LogLevelSwitch
     private let label: String
@@ -45,7 +44,6 @@ package struct LineLogHandler: LogHandler {
 
     package func log(event: LogEvent) {
         var facts = metadata
-        if let provided = metadataProvider?.get() { facts.merge(provided) { _, new in new } }
         if let own = event.metadata { facts.merge(own) { _, new in new } }
         let sorted = facts.sorted { $0.key < $1.key }
         var line: [UInt8] = []

@@ -24,15 +24,9 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
         series(CounterSeries.self, label, dimensions)
     }
 
-    package func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
+    package func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
         series(GaugeSeries.self, label, dimensions)
     }
-
-    package func makeRecorder(
-        label: String,
-        dimensions: [(String, String)],
-        aggregate: Bool
-    ) -> any RecorderHandler { series(GaugeSeries.self, label, dimensions) }
 
     package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
         series(DurationSeries.self, label, dimensions)
@@ -40,7 +34,6 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
 
     // Series live as long as the process: their label sets are bounded by the code.
     package func destroyCounter(_ handler: any CounterHandler) {}
-    package func destroyMeter(_ handler: any MeterHandler) {}
     package func destroyRecorder(_ handler: any RecorderHandler) {}
     package func destroyTimer(_ handler: any TimerHandler) {}
 
@@ -122,34 +115,18 @@ private final class CounterSeries: CounterHandler, PrometheusSeries {
     func lines(_ key: PrometheusRegistry.Key) -> String { "\(key.name)\(key.braces) \(value)\n" }
 }
 
-/// A value that goes up and down.
-private final class GaugeSeries: MeterHandler, RecorderHandler, PrometheusSeries {
+private final class GaugeSeries: RecorderHandler, PrometheusSeries {
     static let type = "gauge"
     private let bits = Atomic<UInt64>(0)
 
-    func set(_ value: Int64) { set(Double(value)) }
-    func set(_ value: Double) { bits.store(value.bitPattern, ordering: .relaxed) }
-    func record(_ value: Int64) { set(Double(value)) }
-    func record(_ value: Double) { set(value) }
-    func increment(by amount: Double) { adjust(amount) }
-    func decrement(by amount: Double) { adjust(-amount) }
+    func record(_ value: Int64) { record(Double(value)) }
+    func record(_ value: Double) { bits.store(value.bitPattern, ordering: .relaxed) }
 
     func lines(_ key: PrometheusRegistry.Key) -> String {
         "\(key.name)\(key.braces) \(number(Double(bitPattern: bits.load(ordering: .relaxed))))\n"
     }
-
-    private func adjust(_ amount: Double) {
-        var expected = bits.load(ordering: .relaxed)
-        while true {
-            let desired = (Double(bitPattern: expected) + amount).bitPattern
-            let outcome = bits.compareExchange(expected: expected, desired: desired, ordering: .relaxed)
-            guard !outcome.exchanged else { return }
-            expected = outcome.original
-        }
-    }
 }
 
-/// A distribution of durations over fixed buckets.
 private final class DurationSeries: TimerHandler, PrometheusSeries {
     static let type = "histogram"
     /// Upper bounds in nanoseconds: from 50 µs, because a verdict takes about that, to 10 s.

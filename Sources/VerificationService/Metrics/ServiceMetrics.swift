@@ -116,7 +116,6 @@ package final class ServiceMetrics: Sendable {
         }
     }
 
-    /// Counts a verdict.
     /// - Parameter refusal: nil for a token that was accepted.
     func count(_ credential: Credential, _ refusal: ProblemCode?) {
         let isAcceptedIDToken = refusal == nil && credential == .idToken
@@ -124,7 +123,6 @@ package final class ServiceMetrics: Sendable {
         counter?.increment()
     }
 
-    /// Counts a look into a worker's memory of good signatures.
     package func countSignature(isRemembered: Bool) {
         (isRemembered ? signatureHits : signatureMisses).increment()
     }

@@ -11,14 +11,7 @@ internal import LoginStores
 /// token says goes back in the fields of the setting `auth_headers`; fields of those names that came with the request are
 /// not looked at.
 enum AuthEndpoint {
-    static func answer(
-        _ worker: WorkerParts,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ body: Span<UInt8>,
-        _ context: RequestContext,
-        _ response: inout HTTPResponse
-    ) -> Outcome {
+    static let answer: Route.Answer = { worker, head, bytes, _, context, response in
         let settings = worker.settings
         // A reload may have closed the routes while the request waited for keys.
         guard let gateway = settings.gateway else {
@@ -55,9 +48,7 @@ enum AuthEndpoint {
                 try demand.require(claims)
                 try export(claims, payload.span, gateway.fields, &response)
                 guard let proof else { return .accepted(.idToken) }
-                // The very last step: a proof is used up by a request that is good otherwise.
-                let fields = response.fields
-                return try FirstUse.use(ReplayQuestion(proof), of: .idToken, worker, context) { $0.addFields(fields) }
+                return try FirstUse.use(ReplayQuestion(proof), of: .idToken, worker, context, response)
             }
         } catch {
             var problem = error.code == .unknownApp ? AuthDemand.unknownApp : error

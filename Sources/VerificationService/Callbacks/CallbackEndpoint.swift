@@ -20,25 +20,19 @@ enum CallbackEndpoint {
     /// How much longer than its delivery a request waits: the delivery's own failure says more than that time is over.
     private static let grace = Duration.milliseconds(250)
 
-    static func answer(
-        _ kind: CallbackKind,
-        _ worker: WorkerParts,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ body: Span<UInt8>,
-        _ context: RequestContext,
-        _ response: inout HTTPResponse
-    ) throws(Problem) -> Outcome {
-        let patience: MonotonicInstant
-        do throws(Problem) {
-            let event = try read(kind, body, worker.settings)
-            patience = try begin(event, worker, trace: TraceParent.passedOn(head, bytes), context)
-        } catch {
-            worker.core.metrics.count(kind, error.code)
-            throw error
+    static func answer(_ kind: CallbackKind) -> Route.Answer {
+        { worker, head, bytes, body, context, response throws(Problem) in
+            let patience: MonotonicInstant
+            do throws(Problem) {
+                let event = try read(kind, body, worker.settings)
+                patience = try begin(event, worker, trace: TraceParent.passedOn(head, bytes), context)
+            } catch {
+                worker.core.metrics.count(kind, error.code)
+                throw error
+            }
+            // Where there is no backend and no Redis the answer is there already.
+            return try worker.goOn(context.again, &response) ?? .wait(until: patience)
         }
-        // Where there is no backend and no Redis the answer is there already.
-        return try worker.goOn(context.again, &response) ?? .wait(until: patience)
     }
 
     /// Verifies the signed request. Nothing has happened yet when it is refused.
@@ -69,7 +63,6 @@ enum CallbackEndpoint {
     }
 
     /// Remembers the revocation, and has the backend told.
-    /// - Parameter trace: the request's `traceparent`, which the webhook passes on.
     /// - Returns: until when the request waits.
     private static func begin(
         _ event: CallbackEvent,

@@ -263,9 +263,7 @@ extension Route {
             requirement: requirement,
             body: .form(atMost: CallbackEndpoint.bodyLimit),
             problems: ProblemCode.ofCallbacks,
-            answer: { worker, head, bytes, body, context, response throws(Problem) in
-                try CallbackEndpoint.answer(kind, worker, head, bytes, body, context, &response)
-            }
+            answer: CallbackEndpoint.answer(kind)
         )
     }
 
@@ -304,9 +302,7 @@ extension Route {
             listeners: [.service, .administration],
             isHealth: true,
             problems: problems,
-            answer: { worker, head, bytes, _, context, response throws(Problem) in
-                try HealthEndpoint.answer(readiness: !problems.isEmpty, worker, head, bytes, context, &response)
-            }
+            answer: HealthEndpoint.answer(readiness: !problems.isEmpty)
         )
     }
 

@@ -9,34 +9,29 @@ internal import Sockets
 enum HealthEndpoint {
     /// - Parameter readiness: whether it is asked if the service has keys and is not stopping, not only if the process
     ///   serves.
-    static func answer(
-        readiness: Bool,
-        _ worker: WorkerParts,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ context: RequestContext,
-        _ response: inout HTTPResponse
-    ) throws(Problem) -> Outcome {
-        let core = worker.core
-        // The state of the keys is the operators' alone.
-        let isVerbose = worker.listener == .administration && isVerbose(head, bytes)
-        if readiness {
-            guard !core.isDraining else { throw Problem(.draining, "The service is stopping.") }
-            guard core.cache.snapshot.isUsable(at: context.now) else {
-                let reason = isVerbose ? core.cache.status.lastError.map { ": \($0)" } ?? "" : ""
-                throw Problem(.keysUnavailable, "No usable keys\(reason).")
+    static func answer(readiness: Bool) -> Route.Answer {
+        { worker, head, bytes, _, context, response throws(Problem) in
+            let core = worker.core
+            // The state of the keys is the operators' alone.
+            let isVerbose = worker.listener == .administration && isVerbose(head, bytes)
+            if readiness {
+                guard !core.isDraining else { throw Problem(.draining, "The service is stopping.") }
+                guard core.cache.snapshot.isUsable(at: context.now) else {
+                    let reason = isVerbose ? core.cache.status.lastError.map { ": \($0)" } ?? "" : ""
+                    throw Problem(.keysUnavailable, "No usable keys\(reason).")
+                }
+                guard core.revocations.isKnown else { throw TokenJudge.unknownRevocations }
             }
-            guard core.revocations.isKnown else { throw TokenJudge.unknownRevocations }
+            response.addField("Cache-Control: no-store")
+            if isVerbose {
+                response.addField("Content-Type: application/json")
+                HealthReport.write(core.cache.status, core.replayStore, isDraining: core.isDraining, to: &response.body)
+            } else {
+                response.addField("Content-Type: text/plain; charset=utf-8")
+                JSONWriter.raw("ok\n", to: &response.body)
+            }
+            return .done
         }
-        response.addField("Cache-Control: no-store")
-        if isVerbose {
-            response.addField("Content-Type: application/json")
-            HealthReport.write(core.cache.status, core.replayStore, isDraining: core.isDraining, to: &response.body)
-        } else {
-            response.addField("Content-Type: text/plain; charset=utf-8")
-            JSONWriter.raw("ok\n", to: &response.body)
-        }
-        return .done
     }
 
     private static func isVerbose(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> Bool {
@@ -47,7 +42,6 @@ enum HealthEndpoint {
 
 /// The answer to `/readyz?verbose` on the administrative listener: what a person asks when the keys are in doubt.
 package enum HealthReport {
-    /// Writes the state of the keys and of the service as one JSON object.
     package static func write(
         _ status: JWKSetCacheStatus,
         _ store: ReplayStore,

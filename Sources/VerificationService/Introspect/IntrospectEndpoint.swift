@@ -8,14 +8,7 @@ enum IntrospectEndpoint {
     /// Greatest body, in bytes: the greatest token with every byte escaped would be 24 KiB, but none needs an escape.
     static let bodyLimit = 16_384
 
-    static func answer(
-        _ worker: WorkerParts,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ body: Span<UInt8>,
-        _ context: RequestContext,
-        _ response: inout HTTPResponse
-    ) -> Outcome {
+    static let answer: Route.Answer = { worker, head, bytes, body, context, response in
         let claims: VerifiedClaims?
         let outcome: Outcome
         do throws(Problem) {
@@ -33,24 +26,17 @@ enum IntrospectEndpoint {
             case .verified(let verified): (claims, outcome) = (verified, .accepted(.idToken))
             }
         } catch {
-            // Section 2.2: whatever is wrong with the token, the caller is told no more than that it is not active. An
-            // outage is no fault of the token.
-            guard error.code.isTokenFault else { return .refused(.idToken, error) }
-            (claims, outcome) = (nil, .inactive(error.code))
+            switch error.code {
+            // Section 2.2: whatever is wrong with the token, or with what it should be bound to, the caller is told no more
+            // than that it is not active.
+            case .rejectedToken, .invalidNonce, .unknownApp: (claims, outcome) = (nil, .inactive(error.code))
+            // The request's form or an outage is no fault of the token.
+            default: return .refused(.idToken, error)
+            }
         }
         VerifyEndpoint.addFields(to: &response)
         IntrospectAnswer.write(claims, payload: worker.judge.workspace.payload, to: &response.body)
         return outcome
-    }
-}
-
-extension ProblemCode {
-    /// Whether the token, or what it should be bound to, is at fault; not the request's form and not the service.
-    fileprivate var isTokenFault: Bool {
-        switch self {
-        case .rejectedToken, .invalidNonce, .unknownApp: true
-        default: false
-        }
     }
 }
 

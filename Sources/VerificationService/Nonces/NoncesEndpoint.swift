@@ -8,14 +8,7 @@ internal import Sockets
 
 /// `POST /nonces`: issues a nonce for one login.
 enum NoncesEndpoint {
-    static func answer(
-        _ worker: WorkerParts,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ body: Span<UInt8>,
-        _ context: RequestContext,
-        _ response: inout HTTPResponse
-    ) throws(Problem) -> Outcome {
+    static let answer: Route.Answer = { worker, head, _, body, _, response throws(Problem) in
         let request = try NonceRequest(body)
         let settings = worker.settings
         // They were there when the head came; a reload in between may have taken them away.

@@ -46,7 +46,6 @@ package final class GraphWorkers: Sendable {
         self.metrics = metrics
         self.revocations = revocations
         permissions = BlockingThreads("graph", threadLimit: Self.threadLimit, queueLimit: Self.queueLimit)
-        // A lane of their own, so that a flood of one kind of calls takes no threads of the other.
         accessTokens = BlockingThreads(
             "graph-tokens",
             threadLimit: Self.accessTokenThreadLimit,
@@ -59,7 +58,6 @@ package final class GraphWorkers: Sendable {
 
     /// Has Graph asked for a request. The worker never waits: the request is parked while another thread asks, and is
     /// answered when that has its outcome.
-    /// - Parameter trace: the request's `traceparent`.
     static func ask(
         _ call: GraphCall,
         _ worker: WorkerParts,
@@ -71,33 +69,20 @@ package final class GraphWorkers: Sendable {
         let (jobs, deadline) = (worker.graphCalls, context.now + graph.callTimeout)
         let late = call.continuation(.failure(Problem(GraphFailure(.timedOut))))
         let isBegun = jobs.begin(context, keeping: late, until: deadline + grace) { request in
-            graph.submit(call, until: deadline, trace: trace) { outcome in
-                jobs.finish(request, call.continuation(outcome), now: MonotonicClock.now())
+            graph.unfinished.enter()
+            let isTaken = graph.permissions.submit {
+                CallTrace.$parent.withValue(trace) {
+                    graph.perform(call, until: deadline) { [unfinished = graph.unfinished] outcome in
+                        jobs.finish(request, call.continuation(outcome), now: MonotonicClock.now())
+                        unfinished.leave()
+                    }
+                }
             }
+            if !isTaken { graph.unfinished.leave() }
+            return isTaken
         }
         guard isBegun else { throw busy }
         return .wait(until: deadline + grace)
-    }
-
-    /// Has a call about permissions made on another thread, which hands `done` its outcome.
-    /// - Returns: False where too many wait already; then nothing is done.
-    private func submit(
-        _ call: GraphCall,
-        until deadline: MonotonicInstant,
-        trace: String?,
-        _ done: @escaping @Sendable (GraphOutcome) -> Void
-    ) -> Bool {
-        unfinished.enter()
-        let isTaken = permissions.submit { [self] in
-            CallTrace.$parent.withValue(trace) {
-                perform(call, until: deadline) { [unfinished] outcome in
-                    done(outcome)
-                    unfinished.leave()
-                }
-            }
-        }
-        if !isTaken { unfinished.leave() }
-        return isTaken
     }
 
     /// Has Graph asked about an access token on another thread.

@@ -6,25 +6,11 @@ internal import LimitedLogin
 
 /// `/users/{user_id}/permissions` and below: what a person has granted, and what is taken back.
 enum PermissionsEndpoint {
-    static func answer(
-        _ worker: WorkerParts,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ body: Span<UInt8>,
-        _ context: RequestContext,
-        _ response: inout HTTPResponse
-    ) throws(Problem) -> Outcome {
-        let call = try read(head, bytes, worker.settings)
-        return try GraphWorkers.ask(call, worker, context, trace: TraceParent.passedOn(head, bytes))
-    }
-
-    private static func read(
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ settings: RuntimeSettings
-    ) throws(Problem) -> GraphCall {
+    static let answer: Route.Answer = { worker, head, bytes, _, context, _ throws(Problem) in
         // They were there when the head came; a reload in between may have taken them away.
-        guard let secrets = settings.appSecrets else { throw Problem(.notFound, Requirement.permissions.sentence) }
+        guard let secrets = worker.settings.appSecrets else {
+            throw Problem(.notFound, Requirement.permissions.sentence)
+        }
         let request = try PermissionsRequest(head, bytes)
         let app: AppSecret
         do throws(AppSecrets.Missing) {
@@ -37,8 +23,10 @@ enum PermissionsEndpoint {
             case .noSecret: throw Problem(.unknownApp, "No secret of the app is configured: see app_secrets_file.")
             }
         }
-        if head.method == .delete { return .revoke(request.permission, request.user, app) }
-        return .list(request.user, app, needed: request.needed)
+        let call: GraphCall =
+            head.method == .delete
+            ? .revoke(request.permission, request.user, app) : .list(request.user, app, needed: request.needed)
+        return try GraphWorkers.ask(call, worker, context, trace: TraceParent.passedOn(head, bytes))
     }
 }
 
@@ -159,14 +147,7 @@ enum UninstallEndpoint {
     /// Answers one request, which waits for keys perhaps, and for Graph.
     ///
     /// The token is judged first: one that is not good never leaves the service.
-    static func answer(
-        _ worker: WorkerParts,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ body: Span<UInt8>,
-        _ context: RequestContext,
-        _ response: inout HTTPResponse
-    ) throws(Problem) -> Outcome {
+    static let answer: Route.Answer = { worker, head, bytes, body, context, _ throws(Problem) in
         let members = try JSONDocument.texts(body, known: ["id_token", "app_id"])
         guard members["app_id"] != "" else { throw Problem(.unknownApp, "The member app_id is empty.") }
         guard let token = members["id_token"], !token.isEmpty else {

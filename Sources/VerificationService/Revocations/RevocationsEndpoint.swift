@@ -14,14 +14,7 @@ enum RevocationsEndpoint {
     static let waitingLimit = 8_192
 
     /// The revocation holds when this returns or the request is answered, whatever the answer is.
-    static func answer(
-        _ worker: WorkerParts,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ body: Span<UInt8>,
-        _ context: RequestContext,
-        _ response: inout HTTPResponse
-    ) throws(Problem) -> Outcome {
+    static let answer: Route.Answer = { worker, _, _, body, context, response throws(Problem) in
         let members = try JSONDocument.texts(body, known: ["user_id", "app_id"])
         guard let text = members["user_id"] else { throw Problem(.invalidRequest, "The member user_id is missing.") }
         guard let user = GraphUserID(text)?.text.utf8 else {

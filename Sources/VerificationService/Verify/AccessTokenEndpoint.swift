@@ -6,14 +6,11 @@ internal import LoginStores
 internal import Sockets
 
 /// An access token at `POST /verify`: Graph is asked, and what it says is judged.
-///
-/// The worker never waits: the request is parked while another thread asks, and is answered when that has its outcome.
 enum AccessTokenEndpoint {
     /// How much longer than its calls a request waits: their own error says more than that the time is over.
     private static let grace = Duration.milliseconds(250)
 
     /// Answers one request, which waits for Graph, and perhaps for the store of what was used.
-    /// - Parameter trace: the request's `traceparent`.
     static func answer(
         _ worker: WorkerParts,
         _ request: AccessTokenRequest,
@@ -74,7 +71,7 @@ enum AccessTokenEndpoint {
         AccessTokenAnswer.write(verified, asked: request.permissions, to: &response.body)
         guard worker.settings.rejectsReplays else { return .accepted(.accessToken) }
         let question = ReplayQuestion(request.token, token, now: now)
-        return try VerifyEndpoint.useUp(worker, question, of: .accessToken, context, response.body)
+        return try FirstUse.use(question, of: .accessToken, worker, context, response)
     }
 }
 

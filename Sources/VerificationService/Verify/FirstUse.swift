@@ -4,8 +4,8 @@ internal import LimitedLogin
 internal import LoginStores
 internal import Sockets
 
-/// The last step of a verdict, after everything else is good: its nonce, the token itself, or the request's proof is used
-/// up.
+/// The very last step of a verdict: its nonce, the token itself, or the request's proof is used up. Nothing is by a
+/// credential that is refused for anything else.
 ///
 /// The store in memory answers at once. Another answers later: then the answer to the request, which is written already,
 /// is kept, the request parked, and the token not judged again.
@@ -18,14 +18,14 @@ enum FirstUse {
     /// Uses up what the question names.
     /// - Parameters:
     ///   - question: nil where it cannot be asked.
-    ///   - restore: writes the answer anew once the request has waited.
+    ///   - response: the whole answer, which is written anew once the request has waited.
     /// - Returns: that the credential is accepted, or until when to wait.
     static func use(
         _ question: ReplayQuestion?,
         of credential: Credential,
         _ worker: WorkerParts,
         _ context: RequestContext,
-        _ restore: @escaping @Sendable (inout HTTPResponse) -> Void
+        _ response: borrowing HTTPResponse
     ) throws(Problem) -> Outcome {
         guard let question else { throw unavailable }
         let metrics = worker.core.metrics
@@ -37,14 +37,15 @@ enum FirstUse {
             return .accepted(credential)
         case .redis(let store):
             let deadline = MonotonicClock.now() + patience
-            let jobs = worker.firstUses
+            let (jobs, fields, body) = (worker.firstUses, response.fields, response.body)
             let late: WorkerParts.Continuation = { _, _, _ in .refused(credential, unavailable) }
             let isBegun = jobs.begin(context, keeping: late, until: deadline) { request in
                 let isAsked = store.remember(question, now: MonotonicClock.now()) { verdict in
                     metrics.countReplayAnswer(verdict)
                     let next: WorkerParts.Continuation = { _, _, response in
                         do throws(Problem) { try require(verdict) } catch { return .refused(credential, error) }
-                        restore(&response)
+                        response.addFields(fields)
+                        response.body += body
                         return .accepted(credential)
                     }
                     jobs.finish(request, next, now: MonotonicClock.now())

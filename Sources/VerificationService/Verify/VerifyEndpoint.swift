@@ -8,14 +8,7 @@ enum VerifyEndpoint {
     /// Greatest body, in bytes: twice the greatest token, with room for its JSON.
     static let bodyLimit = 16_384
 
-    static func answer(
-        _ worker: WorkerParts,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ body: Span<UInt8>,
-        _ context: RequestContext,
-        _ response: inout HTTPResponse
-    ) -> Outcome {
+    static let answer: Route.Answer = { worker, head, bytes, body, context, response in
         do throws(Problem) {
             try worker.verifyRequest.read(body)
             if let asked = worker.verifyRequest.accessToken {
@@ -37,7 +30,12 @@ enum VerifyEndpoint {
     ) throws(Problem) -> Outcome {
         let settings = worker.settings
         let binding = request.question.binding
-        if binding == .issuedNonce, settings.verifier.nonces == nil { throw noIssuer }
+        guard binding != .issuedNonce || settings.verifier.nonces != nil else {
+            throw Problem(
+                .invalidRequest,
+                "No nonces are issued here, so none can be recognised: set nonce_secret_file (LIMITED_LOGIN_NONCE_SECRET_FILE)."
+            )
+        }
         let verdict = try worker.judge.judge(
             request.token.span,
             request.question,
@@ -70,34 +68,12 @@ enum VerifyEndpoint {
             )
             // An issued nonce that is not among what is used up would be good for ever.
             guard !usesNonce || question?.has(.nonce) == true else { throw FirstUse.unavailable }
-            return try useUp(worker, question, of: .idToken, context, response.body)
-        }
-    }
-
-    /// The very last step: nothing is used up by a credential that is refused for anything else.
-    /// - Parameter question: nil where it cannot be asked.
-    static func useUp(
-        _ worker: WorkerParts,
-        _ question: ReplayQuestion?,
-        of credential: Credential,
-        _ context: RequestContext,
-        _ answer: [UInt8]
-    ) throws(Problem) -> Outcome {
-        try FirstUse.use(question, of: credential, worker, context) { response in
-            addFields(to: &response)
-            response.body += answer
+            return try FirstUse.use(question, of: .idToken, worker, context, response)
         }
     }
 
     static func addFields(to response: inout HTTPResponse) {
         response.addField("Content-Type: application/json")
         response.addField("Cache-Control: no-store")
-    }
-
-    private static var noIssuer: Problem {
-        Problem(
-            .invalidRequest,
-            "No nonces are issued here, so none can be recognised: set nonce_secret_file (LIMITED_LOGIN_NONCE_SECRET_FILE)."
-        )
     }
 }

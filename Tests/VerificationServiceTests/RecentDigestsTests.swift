@@ -29,7 +29,7 @@ struct RecentDigestsTests {
     }
 
     /// What a caller does with each digest.
-    private static func use(_ digest: SHA256Digest, _ table: inout RecentDigests<TokenReading?>) -> Bool {
+    private static func use(_ digest: SHA256Digest, _ table: inout RecentDigests) -> Bool {
         guard let place = table.find(digest)?.place else {
             table.add(digest, nil)
             return false
@@ -40,7 +40,7 @@ struct RecentDigestsTests {
 
     @Test("It knows exactly the digests used last, whatever the order", arguments: [0, 1, 2, 3, 63, 64, 65, 200])
     func model(capacity: Int) throws {
-        var table = RecentDigests<TokenReading?>(capacity: capacity)
+        var table = RecentDigests(capacity: capacity)
         var model = Model(capacity: capacity)
         var random = SystemRandomNumberGenerator()
         let digests = try (0..<300).map(Self.digest)
@@ -57,7 +57,7 @@ struct RecentDigestsTests {
 
     @Test("Digests in one bucket, or alike in all words but one, are told apart")
     func collisions() throws {
-        var table = RecentDigests<TokenReading?>(capacity: 100)
+        var table = RecentDigests(capacity: 100)
         var all: [SHA256Digest] = []
         for word in 0..<4 {
             for value in 0..<10 as Range<UInt8> {
@@ -73,7 +73,7 @@ struct RecentDigestsTests {
             #expect(table.count == number + 1)
         }
         for digest in all { #expect(table.find(digest) != nil) }
-        var small = RecentDigests<TokenReading?>(capacity: 3)
+        var small = RecentDigests(capacity: 3)
         for digest in all + all { _ = Self.use(digest, &small) }
         #expect(all.filter { small.find($0) != nil }.map(\.hexadecimal) == all.suffix(3).map(\.hexadecimal))
     }
@@ -81,7 +81,7 @@ struct RecentDigestsTests {
     @Test("A flood of others never pushes out what is used once in every capacity - 1 of them")
     func flood() throws {
         let capacity = 500
-        var table = RecentDigests<TokenReading?>(capacity: capacity)
+        var table = RecentDigests(capacity: capacity)
         let regulars = try (0..<10).map(Self.digest)
         for regular in regulars { table.add(regular, nil) }
         for number in 0..<20_000 {
@@ -96,7 +96,7 @@ struct RecentDigestsTests {
 
     @Test("10,000 entries take at most a megabyte, none take nothing, and memory comes as they do")
     func memory() throws {
-        var table = RecentDigests<TokenReading?>(capacity: SignatureMemory.defaultCapacity)
+        var table = RecentDigests(capacity: SignatureMemory.defaultCapacity)
         #expect(table.allocatedBytes == 0)
         table.add(try Self.digest(0), nil)
         #expect(table.allocatedBytes < 10_000)

@@ -110,7 +110,7 @@ struct SignatureMemoryTests {
         let token = try Self.token()
         for _ in 0..<3 {
             #expect(try worker.refusal(token) == nil)
-            #expect(worker.memory.count == 1)
+            #expect(worker.memory.tokens.count == 1)
         }
     }
 
@@ -194,7 +194,7 @@ struct SignatureMemoryTests {
                 #expect(some.texts[.subject] == first.texts[.subject])
             }
         }
-        #expect(worker.memory.count == (try Self.kinds().count))
+        #expect(worker.memory.tokens.count == (try Self.kinds().count))
     }
 
     @Test("A key that left the set, or was replaced under the same ID, verifies nothing any more")
@@ -207,7 +207,7 @@ struct SignatureMemoryTests {
         worker.keys = VerificationKeys(StandInKeys.makeSet([Self.impostor]))
         for _ in 0..<2 { #expect(try worker.refusal(token)?.code == .invalidSignature) }
         #expect(try worker.refusal(try Self.token(Self.impostor)) == nil)
-        #expect(worker.memory.count == 1, "what the keys before had signed is forgotten")
+        #expect(worker.memory.tokens.count == 1, "what the keys before had signed is forgotten")
         // The key is back, and its token good again. The impostor's is not.
         worker.keys = VerificationKeys(StandInKeys.set)
         #expect(try worker.refusal(token) == nil)
@@ -233,12 +233,12 @@ struct SignatureMemoryTests {
         #expect(try worker.refusal(good, at: Self.now + 10_000)?.code == .expired)
         let foreign = try StandInKeys.current.mint(Tokens.claims(audience: "987", issuedAt: Self.now - 5))
         #expect(try worker.refusal(foreign)?.code == .invalidAudience)
-        #expect(worker.memory.count == 0)
-        #expect(worker.memory.allocatedBytes == 0)
+        #expect(worker.memory.tokens.count == 0)
+        #expect(worker.memory.tokens.allocatedBytes == 0)
         // A refused one before or after a good one does not take its place.
         #expect(try worker.refusal(good) == nil)
         #expect(try worker.refusal(mixed)?.code == .invalidSignature)
-        #expect(worker.memory.count == 1)
+        #expect(worker.memory.tokens.count == 1)
     }
 
     @Test("With a capacity of zero nothing is remembered, and every verdict is the same")
@@ -248,8 +248,8 @@ struct SignatureMemoryTests {
             #expect(try worker.refusal(try Self.token()) == nil)
             #expect(try worker.refusal(try Self.token(Self.impostor))?.code == .invalidSignature)
         }
-        #expect(worker.memory.count == 0)
-        #expect(worker.memory.allocatedBytes == 0)
+        #expect(worker.memory.tokens.count == 0)
+        #expect(worker.memory.tokens.allocatedBytes == 0)
     }
 
     @Test("Beyond its capacity the one used longest ago is verified anew, and is good")
@@ -259,6 +259,6 @@ struct SignatureMemoryTests {
             try StandInKeys.current.mint(Tokens.claims(nonce: "n-\(number)", issuedAt: Self.now - 5))
         }
         for token in tokens + tokens { #expect(try worker.refusal(token) == nil) }
-        #expect(worker.memory.count == 3)
+        #expect(worker.memory.tokens.count == 3)
     }
 }

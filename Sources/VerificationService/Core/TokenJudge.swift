@@ -14,7 +14,9 @@ final class TokenJudge {
     }
 
     private let cache: JWKSetCache
-    private let workerKeys: WorkerKeys
+    /// This worker's copy of the key set, and what is made of it.
+    private var snapshot: Published<JWKSetSnapshot>.Copy
+    private var keys: VerificationKeys
     private let revocations: RevocationReader
     private let noSignatures = SignatureMemory(capacity: 0)
     /// What the token judged last left behind: its payload, which the ranges of its claims point into, and its nonce.
@@ -23,7 +25,8 @@ final class TokenJudge {
     init(cache: JWKSetCache, revocations: RevocationReader) {
         self.cache = cache
         self.revocations = revocations
-        workerKeys = WorkerKeys(cache: cache)
+        snapshot = Published.Copy(cache.published)
+        keys = VerificationKeys(snapshot.value.keySet)
     }
 
     /// Judges a token, or says until when it must wait for keys.
@@ -42,16 +45,17 @@ final class TokenJudge {
         guard revocations.isKnown else { throw Self.unknownRevocations }
         // A second and third look are for a key set that is published between the look and the question to the cache.
         for _ in 0..<3 {
-            workerKeys.refresh()
+            refreshKeys()
             let wait: MonotonicInstant?
-            if workerKeys.isUsable(at: context.now) {
+            // Past max-stale they verify nothing.
+            if !keys.isEmpty, snapshot.value.isUsable(at: context.now) {
                 let now = try ServiceClock.now()
                 do throws(Refusal) {
                     let claims = try (signatures ?? noSignatures).judge(
                         token,
                         question,
                         verifier: verifier,
-                        keys: workerKeys.keys,
+                        keys: keys,
                         now: now,
                         workspace: &workspace
                     )
@@ -67,6 +71,16 @@ final class TokenJudge {
             if let wait { return .wait(wait) }
         }
         throw Problem(.keysUnavailable, "The issuer's keys are changing; try again shortly.")
+    }
+
+    /// On the request path it costs one atomic load; the snapshot is taken, and OpenSSL's contexts are made, only when the
+    /// cache has published another epoch.
+    private func refreshKeys() {
+        guard snapshot.isOld else { return }
+        let newer = snapshot.renewed
+        // An extension of the keys' time leaves the keys themselves, and so the contexts, as they are.
+        if newer.value.keySetVersion != snapshot.value.keySetVersion { keys = VerificationKeys(newer.value.keySet) }
+        snapshot = newer
     }
 
     /// Whether the login was revoked since the token was issued; asks this replica's own copy.
@@ -107,7 +121,7 @@ extension TokenJudge {
             let answer = CallTrace.$parent.withValue(trace()) {
                 cache.missingKey(
                     unknown == nil ? nil : JWKSetCache.hash(workspace.keyID.span),
-                    seenEpoch: workerKeys.snapshot.epoch,
+                    seenEpoch: snapshot.value.epoch,
                     waitingSince: context.firstByteAt,
                     now: context.now
                 )
@@ -128,33 +142,6 @@ extension TokenJudge {
             retryAfter: retryAfter
         )
     }
-}
-
-/// One worker's verification keys, built from the cache's snapshot and rebuilt when the key set changes.
-///
-/// On the request path it costs one atomic load; the snapshot is taken, and OpenSSL's contexts are made, only when the
-/// cache has published another epoch.
-final class WorkerKeys {
-    private var copy: Published<JWKSetSnapshot>.Copy
-    private(set) var keys: VerificationKeys
-
-    init(cache: JWKSetCache) {
-        copy = Published.Copy(cache.published)
-        keys = VerificationKeys(copy.value.keySet)
-    }
-
-    var snapshot: JWKSetSnapshot { copy.value }
-
-    func refresh() {
-        guard copy.isOld else { return }
-        let newer = copy.renewed
-        // An extension of the keys' time leaves the keys themselves, and so the contexts, as they are.
-        if newer.value.keySetVersion != snapshot.keySetVersion { keys = VerificationKeys(newer.value.keySet) }
-        copy = newer
-    }
-
-    /// Whether the keys may verify at this moment (past max-stale they verify nothing).
-    func isUsable(at now: MonotonicInstant) -> Bool { !keys.isEmpty && snapshot.isUsable(at: now) }
 }
 
 /// The wall clock, as far as verdicts need it.

@@ -47,6 +47,11 @@ package struct Problem: Error, Sendable, Equatable {
     package init(_ rejection: Refusal) {
         self.init(ProblemCode(rejection.code), rejection.detail, claim: rejection.claim)
     }
+
+    /// The problem of a call that failed at Graph, or on the way there.
+    package init(_ failure: GraphFailure) {
+        self.init(.graph(failure.error), failure.sentence, retryAfter: failure.retryAfterSeconds, graph: failure)
+    }
 }
 
 /// Writes a problem as an answer: `application/problem+json` (RFC 9457) and the fields its status needs.

@@ -5,36 +5,12 @@ package import LimitedLogin
 package enum ProblemCode: Sendable, Hashable {
     case rejectedToken(TokenRejection.Code)
     case graph(GraphError)
-    case accessTokenNotAllowed
-    case accessTokenInvalid
-    case accessTokenExpired
-    case accessTokenRevoked
-    case invalidRequest
-    case invalidNonce
-    case invalidPermission
-    case unknownApp
-    case unauthorizedClient
-    case missingToken
-    case invalidDPoPProof
-    case insufficientScope
-    case invalidSignedRequest
-    case notFound
-    case methodNotAllowed
-    case requestTimeout
-    case bodyTooLarge
-    case uriTooLong
-    case unsupportedMediaType
-    case expectationFailed
-    case misdirectedRequest
-    case headersTooLarge
-    case internalError
-    case notImplemented
-    case keysUnavailable
-    case replayStoreUnavailable
-    case callbackNotDelivered
-    case overloaded
-    case draining
-    case httpVersionNotSupported
+    case accessTokenNotAllowed, accessTokenInvalid, accessTokenExpired, accessTokenRevoked, invalidRequest
+    case invalidNonce, invalidPermission, unknownApp, unauthorizedClient, missingToken, invalidDPoPProof
+    case insufficientScope, invalidSignedRequest, notFound, methodNotAllowed, requestTimeout, bodyTooLarge
+    case uriTooLong, unsupportedMediaType, expectationFailed, misdirectedRequest, headersTooLarge
+    case internalError, notImplemented, keysUnavailable, replayStoreUnavailable, callbackNotDelivered
+    case overloaded, draining, httpVersionNotSupported
 
     /// The service's code for a verdict's: what is the caller's mistake or an outage keeps the status it has anywhere.
     package init(_ code: TokenRejection.Code) {
@@ -71,7 +47,7 @@ package enum ProblemCode: Sendable, Hashable {
     private var row: (text: String, status: Int, title: String) {
         switch self {
         case .rejectedToken(let code): (code.rawValue, 401, Self.title(of: code))
-        case .graph(let error): (error.rawValue, error.status, error.title)
+        case .graph(let error): (error.rawValue, error.answer.status, error.answer.title)
         case .accessTokenNotAllowed: ("access_token_not_allowed", 401, "Access tokens are not accepted")
         case .accessTokenInvalid: ("access_token_invalid", 401, "The access token is refused")
         case .accessTokenExpired: ("access_token_expired", 401, "The access token is refused")
@@ -163,4 +139,49 @@ extension ProblemCode {
         .invalidRequest, .notFound, .methodNotAllowed, .requestTimeout, .bodyTooLarge, .uriTooLong, .expectationFailed,
         .misdirectedRequest, .headersTooLarge, .internalError, .notImplemented, .overloaded, .httpVersionNotSupported,
     ]
+}
+
+extension GraphError {
+    /// When another try makes sense, where Graph did not say.
+    fileprivate var retryAfterSeconds: Int? {
+        if isThrottling { return GraphLimits.defaultRetryAfterSeconds }
+        return isTransient ? 5 : nil
+    }
+
+    /// The title, and the status code of the answer: 403 and 404 where the person or the app is at fault, 429 where Graph is
+    /// asked too often, 503 where it is down, 504 where it cannot be reached or is too slow, 502 where its answer or our
+    /// configuration is no good (RFC 9110 section 15).
+    fileprivate var answer: (status: Int, title: String) {
+        switch self {
+        case .accessTokenRefused: (502, "Graph refuses the app's access token")
+        case .appNotInstalled: (404, "The person is not logged in to the app")
+        case .userCheckpointed: (403, "The person's account is at a checkpoint")
+        case .passwordChanged: (403, "The person changed their password")
+        case .sessionExpired: (403, "The person's session has expired")
+        case .userNotConfirmed: (403, "The person's account is not confirmed")
+        case .sessionInvalidated: (403, "The person's session was ended")
+        case .roleMissing: (403, "The person lacks a role")
+        case .sessionEnded: (403, "The session is over")
+        case .capabilityMissing: (403, "The app lacks a capability")
+        case .permissionDenied: (403, "Graph denies the app this")
+        case .permissionNotGranted: (403, "The permission is not granted")
+        case .policyBlocked: (403, "Facebook blocks this by its policies")
+        case .invalidParameter: (502, "Graph refuses a parameter")
+        case .unknownUser: (404, "Graph knows no such person")
+        case .duplicateRequest: (409, "Graph was asked the same before")
+        case .appThrottled: (429, "The app asks Graph too often")
+        case .userThrottled: (429, "Graph was asked about the person too often")
+        case .pageThrottled: (429, "Graph was asked about a page too often")
+        case .appLimitReached: (429, "The app has reached its limit at Graph")
+        case .rateLimited: (429, "Graph's rate limit is reached")
+        case .unknownFault: (503, "Graph failed")
+        case .unavailable: (503, "Graph is out of service")
+        case .other: (502, "Graph answered an error")
+        case .refused: (502, "Graph did not do it")
+        case .unreadableAnswer: (502, "Graph's answer cannot be read")
+        case .unreachable: (504, "Graph cannot be reached")
+        case .timedOut: (504, "Graph did not answer in time")
+        case .tlsFailed: (502, "The connection to Graph cannot be secured")
+        }
+    }
 }

@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Graph
 package import HTTP1
 package import HTTPServer
 internal import Logging
@@ -208,8 +209,12 @@ package final class ServiceHandler: HTTPRequestHandler {
         var facts: Logger.Metadata = ["request_id": "\(String(decoding: requestID, as: UTF8.self))"]
         if let problem {
             facts["code"] = "\(problem.code.text)"
-            if let claim = problem.claim { facts["claim"] = "\(claim)" }
-            problem.graph?.describe(in: &facts)
+            facts["claim"] = problem.claim.map { "\($0)" }
+            // Graph's own message may name people, so it is left out.
+            facts["graph_code"] = problem.graph?.code.map { "\($0)" }
+            facts["graph_subcode"] = problem.graph?.subcode.map { "\($0)" }
+            facts["fbtrace_id"] = problem.graph?.traceID.map { "\($0)" }
+            facts["reason"] = problem.graph?.reason.map { "\($0)" }
         }
         facts["trace_id"] = TraceParent.traceIDText(head, bytes).map { "\($0)" }
         core.logger.debug(message, metadata: facts)

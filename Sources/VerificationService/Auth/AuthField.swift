@@ -80,16 +80,14 @@ enum ReservedFieldNames {
     /// RFC 7239), the hop-by-hop ones among them, what gateways tell of the client, and the service's own.
     private static let names: Set<String> = [
         "accept", "age", "allow", "alt-svc", "authentication-info", "authorization", "cache-control", "close",
-        "connection",
-        "cookie", "cookie2", "date", "dpop", "dpop-nonce", "early-data", "etag", "expect", "expires", "forwarded",
-        "from",
-        "host", "http2-settings", "keep-alive", "last-modified", "link", "location", "max-forwards", "mime-version",
-        "origin",
-        "pragma", "prefer", "priority", "range", "referer", "retry-after", "server", "set-cookie", "set-cookie2",
-        "strict-transport-security", "te", "traceparent", "tracestate", "trailer", "transfer-encoding", "upgrade",
-        "user-agent", "vary", "via", "warning", "www-authenticate", "x-accel-redirect", "x-api-key", "x-forwarded-for",
-        "x-forwarded-host", "x-forwarded-method", "x-forwarded-port", "x-forwarded-proto", "x-forwarded-uri",
-        "x-http-method-override", "x-real-ip", "x-request-id",
+        "connection", "cookie", "cookie2", "date", "dpop", "dpop-nonce", "early-data", "etag", "expect", "expires",
+        "forwarded", "from", "host", "http2-settings", "keep-alive", "last-modified", "link", "location",
+        "max-forwards", "mime-version", "origin", "pragma", "prefer", "priority", "range", "referer", "retry-after",
+        "server", "set-cookie", "set-cookie2", "strict-transport-security", "te", "traceparent", "tracestate",
+        "trailer", "transfer-encoding", "upgrade", "user-agent", "vary", "via", "warning", "www-authenticate",
+        "x-accel-redirect", "x-api-key", "x-forwarded-for", "x-forwarded-host", "x-forwarded-method",
+        "x-forwarded-port", "x-forwarded-proto", "x-forwarded-uri", "x-http-method-override", "x-real-ip",
+        "x-request-id",
     ]
     private static let prefixes = ["accept-", "access-control-", "content-", "if-", "proxy-", "sec-", "x-accel-"]
 }

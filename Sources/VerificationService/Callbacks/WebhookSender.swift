@@ -40,14 +40,10 @@ package struct WebhookFailure: Error, Sendable, Equatable {
 
     let reason: Reason
     let sentence: String
-    let isTransient: Bool
+    var isTransient = false
+}
 
-    init(_ reason: Reason, _ sentence: String, isTransient: Bool = false) {
-        self.reason = reason
-        self.sentence = sentence
-        self.isTransient = isTransient
-    }
-
+extension WebhookFailure {
     init(_ error: HTTPSClientError) {
         let (reason, isTransient): (Reason, Bool) =
             switch error {
@@ -58,7 +54,7 @@ package struct WebhookFailure: Error, Sendable, Equatable {
             case .malformedResponse, .headTooLarge, .bodyTooLarge, .redirectRefused, .malformedRequest:
                 (.unreadable, false)
             }
-        self.init(reason, error.description, isTransient: isTransient)
+        self.init(reason: reason, sentence: error.description, isTransient: isTransient)
     }
 }
 
@@ -94,7 +90,8 @@ package final class WebhookSender: Sendable {
             done(self.finish(event, outcome))
         }
         if isQueued { return }
-        done(finish(event, .failure(WebhookFailure(.unsent, "too many deliveries are waiting"))))
+        let failure = WebhookFailure(reason: .unsent, sentence: "too many deliveries are waiting")
+        done(finish(event, .failure(failure)))
     }
 
     /// Ends the deliveries under way, and every later one at once.
@@ -119,7 +116,7 @@ package final class WebhookSender: Sendable {
     private func deliver(_ event: CallbackEvent, to target: WebhookTarget, until deadline: MonotonicInstant) -> Outcome
     {
         guard MonotonicClock.now() < deadline else {
-            return .failure(WebhookFailure(.unsent, "its time was over before a thread was free"))
+            return .failure(WebhookFailure(reason: .unsent, sentence: "its time was over before a thread was free"))
         }
         var pause = limits.firstPause
         var attempt = 1
@@ -156,7 +153,7 @@ package final class WebhookSender: Sendable {
         guard (200..<300).contains(response.status) else {
             // RFC 9110 section 15: these may be over in a moment.
             let isTransient = response.status >= 500 || [408, 425, 429].contains(response.status)
-            throw WebhookFailure(.refused, "it answered \(response.status)", isTransient: isTransient)
+            throw WebhookFailure(reason: .refused, sentence: "it answered \(response.status)", isTransient: isTransient)
         }
         // Only the answer about deleted data is for a person.
         guard event.kind == .dataDeletion else { return nil }

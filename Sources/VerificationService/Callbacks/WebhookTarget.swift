@@ -20,7 +20,7 @@ package struct WebhookTarget: Sendable, Equatable {
     func request(_ event: CallbackEvent, timestamp: Int64) throws(WebhookFailure) -> HTTPSRequest {
         let body = event.content
         guard let signature = try? secrets.signature(id: event.id, timestamp: timestamp, body: body) else {
-            throw WebhookFailure(.unsent, "it could not be signed")
+            throw WebhookFailure(reason: .unsent, sentence: "it could not be signed")
         }
         return HTTPSRequest(
             .post,

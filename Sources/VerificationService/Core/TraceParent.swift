@@ -1,12 +1,8 @@
-internal import Bytes
 internal import HTTP1
 
 /// The caller's `traceparent` (W3C Trace Context, section 3.2): its trace id joins this service's log lines with those
 /// of the services before it.
 enum TraceParent {
-    private static let traceIDStart = 3
-    private static let parentIDStart = 36
-    private static let flagsStart = 53
     private static let length = 55
 
     /// The trace id's place in the head; nil where there is no `traceparent`, more than one, or none that is valid.
@@ -19,34 +15,29 @@ enum TraceParent {
 
     static func traceIDText(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
         guard let traceID = traceID(head, bytes: bytes) else { return nil }
-        var text: [UInt8] = []
-        text.append(bytes, traceID)
-        return String(decoding: text, as: UTF8.self)
+        return String(decoding: traceID.map { bytes[$0] }, as: UTF8.self)
     }
 
     /// What is passed on with a call that is made for the request; nil where there is no trace id. Of a later version the
     /// fields of version 00 (section 3.2.1).
     static func passedOn(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
         guard let traceID = traceID(head, bytes: bytes) else { return nil }
-        var text: [UInt8] = []
-        text.append("00")
-        text.append(bytes, traceID.lowerBound - 1..<traceID.lowerBound - traceIDStart + length)
-        return String(decoding: text, as: UTF8.self)
+        // From the dash behind the version to the end of the flags.
+        let fields = traceID.lowerBound - 1..<traceID.upperBound + 20
+        return "00" + String(decoding: fields.map { bytes[$0] }, as: UTF8.self)
     }
 
     /// The trace id's place in a `traceparent`; nil where that is not valid.
     static func traceID(in bytes: Span<UInt8>, _ value: Range<Int>) -> Range<Int>? {
         let start = value.lowerBound
         guard start >= 0, value.upperBound <= bytes.count, value.count >= length else { return nil }
-        // Bounds: every index below is start + 54 at most, and value.count is 55 at least.
-        let version = start..<start + 2
-        let traceID = start + traceIDStart..<start + traceIDStart + 32
-        let parentID = start + parentIDStart..<start + parentIDStart + 16
-        let flags = start + flagsStart..<start + length
-        for dash in [start + 2, traceID.upperBound, parentID.upperBound] where bytes[dash] != UInt8(ascii: "-") {
-            return nil
+        // Bounds: every index below is start + 55 at most, and the last is read only where value.count is 56 at least.
+        for offset in 0..<length {
+            let byte = bytes[start + offset]
+            let isDash = offset == 2 || offset == 35 || offset == 52
+            guard isDash ? byte == UInt8(ascii: "-") : isLowerHexadecimal(byte) else { return nil }
         }
-        for part in [version, traceID, parentID, flags] where !isLowerHexadecimal(bytes, part) { return nil }
+        let (version, traceID, parentID) = (start..<start + 2, start + 3..<start + 35, start + 36..<start + 52)
         guard !isAll("f", bytes, version), !isAll("0", bytes, traceID), !isAll("0", bytes, parentID) else { return nil }
         if value.count > length {
             // A later version may append fields after a dash; version 00 may not.
@@ -55,17 +46,11 @@ enum TraceParent {
         return traceID
     }
 
-    private static func isLowerHexadecimal(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        for index in range {
-            guard Hexadecimal.value(bytes[index]) != nil, bytes[index] >= 0x61 || bytes[index] < 0x41 else {
-                return false
-            }
-        }
-        return true
+    private static func isLowerHexadecimal(_ byte: UInt8) -> Bool {
+        byte &- 0x30 < 10 || byte &- 0x61 < 6
     }
 
     private static func isAll(_ digit: Unicode.Scalar, _ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        for index in range where bytes[index] != UInt8(ascii: digit) { return false }
-        return true
+        range.allSatisfy { bytes[$0] == UInt8(ascii: digit) }
     }
 }

@@ -76,7 +76,7 @@ struct ConfigurationOptions: ParsableArguments, CustomReflectable, Sendable {
             name: .customLong(key.flagName),
             help: ArgumentHelp(
                 "\(key.summary) (default: \(key.defaultText))",
-                valueName: key.definition.kind.placeholder
+                valueName: key.definition.kind.wording.placeholder
             ),
             completion: completion
         )

@@ -75,11 +75,8 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     package func shown(_ value: ConfigurationValue) -> String {
         let text = definition.kind.text(of: value)
         guard self == .replayStore, let url = try? ReplayStoreURL(parsing: text) else { return text }
-        switch (url.user.isEmpty, url.password == nil) {
-        case (true, true): return url.shown
-        case (false, true): return "\(url.shown) with a user"
-        case (_, false): return "\(url.shown) with a password"
-        }
+        guard url.password == nil else { return "\(url.shown) with a password" }
+        return url.user.isEmpty ? url.shown : "\(url.shown) with a user"
     }
 }
 
@@ -106,27 +103,16 @@ package enum ConfigurationKind: Sendable, Equatable {
         }
     }
 
-    /// What is said where the file has a value of another kind.
-    var need: String {
+    /// What is said where the file has a value of another kind, and what stands for the value in the usage.
+    package var wording: (need: String, placeholder: String) {
         switch self {
-        case .list: "a list of strings is needed"
-        case .text, .file, .secretFile, .choice: "a string is needed"
-        case .integer: "a whole number is needed"
-        case .duration: "a time is needed: 90, or \"90s\""
-        case .size: "a size is needed: \"64MiB\", or its bytes"
-        }
-    }
-
-    /// What stands for the value in the usage.
-    package var placeholder: String {
-        switch self {
-        case .list: "list"
-        case .text: "text"
-        case .file, .secretFile: "file"
-        case .integer: "number"
-        case .duration: "time"
-        case .size: "size"
-        case .choice(let words): words.joined(separator: "|")
+        case .list: ("a list of strings is needed", "list")
+        case .text: ("a string is needed", "text")
+        case .file, .secretFile: ("a string is needed", "file")
+        case .integer: ("a whole number is needed", "number")
+        case .duration: ("a time is needed: 90, or \"90s\"", "time")
+        case .size: ("a size is needed: \"64MiB\", or its bytes", "size")
+        case .choice(let words): ("a string is needed", words.joined(separator: "|"))
         }
     }
 

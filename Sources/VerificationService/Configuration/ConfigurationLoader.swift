@@ -146,7 +146,7 @@ enum ConfigurationFile {
                 values.append(document.string(element, in: bytes.span))
             }
             return .list(values)
-        default: throw origin.error(kind.need)
+        default: throw origin.error(kind.wording.need)
         }
     }
 

@@ -18,7 +18,7 @@ struct SettingReader {
     /// Empty where nothing is set and there is no default.
     func list(_ key: ConfigurationKey) throws(ConfigurationError) -> [String] {
         guard let value = value(key) else { return [] }
-        guard case .list(let values) = value else { throw failure(key, key.definition.kind.need) }
+        guard case .list(let values) = value else { throw failure(key, key.definition.kind.wording.need) }
         var seen = Set<String>()
         for value in values {
             guard !value.isEmpty else { throw failure(key, "the list has an empty element") }
@@ -29,7 +29,7 @@ struct SettingReader {
 
     func optionalText(_ key: ConfigurationKey) throws(ConfigurationError) -> String? {
         guard let value = value(key) else { return nil }
-        guard case .text(let text) = value else { throw failure(key, key.definition.kind.need) }
+        guard case .text(let text) = value else { throw failure(key, key.definition.kind.wording.need) }
         guard !text.isEmpty else { throw failure(key, "the value is empty; leave the key out instead") }
         guard !text.utf8.contains(0) else { throw failure(key, "the value holds a NUL byte") }
         if case .choice(let words) = key.definition.kind, !words.contains(text) {
@@ -47,7 +47,7 @@ struct SettingReader {
     func optionalNumber(_ key: ConfigurationKey) throws(ConfigurationError) -> Int? {
         guard let value = value(key) else { return nil }
         guard case .integer(let number) = value, let range = key.definition.kind.range else {
-            throw failure(key, key.definition.kind.need)
+            throw failure(key, key.definition.kind.wording.need)
         }
         guard range.contains(number) else {
             throw failure(key, "\(number) is outside \(range.lowerBound) to \(range.upperBound)")

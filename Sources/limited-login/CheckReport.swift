@@ -100,9 +100,6 @@ struct CheckReport {
 }
 
 extension TokenQuestion {
-    /// Whether the token prolongs a session rather than begins one.
-    var isRefresh: Bool { binding == .subject || !subject.isEmpty }
-
     /// Whether the check was asked for. Only what the caller can leave out may not be.
     fileprivate func asks(for check: VerificationCheck) -> Bool {
         switch check {

@@ -97,28 +97,25 @@ enum AuthEndpoint {
 /// client asked for.
 struct AuthDemand {
     /// The one app the token must be for; empty for any configured one.
-    let appID: [UInt8]
-    private let permissions: PermissionSet
+    private(set) var appID: [UInt8] = []
+    private var permissions: PermissionSet = []
 
     /// Reads the query of a request. A demand that no token can fulfil, or that is empty, is 403, an unknown parameter 400:
     /// a 401 would log people out for a mistake in the gateway's configuration.
     init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Problem) {
-        guard let query = head.query else {
-            appID = []
-            permissions = PermissionSet(rawValue: 0)
-            return
-        }
+        guard let query = head.query else { return }
         guard let parameters = FormParameters(bytes, query, endingAt: "original") else {
             throw Problem(.insufficientScope, "The query is malformed, so what it demands cannot be shown.")
         }
         guard parameters.count(of: "permissions") + parameters.count(of: "app_id") == parameters.count else {
             throw Problem(.invalidRequest, "The query may have permissions, app_id and original; nothing else.")
         }
-        let appID = parameters.first("app_id")
-        // The verdict would read an empty one as none.
-        guard appID?.isEmpty != true else { throw Self.unknownApp }
-        self.appID = appID ?? []
-        permissions = try parameters.first("permissions").map(Self.permissions) ?? []
+        if let appID = parameters.first("app_id") {
+            // The verdict would read an empty one as none.
+            guard !appID.isEmpty else { throw Self.unknownApp }
+            self.appID = appID
+        }
+        if let list = parameters.first("permissions") { permissions = try Self.permissions(list) }
     }
 
     static var unknownApp: Problem {

@@ -98,25 +98,19 @@ extension Problem {
 package enum AccessTokenAnswer {
     /// - Parameter asked: the permissions the caller needs; nil leaves out what is missing.
     package static func write(_ verified: VerifiedAccessToken, asked: [String]?, to body: inout [UInt8]) {
-        JSONWriter.raw("{", to: &body)
-        writeToken(verified.inspection, to: &body)
-        writeProfile(verified.profile, verified.inspection.permissions, to: &body)
-        if let asked {
-            let missing = asked.filter { !verified.inspection.permissions.contains($0) }
-            JSONWriter.member("missing_permissions", missing, to: &body)
-        }
-        JSONWriter.raw("}", to: &body)
-    }
-
-    private static func writeToken(_ token: AccessTokenInspection, to body: inout [UInt8]) {
-        JSONWriter.name("access_token", to: &body)
-        JSONWriter.raw("{", to: &body)
+        let token = verified.inspection
+        JSONWriter.raw("{\"access_token\":{", to: &body)
         JSONWriter.member("app_id", token.appID, to: &body)
         JSONWriter.member("user_id", token.userID, to: &body)
         JSONWriter.member("issued_at", seconds(token.issuedAt), to: &body)
         JSONWriter.member("expires_at", seconds(token.expiresAt), to: &body)
         JSONWriter.member("data_access_expires_at", seconds(token.dataAccessExpiresAt), to: &body)
         JSONWriter.member("permissions", token.permissions, to: &body)
+        JSONWriter.raw("}", to: &body)
+        writeProfile(verified.profile, token.permissions, to: &body)
+        if let asked {
+            JSONWriter.member("missing_permissions", asked.filter { !token.permissions.contains($0) }, to: &body)
+        }
         JSONWriter.raw("}", to: &body)
     }
 

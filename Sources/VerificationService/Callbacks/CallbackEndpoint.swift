@@ -115,7 +115,9 @@ enum CallbackEndpoint {
                 metrics.count(event.kind, nil)
                 VerifyEndpoint.addFields(to: &response)
                 if event.kind == .dataDeletion, let webhook {
-                    webhook.status(of: event, status).write(to: &response.body)
+                    // What Facebook shows the person.
+                    let (page, code) = ("\(webhook.statusURL)?code=\(event.confirmationCode)", event.confirmationCode)
+                    (status ?? DeletionStatus(url: page, confirmationCode: code)).write(to: &response.body)
                 } else {
                     JSONWriter.raw("{}", to: &response.body)
                 }

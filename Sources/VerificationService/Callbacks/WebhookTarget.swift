@@ -33,15 +33,6 @@ package struct WebhookTarget: Sendable, Equatable {
             body: .json(body)
         )
     }
-
-    /// What Facebook shows the person: the backend's own page and code, or else the configured page and the event's code.
-    func status(of event: CallbackEvent, _ answer: DeletionStatus?) -> DeletionStatus {
-        answer
-            ?? DeletionStatus(
-                url: "\(statusURL)?code=\(event.confirmationCode)",
-                confirmationCode: event.confirmationCode
-            )
-    }
 }
 
 /// Where a person reads what became of their data, and by which code (Meta, "Data Deletion Request Callback").

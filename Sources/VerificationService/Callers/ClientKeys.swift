@@ -166,17 +166,15 @@ extension ClientKeys {
         case .key(let range): return client(presenting: bytes.extracting(range))
         case .named(let name, let key):
             guard
-                let client = client(presenting: key.span) ?? formDecoded(key).flatMap({ client(presenting: $0.span) }),
+                // RFC 6749 section 2.3.1 wants name and key form-encoded before base64. Not every client does it, and the
+                // names allowed here are the same either way.
+                let client = client(presenting: key.span)
+                    ?? PercentEncoding.decode(key.span, key.indices, isForm: true)
+                    .flatMap({ client(presenting: $0.span) }),
                 Array(names[client].utf8) == name
             else { return nil }
             return client
         }
-    }
-
-    /// RFC 6749 section 2.3.1 wants name and key form-encoded before base64. Not every client does it, and the names
-    /// allowed here are the same either way.
-    private func formDecoded(_ key: [UInt8]) -> [UInt8]? {
-        PercentEncoding.decode(key.span, 0..<key.count, isForm: true).flatMap { $0 == key ? nil : $0 }
     }
 }
 

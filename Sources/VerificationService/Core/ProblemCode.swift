@@ -130,10 +130,6 @@ extension ProblemCode {
         return ofTokens.filter { !ofBinding.map { .rejectedToken($0) }.contains($0) }
     }
 
-    static let ofCallbacks: [ProblemCode] = [
-        .invalidSignedRequest, .unsupportedMediaType, .callbackNotDelivered, .replayStoreUnavailable,
-    ]
-
     /// What any path may answer: a request that cannot be read, a path or method that is not there, an overload.
     static let ofAnyPath: [ProblemCode] = [
         .invalidRequest, .notFound, .methodNotAllowed, .requestTimeout, .bodyTooLarge, .uriTooLong, .expectationFailed,

@@ -61,27 +61,23 @@ package enum MediaType {
     /// Whether the field value is `application/json`, without parameters or with `charset=utf-8` alone: JSON is UTF-8
     /// (RFC 8259 section 8.1), and another charset would be another text.
     package static func isJSON(_ bytes: Span<UInt8>, _ value: Range<Int>) -> Bool {
-        let end = endOfType(bytes, value)
-        guard bytes.equalIgnoringCase(trimmed(bytes, value.lowerBound..<end), "application/json") else { return false }
-        guard end < value.upperBound else { return true }
-        let parameter = trimmed(bytes, (end + 1)..<value.upperBound)
-        return bytes.equalIgnoringCase(parameter, "charset=utf-8")
-            || bytes.equalIgnoringCase(parameter, "charset=\"utf-8\"")
-            || parameter.isEmpty
+        let (type, parameters) = split(bytes, value)
+        return bytes.equalIgnoringCase(type, "application/json")
+            && (parameters.isEmpty || bytes.equalIgnoringCase(parameters, "charset=utf-8")
+                || bytes.equalIgnoringCase(parameters, "charset=\"utf-8\""))
     }
 
     /// Whether the field value is `application/x-www-form-urlencoded`. Its parameters are passed over: the type has
     /// none, and what clients add (`charset=UTF-8`) changes nothing.
     static func isForm(_ bytes: Span<UInt8>, _ value: Range<Int>) -> Bool {
-        let type = trimmed(bytes, value.lowerBound..<endOfType(bytes, value))
-        return bytes.equalIgnoringCase(type, "application/x-www-form-urlencoded")
+        bytes.equalIgnoringCase(split(bytes, value).type, "application/x-www-form-urlencoded")
     }
 
-    /// Where the parameters begin.
-    private static func endOfType(_ bytes: Span<UInt8>, _ value: Range<Int>) -> Int {
+    private static func split(_ bytes: Span<UInt8>, _ value: Range<Int>) -> (type: Range<Int>, parameters: Range<Int>) {
         var end = value.lowerBound
         while end < value.upperBound, bytes[end] != UInt8(ascii: ";") { end += 1 }
-        return end
+        let parameters = trimmed(bytes, min(end + 1, value.upperBound)..<value.upperBound)
+        return (trimmed(bytes, value.lowerBound..<end), parameters)
     }
 
     private static func trimmed(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {

@@ -68,7 +68,6 @@ package final class Route: Sendable {
     /// The value of the `Allow` field (RFC 9110 section 10.2.1).
     package var allow: String { ((methods ?? []) + [.options]).map { "\($0.name)" }.joined(separator: ", ") }
 
-    /// Whether the method may be used.
     func allows(_ method: HTTPMethod) -> Bool { methods?.contains(method) ?? true }
 
     /// Whether the path of a request is this route's; compared byte for byte, percent escapes as they stand.
@@ -262,7 +261,7 @@ extension Route {
             methods: [.post],
             requirement: requirement,
             body: .form(atMost: CallbackEndpoint.bodyLimit),
-            problems: ProblemCode.ofCallbacks,
+            problems: [.invalidSignedRequest, .unsupportedMediaType, .callbackNotDelivered, .replayStoreUnavailable],
             answer: CallbackEndpoint.answer(kind)
         )
     }

@@ -54,24 +54,8 @@ package enum HealthReport {
         JSONWriter.member("draining", isDraining, to: &bytes)
         JSONWriter.name("keys", to: &bytes)
         writeKeys(status, to: &bytes)
+        // Tokens bound otherwise are judged without the store, so that its state is told and fails nothing.
         JSONWriter.name("replay_store", to: &bytes)
-        write(store, to: &bytes)
-        JSONWriter.name("revocations", to: &bytes)
-        write(store.revocations, to: &bytes)
-        JSONWriter.raw("}\n", to: &bytes)
-    }
-
-    /// How many there are, and since when they may not be all; no age where they were never read.
-    private static func write(_ revocations: Revocations, to bytes: inout [UInt8]) {
-        JSONWriter.raw("{", to: &bytes)
-        JSONWriter.member("entries", revocations.count, to: &bytes)
-        JSONWriter.member("capacity", revocations.capacity, to: &bytes)
-        seconds("age_seconds", revocations.age(at: MonotonicClock.now()), to: &bytes)
-        JSONWriter.raw("}", to: &bytes)
-    }
-
-    /// Tokens bound otherwise are judged without the store, so that its state is told and fails nothing.
-    private static func write(_ store: ReplayStore, to bytes: inout [UInt8]) {
         JSONWriter.raw("{", to: &bytes)
         JSONWriter.member("state", store.isUp ? "up" : "down", to: &bytes)
         switch store {
@@ -81,7 +65,12 @@ package enum HealthReport {
             JSONWriter.member("capacity", memory.capacity, to: &bytes)
         case .redis: JSONWriter.member("kind", "redis", to: &bytes)
         }
-        JSONWriter.raw("}", to: &bytes)
+        JSONWriter.raw("},\"revocations\":{", to: &bytes)
+        JSONWriter.member("entries", store.revocations.count, to: &bytes)
+        JSONWriter.member("capacity", store.revocations.capacity, to: &bytes)
+        // Since when they may not be all; none where they were never read.
+        seconds("age_seconds", store.revocations.age(at: MonotonicClock.now()), to: &bytes)
+        JSONWriter.raw("}}\n", to: &bytes)
     }
 
     /// Writes the state of the key cache alone, as `limited-login keys --json` prints it.

@@ -51,7 +51,7 @@ struct IntrospectRequest {
     ]
 
     let token: [UInt8]
-    let question: TokenQuestion
+    private(set) var question = TokenQuestion(texts: .all)
 
     init(_ body: Span<UInt8>) throws(Problem) {
         guard let form = FormParameters(body, 0..<body.count) else {
@@ -68,7 +68,6 @@ struct IntrospectRequest {
             throw Problem(.invalidRequest, "The form has no parameter token.")
         }
         self.token = token
-        var question = TokenQuestion(texts: .all)
         let bindings: [(StaticString, BindingKind)] = [
             ("nonce", .nonce), ("raw_nonce", .rawNonce), ("subject", .subject),
         ]
@@ -85,7 +84,6 @@ struct IntrospectRequest {
             guard !appID.isEmpty else { throw Problem(.invalidRequest, "The parameter app_id is empty.") }
             question.appID = appID
         }
-        self.question = question
     }
 }
 

@@ -200,23 +200,20 @@ final class RequestDurations {
     /// - Parameter route: a number for each path.
     func record(_ nanoseconds: UInt64, route: Int, path: StaticString, method: HTTPMethod, status: UInt16) {
         let key = Key(route: route, method: method, status: status)
-        let amount = Int64(clamping: nanoseconds)
-        if let latest, latest.key == key {
-            latest.timer.recordNanoseconds(amount)
-            return
+        if latest?.key != key {
+            let timer =
+                timers[key]
+                ?? Timer(
+                    label: "http_server_request_duration_seconds",
+                    dimensions: [
+                        ("http_request_method", "\(method.name)"), ("http_route", "\(path)"),
+                        ("http_response_status_code", "\(status)"),
+                    ],
+                    factory: metrics.factory
+                )
+            timers[key] = timer
+            latest = (key, timer)
         }
-        let timer =
-            timers[key]
-            ?? Timer(
-                label: "http_server_request_duration_seconds",
-                dimensions: [
-                    ("http_request_method", "\(method.name)"), ("http_route", "\(path)"),
-                    ("http_response_status_code", "\(status)"),
-                ],
-                factory: metrics.factory
-            )
-        timers[key] = timer
-        latest = (key, timer)
-        timer.recordNanoseconds(amount)
+        latest?.timer.recordNanoseconds(Int64(clamping: nanoseconds))
     }
 }

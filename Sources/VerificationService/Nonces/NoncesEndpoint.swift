@@ -16,7 +16,13 @@ enum NoncesEndpoint {
             throw Problem(.notFound, Requirement.nonceIssuer.sentence)
         }
         let appID = try settings.app(named: request.appID)
-        let lifetime = try lifetime(request, settings.nonceLifetimeSeconds)
+        let lifetime = request.lifetimeSeconds ?? settings.nonceLifetimeSeconds
+        guard (1...max(1, settings.nonceLifetimeSeconds)).contains(lifetime) else {
+            throw Problem(
+                .invalidRequest,
+                "The member expires_in must be from 1 to \(settings.nonceLifetimeSeconds) seconds."
+            )
+        }
         // A nonce that no memory could vouch for would be refused when it comes back.
         guard let vouchesSince = worker.core.replayStore.vouchesSince else { throw FirstUse.unavailable }
         let now = WallClock.unixMilliseconds()
@@ -33,14 +39,6 @@ enum NoncesEndpoint {
         NonceAnswer.write(issued, to: &response.body)
         worker.core.metrics.countIssuedNonce()
         return .done
-    }
-
-    private static func lifetime(_ request: NonceRequest, _ configured: Int) throws(Problem) -> Int {
-        guard let seconds = request.lifetimeSeconds else { return configured }
-        guard (1...max(1, configured)).contains(seconds) else {
-            throw Problem(.invalidRequest, "The member expires_in must be from 1 to \(configured) seconds.")
-        }
-        return seconds
     }
 }
 

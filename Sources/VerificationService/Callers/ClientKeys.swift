@@ -84,40 +84,6 @@ package struct ClientKeys: Sendable, Equatable {
     }
 }
 
-extension WorkerParts {
-    /// Asks a caller for its key, before a byte of the body is read; refuses a request whose caller may not make it.
-    func require(
-        _ caller: Caller,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ response: inout HTTPResponse
-    ) throws(Problem) {
-        guard caller != .anybody else { return }
-        let clients = settings.clients
-        guard clients != nil || caller == .known else { return }
-        let credentials = CallerCredentials(head, bytes: bytes)
-        if let credentials, let clients, let client = clients.client(presenting: credentials, in: bytes) {
-            core.metrics.countRequest(client: clients.names[client])
-            return
-        }
-        core.metrics.count(.idToken, .unauthorizedClient)
-        // RFC 6750 section 3: no error code where no credentials came.
-        response.addField(
-            credentials == nil
-                ? "WWW-Authenticate: Bearer realm=\"limited-login\""
-                : "WWW-Authenticate: Bearer realm=\"limited-login\", error=\"invalid_token\""
-        )
-        // RFC 6749 section 5.2: OAuth clients authenticate by Basic, so a challenge of that scheme stands beside it.
-        response.addField("WWW-Authenticate: Basic realm=\"limited-login\"")
-        throw Problem(
-            .unauthorizedClient,
-            clients == nil
-                ? "Only callers with a key may ask this, and no client_keys_file is configured."
-                : "The caller must present its key: Authorization: Bearer or Basic, or X-Api-Key."
-        )
-    }
-}
-
 /// What a caller presents: `Authorization: Bearer KEY` (RFC 6750 section 2.1), `X-Api-Key: KEY`, or
 /// `Authorization: Basic` with its name and key, as OAuth clients do (RFC 6749 section 2.3.1).
 enum CallerCredentials {

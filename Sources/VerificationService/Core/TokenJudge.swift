@@ -1,9 +1,11 @@
+internal import Bytes
 internal import HTTPClient
 internal import HTTPServer
 internal import JOSE
 internal import KeySets
 internal import LimitedLogin
 internal import LoginStores
+internal import OpenSSL
 internal import Sockets
 
 /// Judges tokens with the keys at hand, or says until when a request must wait for others. One for each worker.
@@ -141,6 +143,89 @@ extension TokenJudge {
                 : "The token's key is not cached, and the issuer could not be asked for it; try again shortly.",
             retryAfter: retryAfter
         )
+    }
+}
+
+/// The tokens whose signatures were found good before, so that the same token again costs no RSA operation and is not
+/// decoded again. One for each worker.
+///
+/// What is remembered are facts that do not age: these bytes are signed by a key of this set, and say this. SHA-256 of the
+/// whole token is compared, and with a set of keys that differs in anything all is forgotten. Everything else about a token
+/// is judged anew each time, and no failure is kept.
+///
+/// A token enters only once it was accepted, so that neither forged nor expired ones take anybody's place.
+package final class SignatureMemory {
+    package private(set) var tokens: RecentDigests
+    /// The keys under which the signatures of `tokens` are good.
+    private var keys: VerificationKeys?
+    private let sha256: SHA256?
+    private let metrics: ServiceMetrics?
+
+    /// 10,000: as many people as use one worker within minutes, in a megabyte.
+    package static let defaultCapacity = 10_000
+    /// The most that can be configured. 1,000,000 entries take some 100 MB for each worker.
+    package static let greatestCapacity = 1_000_000
+
+    /// - Parameter capacity: the most tokens remembered; zero for none.
+    package init(capacity: Int, metrics: ServiceMetrics? = nil) {
+        self.metrics = metrics
+        sha256 = capacity > 0 ? try? SHA256() : nil
+        tokens = RecentDigests(capacity: capacity)
+    }
+
+    /// Judges a token as the verifier does, but for what is remembered of it; remembers it where it is accepted.
+    /// - Parameters:
+    ///   - question: what the token must be; what it does not ask to be told may be missing in the claims.
+    ///   - workspace: what the ranges of the claims point into.
+    package func judge(
+        _ token: Span<UInt8>,
+        _ question: TokenQuestion,
+        verifier: TokenVerifier,
+        keys: VerificationKeys,
+        now: NumericDate,
+        workspace: inout VerificationWorkspace
+    ) throws(Refusal) -> VerifiedClaims {
+        var name: SHA256Digest?
+        var place: RecentDigests.Place?
+        if let sha256, token.count <= VerificationLimits.tokenByteCount,
+            let stop = token.lastOffset(of: UInt8(ascii: ".")),
+            let digest = sha256.digest(of: token, markingStart: stop)
+        {
+            if keys !== self.keys {
+                if self.keys?.areSame(as: keys) != true { tokens = RecentDigests(capacity: tokens.capacity) }
+                self.keys = keys
+            }
+            let found = tokens.find(digest)
+            metrics?.countSignature(isRemembered: found != nil)
+            if let found, let reading = found.value,
+                let claims = verifier.accept(
+                    reading,
+                    of: token.extracting(0..<stop),
+                    question,
+                    now: now,
+                    workspace: &workspace
+                )
+            {
+                tokens.use(found.place)
+                return claims
+            }
+            (name, place) = (digest, found?.place)
+        }
+        let claims = try verifier.judge(
+            token,
+            question,
+            keys: keys,
+            isSigned: place != nil,
+            digest: name != nil && place == nil ? sha256?.digestOfStart() : nil,
+            now: now,
+            workspace: &workspace
+        )
+        if let place {
+            tokens.use(place)
+        } else if let name {
+            tokens.add(name, TokenReading(claims, of: token))
+        }
+        return claims
     }
 }
 

@@ -1,4 +1,3 @@
-internal import Bytes
 internal import FoundationEssentials
 internal import HTTP1
 internal import HTTPServer
@@ -24,7 +23,7 @@ enum CallbackEndpoint {
         { worker, head, bytes, body, context, response throws(Problem) in
             let patience: MonotonicInstant
             do throws(Problem) {
-                let event = try read(kind, body, worker.settings)
+                let event = try CallbackEvent(kind, body, worker.settings)
                 patience = try begin(event, worker, trace: TraceParent.passedOn(head, bytes), context)
             } catch {
                 worker.core.metrics.count(kind, error.code)
@@ -32,33 +31,6 @@ enum CallbackEndpoint {
             }
             // Where there is no backend and no Redis the answer is there already.
             return try worker.goOn(context.again, &response) ?? .wait(until: patience)
-        }
-    }
-
-    /// Verifies the signed request. Nothing has happened yet when it is refused.
-    private static func read(
-        _ kind: CallbackKind,
-        _ body: Span<UInt8>,
-        _ settings: RuntimeSettings
-    ) throws(Problem) -> CallbackEvent {
-        // They were there when the head came; a reload in between may have taken them away.
-        guard let secrets = settings.appSecrets else { throw Problem(.notFound, Requirement.callbacks.sentence) }
-        guard let form = FormParameters(body, 0..<body.count), form.count(of: "signed_request") == 1,
-            let text = form.first("signed_request")
-        else { throw Problem(.invalidRequest, "The form must have signed_request exactly once.") }
-        let now = try ServiceClock.now()
-        do throws(SignedRequestRejection) {
-            let request = try SignedRequest(
-                verifying: text.span,
-                secrets: secrets.signers,
-                clockSkewSeconds: settings.verifier.policy.clockSkewSeconds,
-                now: now
-            )
-            guard let event = try? CallbackEvent(kind, request, text: text.span) else { throw .cannotVerify }
-            return event
-        } catch {
-            guard error != .cannotVerify else { throw Problem(.internalError, error.description) }
-            throw Problem(.invalidSignedRequest, error.description)
         }
     }
 
@@ -155,28 +127,43 @@ package struct CallbackEvent: Sendable {
     /// 32 letters and digits. They follow from the signed request and cannot be guessed without it.
     let confirmationCode: String
 
-    /// - Parameter text: The signed request as it came.
-    init(_ kind: CallbackKind, _ request: SignedRequest, text: Span<UInt8>) throws(OpenSSLError) {
-        self.kind = kind
-        appID = request.appID
-        userID = request.userID
-        issuedAt = request.issuedAt.wholeSeconds
-        // The signature is as good as a random number to everybody but Facebook and this app. Its padding is no part.
-        var end = text.firstOffset(of: UInt8(ascii: "."), from: 0)
-        while end > 0, text[end - 1] == UInt8(ascii: "=") { end -= 1 }
-        let signature = text.extracting(0..<end)
-        id = "msg_" + (try Self.name("webhook", kind, signature))
-        confirmationCode = try Self.name("confirmation", kind, signature)
+    /// Verifies the signed request in a form. Nothing has happened yet when it is refused.
+    init(_ kind: CallbackKind, _ body: Span<UInt8>, _ settings: RuntimeSettings) throws(Problem) {
+        // They were there when the head came; a reload in between may have taken them away.
+        guard let secrets = settings.appSecrets else { throw Problem(.notFound, Requirement.callbacks.sentence) }
+        guard let form = FormParameters(body, 0..<body.count), form.count(of: "signed_request") == 1,
+            let text = form.first("signed_request")
+        else { throw Problem(.invalidRequest, "The form must have signed_request exactly once.") }
+        let now = try ServiceClock.now()
+        do throws(SignedRequestRejection) {
+            let request = try SignedRequest(
+                verifying: text.span,
+                secrets: secrets.signers,
+                clockSkewSeconds: settings.verifier.policy.clockSkewSeconds,
+                now: now
+            )
+            // It is as good as a random number to everybody but Facebook and this app. Its padding is no part.
+            var signature = text.prefix { $0 != UInt8(ascii: ".") }
+            while signature.last == UInt8(ascii: "=") { signature.removeLast() }
+            guard let name = try? Self.name("webhook", kind, signature),
+                let confirmationCode = try? Self.name("confirmation", kind, signature)
+            else { throw .cannotVerify }
+            self.kind = kind
+            (appID, userID, issuedAt) = (request.appID, request.userID, request.issuedAt.wholeSeconds)
+            (id, self.confirmationCode) = ("msg_" + name, confirmationCode)
+        } catch {
+            guard error != .cannotVerify else { throw Problem(.internalError, error.description) }
+            throw Problem(.invalidSignedRequest, error.description)
+        }
     }
 
     /// 32 hexadecimal digits that follow from the request; those of another purpose or callback do not tell them.
     private static func name(
         _ purpose: StaticString,
         _ kind: CallbackKind,
-        _ signature: Span<UInt8>
+        _ signature: ArraySlice<UInt8>
     ) throws(OpenSSLError) -> String {
-        var text = Array("limited-login:\(purpose):\(kind.rawValue):".utf8)
-        text.append(signature)
+        let text = Array("limited-login:\(purpose):\(kind.rawValue):".utf8) + signature
         return String(try SHA256.digest(of: text.span).hexadecimal.prefix(32))
     }
 

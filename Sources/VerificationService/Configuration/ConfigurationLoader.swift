@@ -39,7 +39,9 @@ package enum ConfigurationLoader {
         for (name, value) in environment.sorted(by: { $0.key < $1.key })
         where name.hasPrefix(ConfigurationKey.environmentPrefix) && name != ConfigurationKey.fileVariable {
             guard let key = ConfigurationKey.allCases.first(where: { $0.environmentName == name }) else {
-                throw ConfigurationOrigin.environment(name).error("there is no such setting\(hint(name))")
+                let member = name.dropFirst(ConfigurationKey.environmentPrefix.count).lowercased()
+                let hint = ConfigurationFile.nearest(member).map { "; did you mean \($0.environmentName)?" } ?? ""
+                throw ConfigurationOrigin.environment(name).error("there is no such setting\(hint)")
             }
             settings[key] = try ConfigurationSetting(text: value, key: key, origin: .environment(name))
         }
@@ -62,11 +64,6 @@ package enum ConfigurationLoader {
             throw ConfigurationError(path, error)
         }
     }
-
-    private static func hint(_ name: String) -> String {
-        let member = name.dropFirst(ConfigurationKey.environmentPrefix.count).lowercased()
-        return ConfigurationFile.nearest(member).map { "; did you mean \($0.environmentName)?" } ?? ""
-    }
 }
 
 /// The configuration file: one JSON object whose members are the names of `ConfigurationKey`.
@@ -76,14 +73,12 @@ enum ConfigurationFile {
     /// A configuration is a few hundred bytes; 100,000 app ids fit into this.
     static let sizeLimit = 4 * 1024 * 1024
 
-    /// The reader's limits, wide enough for 100,000 app ids.
-    static let limits = JSONLimits(byteCount: sizeLimit, nodeCount: 262_144)
-
     static func settings(
         of bytes: [UInt8],
         path: String
     ) throws(ConfigurationError) -> [ConfigurationKey: ConfigurationSetting] {
-        var document = JSONDocument(limits: limits)
+        // 100,000 app ids.
+        var document = JSONDocument(limits: JSONLimits(byteCount: sizeLimit, nodeCount: 262_144))
         do throws(JSONError) {
             try document.parse(bytes.span)
         } catch {

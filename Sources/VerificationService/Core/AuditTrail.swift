@@ -13,7 +13,6 @@ struct AuditTrail {
     /// Writes every line, whatever the level of the others.
     let logger: Logger
 
-    /// Tells of an answer.
     /// - Parameter problem: nil for a good token.
     func tell(
         _ problem: Problem?,
@@ -45,8 +44,6 @@ struct AuditTrail {
     static func hash(appID: String, userID: String) -> String? {
         try? SHA256.digest(of: Array("\(appID):\(userID)".utf8).span).hexadecimal
     }
-
-    // MARK: Who
 
     /// The person of the token in the request's one `Authorization` field, which was judged and is good.
     private static func bearer(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {

@@ -3,7 +3,7 @@ internal import HTTPClient
 internal import HTTPServer
 internal import JOSE
 internal import KeySets
-internal import LimitedLogin
+package import LimitedLogin
 internal import LoginStores
 internal import OpenSSL
 internal import Sockets

@@ -89,9 +89,7 @@ struct IntrospectRequest {
 
 /// Writes the answer of `POST /introspect` (RFC 7662 section 2.2).
 enum IntrospectAnswer {
-    /// - Parameters:
-    ///   - claims: the verdict's facts; nil for a token that is not active, of which nothing more is told.
-    ///   - payload: the token's JSON payload, whose strings are copied with their escapes.
+    /// - Parameter claims: nil for a token that is not active, of which nothing more is told.
     static func write(_ claims: VerifiedClaims?, payload: [UInt8], to bytes: inout [UInt8]) {
         guard let claims else {
             JSONWriter.raw("{\"active\":false}", to: &bytes)

@@ -200,8 +200,11 @@ final class RequestDurations {
     /// - Parameter route: a number for each path.
     func record(_ nanoseconds: UInt64, route: Int, path: StaticString, method: HTTPMethod, status: UInt16) {
         let key = Key(route: route, method: method, status: status)
-        if latest?.key != key {
-            let timer =
+        let timer: Timer
+        if let latest, latest.key == key {
+            timer = latest.timer
+        } else {
+            timer =
                 timers[key]
                 ?? Timer(
                     label: "http_server_request_duration_seconds",
@@ -214,6 +217,6 @@ final class RequestDurations {
             timers[key] = timer
             latest = (key, timer)
         }
-        latest?.timer.recordNanoseconds(Int64(clamping: nanoseconds))
+        timer.recordNanoseconds(Int64(clamping: nanoseconds))
     }
 }

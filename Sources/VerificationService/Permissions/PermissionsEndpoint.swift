@@ -97,17 +97,11 @@ struct PermissionsRequest {
                 throw Problem(.invalidRequest, "The permission in the path must be \(GraphPermission.shape).")
             }
         }
-        if let query = head.query { try read(query, bytes, takesPermissions: head.method == .get) }
-    }
-
-    private mutating func read(
-        _ query: Range<Int>,
-        _ bytes: Span<UInt8>,
-        takesPermissions: Bool
-    ) throws(Problem) {
+        guard let query = head.query else { return }
         guard let parameters = FormParameters(bytes, query) else {
             throw Problem(.invalidRequest, "The query has a broken escape or too many parameters.")
         }
+        let takesPermissions = head.method == .get
         let (apps, lists) = (parameters.count(of: "app_id"), parameters.count(of: "permissions"))
         guard apps <= 1, lists <= (takesPermissions ? 1 : 0), parameters.count == apps + lists else {
             throw Problem(

@@ -122,8 +122,7 @@ package struct AccessTokenQuestion: Sendable {
     }
 
     /// Asks; blocks the thread until there is a verdict or the time is over.
-    /// - Parameters:
-    ///   - now: the time to judge as of, asked for when Graph has answered; nil where this machine has none.
+    /// - Parameter now: the time to judge as of, asked for when Graph has answered; nil where this machine has none.
     package func ask(
         _ client: GraphClient,
         metrics: ServiceMetrics? = nil,

@@ -15,7 +15,6 @@ enum FirstUse {
     /// The longest a request waits. The store has its own, shorter limit; this one holds should it fail to keep it.
     static let patience = Duration.milliseconds(900)
 
-    /// Uses up what the question names.
     /// - Parameters:
     ///   - question: nil where it cannot be asked.
     ///   - response: the whole answer, which is written anew once the request has waited.

@@ -11,11 +11,8 @@ package enum VerifyAnswer {
     private static let fixedByteCount = 2_048
 
     /// - Parameters:
-    ///   - claims: the verdict's facts, as ranges into `payload`.
-    ///   - payload: the token's JSON payload.
     ///   - keyID: the key ID, escapes decoded.
     ///   - asked: the permissions the caller needs; nil leaves out what is missing.
-    ///   - isRefresh: whether the token prolongs a session rather than begins one.
     package static func write(
         _ claims: VerifiedClaims,
         payload: Span<UInt8>,

@@ -190,7 +190,6 @@ package struct VerifyRequestReader: ~Copyable {
     }
 }
 
-/// Members of a request's body.
 extension JSONDocument {
     func requireString(_ member: StaticString, _ value: Int) throws(Problem) {
         guard isString(value) else { throw Problem(.invalidRequest, "The member \(member) must be a string.") }

@@ -142,7 +142,7 @@ package struct CallbackEvent: Sendable {
                 clockSkewSeconds: settings.verifier.policy.clockSkewSeconds,
                 now: now
             )
-            // It is as good as a random number to everybody but Facebook and this app. Its padding is no part.
+            // The signature is as good as a random number to everybody but Facebook and this app. Its padding is no part.
             var signature = text.prefix { $0 != UInt8(ascii: ".") }
             while signature.last == UInt8(ascii: "=") { signature.removeLast() }
             guard let name = try? Self.name("webhook", kind, signature),

@@ -4,8 +4,8 @@ internal import LimitedLogin
 internal import LoginStores
 internal import Sockets
 
-/// The very last step of a verdict: its nonce, the token itself, or the request's proof is used up. Nothing is by a
-/// credential that is refused for anything else.
+/// The very last step of a verdict: its nonce, the token itself, or the request's proof is used up. A credential that
+/// is refused for anything else uses up nothing.
 ///
 /// The store in memory answers at once. Another answers later: then the answer to the request, which is written already,
 /// is kept, the request parked, and the token not judged again.

@@ -2,6 +2,7 @@ internal import Bytes
 internal import FoundationEssentials
 internal import HTTP1
 internal import JOSE
+internal import LimitedLogin
 internal import VerificationService
 
 /// The requests to work on, taken apart once so that each stage can be run by itself.

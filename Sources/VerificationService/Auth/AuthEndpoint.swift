@@ -98,7 +98,7 @@ enum AuthEndpoint {
 struct AuthDemand {
     /// The one app the token must be for; empty for any configured one.
     private(set) var appID: [UInt8] = []
-    private var permissions: PermissionSet = []
+    private var permissions = PermissionSet(rawValue: 0)
 
     /// Reads the query of a request. A demand that no token can fulfil, or that is empty, is 403, an unknown parameter 400:
     /// a 401 would log people out for a mistake in the gateway's configuration.

@@ -75,7 +75,8 @@ struct ListElements {
     mutating func next(_ bytes: Span<UInt8>) -> Range<Int>? {
         while index < end {
             let start = Self.skipWhitespace(bytes, index, end)
-            let comma = (start..<end).first { bytes[$0] == UInt8(ascii: ",") } ?? end
+            var comma = start
+            while comma < end, bytes[comma] != UInt8(ascii: ",") { comma += 1 }
             index = comma + 1
             let last = Self.dropWhitespace(bytes, start, comma)
             if last > start { return start..<last }
@@ -85,12 +86,16 @@ struct ListElements {
 
     /// The first index from `index` on, at most `end`, that holds neither space nor tab.
     static func skipWhitespace(_ bytes: Span<UInt8>, _ index: Int, _ end: Int) -> Int {
-        (index..<end).first { bytes[$0] != ASCII.space && bytes[$0] != ASCII.tab } ?? end
+        var index = index
+        while index < end, bytes[index] == ASCII.space || bytes[index] == ASCII.tab { index += 1 }
+        return index
     }
 
     /// The end of what stands from `start` on, at most `end`, white space behind it left out.
     static func dropWhitespace(_ bytes: Span<UInt8>, _ start: Int, _ end: Int) -> Int {
-        (start..<end).last { bytes[$0] != ASCII.space && bytes[$0] != ASCII.tab }.map { $0 + 1 } ?? start
+        var end = end
+        while end > start, bytes[end - 1] == ASCII.space || bytes[end - 1] == ASCII.tab { end -= 1 }
+        return end
     }
 }
 

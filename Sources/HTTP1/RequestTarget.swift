@@ -37,7 +37,8 @@ enum RequestTarget {
         into head: inout RequestHead
     ) throws(RequestRefusal) {
         if needsCheck { try checkPercentEncoding(bytes, range) }
-        let pathEnd = range.first { bytes[$0] == UInt8(ascii: "?") } ?? range.upperBound
+        var pathEnd = range.lowerBound
+        while pathEnd < range.upperBound, bytes[pathEnd] != UInt8(ascii: "?") { pathEnd += 1 }
         head.path = range.lowerBound..<pathEnd
         head.query = pathEnd < range.upperBound ? pathEnd + 1..<range.upperBound : nil
     }

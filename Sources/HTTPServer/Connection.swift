@@ -153,8 +153,8 @@ package final class Connection {
     private static let recordBytes = 17 * 1_024
 }
 
-/// The connections of one worker: a slab, and the lists of those that wait for the same thing,
-/// each in the order of entering it.
+/// The connections of one worker: a slab, and the lists of those that wait for the same thing, each in the order of
+/// entering it.
 struct ConnectionTable: ~Copyable {
     /// The lists; a connection is in one at most.
     enum List: Int, CaseIterable {

@@ -9,7 +9,6 @@ extension Worker {
     /// - Returns: False once the worker is done.
     mutating func takeCommands() -> Bool {
         let commands = handle.takeCommands()
-        if !commands.isEmpty { now = MonotonicClock.now() }
         if commands.contains(.wakeParked) {
             for connection in table.all(in: .parked) where connection.slot >= 0 { wake(connection) }
         }
@@ -36,6 +35,7 @@ extension Worker {
     }
 
     private mutating func wake(_ connection: Connection) {
+        now = MonotonicClock.now()
         engine.wake(connection, now: now)
         settle(connection)
         keepToShare()

@@ -143,7 +143,7 @@ extension JSONObject {
     /// they are. `nodes` has at least as many places as the table has names.
     ///
     /// Names are compared after escape decoding. Of a member that is named twice, where that is not refused, the last
-    /// counts.
+    /// counts. The bytes were read and are an object: ``read()`` was true.
     package func findMembers(named table: JSONNameTable, nodes found: inout MutableSpan<UInt32>) {
         let bytes = bytes.span
         let end = document.next(document.root)

@@ -60,6 +60,8 @@ extension JSONWebKey {
     }
 
     /// One object that names no member twice and has the required `kty` (RFC 7517 sections 4 and 4.1).
+    ///
+    /// Here and below `==` compares bytes: of the letters in these words none has another spelling in Unicode, as K has.
     static func checkType(_ json: borrowing JSONObject, _ node: Int, _ expected: String) throws(JSONWebKeyError) {
         guard json.document.isObject(node) else { throw .notAnObject }
         guard !json.document.isRepeating(node) else { throw .repeatedMember }

@@ -90,8 +90,8 @@ extension JWKSetCache {
 extension JWKSetCache {
     /// The snapshot of epoch `seenEpoch` lacks a token's key: answers what to do about it.
     ///
-    /// Begins a fetch where the budget allows. Takes the cache's lock: only tokens with unknown keys come here. A bad
-    /// signature must not, for it says nothing about the keys.
+    /// Begins a fetch where the budget allows. Takes the cache's lock: only tokens whose key is not at hand come here. A
+    /// bad signature must not, for it says nothing about the keys.
     /// - Parameters:
     ///   - hash: of `kid` as the token has it, decoded. Nil where the snapshot is unusable, empty or too old: then no
     ///     fetch is begun, and the answer is never `unknown`.

@@ -155,7 +155,7 @@ extension JWKSetCache {
         /// The number of the alarm that is set; earlier ones are void.
         var alarm: UInt64 = 0
         var updateHandlers: [@Sendable () -> Void] = []
-        /// Tasks that wait for the end of a fetch, each with its number.
+        /// Tasks that wait for the end of a fetch, by a number of their own, with that of the fetch under way when they began.
         var waiters: [UInt64: (fetch: UInt64, task: CheckedContinuation<Void, Never>)] = [:]
         var nextWaiter: UInt64 = 0
     }

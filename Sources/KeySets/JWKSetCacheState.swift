@@ -59,6 +59,7 @@ struct JWKSetCacheState: Sendable {
         if case .backingOff(let until) = fetch { until } else { nil }
     }
 
+    /// The phase, by its most serious property.
     func phase(at now: MonotonicInstant) -> JWKSetCachePhase {
         guard let times else { return .empty }
         if now >= times.usableUntil { return .expired }

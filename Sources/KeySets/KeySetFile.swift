@@ -91,6 +91,7 @@ enum KeySetFile {
         return place
     }
 
+    /// Changes whenever the file of these facts is written or replaced.
     static func version(of information: stat) -> String {
         let (changed, altered) = (information.st_mtim, information.st_ctim)
         // Network and layered file systems may use all 64 bits, which is beyond the greatest Int.
@@ -108,7 +109,8 @@ enum KeySetFile {
 
     /// The system's reason for what just failed.
     static func failure(_ what: String) -> JWKSetSourceError {
-        JWKSetSourceError("\(what): \(SystemReason.sentence(for: errno).lowercased())")
+        let number = errno
+        return JWKSetSourceError("\(what): \(SystemReason.sentence(for: number).lowercased())")
     }
 }
 

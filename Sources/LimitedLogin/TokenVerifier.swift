@@ -79,8 +79,8 @@ public struct TokenVerifier: Sendable {
         return try judgeClaims(question, now, &workspace)
     }
 
-    /// The first half: these bytes are a JWS that the issuer's key signed. The steps stand in the order of their
-    /// cost.
+    /// The first half: these bytes are a JWS that the issuer's key signed, whatever it says. The steps stand in the order of
+    /// their cost.
     package func authenticate(
         _ token: Span<UInt8>,
         keys: VerificationKeys,

@@ -2,7 +2,7 @@ internal import JOSE
 internal import OpenSSL
 
 /// The buffers of one worker: reused for every token, so that a verdict allocates nothing. What one verdict writes, the
-/// next one writes over.
+/// next one writes over. Not Sendable: each worker has its own.
 ///
 /// It grows to the sizes real tokens need and stays below 256 KiB.
 package struct VerificationWorkspace: ~Copyable {

@@ -5,6 +5,7 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     /// No connection, or it broke; the reason in the network's words.
     case connection(String)
     case timedOut
+    /// It is no RESP, or longer than ``RESPLimits`` allow.
     case malformedAnswer
     case unauthenticated
     case notPermitted

@@ -58,7 +58,7 @@ extension ReplayEntry {
     /// What these bytes name; nil where OpenSSL fails.
     /// - Parameters:
     ///   - scope: what the bytes are a name within, such as a token's audience.
-    ///   - expiresAt: from when on it is refused for its age.
+    ///   - expiresAt: from when on it is refused for its age; it is remembered for ``ReplayLimits/expiryMargin`` longer.
     package init?(_ kind: ReplayKey.Kind, scope: Span<UInt8>, _ bytes: Span<UInt8>, bornAt: UInt64, expiresAt: UInt64) {
         guard let key = ReplayKey(kind, scope: scope, bytes) else { return nil }
         self.init(kind: kind, key: key, bornAt: bornAt, keepUntil: expiresAt + ReplayLimits.expiryMargin)

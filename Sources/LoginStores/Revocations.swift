@@ -36,6 +36,7 @@ package final class Revocations: Sendable {
     private static let sweepSeconds: Int64 = 3_600
 
     struct State {
+        /// Stays as it is where there is no Redis.
         var link = RedisLink.connecting
         var waiting: [WaitingRevocation] = []
         /// What entries bear that Redis is known to hold; never 0, which those bear that it never confirmed.

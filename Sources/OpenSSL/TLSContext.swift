@@ -99,6 +99,7 @@ internal import COpenSSL
         }
     }
 
+    /// - Parameter method: a static table; to take it initialises nothing of OpenSSL.
     private init(_ method: OpaquePointer?) throws(TLSError) {
         ProcessExit.leavesOpenSSLInPlace()
         guard let pointer = unsafe SSL_CTX_new(method) else { throw .failure(of: "a TLS context") }

@@ -7,7 +7,7 @@ internal import Synchronization
 /// The system's resolver knows no deadline, so it runs on a queue of its own. A look-up that takes too long is left to end
 /// by itself.
 package final class NameResolver: Sendable {
-    /// Finds a host's addresses; blocks for as long as it likes.
+    /// Finds a host's addresses, or fails with `nameNotResolved`; blocks for as long as it likes.
     package typealias Lookup = @Sendable (_ host: String) -> Result<[SocketAddress], StreamError>
 
     /// Look-ups that their callers have left, and that have not ended. 8: a resolver that answers nothing must not gather

@@ -10,6 +10,7 @@ package struct Socket: ~Copyable {
     }
 
     deinit {
+        // The system frees the number even where it reports an error, so a close is not repeated.
         _ = platform_close(descriptor)
     }
 

@@ -129,12 +129,13 @@ package struct AddressPrefix: Sendable, Equatable {
 
     /// Reads an address, with the number of its leading bits that count behind a slash (RFC 4632 §3.1, RFC 4291 §2.3);
     /// nil for anything else.
-    /// - Parameter isStrict: Whether `localhost` is refused, and a bit that is set behind those that count.
+    /// - Parameter isStrict: Whether `localhost` is refused, and a bit that is set behind those that count; false for
+    ///   `NO_PROXY`, which other programs read leniently.
     package init?(_ text: String, isStrict: Bool = true) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let bytes = SocketAddress(host: String(parts[0]))?.bytes else { return nil }
         let bits = 0..<8 * bytes.count
-        let count = parts.count == 2 ? DecimalNumber.parse(Array(parts[1].utf8)) : bits.count
+        let count = parts.count == 2 ? DecimalNumber.parse(parts[1].utf8) : bits.count
         guard let count, count <= bits.count else { return nil }
         if isStrict {
             guard parts[0] != "localhost" else { return nil }

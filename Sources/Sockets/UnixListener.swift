@@ -40,6 +40,7 @@ package struct UnixListener: ~Copyable {
         return number
     }
 
+    /// - Returns: the directory's descriptor, which holds the lock until the caller closes it.
     private static func lockDirectory(of path: UnixSocketPath) throws(SocketError) -> Int32 {
         let directory = unsafe path.directory.withCString { unsafe platform_open_directory($0) }
         try Socket.check(directory, .openDirectory, .unix(path))

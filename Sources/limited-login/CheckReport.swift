@@ -80,7 +80,7 @@ struct CheckReport {
     }
 
     private var answerLines: [String] {
-        var document = JSONDocument(limits: JSONLimits(byteCount: max(65_536, answer.count)))
+        var document = JSONDocument(limits: JSONLimits(byteCount: max(JSONLimits().byteCount, answer.count)))
         guard (try? document.parse(answer)) != nil else { return [] }
         var lines: [String] = []
         for section in ["authentication_token", "access_token", "profile"] as [StaticString] {
@@ -161,7 +161,8 @@ extension CheckReport {
         }
     }
 
-    /// The checks of an access token in their order, with what each asks; Graph is asked from `known` on.
+    /// The checks of an access token in their order, with what each asks; Graph is asked from `known` on. The names of the
+    /// cases are told with `--json`.
     private enum AccessTokenCheck: String, CaseIterable {
         case allowed = "Access tokens are accepted (access_tokens)"
         case shape = "The token has the shape of an access token"

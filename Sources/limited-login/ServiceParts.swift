@@ -159,7 +159,7 @@ enum ServiceParts {
         )
     }
 
-    /// The configuration bounded every value already.
+    /// What judges id tokens; the configuration bounded every value already.
     static func verifier(_ configuration: ServiceConfiguration) throws(StartError) -> TokenVerifier {
         let policy = try part("\(ConfigurationKey.issuers.rawValue): ") {
             try VerificationPolicy(

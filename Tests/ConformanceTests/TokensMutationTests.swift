@@ -3,7 +3,7 @@ import OpenSSL
 import StandInIssuer
 import TestSupport
 import Testing
-@testable import VerificationService
+import VerificationService
 
 /// Changes good tokens in every small way there is, and expects each change to be refused.
 @Suite("Mutations of good tokens")

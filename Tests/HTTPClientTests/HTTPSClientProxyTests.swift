@@ -88,6 +88,7 @@ struct HTTPSClientProxyTests {
         "NO_PROXY excepts domains with their subdomains, addresses and blocks",
         arguments: [
             Exception(list: "*", host: "a.example", isExcepted: true),
+            Exception(list: "10.1.2.3/8", host: "10.9.9.9", isExcepted: true),
             Exception(list: "example", host: "a.example", isExcepted: true),
             Exception(list: ".example", host: "a.example", isExcepted: true),
             Exception(list: "b.example, A.Example", host: "a.example", isExcepted: true),

@@ -66,7 +66,8 @@ struct OverloadTests {
         }
         // A health check is answered however long the queue.
         for _ in 0..<10 {
-            let health = try? BlockingClient(server.address).exchange(Self.health, timeout: .seconds(60))
+            let patience = Duration.seconds(10) * Self.slowness
+            let health = try? BlockingClient(server.address).exchange(Self.health, timeout: patience)
             if health?.status != 200 { all.withLock { $0.others += 1 } }
         }
         group.wait()

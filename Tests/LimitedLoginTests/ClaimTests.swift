@@ -94,7 +94,10 @@ struct ClaimTests {
         #expect(
             try Login.verify(Login.token("aud", "[\"\(Login.appID)\"]")).authenticationToken.audience == Login.appID
         )
-        #expect(try Login.verify(Login.token("aud", "\"\\u00342\"")).authenticationToken.audience == "42")
+        let escaped = try Login.token("aud", "\"\\u00342\"")
+        #expect(try Login.verify(escaped).authenticationToken.audience == "42")
+        #expect(try Login.rejection(of: escaped, appID: "42") == nil)
+        #expect(try Login.rejection(of: escaped, appID: Login.appID) == .invalidAudience(.otherApp("42")))
     }
 
     @Test("A caller may narrow the apps to one")

@@ -87,7 +87,7 @@ enum CallbackEndpoint {
                 metrics.count(event.kind, nil)
                 VerifyEndpoint.addFields(to: &response)
                 if event.kind == .dataDeletion, let webhook {
-                    // What Facebook shows the person.
+                    // What Facebook shows the person: the backend's own page and code, or else these.
                     let (page, code) = ("\(webhook.statusURL)?code=\(event.confirmationCode)", event.confirmationCode)
                     (status ?? DeletionStatus(url: page, confirmationCode: code)).write(to: &response.body)
                 } else {

@@ -53,7 +53,7 @@ extension DeletionStatus {
     /// The backend's own answer; nil unless it is a JSON object with both members.
     /// - Throws: unless they are a URL that people can open and a code of visible characters.
     init?(answer: [UInt8]) throws(Unusable) {
-        var document = JSONDocument()
+        var document = JSONDocument(limits: JSONLimits(byteCount: 65_536))
         guard (try? document.parse(answer.span)) != nil, document.isObject(document.root),
             let url = document.member("url", of: document.root, in: answer.span),
             let code = document.member("confirmation_code", of: document.root, in: answer.span)

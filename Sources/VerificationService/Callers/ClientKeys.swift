@@ -136,7 +136,7 @@ extension ClientKeys {
                 // names allowed here are the same either way.
                 let client = client(presenting: key.span)
                     ?? PercentEncoding.decode(key.span, key.indices, isForm: true)
-                    .flatMap({ client(presenting: $0.span) }),
+                    .flatMap({ $0 == key ? nil : client(presenting: $0.span) }),
                 Array(names[client].utf8) == name
             else { return nil }
             return client

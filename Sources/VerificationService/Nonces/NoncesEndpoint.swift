@@ -8,7 +8,7 @@ internal import Sockets
 
 /// `POST /nonces`: issues a nonce for one login.
 enum NoncesEndpoint {
-    static let answer: Route.Answer = { worker, head, _, body, _, response throws(Problem) in
+    static let answer: Route.Answer = { worker, _, _, body, _, response throws(Problem) in
         let request = try NonceRequest(body)
         let settings = worker.settings
         // They were there when the head came; a reload in between may have taken them away.

@@ -36,7 +36,9 @@ enum FirstUse {
             return .accepted(credential)
         case .redis(let store):
             let deadline = MonotonicClock.now() + patience
-            let (jobs, fields, body) = (worker.firstUses, response.fields, response.body)
+            // The body of `/auth` is empty, but may have the room of another answer.
+            let body = response.body.isEmpty ? [] : response.body
+            let (jobs, fields) = (worker.firstUses, response.fields)
             let late: WorkerParts.Continuation = { _, _, _ in .refused(credential, unavailable) }
             let isBegun = jobs.begin(context, keeping: late, until: deadline) { request in
                 let isAsked = store.remember(question, now: MonotonicClock.now()) { verdict in
@@ -115,6 +117,7 @@ extension ReplayQuestion {
                 expiresAt: nonce.expiresAtMilliseconds
             )
             guard let entry else { return nil }
+            // The first: a nonce that is refused leaves the token unused.
             entries.append(entry)
         }
         if usesToken {

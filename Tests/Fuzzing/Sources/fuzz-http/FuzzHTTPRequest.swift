@@ -33,7 +33,7 @@ private func checkRewriting(_ bytes: [UInt8]) {
     let count = parser.head.byteCount
     guard count <= bytes.count, parser.head.fields.count <= HTTPLimits().fieldCount else { fail("a bound is broken") }
     let words = bytes[..<count].drop { $0 == 0x0D || $0 == 0x0A }.split(separator: 0x20, maxSplits: 2)
-    var again = words[0] + [0x20] + words[1] + Array(" HTTP/1.\(parser.head.minorVersion)\r\n".utf8)
+    var again = Array(words[0]) + [0x20] + words[1] + Array(" HTTP/1.\(parser.head.minorVersion)\r\n".utf8)
     for field in parser.head.fields {
         again += bytes[field.name] + Array(": ".utf8) + bytes[field.value] + Array("\r\n".utf8)
     }

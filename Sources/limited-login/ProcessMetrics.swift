@@ -1,0 +1,93 @@
+internal import Glibc
+internal import HTTPServer
+internal import KeySets
+internal import LoginStores
+internal import Metrics
+internal import OpenSSL
+internal import Sockets
+
+/// The gauges that are read when somebody asks for the metrics, not kept up to date in between.
+final class ProcessMetrics: Sendable {
+    private let factory: any MetricsFactory
+    private let observed = Locked<Application?>(nil)
+    private let start = WallClock.unixSeconds()
+
+    init(factory: any MetricsFactory) {
+        self.factory = factory
+        gauge("limited_login_build_info", [("version", BuildInformation.version)], 1)
+        gauge("process_start_time_seconds", [], Double(start))
+    }
+
+    /// Tells whose counters to read; called once, when all are there.
+    func observe(_ application: Application) { observed.withLock { $0 = application } }
+
+    func update() {
+        if let application = observed.withLock({ $0 }) { update(application) }
+        var usage = rusage()
+        guard unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 else { return }
+        let seconds = Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
+        let micros = Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
+        gauge("process_cpu_seconds_total", [], seconds + micros / 1e6)
+        gauge("process_resident_memory_bytes", [], Double(Self.residentBytes()))
+        gauge("process_open_fds", [], Double(Self.openDescriptors()))
+    }
+
+    private func update(_ application: Application) {
+        let status = application.cache.status
+        gauge("jwks_keys", [], Double(status.keys.count))
+        gauge("jwks_age_seconds", [], status.age.map { Double($0.components.seconds) } ?? 0)
+        let keys = status.counters
+        gauge("jwks_unknown_key_ids_total", [], Double(keys.unknownKeyIDs))
+        gauge("jwks_fetches_total", [("result", "replaced")], Double(keys.fetchesReplaced))
+        gauge("jwks_fetches_total", [("result", "unchanged")], Double(keys.fetchesUnchanged))
+        gauge("jwks_fetches_total", [("result", "failed")], Double(keys.fetchesFailed))
+        let limits = application.server.configuration.limits
+        let counters = application.server.counters
+        gauge("http_server_connections", [("state", "active")], Double(counters.active))
+        gauge("http_server_connections", [("state", "idle")], Double(counters.idle))
+        gauge("http_server_connections", [("state", "parked")], Double(counters.parked))
+        gauge("http_server_connections_limit", [], Double(limits.connections))
+        gauge("http_server_connections_memory_bytes", [], Double(counters.heldBytes))
+        gauge("http_server_connections_memory_limit_bytes", [], Double(limits.connectionBytes))
+        gauge("http_server_workers", [], Double(application.server.workerCount))
+        for cause in ConnectionCloseCause.allCases {
+            let labels = [("cause", cause.rawValue)]
+            gauge("http_server_connections_closed_total", labels, Double(counters.closed(cause)))
+        }
+        let store = application.replayStore
+        gauge("limited_login_replay_store_up", [], store.isUp ? 1 : 0)
+        gauge("limited_login_revocations", [], Double(store.revocations.count))
+        let age = store.revocations.age(at: MonotonicClock.now()).map { Double($0.components.seconds) }
+        gauge("limited_login_revocations_age_seconds", [], age ?? Double(WallClock.unixSeconds() - start))
+        if case .memory(let memory) = store {
+            gauge("limited_login_replay_store_entries", [], Double(memory.count(at: WallClock.unixMilliseconds())))
+            gauge("limited_login_replay_store_capacity", [], Double(memory.capacity))
+        }
+        if let expiry = application.tls?.value.certificateExpiry {
+            gauge("limited_login_tls_certificate_expiry_timestamp_seconds", [], Double(expiry))
+        }
+    }
+
+    private func gauge(_ name: String, _ labels: [(String, String)], _ value: Double) {
+        Gauge(label: name, dimensions: labels, factory: factory).record(value)
+    }
+
+    /// Resident memory in bytes; 0 where /proc is not mounted.
+    private static func residentBytes() -> Int {
+        guard let bytes = try? FileContents.read(path: "/proc/self/statm", limit: 4096) else { return 0 }
+        // The second number is the resident set in pages (proc(5)).
+        let numbers = String(decoding: bytes, as: UTF8.self).split(separator: " ")
+        guard numbers.count > 1, let pages = Int(numbers[1]) else { return 0 }
+        return pages * sysconf(Int32(_SC_PAGESIZE))
+    }
+
+    /// Number of open descriptors; 0 where /proc is not mounted.
+    private static func openDescriptors() -> Int {
+        guard let directory = unsafe opendir("/proc/self/fd") else { return 0 }
+        defer { unsafe closedir(directory) }
+        var count = 0
+        while unsafe readdir(directory) != nil { count += 1 }
+        // Less ".", ".." and the directory's own descriptor.
+        return max(0, count - 3)
+    }
+}

@@ -199,9 +199,10 @@ struct JWKSetCacheStateTests {
         #expect(state.phase(at: MonotonicInstant(nanoseconds: 1 << 40)) == .fresh)
     }
 
-    @Test("Without keys a request waits for the fetch under way and no longer than its own time")
+    @Test("Without keys a request begins no fetch, and waits for the one under way no longer than its own time")
     func noKeys() {
         var driver = StateDriver()
+        #expect(driver.ask(nil) == .unavailable(retryAfterSeconds: 1) && driver.fetches.isEmpty)
         driver.latency = .seconds(9)
         driver.source = { _ in .failed(retryAfterSeconds: 20) }
         let since = driver.now

@@ -1,0 +1,19 @@
+import Testing
+
+@testable import LimitedLogin
+@testable import LoginStores
+@testable import VerificationService
+
+@Suite("What a verdict uses up")
+struct FirstUseTests {
+    @Test("A store is asked about the nonce first, so that one that is refused leaves the token unused")
+    func order() throws {
+        let payload = Array("42jti-1".utf8)
+        let date = try #require(NumericDate(secondsSince1970: 1_700_000_000 as Int64))
+        var claims = VerifiedClaims(issuedAt: date, expiresAt: date)
+        (claims[.audience], claims[.tokenID]) = (0..<2, 2..<payload.count)
+        let nonce = RecognizedNonce(issuedAtMilliseconds: 1, expiresAtMilliseconds: 2, identity: [3])
+        let question = ReplayQuestion(claims, payload.span, nonce: nonce, usesToken: true, skewSeconds: 60)
+        #expect(question?.entries.map(\.kind) == [.nonce, .token])
+    }
+}

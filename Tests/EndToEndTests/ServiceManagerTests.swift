@@ -11,7 +11,7 @@ private final class NotifySocket {
     /// - Parameter name: a path, or an abstract name after `@`.
     init(_ name: String) throws {
         path = name.hasPrefix("/") ? name : nil
-        descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+        descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         let bytes = Array(name.utf8)

@@ -35,7 +35,7 @@ struct UnixListenerTests {
 
     /// A socket's file whose process is gone.
     func leaveStale(_ path: UnixSocketPath) throws {
-        let number = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        let number = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         defer { _ = close(number) }
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -195,7 +195,8 @@ struct UnixListenerTests {
 
     @Test("Where the directory stays locked, no path can be taken there, and none waits for ever")
     func locked() throws {
-        let directory = unsafe open(folder.path, O_RDONLY | O_DIRECTORY)
+        // A process that another test starts meanwhile would keep the lock.
+        let directory = unsafe open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         try #require(flock(directory, LOCK_EX) == 0)
         let error = #expect(throws: SocketError.self) { try server().start() }
         #expect(error?.description.hasPrefix("cannot lock the directory of unix:\(path): ") == true)

@@ -29,6 +29,7 @@ final class ScriptedListener: Sendable {
                 _ = unsafe poll(&waiting, 1, -1)
                 let number = Glibc.accept(descriptor, nil, nil)
                 guard number >= 0 else { continue }
+                _ = fcntl(number, F_SETFD, FD_CLOEXEC)
                 take(Socket(takingOwnershipOf: number))
             }
         }

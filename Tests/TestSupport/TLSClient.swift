@@ -40,8 +40,8 @@ package final class TLSClient {
         var pair: [Int32] = [-1, -1]
         // `socketpair` fills the two entries the array holds.
         let made = unsafe pair.withUnsafeMutableBufferPointer { buffer in
-            let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
-            return unsafe socketpair(AF_UNIX, kind, 0, buffer.baseAddress)
+            let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
+            return unsafe socketpair(AF_UNIX, Int32(kind), 0, buffer.baseAddress)
         }
         guard made == 0 else { throw TestSupportError("socketpair") }
         defer { for descriptor in pair { _ = close(descriptor) } }

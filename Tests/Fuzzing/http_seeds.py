@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the shared HTTP cases as seeds into a folder, behind the one byte that steers a fuzz target."""
+"""Writes the shared HTTP cases as seeds into a folder, behind the one byte that steers a fuzz target; and requests that are
+parked, which none of them is."""
 import glob
 import json
 import os
@@ -7,6 +8,12 @@ import sys
 
 ROOT = os.path.dirname(os.path.abspath(__file__))
 CASES = os.path.join(ROOT, "..", "..", "..", "shared", "http-cases")
+PARKED = b"GET /park HTTP/1.1\r\nHost: a\r\n\r\n"
+
+# Read in pieces of all sizes and in one, with time passing and without, and with the peer's end.
+for script in (0x00, 0x02, 0x08, 0x72, 0xF0):
+    with open(os.path.join(sys.argv[1], f"parked-{script:02x}"), "wb") as seed:
+        seed.write(bytes([script]) + PARKED * 2)
 
 count = 0
 for path in sorted(glob.glob(os.path.join(CASES, "*.json"))):

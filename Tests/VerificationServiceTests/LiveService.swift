@@ -23,11 +23,14 @@ final class LiveService: Sendable {
     }
 
     init(issuer: ScriptedIssuer, limits: JWKSetCacheLimits = LiveService.patient) throws {
+        var fetch = HTTPSClientLimits()
+        // A fetch ends no earlier than the requests that wait for it, however long a test holds the issuer back.
+        fetch.fetchTimeout = limits.waitForFetch
         let source = try HTTPSJWKSetSource(
             url: issuer.url,
             authoritiesFile: TestCertificates.shared.get().authorityFile,
             proxy: .none,
-            limits: .init()
+            limits: fetch
         )
         let cache = try JWKSetCache(sources: [source], limits: limits)
         let registry = PrometheusRegistry(help: ServiceMetrics.help)

@@ -56,8 +56,8 @@ def render_gateway(results):
     text = table(["server", "200 tokens over and over", "of the least", "distinct tokens", "of the least"], rows)
     if "remembering" in results:
         cost = results["remembering"]
-        text += (f"\n\nOver {cost['turns']} pairs of short turns, distinct tokens cost {100 * cost['more']:.1f} % more with the full "
-                 f"memory than without one; the standard error is {100 * cost['error']:.1f} %.")
+        text += (f"\n\nOver {cost['starts']} starts, distinct tokens cost {100 * cost['more']:.1f} % more with the full memory than "
+                 f"without one; the standard error is {100 * cost['error']:.1f} %.")
     return text
 
 

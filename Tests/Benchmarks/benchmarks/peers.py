@@ -52,7 +52,7 @@ frontend verify
 def envoy(tokens, cached=False, unix=False):
     """jwt_authn with a local JWK Set, issuer and audience checked; an empty 200. Its cache keeps whole tokens, as many as
     this service keeps signatures."""
-    binary = os.environ.get("ENVOY") or shutil.which("envoy")
+    binary = shutil.which(os.environ.get("ENVOY") or "envoy")
     if not binary:
         return None
     address = free_path() if unix else free_port()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the shared HTTP cases as seeds into a folder, behind the one byte that steers a fuzz target; and requests that are
-parked, which none of them is."""
+"""Writes seeds into a folder, each behind the one byte that steers a fuzz target: the shared HTTP cases, and requests that
+the fuzzed handler parks."""
 import glob
 import json
 import os

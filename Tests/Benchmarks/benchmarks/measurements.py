@@ -152,20 +152,19 @@ class Bench:
 
     def remembering(self):
         """What a new token costs more where 10,000 others are remembered: in short turns beside a service that remembers
-        none, since a few per cent are less than the difference of one longer turn from the next. Both are started anew
-        every ten turns, since two starts of one program differ by as much."""
-        starts = [self.remembering_once(10) for _ in range(4 * self.rounds)]
+        none, since a few per cent are less than the difference of one longer turn from the next. Two starts of one
+        program differ by some per cent as well, so the mean is over many."""
+        starts = [self.remembering_once() for _ in range(4 * self.rounds)]
         return {"more": statistics.mean(starts) - 1, "error": statistics.stdev(starts) / len(starts) ** 0.5,
                 "starts": len(starts)}
 
-    def remembering_once(self, turns):
-        """Of one start, the median of a turn with the memory to one without."""
+    def remembering_once(self):
+        """The median ratio of a turn with the memory to the one without beside it, in one start of both services."""
         servers = {True: self.start(more=GATEWAY), False: self.start(more=FORGETFUL)}
         begin = dict.fromkeys(servers, 0)
         ratios = []
         try:
-            # In the first two turns the memory fills.
-            for number in range(2 + turns):
+            for number in range(12):
                 costs = {}
                 for remembers in (True, False) if number % 2 else (False, True):
                     costs[remembers], begin[remembers] = self.distinct(
@@ -174,6 +173,7 @@ class Bench:
         finally:
             for program in servers.values():
                 program.stop()
+        # In the first two turns the memory fills.
         return statistics.median(ratios[2:])
 
     def proofs(self):

@@ -78,39 +78,51 @@ extension RedisReply {
 
 /// What a Redis or Valkey server says about itself in INFO, as far as it matters here.
 package struct RedisServerFacts: Equatable, Sendable {
-    /// Changes with every start of the server, and with every time it takes over from another.
-    package let identity: String
+    /// The server's run; changes with every start.
+    let runID: String
+    /// What it calls the history of its data, where those may come from another server by replication, as after a failover:
+    /// another name each time it takes over.
+    let history: String?
     /// Whether every write is on disk before it is answered, as far as INFO tells: the rest is the setting appendfsync.
     let appendsToFile: Bool
-    /// Whether its data may come from another server by replication, as after a failover.
-    let tookOver: Bool
+    /// Run and history: the same process may have been a replica in between, and so have other data under its old name.
+    package var identity: String { runID + (history.map { ":\($0)" } ?? "") }
 
     /// Reads INFO; refuses a server that cannot be relied on.
     package init(info: String) throws(RedisFailure) {
-        var fields: [Substring: Substring] = [:]
-        for line in info.split(whereSeparator: \.isNewline) {
-            guard let colon = line.firstIndex(of: ":") else { continue }
-            fields[line[..<colon]] = line[line.index(after: colon)...]
-        }
+        let fields = Self.fields(info)
         guard let runID = fields["run_id"], Self.isIdentifier(runID) else { throw .malformedAnswer }
         let mode = fields["redis_mode"] ?? fields["server_mode"] ?? "standalone"
         guard mode == "standalone" else { throw .unsupportedMode(mode == "cluster" ? "cluster" : "sentinel") }
         guard fields["loading"] ?? "0" == "0" else { throw .loading }
-        guard fields["role"] ?? "master" == "master" else { throw .readOnly }
+        history = try Self.history(fields)
         let policy = fields["maxmemory_policy"] ?? "unknown"
         // A server that does not say may do either.
         guard fields["maxmemory"] == "0" || policy == "noeviction" else {
             throw .evicting(policy: Self.policies.contains(String(policy)) ? String(policy) : "unknown")
         }
         appendsToFile = fields["aof_enabled"] == "1"
-        tookOver = fields["second_repl_offset"] ?? "0" != "-1"
-        guard tookOver else {
-            identity = String(runID)
-            return
+        self.runID = String(runID)
+    }
+
+    /// Reads ``history`` off the answer to INFO, or to INFO replication; refuses a server that is no primary any more.
+    static func history(info: String) throws(RedisFailure) -> String? { try history(fields(info)) }
+
+    private static func history(_ fields: [Substring: Substring]) throws(RedisFailure) -> String? {
+        guard fields["role"] ?? "master" == "master" else { throw .readOnly }
+        // A primary renames its history too when its first replica comes, and when none has followed it for an hour.
+        guard fields["second_repl_offset"] ?? "0" != "-1" else { return nil }
+        guard let name = fields["master_replid"], isIdentifier(name) else { throw .malformedAnswer }
+        return String(name)
+    }
+
+    private static func fields(_ info: String) -> [Substring: Substring] {
+        var fields: [Substring: Substring] = [:]
+        for line in info.split(whereSeparator: \.isNewline) {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            fields[line[..<colon]] = line[line.index(after: colon)...]
         }
-        // The same process may have been a replica in between, and so have other data under its old name.
-        guard let history = fields["master_replid"], Self.isIdentifier(history) else { throw .malformedAnswer }
-        identity = "\(runID):\(history)"
+        return fields
     }
 
     /// Hexadecimal digits, as the server makes its names.
@@ -135,6 +147,8 @@ struct RedisGreeting {
     let vouchesForTokensSince: UInt64
     /// The server's clock in milliseconds since 1970, when it was asked.
     let serverTime: UInt64
+    /// As ``RedisServerFacts/history``.
+    let history: String?
 
     /// - Parameters:
     ///   - lastIdentity: the run this process knew last.
@@ -149,6 +163,7 @@ struct RedisGreeting {
         try talk.introduce(configuration)
         guard let info = try talk.ask(["INFO"]).text else { throw .malformedAnswer }
         let facts = try RedisServerFacts(info: info)
+        history = facts.history
         guard let time = try talk.ask(["TIME"]).serverMicroseconds else { throw .malformedAnswer }
         serverTime = time / 1_000
         let ourNow = WallClock.unixMilliseconds()
@@ -198,7 +213,7 @@ struct RedisGreeting {
                 mine = RedisLife.Beginning(moment: now, isAfterLoss: true)
             } else {
                 // Only a server that has every write on its disk before it answers, and whose data are its own, lost nothing.
-                let isWhole = try writesThrough(facts) && !facts.tookOver && knowsLastRun
+                let isWhole = try writesThrough(facts) && facts.history == nil && knowsLastRun
                 let isAfterLoss = inherited != nil || lastIdentity != nil
                 let fresh = RedisLife.Beginning(moment: now, isAfterLoss: isAfterLoss)
                 mine = isWhole ? inherited ?? fresh : fresh
@@ -209,6 +224,8 @@ struct RedisGreeting {
             if mine.isAfterLoss, try beginning(key)?.isAfterLoss != true { _ = try ask(["SET", key, mine.text]) }
             guard let agreed = try beginning(key) else { throw .memoryLost }
             _ = try ask(["SET", RedisLife.dataKey, agreed.text])
+            // A primary that no replica follows drops the name of its history after an hour, and nothing is lost by that.
+            if facts.history != nil { _ = try ask(["SET", RedisLife.key(of: facts.runID), agreed.text]) }
             return RedisLife(identity: facts.identity, written: agreed, inherited: inherited)
         }
 

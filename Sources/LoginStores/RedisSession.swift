@@ -2,9 +2,9 @@ internal import Sockets
 
 /// One connection to the server: the talk that opens it, then questions in batches, many under way at a time.
 ///
-/// Behind the questions of a batch stands one more command, which asks whether the server's life is still the one this
-/// session knows; only with its answer are the others believed. So data that were emptied or replaced meanwhile never
-/// make a used nonce look new.
+/// Behind the questions of a batch stand two more commands, which ask whether the server's life and the history of its data
+/// are still those that this session knows; only with their answers are the others believed. So data that were emptied or
+/// replaced meanwhile never make a used nonce look new: a connection outlives the server's being a replica.
 final class RedisSession {
     /// A question and the answers about its first entries. The next entry is asked about once these are good, so that a
     /// refused nonce does not use up the token beside it.
@@ -27,7 +27,7 @@ final class RedisSession {
     private struct Batch {
         /// The questions whose next entries are asked about; none where the commands are about revocations.
         var asked: [Asked]
-        /// How many answers there will be, before the one about the server's life.
+        /// How many answers there will be, before those about the server's life and history.
         let answerCount: Int
         var answers: [RedisReply] = []
         let sentAt: MonotonicInstant
@@ -94,6 +94,7 @@ final class RedisSession {
     private func send(_ commands: [[[UInt8]]], for asked: [Asked], _ now: MonotonicInstant) throws(RedisFailure) {
         for command in commands { channel.command(command) }
         channel.command(["GET", greeting.life.key].map { Array($0.utf8) })
+        channel.command(["INFO", "replication"].map { Array($0.utf8) })
         let endsAt = asked.map(\.endsAt).min() ?? .never
         batches.append(Batch(asked: asked, answerCount: commands.count, sentAt: now, endsAt: endsAt))
         try channel.flush()
@@ -120,7 +121,7 @@ final class RedisSession {
         while let reply = try channel.next() {
             guard !batches.isEmpty else { throw .malformedAnswer }
             if case .error(let code) = reply, !batches[0].bearsRefusal { throw RedisFailure(code: code) }
-            if batches[0].answers.count < batches[0].answerCount {
+            if batches[0].answers.count <= batches[0].answerCount {
                 batches[0].answers.append(reply)
             } else {
                 try finishBatch(reply, now: now)
@@ -128,8 +129,12 @@ final class RedisSession {
         }
     }
 
-    private func finishBatch(_ reply: RedisReply, now: MonotonicInstant) throws(RedisFailure) {
-        guard RedisLife.Beginning(reply) == greeting.life.written else { throw .memoryLost }
+    private func finishBatch(_ replication: RedisReply, now: MonotonicInstant) throws(RedisFailure) {
+        let life = RedisLife.Beginning(batches[0].answers.removeLast())
+        guard let info = replication.text else { throw .malformedAnswer }
+        guard try RedisServerFacts.history(info: info) == greeting.history, life == greeting.life.written else {
+            throw .memoryLost
+        }
         var asked = batches[0].asked
         for (index, reply) in zip(asked.indices, batches[0].answers) {
             asked[index].answers.append(try Self.answer(reply))

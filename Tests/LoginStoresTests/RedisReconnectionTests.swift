@@ -47,6 +47,43 @@ struct RedisReconnectionTests {
         #expect(store.failures == [.memoryLost])
     }
 
+    @Test("A failover and the way back, which one connection outlives, make no used nonce look new")
+    func failoverAndBack() throws {
+        let (server, other) = (try RedisServer(), try RedisServer())
+        let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)") { limits in
+            // Nothing is read in between.
+            limits.revocationPause = .seconds(600)
+        }
+        #expect(store.wait { $0.store.revocations.isKnown })
+        // Just young enough for the memory of now.
+        let bornAt = try #require(store.store.vouchesSince)
+        try other.follow(server)
+        #expect(try other.send("REPLICAOF NO ONE").hasPrefix("+OK"))
+        // The other one never hears of it.
+        #expect(store.use(1, bornAt: bornAt) == .accepted)
+        try server.follow(other)
+        #expect(try server.send("REPLICAOF NO ONE").hasPrefix("+OK"))
+        #expect(store.use(1, bornAt: bornAt) == .unavailable)
+        #expect(store.wait { $0.use(1, bornAt: bornAt) != .unavailable })
+        #expect(store.use(1, bornAt: bornAt) == .nonceBeyondMemory)
+        #expect(store.failures == [.memoryLost])
+    }
+
+    @Test("A primary that renames its history, because no replica has followed it for long, has lost nothing")
+    func renamedHistory() throws {
+        let (server, other) = (try RedisServer(), try RedisServer(["--repl-backlog-ttl", "1"]))
+        try other.follow(server)
+        server.kill()
+        #expect(try other.send("REPLICAOF NO ONE").hasPrefix("+OK"))
+        let store = try StoreUnderTest.up(at: other.port)
+        let (bornAt, life) = (try #require(store.store.vouchesSince), store.lives)
+        #expect(store.use(1, bornAt: bornAt) == .accepted)
+        #expect(store.wait { _ in (try? other.send("INFO replication"))?.contains("second_repl_offset:-1") == true })
+        #expect(store.wait { $0.use(1, bornAt: bornAt) == .nonceUsed })
+        #expect(store.store.vouchesSince == bornAt && store.useToken(2, bornAt: 0) == .accepted)
+        #expect(Set(store.lives.map(\.since)) == Set(life.map(\.since)))
+    }
+
     @Test("A primary that became a replica is left when it refuses a revocation, which is written after the way back")
     func failover() throws {
         let (server, other) = (try RedisServer(), try RedisServer())

@@ -43,6 +43,10 @@ final class StoreUnderTest: Sendable {
         log.withLock { $0 }.filter { if case .answered = $0 { false } else { true } }
     }
 
+    var lives: [RedisLife] {
+        changes.compactMap { if case .up(let life) = $0 { life } else { nil } }
+    }
+
     var failures: [RedisFailure] {
         changes.compactMap { if case .down(let failure) = $0 { failure } else { nil } }
     }

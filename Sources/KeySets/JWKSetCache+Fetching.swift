@@ -87,7 +87,7 @@ extension JWKSetCache {
             let isReplaced = before.epoch == 0 || keySet != before.keySet
             storage.machine.confirm(answer.freshness, isReplaced: isReplaced, at: now)
             for key in before.keySet.keys where keySet.key(withID: key.keyID) == nil {
-                storage.machine.keyHasLeft(hash: Self.hash(key.keyID.utf8.span), at: now)
+                storage.machine.keyHasLeft(hash: Self.hash(key.keyID.utf8.span))
             }
             storage.lastError = nil
             storage.currentSource = answer.source

@@ -132,7 +132,7 @@ package enum MissingKeyAnswer: Sendable, Equatable {
     /// A fetch that may bring the key is under way: park the request, ask again at the next update, and at the latest
     /// at this moment, which never lies past the request's own wait.
     case wait(until: MonotonicInstant)
-    /// The sources were asked and do not have it: 401 `unknown_key`.
+    /// A source was asked, gave a set, and does not have it: 401 `unknown_key`.
     case unknown
     /// The sources cannot be asked at present, because they fail or because the budget for asking is spent: 503
     /// `keys_unavailable`.

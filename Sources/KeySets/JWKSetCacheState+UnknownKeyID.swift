@@ -16,7 +16,7 @@ extension JWKSetCacheState {
         case .backingOff(let until):
             return (.unavailable(retryAfterSeconds: Self.seconds(from: now, to: until)), false)
         case .underWay(let began):
-            if let hash { join(hash, isOlder: began < since, at: now) }
+            if let hash { join(hash, isOlder: began < since) }
             return (wait(since: since, at: now), false)
         case .idle:
             guard let hash, !isStopped else { return (.unavailable(retryAfterSeconds: 1), false) }
@@ -24,15 +24,15 @@ extension JWKSetCacheState {
             guard budget.take(at: now), begin(at: now) else {
                 return (.unavailable(retryAfterSeconds: Self.seconds(from: now, to: budget.nextAt)), false)
             }
-            memory.store(.init(hash: hash, until: now + limits.negativeLifetime, fetch: fetchNumber))
+            memory.store(.init(hash: hash, fetch: fetchNumber))
             return (wait(since: since, at: now), true)
         }
     }
 
     /// The good fetch that has just ended no longer has this key: its tokens are rejected for a moment without another
     /// fetch. Then the sources are asked again: an edge of the issuer's may have answered with the previous set.
-    mutating func keyHasLeft(hash: UInt64, at now: MonotonicInstant) {
-        memory.store(.init(hash: hash, until: now + limits.joinedNegativeLifetime, fetch: fetchNumber))
+    mutating func keyHasLeft(hash: UInt64) {
+        memory.store(.init(hash: hash, fetch: fetchNumber, hasLeft: true))
     }
 
     private func wait(since: MonotonicInstant, at now: MonotonicInstant) -> MissingKeyAnswer {
@@ -49,19 +49,21 @@ extension JWKSetCacheState {
 
     /// Whether a good fetch has answered for this key ID, lately enough to be believed.
     private func isKnownToBeUnknown(_ hash: UInt64, at now: MonotonicInstant) -> Bool {
-        guard let entry = memory.entry(for: hash) else { return false }
         // No fetch has answered for it yet; or the set has changed since, so that all is open again.
-        guard lastGoodFetch >= entry.fetch, entry.fetch >= setChangedByFetch else { return false }
-        return now < entry.until
+        guard let entry = memory.entry(for: hash), lastGoodFetch >= entry.fetch, entry.fetch >= setChangedByFetch else {
+            return false
+        }
+        // That a key has left is borne out by the next fetch without it.
+        let isBorneOut = !entry.hasLeft || lastGoodFetch > entry.fetch
+        return now < lastGoodFetchEndedAt + (isBorneOut ? limits.negativeLifetime : limits.joinedNegativeLifetime)
     }
 
     /// Remembers that the key ID was asked about. The fetch under way answers for it unless that is older than the
     /// request; then the next fetch does.
-    private mutating func join(_ hash: UInt64, isOlder: Bool, at now: MonotonicInstant) {
-        // A question that no fetch has answered yet stands as it was first asked.
-        if let entry = memory.entry(for: hash), entry.fetch > lastGoodFetch { return }
-        let fetch = isOlder ? fetchNumber + 1 : fetchNumber
-        memory.store(.init(hash: hash, until: now + limits.negativeLifetime, fetch: fetch))
+    private mutating func join(_ hash: UInt64, isOlder: Bool) {
+        // One that was asked about before stands as it was asked first: the fetch under way is younger than that.
+        if let entry = memory.entry(for: hash), entry.fetch >= setChangedByFetch { return }
+        memory.store(.init(hash: hash, fetch: isOlder ? fetchNumber + 1 : fetchNumber))
     }
 
     /// Whole seconds, at least 1: the value of `Retry-After`.
@@ -74,15 +76,15 @@ extension JWKSetCacheState {
 /// Remembers which key IDs the sources were asked for, in a table of fixed size.
 ///
 /// The sender of a token chooses its key ID: so an entry holds a keyed 64-bit hash, never the text, and the table
-/// never grows. Four entries share a bucket; the one that ends first gives way. A forgotten entry costs at most one
+/// never grows. Four entries share a bucket; the one of the oldest fetch gives way. A forgotten entry costs at most one
 /// refetch of the budget, never a wrong answer about a key.
 struct UnknownKeyIDMemory: Sendable {
     struct Entry: Sendable {
         var hash: UInt64 = 0
-        /// When the answer is no longer believed.
-        var until = MonotonicInstant(nanoseconds: 0)
         /// Number of the fetch that answers for it; 0 marks an empty entry, for fetches count from 1.
         var fetch: UInt64 = 0
+        /// Whether that fetch was the first one without it.
+        var hasLeft = false
     }
 
     private static let bucketSize = 4
@@ -96,7 +98,7 @@ struct UnknownKeyIDMemory: Sendable {
 
     mutating func store(_ entry: Entry) {
         if entries.isEmpty { entries = [Entry](repeating: Entry(), count: capacity) }
-        let oldest = bucket(of: entry.hash).min { entries[$0].until < entries[$1].until }
+        let oldest = bucket(of: entry.hash).min { entries[$0].fetch < entries[$1].fetch }
         guard let place = place(of: entry.hash) ?? oldest else { return }
         entries[place] = entry
     }

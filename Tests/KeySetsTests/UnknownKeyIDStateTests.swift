@@ -27,7 +27,7 @@ struct UnknownKeyIDStateTests {
             Issue.record("the budget is not spent")
             return
         }
-        driver.state.keyHasLeft(hash: 4, at: driver.now)
+        driver.state.keyHasLeft(hash: 4)
         #expect(driver.ask(4) == .unknown)
     }
 
@@ -39,18 +39,58 @@ struct UnknownKeyIDStateTests {
         #expect(driver.fetches.map(\.reason) == [.start, .unknownKeyID])
     }
 
-    @Test("Is refused at once for a minute after its own fetch did not bring it, then asked for again")
+    @Test("Is refused at once for five seconds after its own fetch did not bring it, then asked for again")
     func negativeMemory() {
         var driver = StateDriver.settled()
         _ = driver.ask(1)
         driver.advance(by: .milliseconds(100))
         check(driver.ask(1), .unknown)
-        driver.advance(by: .seconds(59))
+        driver.advance(by: .milliseconds(4_999))
         check(driver.ask(1), .unknown)
         #expect(driver.fetches.count == 2)
-        driver.advance(by: .seconds(1))
+        driver.advance(by: .milliseconds(1))
         check(driver.ask(1), .wait(until: driver.now + .seconds(2)))
         #expect(driver.fetches.count == 3)
+    }
+
+    @Test("A new key that an edge with the previous set denies is found within six seconds, without a retry of its own")
+    func oldEdge() {
+        var driver = StateDriver.settled()
+        let began = driver.now
+        driver.source = { $0 < began + .seconds(1) ? .unchanged(.init()) : .replaced(.init()) }
+        var changed: MonotonicInstant?
+        while changed == nil, driver.now < began + .seconds(100) {
+            _ = driver.ask(1)
+            driver.advance(by: .milliseconds(100))
+            if driver.state.setChangedByFetch > 1 { changed = driver.now }
+        }
+        #expect(changed.map { $0.duration(since: began) <= .seconds(6) } == true)
+    }
+
+    @Test("Any number that keep coming, each known to no source, are refused throughout, at one fetch in five seconds")
+    func deadKeyIDs() {
+        var driver = StateDriver.settled()
+        let keyIDs: ClosedRange<UInt64> = 1...50
+        // Each has its first question answered, within the budget.
+        while !keyIDs.allSatisfy({ driver.ask($0) == .unknown }), driver.fetches.count < 100 {
+            driver.advance(by: .milliseconds(100))
+        }
+        let (began, fetches) = (driver.now, driver.fetches.count)
+        var answers: Set<String> = []
+        while driver.now < began + .seconds(60) {
+            for keyID in keyIDs {
+                let since = driver.now
+                var answer = driver.ask(keyID)
+                if case .wait = answer {
+                    driver.advance(by: driver.latency)
+                    answer = driver.ask(keyID, since: since)
+                }
+                answers.insert("\(answer)")
+            }
+            driver.advance(by: .milliseconds(50))
+        }
+        #expect(answers == ["unknown"])
+        #expect(driver.fetches.count - fetches <= 13)
     }
 
     @Test("A burst of ten thousand causes exactly one fetch, and each is refused when it ends")
@@ -80,7 +120,7 @@ struct UnknownKeyIDStateTests {
         check(driver.ask(2, since: since), .unknown)
         check(driver.ask(2), .unknown)
         #expect(driver.fetches.count == 3)
-        driver.advance(by: .seconds(10))
+        driver.advance(by: .seconds(4))
         check(driver.ask(2), .unknown)
     }
 
@@ -244,8 +284,7 @@ struct UnknownKeyIDStateTests {
             memory.store(
                 .init(
                     hash: UInt64(number) &* 0x9E37_79B9_7F4A_7C15,
-                    until: MonotonicInstant(nanoseconds: UInt64(number)),
-                    fetch: 1
+                    fetch: UInt64(number)
                 )
             )
         }

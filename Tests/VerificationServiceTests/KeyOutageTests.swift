@@ -53,6 +53,20 @@ struct KeyOutageTests {
         #expect(answer.code == "unknown_key")
     }
 
+    @Test("Nobody is asked about a key ID that is too long for any published key")
+    func overlongKeyID() async throws {
+        let service = try await InProcessService()
+        let fetches = service.source.fetchCount
+        let header = #"{"alg":"RS256","kid":"\#(String(repeating: "x", count: 300))"}"#
+        let token = try StandInKeys.current.mint(header: Array(header.utf8), payload: Array("{}".utf8))
+        guard case .answered(let answer) = try service.send(body: "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}")
+        else {
+            Issue.record("the request waits for a key that cannot come")
+            return
+        }
+        #expect(answer.code == "unknown_key" && service.source.fetchCount == fetches)
+    }
+
     @Test("A request whose wait has run out is answered: nobody could tell")
     func expiredVisit() async throws {
         let service = try await InProcessService()

@@ -64,7 +64,8 @@ final class TokenJudge {
                     if !revocations.isEmpty(), isRevoked(claims) { throw .loginRevoked }
                     return .verified(claims)
                 } catch {
-                    guard error.code == .unknownKey else { throw Problem(error) }
+                    // An ID that is too long for any published key is empty here: nobody is asked about it.
+                    guard error.code == .unknownKey, !workspace.keyID.isEmpty else { throw Problem(error) }
                     wait = try waitForKeys(Problem(error), context, trace())
                 }
             } else {

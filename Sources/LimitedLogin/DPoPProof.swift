@@ -83,6 +83,7 @@ public struct DPoPProof: Equatable, Sendable {
         guard let issuedAt = claims.date("iat"),
             issuedAt.isRecent(within: Self.greatestAgeSeconds, clockSkewSeconds: clockSkewSeconds, now: now)
         else { throw .outOfTime }
+        guard Self.isInForce(claims, clockSkewSeconds, now) else { throw .outOfTime }
         // (3) `jti`, which the caller remembers; the other required claims are missed where they are compared.
         guard let tokenID = claims.string("jti"), (1...Self.tokenIDByteLimit).contains(tokenID.utf8.count) else {
             throw .missingTokenID
@@ -96,6 +97,17 @@ public struct DPoPProof: Equatable, Sendable {
         self.keyThumbprint = String(decoding: thumbprint, as: UTF8.self)
         self.tokenID = tokenID
         self.issuedAt = issuedAt
+    }
+
+    /// `exp` and `nbf`, with which a proof may narrow its own time (RFC 7519 sections 4.1.4 and 4.1.5).
+    private static func isInForce(_ claims: borrowing JSONObject, _ skew: Int, _ now: NumericDate) -> Bool {
+        if claims.member("exp") != nil {
+            guard let end = claims.date("exp"), now.isRecent(within: .max, clockSkewSeconds: skew, now: end) else {
+                return false
+            }
+        }
+        guard claims.member("nbf") != nil else { return true }
+        return claims.date("nbf")?.isRecent(within: .max, clockSkewSeconds: skew, now: now) ?? false
     }
 
     /// (4), (5) and (7): the key of a header that has what section 4.2 asks for and nothing that is not understood. That
@@ -159,7 +171,9 @@ public struct DPoPRejection: Error, Equatable, Sendable, CustomStringConvertible
     package static let invalidSignature = Self("The DPoP proof's signature is not the one of its jwk.")
     package static let wrongMethod = Self("The DPoP proof's htm is not the request's method.")
     package static let wrongURI = Self("The DPoP proof's htu is not the request's URL.")
-    package static let outOfTime = Self("The DPoP proof's iat is missing, in the future, or too long ago.")
+    package static let outOfTime = Self(
+        "The DPoP proof's iat is missing, in the future, or too long ago, or its exp or nbf forbids it."
+    )
     package static let missingTokenID = Self("The DPoP proof's jti is missing, empty, or longer than 256 bytes.")
     package static let unboundToken = Self("The token is bound to no key, so no DPoP proof fits it.")
     package static let otherToken = Self("The DPoP proof's ath is not the hash of the token.")

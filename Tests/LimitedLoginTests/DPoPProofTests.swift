@@ -64,6 +64,18 @@ struct DPoPProofTests {
         #expect(Self.rejection { try Self.verify(text, skew: seconds) } == (isAccepted ? nil : .outOfTime))
     }
 
+    @Test("A proof that narrows its own time is accepted within it, and the skew counts there too")
+    func ownTime() throws {
+        var proof = try Proof()
+        for (name, moment) in [
+            ("exp", Login.now + 1), ("exp", Login.now - 60), ("nbf", Login.now), ("nbf", Login.now + 60),
+        ] {
+            proof.set(name, "\(moment)")
+            let text = try proof.make()
+            #expect(Self.rejection { try Self.verify(text, skew: 60) } == nil, "\(name) \(moment)")
+        }
+    }
+
     /// The proof of RFC 9449 section 7.1, made by somebody else.
     private static let published = [
         "eyJ0eXAiOiJkcG9wK2p3dCIsImFsZyI6IkVTMjU2IiwiandrIjp7Imt0eSI6IkVDIiwieCI6Imw4dEZyaHgtMzR0VjNoUklDUkRZOXpDa0RscEJo",

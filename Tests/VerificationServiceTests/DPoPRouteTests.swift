@@ -153,6 +153,9 @@ struct DPoPRouteTests {
                 status == 200 || answer.code == "invalid_dpop_proof" && answer["www-authenticate"] == Self.challenge
             )
         }
+        // No word of a key that the token does not have.
+        let fields = ["Authorization: DPoP \(try Self.token(confirmation: nil))"] + Self.forwarded
+        #expect(try service.answer("GET", "/auth", fields: fields).detail.contains("bound to no key"))
     }
 
     /// A token with any `cnf`.

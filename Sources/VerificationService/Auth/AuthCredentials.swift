@@ -56,8 +56,8 @@ struct AuthCredentials {
         // RFC 9449 section 4.3 (1).
         let count = head.count(of: "dpop", in: bytes)
         guard count <= 1 else { throw Problem(.repeated) }
-        guard let proof = head.value(of: "dpop", in: bytes) else { throw Problem(.missing) }
         guard let thumbprint = claims[.keyThumbprint] else { throw Problem(.unboundToken) }
+        guard let proof = head.value(of: "dpop", in: bytes) else { throw Problem(.missing) }
         let request = try ForwardedRequest(head, bytes, origin: gateway.origin)
         let now = try ServiceClock.now()
         do throws(DPoPRejection) {

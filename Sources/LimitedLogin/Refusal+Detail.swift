@@ -118,8 +118,9 @@ extension Refusal.ForeignToken {
     fileprivate var detail: String {
         switch self {
         case .accessToken:
-            "This is an access token, not an id token. Send AuthenticationToken.current.tokenString: since SDK 17 the "
-                + "app also gets an access token, which is of no use in Limited Login."
+            "This is an access token, not an id token. In Limited Login send AuthenticationToken.current.tokenString: the "
+                + "access token that an app also gets since SDK 17 is of no use there. One of Android, the web or "
+                + "classic login goes into access_token."
         case .encrypted: "This is an encrypted token (JWE); Facebook's id tokens are signed only."
         case .encryptionHeader:
             "The header speaks of encryption (enc, zip, p2c or p2s); Facebook's id tokens are signed only."

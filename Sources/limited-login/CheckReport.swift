@@ -20,6 +20,8 @@ struct CheckReport {
         var claim: String?
         let detail: String
         let cure: String
+        /// What was asked can be of no token: none was judged.
+        var isOfQuestion = false
     }
 
     /// In the order of the checks.
@@ -155,7 +157,8 @@ extension CheckReport {
                 code: error.code.rawValue,
                 claim: error.claim,
                 detail: error.detail,
-                cure: cure.sentence(for: error)
+                cure: cure.sentence(for: error),
+                isOfQuestion: error.check == .expectation
             )
             return CheckReport(rows: rows(until: error.check), refusal: refusal, moment: moment)
         }

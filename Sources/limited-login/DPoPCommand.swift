@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import HTTP1
 internal import LimitedLogin
 internal import OpenSSL
 internal import StandInIssuer
@@ -27,6 +28,15 @@ struct DPoPCommand: ParsableCommand {
             transform: Moment.read
         )
         var at: NumericDate?
+
+        func validate() throws {
+            guard TargetURI(url.utf8.span) != nil else {
+                throw ValidationError("--url must be an absolute URL: https://HOST/PATH.")
+            }
+            guard !method.isEmpty, method.utf8.allSatisfy(FieldGrammar.isTokenByte) else {
+                throw ValidationError("--method is no method of HTTP.")
+            }
+        }
 
         func token() throws -> String {
             let bytes = try TokenInput.contents(of: tokenFile, unreadable: Exit.configuration)
@@ -60,6 +70,12 @@ struct DPoPCommand: ParsableCommand {
 
         @Flag(help: "Print one JSON object.")
         var json = false
+
+        func validate() throws {
+            guard [43, nil].contains(keyThumbprint?.utf8.count) else {
+                throw ValidationError("--key-thumbprint must have 43 digits of base64url (RFC 7638).")
+            }
+        }
 
         func run() throws {
             let token = try request.token()

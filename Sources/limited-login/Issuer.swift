@@ -9,6 +9,8 @@ struct Issuer: AsyncParsableCommand {
         abstract:
             "Runs a stand-in issuer: keys, POST /tokens, /refresh and /rotate, Graph, callbacks. Never for production.",
         discussion: """
+            GET /login answers the token of a fresh login and what belongs beside it in POST /verify; GET /login/NAME one with \
+            a fault, by the names of 'limited-login catalogue'. \
             POST /tokens takes a JSON object of claims (all optional, any type) and answers {"id_token": "…"} in \
             Facebook's wire style; ?declined=NAME,NAME and ?expired=NAME say what else the person was asked for. \
             A claim cnf, {"jkt": "…"}, binds the token to a device's key. POST /refresh takes {"id_token": "…"} and answers a \

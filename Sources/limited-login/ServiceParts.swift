@@ -112,7 +112,9 @@ enum ServiceParts {
     static func trust(_ configuration: ServiceConfiguration) throws(StartError) -> TLSContext.Trust {
         guard let file = configuration.caFile else { return .system }
         try requireRegular(.caFile, file)
-        return .authorities(file: file)
+        let trust = TLSContext.Trust.authorities(file: file)
+        _ = try part("\(ConfigurationKey.caFile.rawValue): ") { try TLSContext(clientTrusting: trust) }
+        return trust
     }
 
     /// Names the setting whose file cannot be read; OpenSSL would name the file alone, or wait at a pipe.

@@ -115,7 +115,7 @@ struct Verify: AsyncParsableCommand {
         } else {
             StandardOutput.write(report.text(isColoured: color.isOn))
         }
-        if report.refusal != nil { throw Exit.rejected }
+        if let refusal = report.refusal { throw refusal.isOfQuestion ? Exit.verifyUsage : Exit.rejected }
     }
 
     private var nonceCount: Int { [nonce, rawNonce].compactMap { $0 }.count + (issuedNonce ? 1 : 0) }

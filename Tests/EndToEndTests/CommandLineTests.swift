@@ -21,6 +21,7 @@ struct CommandLineTests {
             ),
             (["LIMITED_LOGIN_APP_IDS": ""], [], "the value is empty"),
             (["LIMITED_LOGIN_APP_IDS": "1"], ["--ca-file", "/nonexistent"], "ca_file: /nonexistent: the file"),
+            (["LIMITED_LOGIN_APP_IDS": "1"], ["--ca-file", "/etc/passwd"], "ca_file: TLS cannot be set up"),
             (["LIMITED_LOGIN_APP_IDS": "1"], ["--listen", "unix:http.sock"], "must begin with '/'"),
             (["LIMITED_LOGIN_APP_IDS": "1"], ["--admin-listen", "unix:/tmp/a.sock"], "address and port alone"),
             (["LIMITED_LOGIN_APP_IDS": "1"], ["--listen-mode", "0600"], "--listen-mode"),

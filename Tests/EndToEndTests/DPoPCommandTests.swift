@@ -26,7 +26,7 @@ struct DPoPCommandTests {
     }
 
     private static func request(_ folder: ShortFolder, _ more: [String] = []) -> [String] {
-        ["--url", url, "--token-file", "\(folder.path)/token"] + more
+        ["--token-file", "\(folder.path)/token"] + (more.contains("--url") ? [] : ["--url", url]) + more
     }
 
     /// A folder with a device's key and a token.
@@ -60,8 +60,13 @@ struct DPoPCommandTests {
         for (arguments, sentence) in [
             (["--at", "1700000000"], "htm"), (["--method", "POST"], "iat"),
             (["--method", "POST", "--at", "1700000301"], "iat"),
-            (["--method", "POST", "--at", "1700000000", "--key-thumbprint", "x"], "key"),
-            (["--method", "POST", "--at", "1700000000", "--key-thumbprint", "-x"], "key"),
+            (["--method", "POST", "--at", "1700000000", "--key-thumbprint", String(repeating: "x", count: 43)], "key"),
+            (
+                [
+                    "--method", "POST", "--at", "1700000000", "--key-thumbprint",
+                    "-" + String(repeating: "x", count: 42),
+                ], "key"
+            ),
         ] {
             let refused = try FinishedRun(["dpop", "judge", "-"] + Self.request(folder, arguments), input: proof)
             #expect(refused.exitCode == 1 && refused.output.hasPrefix("refused\n  code: invalid_dpop_proof\n"))
@@ -96,6 +101,16 @@ struct DPoPCommandTests {
         #expect(run.exitCode == 1 && run.output.contains("bound to no key"))
         for arguments in [["judge"], ["make"], ["judge", "a.b.c", "--at", "noon"] + Self.request(folder)] {
             #expect(try FinishedRun(["dpop"] + arguments).exitCode == 64)
+        }
+        let key = ["--key-file", "\(folder.path)/device.pem"]
+        for (arguments, option) in [
+            (["make"] + key + Self.request(folder, ["--url", "a.example/b"]), "--url"),
+            (["make"] + key + Self.request(folder, ["--method", "G T"]), "--method"),
+            (["judge", "a.b.c"] + Self.request(folder, ["--method", ""]), "--method"),
+            (["judge", "a.b.c"] + Self.request(folder, ["--key-thumbprint", "x"]), "--key-thumbprint"),
+        ] {
+            let run = try FinishedRun(["dpop"] + arguments)
+            #expect(run.exitCode == 64 && run.errors.contains(option), "\(run.errors)")
         }
     }
 }

@@ -121,7 +121,7 @@ package struct VerifyRequestReader: ~Copyable {
             name = document.next(name + 1)
         }
         guard !token.isEmpty else {
-            throw Problem(.invalidRequest, "The member id_token is missing or empty.")
+            throw Problem(.invalidRequest, "The member id_token is missing or empty, and there is no access_token.")
         }
         if question.binding == .unbound, !question.subject.isEmpty {
             question.binding = .subject

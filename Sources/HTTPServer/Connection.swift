@@ -139,7 +139,8 @@ package final class Connection {
         if isHandshaking { return held + Self.handshakeBytes }
         held += Self.sessionBytes
         if tls.holdsPartialInput { held += Self.recordBytes }
-        if isWriting { held += Self.recordBytes }
+        // Also of a key update's answer (RFC 8446 section 4.6.3) that the socket does not take.
+        if isWriting || tlsInterest == .outputSpace { held += Self.recordBytes }
         return held
     }
 

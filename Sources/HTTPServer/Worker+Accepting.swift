@@ -88,7 +88,7 @@ extension Worker {
         now = MonotonicClock.now()
         acceptedCount += 1
         let open = shared.openConnections.wrappingAdd(1, ordering: .relaxed).newValue
-        if open <= limits.connections || makeRoom(for: peer) {
+        if open <= limits.connections || haveCrowdMakeRoom(for: peer, open) || makeRoom(for: peer) {
             add(descriptor, from: peer, isOverLimit: false)
         } else if open <= limits.connections + limits.reservedConnections {
             add(descriptor, from: peer, isOverLimit: true)
@@ -111,6 +111,30 @@ extension Worker {
     private func countedPeer(_ address: SocketAddress?) -> PeerTable.Peer? {
         guard let address else { return nil }
         return limits.trustedPeers.contains { $0.contains(address) } ? nil : PeerTable.Peer(address)
+    }
+
+    /// Has another worker close a connection of its crowd for a new one here: which worker a connection comes to is the
+    /// system's choice, so one peer's may all be elsewhere. The new one is let in meanwhile, within the reserve.
+    private func haveCrowdMakeRoom(for peer: PeerTable.Peer?, _ open: Int) -> Bool {
+        guard open <= limits.connections + limits.reservedConnections, !isCrowd(peers.greatest()?.count ?? 0) else {
+            return false
+        }
+        let others = shared.handles.withLock { $0.filter { $0 !== handle } }
+        guard let crowded = others.first(where: { $0.hasCrowd.load(ordering: .relaxed) }) else { return false }
+        crowded.makeRoom(for: peer)
+        return true
+    }
+
+    /// Other workers have taken connections in from these peers: as many of a crowd's here are closed.
+    mutating func makeRoomElsewhere(for newcomers: [PeerTable.Peer?]) {
+        now = MonotonicClock.now()
+        for peer in newcomers {
+            guard let greatest = peers.greatest(), isCrowd(greatest.count) else {
+                return handle.hasCrowd.store(false, ordering: .relaxed)
+            }
+            let isOwn = greatest.peer == peer
+            if let victim = victim(of: greatest.peer, evenBusy: !isOwn) { close(victim, isOwn ? .limit : .peer) }
+        }
     }
 
     /// Closes one connection for a new one from `peer`: of the peer that has the most, else the oldest that has not begun

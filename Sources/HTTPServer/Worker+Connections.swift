@@ -213,7 +213,10 @@ extension Worker {
         let id = WorkerShared.nextConnectionID.wrappingAdd(1, ordering: .relaxed).oldValue
         let connection = engine.open(id: id, descriptor: descriptor, isOverLimit: isOverLimit, now: now)
         table.insert(connection)
-        if let peer { peers.add(connection.slot, from: peer) }
+        if let peer {
+            peers.add(connection.slot, from: peer)
+            if isCrowd(peers.countOfPeer(connection.slot)) { handle.hasCrowd.store(true, ordering: .relaxed) }
+        }
         let result = system.add(poll, descriptor, Self.readable, tag: table.tag(of: connection))
         guard result >= 0 else {
             close(connection, .failed)

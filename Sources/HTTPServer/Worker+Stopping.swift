@@ -10,7 +10,9 @@ extension Worker {
     mutating func takeCommands() -> Bool {
         let commands = handle.takeCommands()
         if commands.contains(.wakeParked) {
-            for connection in table.all(in: .parked) where connection.slot >= 0 { wake(connection) }
+            // A parked request behind an answer that the socket does not take is among the busy ones.
+            let connections = table.all(in: .parked) + table.all(in: .busy)
+            for connection in connections where connection.slot >= 0 && connection.phase == .parked { wake(connection) }
         }
         if commands.contains(.wakeRequests) {
             for request in handle.takeRequestsToWake() {
@@ -19,6 +21,7 @@ extension Worker {
             }
         }
         if commands.contains(.returnToLine) { returnToLine() }
+        if commands.contains(.makeRoom) { makeRoomElsewhere(for: handle.takeNewcomers()) }
         if !isDraining {
             guard shared.isDraining.load(ordering: .acquiring) else { return true }
             isDraining = true

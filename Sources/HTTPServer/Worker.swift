@@ -220,6 +220,8 @@ struct WorkerCommand: OptionSet {
     static let wakeRequests = WorkerCommand(rawValue: 2)
     /// To take connections from a shared queue again.
     static let returnToLine = WorkerCommand(rawValue: 4)
+    /// To close connections of a crowd, as ``WorkerHandle/takeNewcomers()`` says.
+    static let makeRoom = WorkerCommand(rawValue: 8)
 }
 
 /// One worker as other threads see it.
@@ -232,6 +234,10 @@ final class WorkerHandle: Sendable {
     private let commands = Atomic<UInt8>(0)
     /// The parked requests to be visited again by themselves.
     private let requestsToWake = Locked<[ParkedRequest]>([])
+    /// The peers whose connections other workers have let in at the limit; no more than those workers' reserve.
+    private let newcomers = Locked<[PeerTable.Peer?]>([])
+    /// Whether one peer had more connections here than its share when that was last looked at.
+    let hasCrowd = Atomic<Bool>(false)
     /// The worker leaves a queue that all share to the others for a moment.
     let isOutOfLine = Atomic<Bool>(false)
 
@@ -257,6 +263,12 @@ final class WorkerHandle: Sendable {
         give(.wakeRequests)
     }
 
+    /// Has the worker close a connection of its crowd for one that another worker has let in.
+    func makeRoom(for peer: PeerTable.Peer?) {
+        newcomers.withLock { $0.append(peer) }
+        give(.makeRoom)
+    }
+
     func give(_ command: WorkerCommand) {
         commands.bitwiseOr(command.rawValue, ordering: .acquiringAndReleasing)
         wake.give()
@@ -269,11 +281,13 @@ final class WorkerHandle: Sendable {
     }
 
     /// The requests to be visited again, in the order they were named.
-    func takeRequestsToWake() -> [ParkedRequest] {
-        requestsToWake.withLock { requests in
-            defer { requests = [] }
-            return requests
-        }
+    func takeRequestsToWake() -> [ParkedRequest] { requestsToWake.withLock { Self.takeAll(&$0) } }
+
+    func takeNewcomers() -> [PeerTable.Peer?] { newcomers.withLock { Self.takeAll(&$0) } }
+
+    private static func takeAll<Element>(_ list: inout [Element]) -> [Element] {
+        defer { list = [] }
+        return list
     }
 
     /// A connection has been closed; the lock is the worker's own, but for the moment of being read.

@@ -1,5 +1,6 @@
 import Dispatch
 import HTTP1
+import OpenSSL
 import TestSupport
 import Testing
 
@@ -129,6 +130,21 @@ struct ConnectionMemoryTests {
         }
         #expect(server.waitUntil { $0.open == 0 && $0.heldBytes == 0 })
         await server.stop()
+    }
+
+    @Test("The answer to a key update counts while the socket does not take it")
+    func blockedKeyUpdate() throws {
+        let identity = try TestCertificates.shared.get().good
+        let context = try TLSContext(
+            serverCertificateFile: identity.certificateFile,
+            keyFile: identity.keyFile
+        )
+        let connection = ConnectionDriver().connection
+        // Nothing is read or written here.
+        connection.tls = try TLSConnection(server: context, descriptor: -1)
+        let idle = connection.heldBytes
+        connection.tlsInterest = .outputSpace
+        #expect(connection.heldBytes >= idle + 16_384)
     }
 }
 

@@ -77,6 +77,19 @@ struct FaultInjectionTests {
         #expect(plan.closesEverything())
     }
 
+    @Test("A request parked behind an answer that the socket does not take is woken with the others")
+    func wokenBehindAnswer() async throws {
+        // The socket takes nothing for a while.
+        let plan = FaultPlan(.send, 1..<100_000, errorNumber: 11)
+        let server = try TestServer(limits: Self.limits(deadline: .seconds(600)), faults: plan)
+        let client = try BlockingClient(server.address)
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(server.waitUntil { _ in plan.count(.send) > 0 })
+        server.server.wakeParked()
+        #expect(client.readResponses(2, timeout: .seconds(20)).map(\.text) == ["OK", "woken"])
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
     /// - Parameter deadline: short where a fault must cost little time, long where the answers count.
     private static func limits(deadline: Duration = .milliseconds(300)) -> HTTPServerLimits {
         var limits = HTTPServerLimits()

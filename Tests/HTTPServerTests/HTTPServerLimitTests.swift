@@ -135,6 +135,31 @@ struct HTTPServerLimitTests {
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
+    @Test("A crowd on one worker makes room for those who come to another, and nobody else does")
+    func crowdElsewhere() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.connections = 60
+        let server = try TestServer(limits: limits, workerCount: 2) { NamedHandler("\($0)") }
+        var crowd: [BlockingClient] = []
+        func client(of worker: String) throws -> BlockingClient? {
+            let client = try BlockingClient(server.address)
+            return client.exchange(Self.get)?.text == worker ? client : nil
+        }
+        while crowd.count < limits.connections {
+            if let client = try client(of: "0") { crowd.append(client) }
+            try #require(server.waitUntil { $0.open == crowd.count })
+        }
+        var others: [(client: BlockingClient, worker: String?)] = []
+        while others.count(where: { $0.worker == "1" }) < 12, others.count < 50 {
+            let client = try BlockingClient(server.address, from: [127, 0, 0, UInt8(others.count + 2)])
+            others.append((client, client.exchange(Self.get)?.text))
+        }
+        for other in others { #expect(other.client.exchange(Self.get)?.text == other.worker) }
+        #expect(server.waitUntil { $0.closed(.peer) == others.count && $0.open == limits.connections })
+        #expect(server.server.counters.closed(.limit) == 0)
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
     @Test(
         "A trusted peer's many connections are not a crowd, nor are those of a Unix socket",
         arguments: TestServer.Kind.allCases

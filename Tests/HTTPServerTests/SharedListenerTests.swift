@@ -123,7 +123,7 @@ final class Gate: Sendable {
 }
 
 /// Answers with a name.
-private final class NamedHandler: HTTPRequestHandler {
+final class NamedHandler: HTTPRequestHandler {
     private let name: String
     private let gate: Gate?
 

@@ -78,7 +78,7 @@ package final class Connection {
     var lingerBytesLeft = 0
     var writeProgress = 0
     /// An incomplete or parked request, or pipelined ones whose turn has not come; nil while idle.
-    var input: RequestBuffer?
+    var input: KeptBuffer?
 
     /// The TLS handshake is not over: no request can have come.
     var isHandshaking: Bool { phase == .silent || phase == .waiting || phase == .handshaking }
@@ -134,7 +134,7 @@ package final class Connection {
     /// What the connection takes in memory: itself, what is buffered, and what OpenSSL keeps for it.
     package var heldBytes: Int {
         var held = Self.ownBytes + pendingOutput.capacity
-        held += input?.heldBytes ?? 0
+        held += input?.buffer.heldBytes ?? 0
         guard let tls else { return held }
         if isHandshaking { return held + Self.handshakeBytes }
         held += Self.sessionBytes
@@ -222,6 +222,21 @@ struct ConnectionTable: ~Copyable {
     /// Puts the connection at the end of a list.
     mutating func move(_ connection: Connection, to list: List) { lists.append(connection.slot, to: list.rawValue) }
 
+    /// The list that a connection belongs to now.
+    func list(for connection: Connection) -> List {
+        if connection.isWriting { return .busy }
+        switch connection.phase {
+        // A lingering connection may be closed at any time.
+        case .idle, .lingering: return .idle
+        case .head, .body, .discarding: return .busy
+        case .parked: return .parked
+        case .closing, .ended: return .none
+        case .silent: return .silent
+        case .waiting, .handshaking: return list(of: connection)
+        }
+    }
+
+    /// The list that it is in.
     func list(of connection: Connection) -> List {
         lists.list(of: connection.slot).flatMap(List.init(rawValue:)) ?? .none
     }

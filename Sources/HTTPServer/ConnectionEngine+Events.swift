@@ -11,9 +11,9 @@ extension ConnectionEngine {
             if connection.phase == .lingering, connection.lingerBytesLeft <= 0 { connection.phase = .ended }
             return
         }
-        if var own = connection.input.take() {
-            own.append(contentsOf: &buffer)
-            process(connection, own: own, now)
+        if let own = connection.input.take() {
+            own.buffer.append(contentsOf: &buffer)
+            process(connection, own, now)
         } else if process(connection, &buffer, isOwn: false, now) {
             keep(&buffer, for: connection)
         }
@@ -68,7 +68,7 @@ extension ConnectionEngine {
     /// Goes on with pipelined requests whose turn has come.
     package mutating func resume(_ connection: Connection, now: MonotonicInstant) {
         guard connection.phase == .idle, !connection.isWriting, let own = connection.input.take() else { return }
-        process(connection, own: own, now)
+        process(connection, own, now)
     }
 
     /// The parked request may go on.
@@ -87,14 +87,11 @@ extension ConnectionEngine {
         case .idle: end(connection, isDraining ? .stopped : .idle)
         case .head, .body:
             // After nothing but empty lines there is no request to answer.
-            guard connection.phase == .body || connection.input?.parser.hasBegun == true,
-                var own = connection.input.take()
-            else {
+            guard let own = connection.input, connection.phase == .body || own.buffer.parser.hasBegun else {
                 end(connection, .idle)
                 return
             }
-            fail(connection, &own, .timedOut, .requestTimeout, now)
-            connection.input = consume own
+            fail(connection, &own.buffer, .timedOut, .requestTimeout, now)
         case .discarding: close(connection, cause: .requestTimeout)
         case .parked: visit(connection, .expired, now)
         case .lingering: connection.phase = .ended
@@ -105,11 +102,11 @@ extension ConnectionEngine {
 
 extension ConnectionEngine {
     /// Goes on with the bytes that the connection kept, which were taken from it for the time of the call.
-    mutating func process(_ connection: Connection, own buffer: consuming RequestBuffer, _ now: MonotonicInstant) {
-        if process(connection, &buffer, isOwn: true, now) {
-            connection.input = consume buffer
+    mutating func process(_ connection: Connection, _ own: KeptBuffer, _ now: MonotonicInstant) {
+        if process(connection, &own.buffer, isOwn: true, now) {
+            connection.input = own
         } else {
-            release(buffer)
+            release(own)
         }
         account(connection)
     }
@@ -276,16 +273,16 @@ extension ConnectionEngine {
 
     /// Visits a parked request again, and goes on with what was pipelined behind it.
     mutating func visit(_ connection: Connection, _ visit: RequestVisit, _ now: MonotonicInstant) {
-        guard var own = connection.input.take() else {
+        guard let own = connection.input.take() else {
             end(connection, .failed)
             return
         }
-        decide(connection, &own, visit, now)
+        decide(connection, &own.buffer, visit, now)
         // A blocked write comes first: input is not read while it lasts.
         if connection.phase == .parked || connection.isWriting {
-            connection.input = consume own
+            connection.input = own
         } else {
-            process(connection, own: own, now)
+            process(connection, own, now)
         }
     }
 }

@@ -43,7 +43,7 @@ package struct ConnectionEngine: ~Copyable {
     var response = HTTPResponse()
     var encoder = ResponseEncoder()
     /// A small buffer that a connection gave back, for the next request that comes in pieces.
-    private var spareBuffer: RequestBuffer?
+    private var spareBuffer: KeptBuffer?
     let queueDelayNanoseconds: UInt64
     let idleNanoseconds: UInt64
 
@@ -95,11 +95,11 @@ package struct ConnectionEngine: ~Copyable {
 
     /// Lets the connection keep what `buffer` holds, when its bytes must outlive this event.
     mutating func keep(_ buffer: inout RequestBuffer, for connection: Connection) {
-        var own = spareBuffer.take() ?? RequestBuffer(limits: limits.http, capacity: 0)
+        let own = spareBuffer.take() ?? KeptBuffer(limits: limits.http)
         // A declared body is received behind its head without growing again.
         let declared = connection.phase == .body ? buffer.requestEnd : 0
-        buffer.move(to: &own, reserving: declared)
-        connection.input = consume own
+        buffer.move(to: &own.buffer, reserving: declared)
+        connection.input = own
         account(connection)
     }
 
@@ -113,7 +113,7 @@ package struct ConnectionEngine: ~Copyable {
 
     /// How many bytes may be received for a connection now: 0 where it holds as much as it may.
     package func room(for connection: Connection) -> Int {
-        max(0, min(limits.receiveBytes, limits.requestBytes - (connection.input?.count ?? 0)))
+        max(0, min(limits.receiveBytes, limits.requestBytes - (connection.input?.buffer.count ?? 0)))
     }
 
     /// Takes the connection's own buffer away: nothing of it is needed any more.
@@ -126,10 +126,10 @@ package struct ConnectionEngine: ~Copyable {
 
 extension ConnectionEngine {
     /// Keeps a small buffer for later; a large one is given back to the system.
-    mutating func release(_ buffer: consuming RequestBuffer) {
-        guard buffer.bytes.capacity <= 8_192 else { return }
-        buffer.clear()
-        spareBuffer = consume buffer
+    mutating func release(_ own: KeptBuffer) {
+        guard own.buffer.bytes.capacity <= 8_192 else { return }
+        own.buffer.clear()
+        spareBuffer = own
     }
 
     /// Encodes ``response`` and prepares for what follows it.
@@ -199,6 +199,7 @@ extension ConnectionEngine {
     }
 
     /// - Returns: True where the connection serves further requests.
+    @inline(__always)
     private mutating func encodeResponse(
         _ connection: Connection,
         _ buffer: borrowing RequestBuffer,
@@ -271,6 +272,7 @@ extension ConnectionEngine {
         becomeIdle(connection, now)
     }
 
+    @inline(__always)
     func becomeIdle(_ connection: Connection, _ now: MonotonicInstant) {
         connection.phaseDeadline = now.adding(nanoseconds: idleNanoseconds)
         if isDraining { beginDrain(connection, now: now) }

@@ -186,3 +186,10 @@ package struct RequestBuffer: ~Copyable {
         }
     }
 }
+
+/// A connection's own buffer, in a place of its own, since most connections need none most of the time.
+final class KeptBuffer {
+    var buffer: RequestBuffer
+
+    init(limits: HTTPLimits) { buffer = RequestBuffer(limits: limits, capacity: 0) }
+}

@@ -158,7 +158,7 @@ extension Worker {
         case .resume: queueToResume(connection)
         case .wait: break
         }
-        let list = list(for: connection)
+        let list = table.list(for: connection)
         // The order is that of beginning to be busy, however often something happens meanwhile.
         if !(list == .busy || connection.isHandshaking) || table.list(of: connection) != list {
             table.move(connection, to: list)
@@ -176,19 +176,6 @@ extension Worker {
         if connection.isQueuedToResume { return }
         connection.isQueuedToResume = true
         resumeQueue.append(connection)
-    }
-
-    private func list(for connection: Connection) -> ConnectionTable.List {
-        if connection.isWriting { return .busy }
-        switch connection.phase {
-        // A lingering connection may be closed at any time.
-        case .idle, .lingering: return .idle
-        case .head, .body, .discarding: return .busy
-        case .parked: return .parked
-        case .closing, .ended: return .none
-        case .silent: return .silent
-        case .waiting, .handshaking: return table.list(of: connection)
-        }
     }
 
     mutating func updateInterest(_ connection: Connection) {

@@ -23,7 +23,7 @@ struct ConnectionMemoryTests {
         var most = 0
         for _ in 0..<1_000 {
             driver.send(last + Self.large.dropLast())
-            most = max(most, driver.connection.input?.bytes.capacity ?? 0)
+            most = max(most, driver.connection.input?.buffer.bytes.capacity ?? 0)
         }
         #expect(driver.statuses.count == 1_000 && driver.closed == nil)
         #expect(most <= driver.engine.limits.requestBytes, "\(most) bytes")

@@ -17,6 +17,7 @@ READY = b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 LIVE = READY.replace(b"readyz", b"livez")
 GATEWAY = ("--gateway", "enabled")
 FORGETFUL = (*GATEWAY, "--signature-cache-entries", "0")
+LEAST = "least possible: receive, hash, send"
 
 
 def medians(results):
@@ -104,16 +105,24 @@ class Bench:
     def gateway(self, with_peers=True):
         """What a gateway pays for each request: `/auth` beside other servers in its place.
 
-        All servers are up at once and take turns in short rounds, so that whatever else the machine does meets them
-        alike; the ratio is to the least possible without a verification in the same round."""
+        Two starts of one program differ by some per cent, so all servers are started anew every few turns. The ratio is to
+        the least possible without a verification in the same turn."""
+        turns = [turn for _ in range(2 * self.rounds) for turn in self.gateway_turns(with_peers)]
+        return {name: {kind: {
+            "cpu_us": statistics.median(turn[kind][name] for turn in turns),
+            "ratio": statistics.median(turn[kind][name] / turn[kind][LEAST] for turn in turns),
+        } for kind in ("again", "distinct")} for name in turns[0]["again"]}
+
+    def gateway_turns(self, with_peers):
+        """A few turns of one start of all servers. They are up at once and take their turns one after the other, so that
+        whatever else the machine does meets them alike."""
         service = self.start(more=GATEWAY)
-        entry = self.tokens.tokens[0]
-        asked = peers.auth(entry["id_token"])
+        asked = peers.auth(self.tokens.tokens[0]["id_token"])
         answer = request(service.address, asked.replace(b"Host:", b"Connection: close\r\nHost:", 1))
         # What stands around the least server's own body, and the field that this request brought about.
         body = len(answer) - len(b"Connection: close\r\nHTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n")
         servers = {
-            "least possible: receive, hash, send": (self.start_least(body, verifying=False), peers.auth),
+            LEAST: (self.start_least(body, verifying=False), peers.auth),
             "least possible: receive, verify, send": (self.start_least(body), peers.auth),
             "**limited-login** `/auth`": (service, peers.auth),
             "the same, `signature_cache_entries: 0`":
@@ -124,23 +133,22 @@ class Bench:
             name, program, style = start(self.tokens) or (None, None, None)
             if program and program.wait_until_ready():
                 servers[name] = (program, style)
-        costs = {name: {"again": [], "distinct": []} for name in servers}
         begin = dict.fromkeys(servers, 0)
+        turns = []
         try:
-            for _ in range(6 * self.rounds):
+            for _ in range(4):
+                turn = {"again": {}, "distinct": {}}
                 for name, (program, style) in servers.items():
                     file = write_requests("again", peers.requests_for(style, self.tokens.tokens[:200]))
-                    costs[name]["again"].append(self.load(program, file, seconds=1)["cpu_us"])
+                    turn["again"][name] = self.load(program, file, seconds=1)["cpu_us"]
                 for name, (program, style) in servers.items():
-                    cost, begin[name] = self.distinct(program, style, begin[name], seconds=1)
-                    costs[name]["distinct"].append(cost)
+                    turn["distinct"][name], begin[name] = self.distinct(program, style, begin[name], seconds=1)
+                turns.append(turn)
         finally:
             for program, _ in servers.values():
                 program.stop()
-        least = costs["least possible: receive, hash, send"]
-        return {name: {kind: {"cpu_us": statistics.median(rounds), "ratio": statistics.median(
-            cost / floor for cost, floor in zip(rounds, least[kind]))} for kind, rounds in kinds.items()}
-            for name, kinds in costs.items()}
+        # In the first one the memories fill.
+        return turns[1:]
 
     def distinct(self, program, style, begin, seconds):
         """A turn that goes on where the one before has ended, so that no memory of 10,000 has seen its tokens: what a

@@ -87,11 +87,14 @@ extension ConnectionEngine {
         case .idle: end(connection, isDraining ? .stopped : .idle)
         case .head, .body:
             // After nothing but empty lines there is no request to answer.
-            guard let own = connection.input, connection.phase == .body || own.buffer.parser.hasBegun else {
+            guard connection.phase == .body || connection.input?.buffer.parser.hasBegun == true,
+                let own = connection.input.take()
+            else {
                 end(connection, .idle)
                 return
             }
             fail(connection, &own.buffer, .timedOut, .requestTimeout, now)
+            connection.input = own
         case .discarding: close(connection, cause: .requestTimeout)
         case .parked: visit(connection, .expired, now)
         case .lingering: connection.phase = .ended

@@ -121,14 +121,14 @@ extension Worker {
         }
         let others = shared.handles.withLock { $0.filter { $0 !== handle } }
         guard let crowded = others.first(where: { $0.hasCrowd.load(ordering: .relaxed) }) else { return false }
-        crowded.makeRoom(for: peer)
-        return true
+        return crowded.makeRoom(for: peer, atMost: limits.reservedConnections)
     }
 
-    /// Other workers have taken connections in from these peers: as many of a crowd's here are closed.
+    /// Other workers have taken connections in from these peers: as many of a crowd's here are closed, while there are too
+    /// many in all.
     mutating func makeRoomElsewhere(for newcomers: [PeerTable.Peer?]) {
         now = MonotonicClock.now()
-        for peer in newcomers {
+        for peer in newcomers where shared.openConnections.load(ordering: .relaxed) > limits.connections {
             guard let greatest = peers.greatest(), isCrowd(greatest.count) else {
                 return handle.hasCrowd.store(false, ordering: .relaxed)
             }

@@ -10,9 +10,8 @@ extension Worker {
     mutating func takeCommands() -> Bool {
         let commands = handle.takeCommands()
         if commands.contains(.wakeParked) {
-            // A parked request behind an answer that the socket does not take is among the busy ones.
-            let connections = table.all(in: .parked) + table.all(in: .busy)
-            for connection in connections where connection.slot >= 0 && connection.phase == .parked { wake(connection) }
+            // Of any list: one behind an answer that the socket does not take counts as busy.
+            for connection in table.all() where connection.slot >= 0 && connection.phase == .parked { wake(connection) }
         }
         if commands.contains(.wakeRequests) {
             for request in handle.takeRequestsToWake() {

@@ -234,7 +234,7 @@ final class WorkerHandle: Sendable {
     private let commands = Atomic<UInt8>(0)
     /// The parked requests to be visited again by themselves.
     private let requestsToWake = Locked<[ParkedRequest]>([])
-    /// The peers whose connections other workers have let in at the limit; no more than those workers' reserve.
+    /// The peers whose connections other workers have let in at the limit.
     private let newcomers = Locked<[PeerTable.Peer?]>([])
     /// Whether one peer had more connections here than its share when that was last looked at.
     let hasCrowd = Atomic<Bool>(false)
@@ -263,10 +263,15 @@ final class WorkerHandle: Sendable {
         give(.wakeRequests)
     }
 
-    /// Has the worker close a connection of its crowd for one that another worker has let in.
-    func makeRoom(for peer: PeerTable.Peer?) {
-        newcomers.withLock { $0.append(peer) }
-        give(.makeRoom)
+    /// Has the worker close a connection of its crowd for one that another worker lets in.
+    /// - Returns: False where so many wait for that already.
+    func makeRoom(for peer: PeerTable.Peer?, atMost most: Int) -> Bool {
+        let isTaken = newcomers.withLock { newcomers in
+            if newcomers.count < most { newcomers.append(peer) } else { return false }
+            return true
+        }
+        if isTaken { give(.makeRoom) }
+        return isTaken
     }
 
     func give(_ command: WorkerCommand) {

@@ -29,9 +29,9 @@ public struct JWKSetCacheLimits: Sendable, Equatable {
     public var unknownKeyIDInterval: Duration = .seconds(5)
     /// Key IDs remembered as unknown. 1,024, about 24 KiB: the memory of a flood stays flat.
     public var negativeEntryCount = 1024
-    /// How long after a good fetch a key ID that it lacked stays unknown, where a fetch was begun for its sake. 5 s, in which
-    /// one more refetch is earned: so an edge of the issuer's that still has the previous set keeps a new key out no
-    /// longer, and a key ID that keeps coming is refused all the while. A changed set forgets it sooner.
+    /// How long a key ID that was asked about stays unknown after a good fetch without it. 5 s, in which one more refetch is
+    /// earned: so an edge of the issuer's that still has the previous set keeps a new key out no longer, and a key ID that
+    /// keeps coming is refused all the while. A changed set forgets it sooner.
     public var negativeLifetime: Duration = .seconds(5)
     /// The same for a key that has just left the set, for the same reason; and how long a fetch answers the requests that
     /// waited for it. 2 s.

@@ -81,9 +81,9 @@ public struct DPoPProof: Equatable, Sendable {
         // (10) Nonces are not given out here, so `nonce` is not read.
         // (11) `iat`.
         guard let issuedAt = claims.date("iat"),
-            issuedAt.isRecent(within: Self.greatestAgeSeconds, clockSkewSeconds: clockSkewSeconds, now: now)
+            issuedAt.isRecent(within: Self.greatestAgeSeconds, clockSkewSeconds: clockSkewSeconds, now: now),
+            Self.isInForce(claims, clockSkewSeconds, now)
         else { throw .outOfTime }
-        guard Self.isInForce(claims, clockSkewSeconds, now) else { throw .outOfTime }
         // (3) `jti`, which the caller remembers; the other required claims are missed where they are compared.
         guard let tokenID = claims.string("jti"), (1...Self.tokenIDByteLimit).contains(tokenID.utf8.count) else {
             throw .missingTokenID
@@ -102,12 +102,10 @@ public struct DPoPProof: Equatable, Sendable {
     /// `exp` and `nbf`, with which a proof may narrow its own time (RFC 7519 sections 4.1.4 and 4.1.5).
     private static func isInForce(_ claims: borrowing JSONObject, _ skew: Int, _ now: NumericDate) -> Bool {
         if claims.member("exp") != nil {
-            guard let end = claims.date("exp"), now.isRecent(within: .max, clockSkewSeconds: skew, now: end) else {
-                return false
-            }
+            guard let end = claims.date("exp"), !now.isAhead(of: end, clockSkewSeconds: skew) else { return false }
         }
         guard claims.member("nbf") != nil else { return true }
-        return claims.date("nbf")?.isRecent(within: .max, clockSkewSeconds: skew, now: now) ?? false
+        return claims.date("nbf").map { !$0.isAhead(of: now, clockSkewSeconds: skew) } ?? false
     }
 
     /// (4), (5) and (7): the key of a header that has what section 4.2 asks for and nothing that is not understood. That

@@ -156,11 +156,16 @@ public struct NumericDate: Comparable, Hashable, Sendable {
         Int64(secondsSince1970)
     }
 
-    /// Whether this is at most `seconds` ago, and ahead by no more than the skew, of which 0 to 300 s count.
+    /// Whether this is at most `seconds` ago, and not ahead.
     func isRecent(within seconds: Int, clockSkewSeconds: Int, now: NumericDate) -> Bool {
-        let skew = min(max(0, clockSkewSeconds), VerificationLimits.clockSkewSeconds)
-        return secondsSince1970 <= now.secondsSince1970 + Double(skew)
+        !isAhead(of: now, clockSkewSeconds: clockSkewSeconds)
             && now.secondsSince1970 - secondsSince1970 <= Double(seconds)
+    }
+
+    /// Whether this is later by more than the skew, of which 0 to 300 s count.
+    func isAhead(of other: NumericDate, clockSkewSeconds: Int) -> Bool {
+        let skew = min(max(0, clockSkewSeconds), VerificationLimits.clockSkewSeconds)
+        return secondsSince1970 > other.secondsSince1970 + Double(skew)
     }
 
     /// Whether the left moment is before the right one.

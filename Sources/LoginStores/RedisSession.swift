@@ -4,7 +4,8 @@ internal import Sockets
 ///
 /// Behind the questions of a batch stand two more commands, which ask whether the server's life and the history of its data
 /// are still those that this session knows; only with their answers are the others believed. So data that were emptied or
-/// replaced meanwhile never make a used nonce look new: a connection outlives the server's being a replica.
+/// replaced meanwhile never make a used nonce look new. A connection stays open while its server becomes a replica, and a
+/// primary again.
 final class RedisSession {
     /// A question and the answers about its first entries. The next entry is asked about once these are good, so that a
     /// refused nonce does not use up the token beside it.

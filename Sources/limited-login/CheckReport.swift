@@ -20,7 +20,7 @@ struct CheckReport {
         var claim: String?
         let detail: String
         let cure: String
-        /// What was asked can be of no token: none was judged.
+        /// The question is wrong, whatever the token: none was judged.
         var isOfQuestion = false
     }
 

@@ -48,7 +48,7 @@ struct DPoPCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Judges a proof against the request and the token it came with.",
             discussion: """
-                Exit code 0 accepted, 1 refused. The token itself is judged by 'limited-login verify'; whether the proof was \
+                Exit code 0 accepted, 1 refused, 64 usage, 78 a file. The token itself is judged by 'limited-login verify'; whether the proof was \
                 used before is for the service to know.
                 """
         )

@@ -10,6 +10,16 @@ import Testing
     .serialized
 )
 struct RedisReconnectionTests {
+    /// A server, another that had its data and is a primary now, and a store at the first that reads nothing any more.
+    private static func promoted() throws -> (server: RedisServer, other: RedisServer, store: StoreUnderTest) {
+        let (server, other) = (try RedisServer(), try RedisServer())
+        let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)") { $0.revocationPause = .seconds(600) }
+        #expect(store.wait { $0.store.revocations.isKnown })
+        try other.follow(server)
+        #expect(try other.send("REPLICAOF NO ONE").hasPrefix("+OK"))
+        return (server, other, store)
+    }
+
     @Test("A server that greets well and refuses questions is tried again after growing pauses, and told once")
     func refusing() throws {
         // It may write all keys but those of nonces.
@@ -49,16 +59,9 @@ struct RedisReconnectionTests {
 
     @Test("A failover and the way back, which one connection outlives, make no used nonce look new")
     func failoverAndBack() throws {
-        let (server, other) = (try RedisServer(), try RedisServer())
-        let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)") { limits in
-            // Nothing is read in between.
-            limits.revocationPause = .seconds(600)
-        }
-        #expect(store.wait { $0.store.revocations.isKnown })
+        let (server, other, store) = try Self.promoted()
         // Just young enough for the memory of now.
         let bornAt = try #require(store.store.vouchesSince)
-        try other.follow(server)
-        #expect(try other.send("REPLICAOF NO ONE").hasPrefix("+OK"))
         // The other one never hears of it.
         #expect(store.use(1, bornAt: bornAt) == .accepted)
         try server.follow(other)
@@ -86,14 +89,7 @@ struct RedisReconnectionTests {
 
     @Test("A primary that became a replica is left when it refuses a revocation, which is written after the way back")
     func failover() throws {
-        let (server, other) = (try RedisServer(), try RedisServer())
-        let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)") { limits in
-            // Nothing is read in between.
-            limits.revocationPause = .seconds(600)
-        }
-        #expect(store.wait { $0.store.revocations.isKnown })
-        try other.follow(server)
-        #expect(try other.send("REPLICAOF NO ONE").hasPrefix("+OK"))
+        let (server, other, store) = try Self.promoted()
         // It has the same data as before, and keeps its connections.
         try server.follow(other)
         #expect(store.store.isUp)

@@ -54,7 +54,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .accessTokenRevoked: ("access_token_revoked", 401, "The access token is refused")
         case .invalidRequest: ("invalid_request", 400, "The request is malformed")
         case .invalidNonce: ("invalid_nonce", 400, "The nonce is malformed")
-        case .invalidPermission: ("invalid_permission", 400, "A permission is none that can be asked for")
+        case .invalidPermission: ("invalid_permission", 400, "A permission cannot be asked for")
         case .unknownApp: ("unknown_app", 400, "The app id is not configured")
         case .unauthorizedClient: ("unauthorized_client", 401, "The caller is not authorized")
         case .missingToken: ("missing_token", 401, "There is no bearer token")

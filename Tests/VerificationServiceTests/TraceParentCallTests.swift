@@ -29,17 +29,16 @@ struct TraceParentCallTests {
 
     @Test("To the issuer, where a request's unknown key is asked for; no other fetch has one")
     func keys() async throws {
-        let gated = try LiveKeyTests.GatedIssuer(["old"])
-        for _ in 0..<10 { gated.gate.signal() }
-        let service = try LiveService(issuer: gated.issuer)
+        let open = try LiveKeyTests.GatedIssuer(["old"], isGated: false)
+        let service = try LiveService(issuer: open.issuer)
         #expect(await service.cache.refresh().isUsable)
-        gated.publish(["old", "new"])
+        open.publish(["old", "new"])
         let plain = LiveService.request(try LiveService.token(keyID: "new"))
         let request = plain.replacing("Host: test\r\n", with: "Host: test\r\ntraceparent: \(Self.good)\r\n")
         #expect(try service.connect().exchange(request)?.status == 200)
         #expect(await service.cache.refresh().isUsable)
-        #expect(gated.issuer.requests.map { $0.value(of: "traceparent") } == [nil, Self.good, nil])
+        #expect(open.issuer.requests.map { $0.value(of: "traceparent") } == [nil, Self.good, nil])
         await service.stop()
-        gated.issuer.stop()
+        open.issuer.stop()
     }
 }

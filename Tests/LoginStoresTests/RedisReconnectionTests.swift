@@ -10,11 +10,10 @@ import Testing
     .serialized
 )
 struct RedisReconnectionTests {
-    /// A server, another that had its data and is a primary now, and a store at the first that reads nothing any more.
+    /// A server, another that had its data and is a primary now, and a quiet store at the first.
     private static func promoted() throws -> (server: RedisServer, other: RedisServer, store: StoreUnderTest) {
         let (server, other) = (try RedisServer(), try RedisServer())
-        let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)") { $0.revocationPause = .seconds(600) }
-        #expect(store.wait { $0.store.revocations.isKnown })
+        let store = try StoreUnderTest.quiet(at: server.port)
         try other.follow(server)
         #expect(try other.send("REPLICAOF NO ONE").hasPrefix("+OK"))
         return (server, other, store)

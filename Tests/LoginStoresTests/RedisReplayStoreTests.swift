@@ -142,7 +142,7 @@ struct RedisReplayStoreTests {
     @Test("Data that are emptied while connected are noticed with the very next question")
     func emptied() throws {
         let server = try RedisServer()
-        let store = try StoreUnderTest.up(at: server.port)
+        let store = try StoreUnderTest.quiet(at: server.port)
         let born = try #require(store.store.vouchesSince)
         #expect(store.use(1, bornAt: born) == .accepted)
         #expect(try server.send("FLUSHALL").hasPrefix("+OK"))

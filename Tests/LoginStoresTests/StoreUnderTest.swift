@@ -38,6 +38,15 @@ final class StoreUnderTest: Sendable {
         return store
     }
 
+    /// The same, when only questions are sent to the server any more.
+    static func quiet(at port: UInt16) throws -> StoreUnderTest {
+        let store = try StoreUnderTest("redis://127.0.0.1:\(port)") { $0.revocationPause = .seconds(600) }
+        #expect(store.wait { $0.store.revocations.isKnown })
+        // The look for new revocations that follows the first reading is answered before the second of these.
+        for number: UInt64 in [1_000, 1_001] { #expect(store.use(number) == .accepted) }
+        return store
+    }
+
     /// What was told of ups and downs.
     var changes: [ReplayStoreEvent] {
         log.withLock { $0 }.filter { if case .answered = $0 { false } else { true } }

@@ -267,7 +267,8 @@ final class WorkerHandle: Sendable {
     /// - Returns: False where so many wait for that already.
     func makeRoom(for peer: PeerTable.Peer?, atMost most: Int) -> Bool {
         let isTaken = newcomers.withLock { newcomers in
-            if newcomers.count < most { newcomers.append(peer) } else { return false }
+            guard newcomers.count < most else { return false }
+            newcomers.append(peer)
             return true
         }
         if isTaken { give(.makeRoom) }

@@ -48,8 +48,8 @@ struct DPoPCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Judges a proof against the request and the token it came with.",
             discussion: """
-                Exit code 0 accepted, 1 refused, 64 usage, 78 a file. The token itself is judged by 'limited-login verify'; whether the proof was \
-                used before is for the service to know.
+                Exit code 0 accepted, 1 refused, 64 usage, 78 a file. The token itself is judged by 'limited-login verify'; \
+                whether the proof was used before is for the service to know.
                 """
         )
 

@@ -38,7 +38,7 @@ final class StoreUnderTest: Sendable {
         return store
     }
 
-    /// The same, when only questions are sent to the server any more.
+    /// The same, once it sends nothing but questions.
     static func quiet(at port: UInt16) throws -> StoreUnderTest {
         let store = try StoreUnderTest("redis://127.0.0.1:\(port)") { $0.revocationPause = .seconds(600) }
         #expect(store.wait { $0.store.revocations.isKnown })

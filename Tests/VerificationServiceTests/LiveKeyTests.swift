@@ -11,12 +11,12 @@ import Testing
 struct LiveKeyTests {
     /// An issuer whose key IDs a test names. A gated one answers its first request, and each later one when the test
     /// opens the gate.
-    final class GatedIssuer: Sendable {
+    final class RotatingIssuer: Sendable {
         let issuer: ScriptedIssuer
         let gate = DispatchSemaphore(value: 0)
         private let keyIDs: Locked<[String]>
 
-        init(_ keyIDs: [String], isGated: Bool = true) throws {
+        init(_ keyIDs: [String], isGated: Bool = false) throws {
             let published = Locked(keyIDs)
             let gate = gate
             self.keyIDs = published
@@ -31,7 +31,7 @@ struct LiveKeyTests {
 
     @Test("200 connections through 10 rotations: one fetch each; known keys are answered while it is under way")
     func rotations() async throws {
-        let gated = try GatedIssuer(["constant"])
+        let gated = try RotatingIssuer(["constant"], isGated: true)
         var limits = LiveService.patient
         // The rotations of this test follow each other faster than the budget of life allows.
         limits.unknownKeyIDBurst = 20
@@ -58,8 +58,8 @@ struct LiveKeyTests {
 
     @Test("A flood of unknown key IDs: a fetch in a budget's interval, 401 or 503 for each, every known key 200")
     func flood() async throws {
-        let open = try GatedIssuer(["known"], isGated: false)
-        let service = try LiveService(issuer: open.issuer)
+        let rotating = try RotatingIssuer(["known"])
+        let service = try LiveService(issuer: rotating.issuer)
         #expect(await service.cache.refresh().isUsable)
         let known = LiveService.request(try LiveService.token(keyID: "known"))
         let began = MonotonicClock.now()
@@ -86,20 +86,20 @@ struct LiveKeyTests {
             }
         }
         let intervals = MonotonicClock.now().duration(since: began) / .seconds(5)
-        #expect(open.issuer.requestCount - 1 <= 2 + Int(intervals))
+        #expect(rotating.issuer.requestCount - 1 <= 2 + Int(intervals))
         #expect(refused > 0 && refused < 1600)
         #expect(service.cache.status.counters.unknownKeyIDs == 1600)
         await service.stop()
-        open.issuer.stop()
+        rotating.issuer.stop()
     }
 
     @Test("A rotation in the middle of a flood: the new key is never 401, and 200 once Retry-After is over")
     func rotationInFlood() async throws {
-        let open = try GatedIssuer(["known"], isGated: false)
+        let rotating = try RotatingIssuer(["known"])
         var limits = LiveService.patient
         // Two seconds instead of five, and the burst is the flood's.
         limits.unknownKeyIDInterval = .seconds(2)
-        let service = try LiveService(issuer: open.issuer, limits: limits)
+        let service = try LiveService(issuer: rotating.issuer, limits: limits)
         #expect(await service.cache.refresh().isUsable)
         var forged = 0
         /// The statuses of forged tokens, half of whose key IDs come twice.
@@ -119,7 +119,7 @@ struct LiveKeyTests {
         for rotation in 1...3 {
             let new = LiveService.request(try LiveService.token(keyID: "key-\(rotation)"))
             while service.cache.status.counters.fetchesForUnknownKeyIDs < 2 * rotation { try flood() }
-            open.publish(["key-\(rotation)", "known"])
+            rotating.publish(["key-\(rotation)", "known"])
             var answer = client.exchange(new)
             if answer?.status == 503 {
                 waits += 1
@@ -134,27 +134,27 @@ struct LiveKeyTests {
         }
         #expect(waits > 0)
         await service.stop()
-        open.issuer.stop()
+        rotating.issuer.stop()
     }
 
     @Test("A key that left the set is refused on the next request, on every worker")
     func removal() async throws {
-        let open = try GatedIssuer(["old", "new"], isGated: false)
-        let service = try LiveService(issuer: open.issuer)
+        let rotating = try RotatingIssuer(["old", "new"])
+        let service = try LiveService(issuer: rotating.issuer)
         #expect(await service.cache.refresh().isUsable)
         let clients = try (0..<16).map { _ in try service.connect() }
         let old = LiveService.request(try LiveService.token(keyID: "old"))
         for client in clients { #expect(client.exchange(old)?.status == 200) }
-        open.publish(["new"])
+        rotating.publish(["new"])
         _ = await service.cache.refresh()
         for client in clients { #expect(client.exchange(old)?.status == 401) }
         await service.stop()
-        open.issuer.stop()
+        rotating.issuer.stop()
     }
 
     @Test("Clients that leave while they wait, and a stop while others wait, end cleanly")
     func leaveAndStop() async throws {
-        let gated = try GatedIssuer(["known"])
+        let gated = try RotatingIssuer(["known"], isGated: true)
         let service = try LiveService(issuer: gated.issuer)
         #expect(await service.cache.refresh().isUsable)
         let clients = try (0..<40).map { _ in try service.connect() }

@@ -29,16 +29,16 @@ struct TraceParentCallTests {
 
     @Test("To the issuer, where a request's unknown key is asked for; no other fetch has one")
     func keys() async throws {
-        let open = try LiveKeyTests.GatedIssuer(["old"], isGated: false)
-        let service = try LiveService(issuer: open.issuer)
+        let rotating = try LiveKeyTests.RotatingIssuer(["old"])
+        let service = try LiveService(issuer: rotating.issuer)
         #expect(await service.cache.refresh().isUsable)
-        open.publish(["old", "new"])
+        rotating.publish(["old", "new"])
         let plain = LiveService.request(try LiveService.token(keyID: "new"))
         let request = plain.replacing("Host: test\r\n", with: "Host: test\r\ntraceparent: \(Self.good)\r\n")
         #expect(try service.connect().exchange(request)?.status == 200)
         #expect(await service.cache.refresh().isUsable)
-        #expect(open.issuer.requests.map { $0.value(of: "traceparent") } == [nil, Self.good, nil])
+        #expect(rotating.issuer.requests.map { $0.value(of: "traceparent") } == [nil, Self.good, nil])
         await service.stop()
-        open.issuer.stop()
+        rotating.issuer.stop()
     }
 }

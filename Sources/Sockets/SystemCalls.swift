@@ -143,24 +143,27 @@ package final class FaultPlan: Sendable {
     }
 
     private struct State {
+        var failing: Range<Int>
         var counts = [Int](repeating: 0, count: Call.allCases.count)
         var openDescriptors = 0
     }
 
     private let call: Call
-    private let numbers: Range<Int>
     private let errorNumber: Int32
-    private let state = Locked(State())
+    private let state: Locked<State>
     /// The most bytes one send takes; `Int.max` where a send is not cut short.
     let greatestTransfer: Int
 
     /// The calls of kind `call` numbered `numbers` (from 1) fail with `errorNumber`.
     package init(_ call: Call, _ numbers: Range<Int>, errorNumber: Int32, greatestTransfer: Int = .max) {
         self.call = call
-        self.numbers = numbers
+        state = Locked(State(failing: numbers))
         self.errorNumber = errorNumber
         self.greatestTransfer = greatestTransfer
     }
+
+    /// From now on no call fails.
+    package func end() { state.withLock { $0.failing = 0..<0 } }
 
     package func count(_ call: Call) -> Int {
         state.withLock { $0.counts[call.rawValue] }
@@ -178,10 +181,9 @@ package final class FaultPlan: Sendable {
 
     /// The error to report instead of calling; nil to call.
     func next(_ made: Call) -> Int32? {
-        let number = state.withLock { state in
+        state.withLock { state in
             state.counts[made.rawValue] += 1
-            return state.counts[made.rawValue]
+            return made == call && state.failing.contains(state.counts[made.rawValue]) ? errorNumber : nil
         }
-        return made == call && numbers.contains(number) ? errorNumber : nil
     }
 }

@@ -79,13 +79,15 @@ struct FaultInjectionTests {
 
     @Test("A request parked behind an answer that the socket does not take is woken with the others")
     func wokenBehindAnswer() async throws {
-        // The socket takes nothing for a while.
-        let plan = FaultPlan(.send, 1..<100_000, errorNumber: 11)
+        // The socket takes nothing until both answers are made.
+        let plan = FaultPlan(.send, 1..<Int.max, errorNumber: ErrorNumber.again)
         let server = try TestServer(limits: Self.limits(deadline: .seconds(600)), faults: plan)
         let client = try BlockingClient(server.address)
         client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /park HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(server.waitUntil { _ in plan.count(.send) > 0 })
         server.server.wakeParked()
+        #expect(server.waitUntil(.seconds(60)) { $0.requests == 2 })
+        plan.end()
         #expect(client.readResponses(2, timeout: .seconds(20)).map(\.text) == ["OK", "woken"])
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }

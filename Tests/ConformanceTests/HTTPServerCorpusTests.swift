@@ -18,12 +18,10 @@ struct HTTPServerCorpusTests {
         arguments: HTTPCases.sources
     )
     func verdicts(source: String) async throws {
-        var limits = HTTPServerLimits()
+        var limits = HTTPServerLimits.patient
         limits.http = HTTPParserCorpusTests.limits
         // These cases have larger heads and bodies than the service takes.
         limits.requestBytes = 2 * limits.http.bodyBytes
-        limits.headDeadline = .seconds(60)
-        limits.bodyDeadline = .seconds(60)
         let server = try TestServer(limits: limits) { _ in AgreeableHandler() }
         for httpCase in try HTTPCases.load(source) {
             let bytes = httpCase.bytes

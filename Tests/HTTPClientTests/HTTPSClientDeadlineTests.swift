@@ -55,7 +55,7 @@ struct HTTPSClientDeadlineTests {
         var limits = HTTPSClientLimits()
         limits.fetchTimeout = .milliseconds(500)
         let began = MonotonicClock.now()
-        let url = try HTTPURL(parsing: "\(slowness.isTLS ? "https" : "http")://localhost:\(issuer.port)/")
+        let url = try HTTPURL(parsing: "\(slowness.isTLS ? "https" : "http")://127.0.0.1:\(issuer.port)/")
         let error = #expect(throws: HTTPSClientError.self) { try client.get(url, limits: limits) }
         let elapsed = MonotonicClock.now().duration(since: began)
         guard case .stream(.timedOut(let phase)) = error else {

@@ -67,13 +67,17 @@ struct BackgroundJobsTests {
     @Test("Beyond the capacity no job begins, and a request whose time is over is told so")
     func bounded() async throws {
         let jobs = JobHandler.Jobs(capacity: 1)
-        let server = try TestServer { _ in JobHandler(jobs: jobs, log: Locked(JobHandler.Log())) }
+        let log = Locked(JobHandler.Log())
+        let server = try TestServer { _ in JobHandler(jobs: jobs, log: log) }
         let first = try BlockingClient(server.address)
-        first.send("GET /wait-briefly HTTP/1.1\r\nHost: a\r\n\r\n")
+        first.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(server.waitUntil { $0.parked == 1 })
         let second = try BlockingClient(server.address)
         #expect(second.exchange("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")?.text == "full")
-        #expect(first.readResponses(1).first?.text == "kept expired")
+        let request = try #require(log.withLock { $0.began }.first)
+        #expect(jobs.finish(request, "done", now: MonotonicClock.now()))
+        #expect(first.readResponses(1).first?.text == "kept done")
+        #expect(second.exchange("GET /wait-briefly HTTP/1.1\r\nHost: a\r\n\r\n")?.text == "kept expired")
         #expect(jobs.count == 0)
         await server.stop()
     }
@@ -132,11 +136,12 @@ private final class JobHandler: HTTPRequestHandler {
         context: RequestContext,
         response: inout HTTPResponse
     ) -> RequestDecision {
+        let visit = jobs.visit(context)
         log.withLock { $0.visits += 1 }
-        switch jobs.visit(context) {
+        switch visit {
         case .none:
             let isBrief = bytes.equal(head.path, "/wait-briefly")
-            let deadline = context.now + (isBrief ? .milliseconds(300) : .seconds(30))
+            let deadline = context.now + (isBrief ? .milliseconds(300) : .seconds(600))
             let isBegun = jobs.begin(context, keeping: "kept", until: deadline) { request in
                 log.withLock { $0.began.append(request) }
                 if bytes.equal(head.path, "/at-once") { jobs.finish(request, "at once", now: context.now) }

@@ -14,8 +14,7 @@ struct ClientHelloTests {
 
     /// A server whose own deadline ends nothing during a test.
     func server() throws -> TestServer {
-        var limits = HTTPServerLimits()
-        limits.handshakeDeadline = .seconds(100)
+        var limits = HTTPServerLimits.patient
         limits.drainIdleWait = .milliseconds(20)
         let context = try TLSContext(
             serverCertificateFile: certificates.good.certificateFile,

@@ -54,10 +54,8 @@ struct ConnectionMemoryTests {
 
     @Test("When all together hold too much, the largest are closed and the others served")
     func largestFirst() async throws {
-        var limits = HTTPServerLimits()
+        var limits = HTTPServerLimits.patient
         limits.connectionBytes = 1_000_000
-        // The small ones begin their requests before all the others come.
-        limits.headDeadline = .seconds(100)
         let server = try TestServer(limits: limits)
         let small = try (0..<20).map { _ in try BlockingClient(server.address) }
         for client in small { client.send("GET / HTTP/1.1\r\nHost: a\r\n") }
@@ -99,10 +97,9 @@ struct ConnectionMemoryTests {
 
     @Test("When all together hold too much, a crowd from one address makes room for another's larger connection")
     func crowdFirst() async throws {
-        var limits = HTTPServerLimits()
+        var limits = HTTPServerLimits.patient
         limits.connectionBytes = 1_000_000
         limits.connections = 200
-        limits.headDeadline = .seconds(100)
         let server = try TestServer(limits: limits)
         let other = try BlockingClient(server.address, from: [127, 0, 0, 2])
         other.send(Array(Self.large.dropLast()))

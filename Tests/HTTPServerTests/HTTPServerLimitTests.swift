@@ -9,7 +9,7 @@ struct HTTPServerLimitTests {
 
     @Test("At the limit the connection idle longest makes room", arguments: TestServer.Kind.allCases)
     func oldestIdle(kind: TestServer.Kind) async throws {
-        var limits = HTTPServerLimits()
+        var limits = HTTPServerLimits.patient
         limits.connections = 3
         let server = try TestServer(kind, limits: limits)
         let clients = try (0..<3).map { _ in try BlockingClient(server.address) }
@@ -30,7 +30,7 @@ struct HTTPServerLimitTests {
         arguments: TestServer.Kind.allCases
     )
     func overLimit(kind: TestServer.Kind) async throws {
-        var limits = HTTPServerLimits()
+        var limits = HTTPServerLimits.patient
         limits.connections = 2
         limits.reservedConnections = 1
         let server = try TestServer(kind, limits: limits)
@@ -51,10 +51,10 @@ struct HTTPServerLimitTests {
 
     @Test("A connection beyond the reserve is told 503 at once", arguments: TestServer.Kind.allCases)
     func overReserve(kind: TestServer.Kind) async throws {
-        var limits = HTTPServerLimits()
+        var limits = HTTPServerLimits.patient
         limits.connections = 1
         limits.reservedConnections = 1
-        limits.slowRequestAge = .seconds(60)
+        limits.slowRequestAge = .seconds(3_600)
         let server = try TestServer(kind, limits: limits)
         let parked = try BlockingClient(server.address)
         parked.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -75,7 +75,7 @@ struct HTTPServerLimitTests {
 
     @Test("A request too slow to end makes room at the limit", arguments: TestServer.Kind.allCases)
     func slowRequest(kind: TestServer.Kind) async throws {
-        var limits = HTTPServerLimits()
+        var limits = HTTPServerLimits.patient
         limits.connections = 1
         limits.slowRequestAge = .milliseconds(20)
         let server = try TestServer(kind, limits: limits)
@@ -94,7 +94,7 @@ struct HTTPServerLimitTests {
 
     @Test("A client that begins each request before the last has ended is slow all the same")
     func neverWhollyIdle() async throws {
-        var limits = HTTPServerLimits()
+        var limits = HTTPServerLimits.patient
         limits.connections = 1
         limits.reservedConnections = 0
         limits.slowRequestAge = .milliseconds(200)
@@ -115,7 +115,7 @@ struct HTTPServerLimitTests {
 
     @Test("A crowd from one address makes room for others, even where it is busy, but not for itself")
     func crowd() async throws {
-        var limits = HTTPServerLimits()
+        var limits = HTTPServerLimits.patient
         limits.connections = 4
         limits.reservedConnections = 0
         let server = try TestServer(limits: limits)
@@ -165,7 +165,7 @@ struct HTTPServerLimitTests {
         arguments: TestServer.Kind.allCases
     )
     func trustedCrowd(kind: TestServer.Kind) async throws {
-        var limits = HTTPServerLimits()
+        var limits = HTTPServerLimits.patient
         limits.connections = 3
         limits.reservedConnections = 0
         limits.trustedPeers = try [#require(AddressPrefix("127.0.0.1/32"))]
@@ -195,7 +195,7 @@ struct HTTPServerLimitTests {
         arguments: TestServer.Kind.allCases
     )
     func neverReads(kind: TestServer.Kind) async throws {
-        var limits = HTTPServerLimits()
+        var limits = HTTPServerLimits.patient
         limits.writeStall = .milliseconds(100)
         let server = try TestServer(kind, limits: limits)
         let client = try BlockingClient(server.address)
@@ -215,7 +215,7 @@ struct HTTPServerLimitTests {
             client.send(number % 3 == 0 ? "GET / HT" : Self.get)
             client.reset()
         }
-        #expect(server.waitUntil { $0.accepted == 2_000 && $0.open == 0 })
+        #expect(server.waitUntil(patienceOfTests) { $0.accepted == 2_000 && $0.open == 0 })
         // Epoll set, wake descriptor, spare descriptor and listener.
         #expect(plan.openDescriptors == 4)
         await server.server.stop(drainDelay: .zero, grace: .zero)

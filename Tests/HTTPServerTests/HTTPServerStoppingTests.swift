@@ -15,7 +15,9 @@ struct HTTPServerStoppingTests {
         TestServer.Kind.allCases
     )
     func underLoad(round: Int, kind: TestServer.Kind) async throws {
-        let server = try TestServer(kind, limits: .patient, workerCount: 2)
+        var limits = HTTPServerLimits.patient
+        limits.drainIdleWait = .seconds(600)
+        let server = try TestServer(kind, limits: limits, workerCount: 2)
         let load = Load(server.address)
         load.start(persistent: 6, single: 4)
         #expect(server.waitUntil(.seconds(120)) { $0.requests > 2_000 })

@@ -21,7 +21,7 @@ struct HTTPServerTLSTests {
 
     func server(
         _ kind: TestServer.Kind = .tcp,
-        _ limits: HTTPServerLimits = HTTPServerLimits()
+        _ limits: HTTPServerLimits = .patient
     ) throws -> TestServer {
         var limits = limits
         limits.drainIdleWait = .milliseconds(20)
@@ -73,7 +73,7 @@ struct HTTPServerTLSTests {
 
     @Test("Records greater than the receive buffer are read to their end")
     func smallBuffer() async throws {
-        var limits = HTTPServerLimits()
+        var limits = HTTPServerLimits.patient
         limits.receiveBytes = 100
         let server = try server(.tcp, limits)
         let client = try client(server)
@@ -90,7 +90,7 @@ struct HTTPServerTLSTests {
         arguments: TestServer.Kind.allCases
     )
     func slowReader(kind: TestServer.Kind) async throws {
-        var limits = HTTPServerLimits()
+        var limits = HTTPServerLimits.patient
         limits.http.bodyBytes = 1_000_000
         limits.requestBytes = 2_000_000
         limits.waitingAnswerBytes = 2_000_000
@@ -142,13 +142,19 @@ struct HTTPServerTLSTests {
         arguments: [1, 5, 6, 16_000]
     )
     func recordBegun(_ byteCount: Int) async throws {
-        var limits = HTTPServerLimits()
+        var limits = HTTPServerLimits.patient
         limits.connectionBytes = 1_000_000
         let server = try server(.tcp, limits)
         let quiet = try client(server)
         let others = try (0..<40).map { _ in try client(server) }
-        #expect(server.waitUntil { $0.idle == 41 })
-        let idle = server.server.counters.heldBytes
+        var idle = 0
+        // Counts are published one after the other: those of idle connections alone say that no handshake's memory is among them.
+        #expect(
+            server.waitUntil { counters in
+                idle = counters.heldBytes
+                return counters.idle == 41 && idle < 41 * 13_000
+            }
+        )
         others[0].beginRecord(byteCount)
         #expect(server.waitUntil { $0.heldBytes >= idle + 16_384 })
         for other in others.dropFirst() { other.beginRecord(byteCount) }
@@ -160,7 +166,7 @@ struct HTTPServerTLSTests {
 
     @Test("An idle connection is closed with close_notify", arguments: TestServer.Kind.allCases)
     func idle(kind: TestServer.Kind) async throws {
-        var limits = HTTPServerLimits()
+        var limits = HTTPServerLimits.patient
         limits.idleTimeout = .milliseconds(50)
         let server = try server(kind, limits)
         #expect(try client(server).read().end == .closed)
@@ -174,7 +180,7 @@ struct HTTPServerTLSTests {
         let client = try client(server)
         try client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel")
         #expect(server.waitUntil { $0.active == 1 })
-        server.server.beginStop(drainDelay: .zero, grace: .seconds(5))
+        server.server.beginStop(drainDelay: .zero, grace: .seconds(600))
         try client.send("lo")
         let answer = client.read()
         #expect(TestResponse.parseAll(answer.bytes).first?.text == "hello")

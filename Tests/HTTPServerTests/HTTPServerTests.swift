@@ -59,7 +59,7 @@ struct HTTPServerTests {
 
     @Test("A head that does not end in time is 408 and a close", arguments: TestServer.Kind.allCases)
     func slowHead(kind: TestServer.Kind) async throws {
-        var limits = HTTPServerLimits()
+        var limits = HTTPServerLimits.patient
         limits.headDeadline = .milliseconds(50)
         let server = try TestServer(kind, limits: limits)
         let client = try BlockingClient(server.address)

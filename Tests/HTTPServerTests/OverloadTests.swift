@@ -39,7 +39,7 @@ struct OverloadTests {
 
     /// A request is late once it waited as long as twelve others take.
     private static var strict: HTTPServerLimits {
-        var limits = HTTPServerLimits()
+        var limits = HTTPServerLimits.patient
         limits.queueDelay = .milliseconds(50) * slowness
         return limits
     }

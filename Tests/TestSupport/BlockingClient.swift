@@ -33,7 +33,7 @@ package final class BlockingClient {
             socket = try Socket.make(for: address)
         }
         if try !socket.connect(to: address) {
-            _ = socket.wait(forWriting: true, until: MonotonicClock.now() + .seconds(10))
+            _ = socket.wait(forWriting: true, until: MonotonicClock.now() + patienceOfTests)
             try socket.finishConnecting(to: address)
         }
         socket.setNoDelay()
@@ -46,7 +46,7 @@ package final class BlockingClient {
     @discardableResult
     package func send(_ bytes: [UInt8]) -> Bool {
         var offset = 0
-        let deadline = MonotonicClock.now() + .seconds(10)
+        let deadline = MonotonicClock.now() + patienceOfTests
         while offset < bytes.count {
             do {
                 switch try socket.send(bytes, from: offset) {
@@ -76,7 +76,7 @@ package final class BlockingClient {
 
     /// Reads until `isEnough`, the end, or `timeout`.
     package func read(
-        timeout: Duration = .seconds(10),
+        timeout: Duration = patienceOfTests,
         until isEnough: ([UInt8]) -> Bool = { _ in false }
     ) -> (bytes: [UInt8], end: ReadEnd) {
         var received: [UInt8] = []
@@ -97,7 +97,7 @@ package final class BlockingClient {
     }
 
     /// Reads whole responses, `count` of them.
-    package func readResponses(_ count: Int, timeout: Duration = .seconds(10)) -> [TestResponse] {
+    package func readResponses(_ count: Int, timeout: Duration = patienceOfTests) -> [TestResponse] {
         var parsed: [TestResponse] = []
         _ = read(timeout: timeout) { bytes in
             parsed = TestResponse.parseAll(bytes)
@@ -107,7 +107,7 @@ package final class BlockingClient {
     }
 
     /// Sends a request and reads its response.
-    package func exchange(_ request: String, timeout: Duration = .seconds(10)) -> TestResponse? {
+    package func exchange(_ request: String, timeout: Duration = patienceOfTests) -> TestResponse? {
         send(request)
         return readResponses(1, timeout: timeout).last
     }
@@ -116,7 +116,7 @@ package final class BlockingClient {
     package func sendInterleaved(_ bytes: [UInt8]) -> [UInt8] {
         var offset = 0
         var received: [UInt8] = []
-        let deadline = MonotonicClock.now() + .seconds(20)
+        let deadline = MonotonicClock.now() + patienceOfTests
         while MonotonicClock.now() < deadline {
             do {
                 var moved = false
@@ -138,10 +138,10 @@ package final class BlockingClient {
     }
 
     /// Sends `bytes` again and again, reading nothing, until the peer closes.
-    /// - Returns: False where it did not within ten seconds.
+    /// - Returns: False where it did not within ``patienceOfTests``.
     package func sendUntilClosed(_ bytes: [UInt8]) -> Bool {
         var offset = 0
-        let deadline = MonotonicClock.now() + .seconds(10)
+        let deadline = MonotonicClock.now() + patienceOfTests
         while MonotonicClock.now() < deadline {
             do {
                 switch try socket.send(bytes, from: offset) {

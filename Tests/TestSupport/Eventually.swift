@@ -5,7 +5,7 @@ package import Testing
 /// run that would hang ends.
 package let patienceOfTests = Duration.seconds(120)
 
-/// Waits for what other threads bring about, while other tasks go on. Where it does not come, the test fails and goes on, so
+/// Waits for what other threads bring about, to which it leaves the processor for a millisecond between two looks. Where it does not come, the test fails and goes on, so
 /// that it can end what it began.
 package func eventually(
     _ what: Comment,
@@ -19,15 +19,15 @@ package func eventually(
             Issue.record(what, sourceLocation: sourceLocation)
             return
         }
-        await Task.yield()
+        try? await Task.sleep(for: .milliseconds(1))
     }
 }
 
 /// Waits in its thread for what other threads bring about; false where it does not come within `patience`. Between two looks
 /// it leaves the processor to them for a millisecond.
-package func becomesTrue(within patience: Duration = .seconds(10), _ isSo: () -> Bool) -> Bool {
+package func becomesTrue(within patience: Duration = patienceOfTests, _ isSo: () throws -> Bool) rethrows -> Bool {
     let deadline = MonotonicClock.now() + patience
-    while !isSo() {
+    while try !isSo() {
         if MonotonicClock.now() >= deadline { return false }
         _ = BlockingWait.wait(for: [], until: MonotonicClock.now() + .milliseconds(1))
     }

@@ -33,7 +33,7 @@ package final class RedisServer: @unchecked Sendable {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         var arguments = [
             "--port", "\(port)", "--bind", "127.0.0.1", "--dir", directory, "--save", "", "--daemonize", "no",
-            "--enable-debug-command", "local",
+            "--enable-debug-command", "local", "--repl-diskless-sync-delay", "0",
         ]
         if let identity {
             arguments += [
@@ -59,9 +59,10 @@ package final class RedisServer: @unchecked Sendable {
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
         try process.run()
-        let deadline = MonotonicClock.now() + .seconds(20)
+        let deadline = MonotonicClock.now() + patienceOfTests
         while MonotonicClock.now() < deadline {
-            if let answer = try? self.send("PING"), answer.hasPrefix("+") || answer.hasPrefix("-NOAUTH") { return }
+            let answer = (try? self.send("PING", timeout: .seconds(2))) ?? ""
+            if answer.hasPrefix("+") || answer.hasPrefix("-NOAUTH") { return }
             usleep(5_000)
         }
         throw TestSupportError("redis-server does not answer")
@@ -69,10 +70,10 @@ package final class RedisServer: @unchecked Sendable {
 
     /// One command as a line, and the first bytes of its answer.
     @discardableResult
-    package func send(_ line: String) throws -> String {
+    package func send(_ line: String, timeout: Duration = patienceOfTests) throws -> String {
         let client = try BlockingClient(SocketAddress.loopback(port: port))
         client.send(line + "\r\n")
-        let received = client.read(timeout: .seconds(2)) { $0.suffix(2).elementsEqual([13, 10]) }
+        let received = client.read(timeout: timeout) { $0.suffix(2).elementsEqual([13, 10]) }
         return String(decoding: received.bytes, as: UTF8.self)
     }
 

@@ -74,7 +74,7 @@ package final class TLSClient {
 
     /// Reads until `isEnough` or the end.
     package func read(
-        timeout: Duration = .seconds(10),
+        timeout: Duration = patienceOfTests,
         until isEnough: ([UInt8]) -> Bool = { _ in false }
     ) -> (bytes: [UInt8], end: ReadEnd) {
         var received: [UInt8] = []
@@ -128,7 +128,7 @@ package final class TLSClient {
     package func endWithoutNotice() { transport.shutdownWrite() }
 
     private func wait(forWriting: Bool) throws {
-        guard try transport.wait(forWriting: forWriting, until: MonotonicClock.now() + .seconds(10)) else {
+        guard try transport.wait(forWriting: forWriting, until: MonotonicClock.now() + patienceOfTests) else {
             throw TestSupportError("the server does not answer")
         }
     }

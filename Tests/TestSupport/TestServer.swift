@@ -3,10 +3,15 @@ package import OpenSSL
 package import Sockets
 
 extension HTTPServerLimits {
-    /// No request is shed, however long the machine stands still.
+    /// No request is shed, and no connection's time is over, however long the machine stands still.
     package static var patient: HTTPServerLimits {
         var limits = HTTPServerLimits()
         limits.queueDelay = .seconds(3_600)
+        limits.handshakeDeadline = .seconds(3_600)
+        limits.headDeadline = .seconds(3_600)
+        limits.bodyDeadline = .seconds(3_600)
+        limits.writeStall = .seconds(3_600)
+        limits.idleTimeout = .seconds(3_600)
         return limits
     }
 }
@@ -23,7 +28,7 @@ package final class TestServer: Sendable {
 
     package init(
         _ kind: Kind = .tcp,
-        limits: HTTPServerLimits = HTTPServerLimits(),
+        limits: HTTPServerLimits = .patient,
         workerCount: Int = 1,
         faults: FaultPlan? = nil,
         tls: Published<TLSContext>? = nil,
@@ -47,7 +52,7 @@ package final class TestServer: Sendable {
     package var address: ListenAddress { server.localAddresses.first ?? .loopback(port: 0) }
 
     /// Waits until the counters satisfy `condition`, at most for `timeout`.
-    package func waitUntil(_ timeout: Duration = .seconds(10), _ condition: (HTTPServerCounters) -> Bool) -> Bool {
+    package func waitUntil(_ timeout: Duration = patienceOfTests, _ condition: (HTTPServerCounters) -> Bool) -> Bool {
         becomesTrue(within: timeout) { condition(server.counters) }
     }
 

@@ -114,7 +114,12 @@ struct RedisRevocationsTests {
     @Test("A server that hangs: every answer comes within a second, none is a yes, and all is told later")
     func hung() throws {
         let server = try RedisServer()
-        let stores = try (0..<2).map { _ in try Self.store(server) }
+        let stores = try (0..<2).map { _ in
+            try Self.store(server) { limits in
+                limits = ReplayLimits()
+                limits.revocationPause = .milliseconds(20)
+            }
+        }
         #expect(stores.allSatisfy { $0.wait { $0.store.revocations.isKnown } })
         server.suspend()
         for user in 1...3 {
@@ -236,7 +241,12 @@ struct RedisRevocationsTests {
     func disturbed() throws {
         let server = try RedisServer()
         // A hang takes a second; the rest is read again and again, and there is much of it.
-        let stores = try (0..<2).map { _ in try Self.store(server) { $0.revocationOverlap = .seconds(3) } }
+        let stores = try (0..<2).map { _ in
+            try Self.store(server) { limits in
+                limits = ReplayLimits()
+                (limits.revocationPause, limits.revocationOverlap) = (.milliseconds(20), .seconds(3))
+            }
+        }
         #expect(stores.allSatisfy { $0.wait { $0.store.revocations.isKnown } })
         /// The last person that each replica revoked: one may be far ahead of the other.
         let revoked = Locked([0, 0])

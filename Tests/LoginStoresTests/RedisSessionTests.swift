@@ -14,7 +14,7 @@ struct RedisSessionTests {
     func ownTime() throws {
         let server = try RedisServer()
         let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)") { limits in
-            (limits.answerTimeout, limits.questionTimeout) = (.seconds(60), .milliseconds(100))
+            limits.questionTimeout = .milliseconds(100)
             limits.revocationPause = .seconds(600)
         }
         #expect(store.wait { $0.store.revocations.isKnown })
@@ -44,10 +44,10 @@ struct RedisSessionTests {
             url: try ReplayStoreURL(parsing: "redis://127.0.0.1:\(server.port)")
         )
         // Long, for the machine that runs this may stand still in earnest.
-        configuration.limits.answerTimeout = .seconds(10)
+        configuration.limits.answerTimeout = .seconds(600)
         let limits = configuration.limits
         let start = MonotonicClock.now()
-        let end = start + .seconds(10)
+        let end = start + .seconds(600)
         let stream = try ClientStream.open("127.0.0.1", port: server.port, names: NameResolver(), until: end)
         let signal = WakeSignal()
         let channel = RedisChannel(stream, signal)

@@ -6,6 +6,19 @@ import Testing
 
 @testable import LoginStores
 
+extension ReplayLimits {
+    /// No time is over, however long the machine stands still.
+    static var patient: ReplayLimits {
+        var limits = ReplayLimits()
+        limits.connectTimeout = .seconds(60)
+        limits.answerTimeout = .seconds(60)
+        limits.questionTimeout = .seconds(60)
+        limits.connectionAge = .seconds(3_600)
+        limits.revocationOverlap = .seconds(3_600)
+        return limits
+    }
+}
+
 /// A store on its way to a server, with what it told.
 final class StoreUnderTest: Sendable {
     let store: RedisReplayStore
@@ -22,6 +35,7 @@ final class StoreUnderTest: Sendable {
             password: password.map { Array($0.utf8) },
             tls: try authorities.map { try TLSContext(clientTrusting: .authorities(file: $0), speaksHTTP: false) }
         )
+        configuration.limits = .patient
         adjust(&configuration.limits)
         let log = Locked<[ReplayStoreEvent]>([])
         self.log = log
@@ -32,8 +46,13 @@ final class StoreUnderTest: Sendable {
     deinit { store.stop() }
 
     /// One that has reached its server on loopback.
-    static func up(at port: UInt16, sourceLocation: SourceLocation = #_sourceLocation) throws -> StoreUnderTest {
-        let store = try StoreUnderTest("redis://127.0.0.1:\(port)")
+    /// - Parameter limits: The product's own where its times are what is tested.
+    static func up(
+        at port: UInt16,
+        limits: ReplayLimits = .patient,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> StoreUnderTest {
+        let store = try StoreUnderTest("redis://127.0.0.1:\(port)") { $0 = limits }
         #expect(store.waitUntilUp(), sourceLocation: sourceLocation)
         return store
     }
@@ -61,7 +80,7 @@ final class StoreUnderTest: Sendable {
     }
 
     /// Waits until a condition holds; false when it never does.
-    func wait(_ timeout: Duration = .seconds(10), until condition: (StoreUnderTest) -> Bool) -> Bool {
+    func wait(_ timeout: Duration = patienceOfTests, until condition: (StoreUnderTest) -> Bool) -> Bool {
         becomesTrue(within: timeout) { condition(self) }
     }
 
@@ -120,10 +139,6 @@ extension RedisServer {
     /// Makes it a replica, and waits until it has what the other has.
     func follow(_ primary: RedisServer) throws {
         #expect(try send("REPLICAOF 127.0.0.1 \(primary.port)").hasPrefix("+OK"))
-        let deadline = MonotonicClock.now() + .seconds(20)
-        while MonotonicClock.now() < deadline {
-            if try send("INFO replication").contains("master_link_status:up") { return }
-        }
-        Issue.record("the replica has not caught up")
+        #expect(becomesTrue { (try? send("INFO replication"))?.contains("master_link_status:up") == true })
     }
 }

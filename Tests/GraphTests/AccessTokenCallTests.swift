@@ -11,6 +11,7 @@ struct AccessTokenCallTests {
         GraphClient(
             configuration: try GraphConfiguration(url: "http://127.0.0.1:\(issuer.port)"),
             client: HTTPSClient(),
+            callTimeout: .seconds(300),
             random: { _ in 0 }
         )
     }

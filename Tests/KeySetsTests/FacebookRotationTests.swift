@@ -16,11 +16,13 @@ struct FacebookRotationTests {
             try peer.answer(fields: ["Content-Type: application/json"], sets[min(request.number, sets.count) - 1])
         }
         defer { issuer.stop() }
+        var limits = HTTPSClientLimits()
+        limits.fetchTimeout = .seconds(300)
         let source = try HTTPSJWKSetSource(
             url: issuer.url,
             authoritiesFile: certificates.authorityFile,
             proxy: .none,
-            limits: .init()
+            limits: limits
         )
         let fixture = try CacheFixture([source])
         await fixture.start()

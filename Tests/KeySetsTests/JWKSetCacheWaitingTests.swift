@@ -59,7 +59,7 @@ struct JWKSetCacheWaitingTests {
                     return cache.snapshot.keySet.keys.map(\.keyID)
                 }
             }
-            while cache.waiterCount == 0 { sched_yield() }
+            #expect(becomesTrue(within: patienceOfTests) { cache.waiterCount > 0 })
         }
         shared.withLock { $0 = cache }
         cache.refreshNow()

@@ -276,7 +276,7 @@ struct AccessTokenRouteTests {
         let tokens: [(issuedAt: String?, expiry: String, isGood: Bool)] = [
             ("1700000000", "4000000000", false), ("\(now + 100)", "4000000000", true), (nil, "\(now + 7_250)", true),
             // Two hours before these ends is long past, or far ahead: nobody knows when they were issued.
-            (nil, "\(now + 60)", false), (nil, "\(now + 100_000)", false), (nil, "0", false),
+            (nil, "\(now + 3_600)", false), (nil, "\(now + 100_000)", false), (nil, "0", false),
         ]
         for token in tokens {
             let changes: [(String, String?)] = [("issued_at", token.issuedAt), ("expires_at", token.expiry)]

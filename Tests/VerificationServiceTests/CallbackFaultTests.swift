@@ -1,5 +1,6 @@
 import Foundation
 import HTTPClient
+import HTTPServer
 import Sockets
 import TestSupport
 import Testing
@@ -12,6 +13,8 @@ struct CallbackFaultTests {
     struct Fault: Sendable, CustomTestStringConvertible {
         let testDescription: String
         var manner = Manner.plain
+        /// What an attempt may take: little where the backend hangs.
+        var attemptTime = Duration.seconds(300)
         let status: Int
         let attempts: Int
         let result: String
@@ -51,7 +54,14 @@ struct CallbackFaultTests {
         Fault(testDescription: "400", status: 503, attempts: 1, result: "refused", script: status("400 Bad Request")),
         Fault(testDescription: "404", status: 503, attempts: 1, result: "refused", script: status("404 Not Found")),
         Fault(testDescription: "down", manner: .closed, status: 503, attempts: 0, result: "unreachable"),
-        Fault(testDescription: "never a word", manner: .silent, status: 503, attempts: 0, result: "timed_out"),
+        Fault(
+            testDescription: "never a word",
+            manner: .silent,
+            attemptTime: .seconds(1),
+            status: 503,
+            attempts: 0,
+            result: "timed_out"
+        ),
         Fault(testDescription: "a reset", manner: .resetting, status: 503, attempts: 0, result: "unreachable"),
         Fault(
             testDescription: "a reset once",
@@ -72,6 +82,7 @@ struct CallbackFaultTests {
         ),
         Fault(
             testDescription: "an answer byte by byte",
+            attemptTime: .seconds(1),
             status: 503,
             attempts: 3,
             result: "timed_out",
@@ -131,7 +142,13 @@ struct CallbackFaultTests {
                 try peer.send("HTTP/1.1 202 Accepted\r\n" + rest)
             }
         } + [
-            Fault(testDescription: "a body that never ends", status: 200, attempts: 1, result: "delivered") { _, peer in
+            Fault(
+                testDescription: "a body that never ends",
+                attemptTime: .seconds(3),
+                status: 200,
+                attempts: 1,
+                result: "delivered"
+            ) { _, peer in
                 try peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{")
                 peer.waitUntilClosed()
             }
@@ -153,7 +170,7 @@ struct CallbackFaultTests {
     func outcome(fault: Fault) async throws {
         let service = try await CallbackService(
             Self.manner(fault.manner),
-            limits: CallbackService.impatient,
+            limits: CallbackService.limits(attemptTime: fault.attemptTime),
             // Port 1 is nobody's.
             backendURL: fault.manner == .closed ? "http://127.0.0.1:1/" : nil,
             script: fault.script
@@ -167,7 +184,7 @@ struct CallbackFaultTests {
                 #expect(answer["retry-after"] == "60")
             }
             // The backend may read an attempt after the service gave it up.
-            await eventually("each attempt is read", within: .seconds(10)) {
+            await eventually("each attempt is read") {
                 service.backend.requestCount >= fault.attempts
             }
             #expect(service.backend.requestCount == fault.attempts, "\(name)")
@@ -188,7 +205,8 @@ struct CallbackFaultTests {
 
     @Test("A backend that took the event has taken it, though its answer cannot be read", arguments: unreadableBodies)
     func unreadableBody(fault: Fault) async throws {
-        let service = try await CallbackService(limits: CallbackService.impatient, script: fault.script)
+        let limits = CallbackService.limits(attemptTime: fault.attemptTime)
+        let service = try await CallbackService(limits: limits, script: fault.script)
         let answer = try service.call("data-deletion", CallbackService.good())
         #expect(answer.text.contains(CallbackService.statusURL + "?code="))
         // Nobody is shown the answer to the other callback.
@@ -219,34 +237,27 @@ struct CallbackFaultTests {
 
     @Test("Deliveries are bounded: what is beyond is answered at once, and told in log and metrics")
     func bounded() async throws {
-        var limits = WebhookLimits()
+        var limits = CallbackService.limits()
         limits.threadCount = 1
         limits.queueLength = 1
         let service = try await CallbackService(limits: limits) { _, peer in peer.waitUntilClosed() }
-        let waiting = try (0..<2).map { _ in
-            let client = try service.connect()
-            let form = FormEncoding.encode([("signed_request", try CallbackService.good())])
-            client.send(CallbackService.request("deauthorize", form: form))
-            return client
-        }
-        // The first is with the backend, and the second waits for its thread or has not come yet.
-        await eventually("the backend is asked") { service.backend.requestCount >= 1 }
-        var refused = 0
-        while refused == 0 {
-            let answer = try service.call("deauthorize", CallbackService.good(issuedAt: WallClock.unixSeconds() - 5))
-            if answer.status == 503 { refused += 1 }
-        }
+        let waiting = try (0..<2).map { _ in try service.connect() }
+        let form = FormEncoding.encode([("signed_request", try CallbackService.good())])
+        waiting[0].send(CallbackService.request("deauthorize", form: form))
+        await eventually("the backend is asked") { service.backend.requestCount == 1 }
+        waiting[1].send(CallbackService.request("deauthorize", form: form))
+        await eventually("the other waits for the thread") { service.server.counters.parked == 2 }
+        #expect(try service.call("deauthorize", CallbackService.good()).status == 503)
         #expect((service.metric("limited_login_webhooks_total{result=\"unsent\"}") ?? 0) >= 1)
         #expect(service.log.withLock { $0.contains { $0.contains("too many deliveries are waiting") } })
         // Who waits is not forgotten by a stop: it is answered.
         await service.stop()
-        for client in waiting { #expect(client.readResponses(1, timeout: .seconds(20)).first?.status == 503) }
+        for client in waiting { #expect(client.readResponses(1, timeout: .seconds(60)).first?.status == 503) }
     }
 
     @Test("While 200 callbacks wait for a hung backend, tokens are judged as ever")
     func hungBackend() async throws {
-        var limits = WebhookLimits()
-        (limits.deliveryTime, limits.attemptTime) = (.seconds(300), .seconds(300))
+        let limits = CallbackService.limits()
         let service = try await CallbackService(limits: limits) { _, peer in peer.waitUntilClosed() }
         let form = FormEncoding.encode([("signed_request", try CallbackService.good())])
         let waiting = try (0..<200).map { _ in
@@ -266,12 +277,13 @@ struct CallbackFaultTests {
         // No more than the threads' number has reached the backend.
         #expect(service.backend.requestCount == limits.threadCount)
         await service.stop()
-        for client in waiting { #expect(client.readResponses(1, timeout: .seconds(20)).first?.status == 503) }
+        for client in waiting { #expect(client.readResponses(1, timeout: .seconds(60)).first?.status == 503) }
     }
 
     @Test("A client that leaves costs nothing: its delivery ends by itself")
     func abandoned() async throws {
-        let service = try await CallbackService(limits: CallbackService.impatient) { _, peer in peer.waitUntilClosed() }
+        let limits = CallbackService.limits(attemptTime: .seconds(1))
+        let service = try await CallbackService(limits: limits) { _, peer in peer.waitUntilClosed() }
         let client = try service.connect()
         let form = FormEncoding.encode([("signed_request", try CallbackService.good())])
         client.send(CallbackService.request("data-deletion", form: form))

@@ -25,11 +25,11 @@ final class CallbackService: Sendable {
     private let cache: JWKSetCache
     private let sender: WebhookSender
 
-    /// Limits under which every fault of a backend shows within a few seconds.
-    static var impatient: WebhookLimits {
+    /// Limits with short pauses, and with more time than a slow machine needs, where a backend that hangs has no less.
+    static func limits(attemptTime: Duration = .seconds(300)) -> WebhookLimits {
         var limits = WebhookLimits()
-        limits.deliveryTime = .seconds(20)
-        limits.attemptTime = .seconds(1)
+        limits.deliveryTime = .seconds(300)
+        limits.attemptTime = attemptTime
         limits.firstPause = .milliseconds(10)
         return limits
     }
@@ -41,7 +41,7 @@ final class CallbackService: Sendable {
         _ manner: ScriptedIssuer.Manner = .plain,
         hasBackend: Bool = true,
         hasSecrets: Bool = true,
-        limits: WebhookLimits = WebhookLimits(),
+        limits: WebhookLimits = CallbackService.limits(),
         backendURL: String? = nil,
         script: @escaping ScriptedIssuer.Script = { _, peer in try peer.answer("{}") }
     ) async throws {
@@ -59,8 +59,10 @@ final class CallbackService: Sendable {
             metrics: metrics,
             logger: logger
         )
+        // A certificate is a name's; elsewhere no attempt's time goes by while a name is looked up.
+        let url = backend.url.replacing("http://localhost", with: "http://127.0.0.1")
         let settings = try Self.settings(
-            url: hasBackend ? backendURL ?? backend.url : nil,
+            url: hasBackend ? backendURL ?? url : nil,
             hasSecrets: hasSecrets,
             webhookSecrets: Self.secrets[0]
         )
@@ -141,6 +143,6 @@ final class CallbackService: Sendable {
         sender.stop()
         backend.stop()
         cache.stop()
-        await server.stop(drainDelay: .zero, grace: .seconds(5))
+        await server.stop(drainDelay: .zero, grace: .seconds(300))
     }
 }

@@ -37,7 +37,7 @@ final class GraphService: Sendable {
         secrets: String? = "\(InProcessService.appID) \(GraphService.secret)",
         hasClients: Bool = true,
         workerCount: Int = 2,
-        callTimeout: Duration = .seconds(20),
+        callTimeout: Duration = .seconds(300),
         acceptsAccessTokens: Bool = false,
         rejectsReplays: Bool = false,
         manner: ScriptedIssuer.Manner = .plain,

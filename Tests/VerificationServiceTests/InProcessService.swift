@@ -61,7 +61,10 @@ final class InProcessService {
         auditLogger: Logger? = nil
     ) async throws {
         source = ScriptedSource(minters)
-        cache = try JWKSetCache(sources: [source])
+        var limits = JWKSetCacheLimits()
+        // What a fetch did not find stays unknown for the whole test.
+        (limits.negativeLifetime, limits.joinedNegativeLifetime) = (.seconds(3_600), .seconds(3_600))
+        cache = try JWKSetCache(sources: [source], limits: limits)
         if minters != nil { _ = await cache.refresh() }
         let registry = registry
         core = ServiceCore(

@@ -27,12 +27,10 @@ struct CallbackLifeTests {
 
     /// Asks until a verdict is as expected; false where it never is.
     private static func waits(_ service: RunningService, _ token: String, for code: String?) throws -> Bool {
-        let deadline = Date(timeIntervalSinceNow: 30)
-        while Date() < deadline {
+        try becomesTrue {
             let answer = try service.verify(token)
-            if answer.code == code, (answer.status == 200) == (code == nil) { return true }
+            return answer.code == code && (answer.status == 200) == (code == nil)
         }
-        return false
     }
 
     @Test(

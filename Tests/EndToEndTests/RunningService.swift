@@ -114,11 +114,7 @@ final class RunningService {
 
     /// Waits until `/readyz` answers a status; false when it never does.
     func waitUntilReady(_ status: Int = 200) throws -> Bool {
-        let deadline = Date(timeIntervalSinceNow: 30)
-        while Date() < deadline {
-            if try get("/readyz").status == status { return true }
-        }
-        return false
+        try becomesTrue { try get("/readyz").status == status }
     }
 }
 

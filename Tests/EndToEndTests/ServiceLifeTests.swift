@@ -92,7 +92,7 @@ struct ServiceLifeTests {
         defer { issuer.process.end() }
         let service = try RunningService(
             jwksURL: issuer.jwksURL,
-            environment: ["LIMITED_LOGIN_DRAIN_DELAY_SECONDS": "2"]
+            environment: ["LIMITED_LOGIN_DRAIN_DELAY_SECONDS": "10"]
         )
         #expect(try service.waitUntilReady())
         let token = try issuer.token()

@@ -100,14 +100,16 @@ final class ServiceProcess {
     /// What was written to standard error so far.
     var errorText: String { written.wait(0) { _, errors in String(decoding: errors, as: UTF8.self) } ?? "" }
 
+    private static let patience = Double(patienceOfTests.components.seconds)
+
     /// Waits until standard output holds a text; false when it never does.
-    func waitForOutput(_ text: String, seconds: Double = 30) -> Bool {
+    func waitForOutput(_ text: String, seconds: Double = ServiceProcess.patience) -> Bool {
         written.wait(seconds) { output, _ in String(decoding: output, as: UTF8.self).contains(text) ? true : nil }
             ?? false
     }
 
     /// Waits until standard error holds a text; false when it never does.
-    func waitForError(_ text: String, seconds: Double = 30) -> Bool {
+    func waitForError(_ text: String, seconds: Double = ServiceProcess.patience) -> Bool {
         written.wait(seconds) { _, errors in String(decoding: errors, as: UTF8.self).contains(text) ? true : nil }
             ?? false
     }
@@ -121,7 +123,7 @@ final class ServiceProcess {
     }
 
     /// Waits until standard error holds a text so many times; false when it never does.
-    func waitForErrors(_ count: Int, of text: String, seconds: Double = 30) -> Bool {
+    func waitForErrors(_ count: Int, of text: String, seconds: Double = ServiceProcess.patience) -> Bool {
         written.wait(seconds) { _, errors in
             String(decoding: errors, as: UTF8.self).components(separatedBy: text).count > count ? true : nil
         } ?? false

@@ -64,8 +64,8 @@ class Issuer:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
-                issuer.fetches += 1
                 content = issuer.set
+                issuer.fetches += 1
                 time.sleep(issuer.delay)
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")

@@ -183,6 +183,9 @@ def once(program, rounds, **_):
             right = 0
             for number in range(rounds):
                 counts = race(replicas, token, issuer.proof(token, URLS[0][1])["proof"])
+                if 200 not in counts and 503 in counts:
+                    # A store that is late says no more than that, also to the one that won.
+                    counts = race(replicas, token, issuer.proof(token, URLS[0][1])["proof"])
                 # A busy machine sheds some of a burst (503); a request that was shed was not told yes.
                 is_right = counts.get(200) == 1 and set(counts) <= {200, 401, 503}
                 right += is_right
@@ -230,7 +233,7 @@ class Apache:
         pathlib.Path(f"{folder}/httpd.conf").write_text("\n".join(lines) + "\n")
         command = ["/usr/sbin/apache2", "-d", folder, "-f", f"{folder}/httpd.conf", "-DFOREGROUND"]
         self.process = live.Process(command, directory=folder)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + live.START_SECONDS
         while time.monotonic() < deadline and self.process.process.poll() is None:
             try:
                 socket.create_connection(("127.0.0.1", self.port), 1).close()

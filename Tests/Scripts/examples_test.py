@@ -194,7 +194,7 @@ class LoginServer(live.Process):
     def __init__(self, program, jwks_url):
         self.port = free_port()
         super().__init__([str(program)], {"APP_ID": live.APP_ID, "JWKS_URL": jwks_url, "PORT": str(self.port)})
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + live.START_SECONDS
         while time.monotonic() < deadline:
             with contextlib.suppress(OSError):
                 self.post("login/begin", {})

@@ -140,7 +140,7 @@ class Gateway:
         self.wait(name)
 
     def wait(self, name):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + live.START_SECONDS
         while time.monotonic() < deadline and self.process.process.poll() is None:
             with contextlib.suppress(OSError), contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, 1)) as ask:
                 ask.request("GET", "/")

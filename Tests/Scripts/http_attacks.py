@@ -32,7 +32,7 @@ class Server(Figures):
     def __init__(self, path):
         self.port = free_port()
         self.process = subprocess.Popen([path, f"127.0.0.1:{self.port}", "2"], stdout=subprocess.DEVNULL)
-        for _ in range(200):
+        for _ in range(1_200):
             try:
                 self.connect().close()
                 return

@@ -40,7 +40,7 @@ EXPLANATIONS = [
 
 
 def wait_for(port, process):
-    for _ in range(200):
+    for _ in range(1_200):
         if process.poll() is not None:
             return False
         try:

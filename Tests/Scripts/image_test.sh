@@ -141,13 +141,13 @@ check_start() {
   port=$(free_port) admin_port=$(free_port) issuer_port=$(free_port)
   start "$name" --publish "127.0.0.1:$port:8080" --publish "127.0.0.1:$admin_port:8081" \
     --volume "$work/ca.pem:/run/private-ca.pem:ro" --env LIMITED_LOGIN_CA_FILE=/run/private-ca.pem
-  within 10 answers "http://127.0.0.1:$port/livez" 200 || fail '/livez does not answer'
+  within 60 answers "http://127.0.0.1:$port/livez" 200 || fail '/livez does not answer'
   passed 'it starts although the key source cannot be reached'
   expect '/readyz before there are keys' "$(status_of "http://127.0.0.1:$port/readyz")" 503
   # The bridge has its address from the first container on, so the issuer comes after it.
   python3 "$helper" names "$gateway" "$issuer_name" & background+=($!)
   python3 "$helper" serve "$work" "$gateway" "$issuer_port" 2>"$work/issuer.log" & background+=($!)
-  within 30 answers "http://127.0.0.1:$port/readyz" 200 || fail 'no keys although the issuer answers by now'
+  within 60 answers "http://127.0.0.1:$port/readyz" 200 || fail 'no keys although the issuer answers by now'
   passed 'keys arrive: name by DNS, certificate by the mounted CA'
   expect '/readyz on the admin port' "$(status_of "http://127.0.0.1:$admin_port/readyz")" 200
 }
@@ -188,11 +188,11 @@ check_stranger() {
   local token
   port=$(free_port)
   start "$name-blind" --publish "127.0.0.1:$port:8080"
-  within 10 answers "http://127.0.0.1:$port/livez" 200 || fail '/livez does not answer'
+  within 60 answers "http://127.0.0.1:$port/livez" 200 || fail '/livez does not answer'
   token=$(python3 "$helper" mint "$work" "$app_id" "$nonce")
   expect 'a good token, but the issuer is not trusted' "$(verify "$nonce" "$token")" 503
   expect 'its code' "$(member code)" keys_unavailable
-  within 10 blind_log_names_certificate || fail 'the log does not say that the certificate is at fault'
+  within 60 blind_log_names_certificate || fail 'the log does not say that the certificate is at fault'
   passed 'the log says that the certificate is at fault'
   podman stop --time 10 "$name-blind" >/dev/null 2>&1
 }

@@ -100,10 +100,10 @@ play() {
   render_for_podman
   podman play kube "$manifest" >"$work/play" 2>&1 || { cat "$work/play" >&2; fail 'podman cannot play the manifests'; }
   container=$(podman ps --format '{{.Names}}' | grep -m 1 limited-login.*-limited-login) || fail 'there is no container'
-  within 15 answers "http://127.0.0.1:$admin_port/livez" 200 || fail 'it does not live'
+  within 60 answers "http://127.0.0.1:$admin_port/livez" 200 || fail 'it does not live'
   passed "podman plays the Deployment: $container lives"
   # No network leads to Facebook from here: alive and not ready is right.
-  within 5 answers "http://127.0.0.1:$port/readyz" 503 || fail '/readyz does not answer 503 without keys'
+  within 60 answers "http://127.0.0.1:$port/readyz" 503 || fail '/readyz does not answer 503 without keys'
   passed 'alive, and not ready without keys'
   local pid seen
   pid=$(podman inspect "$container" --format '{{.State.Pid}}')

@@ -152,8 +152,8 @@ def tickets(binary, _full):
     life = 8
     with tempfile.TemporaryDirectory() as folder:
         service = Service(binary, Issuer(binary), **certificates(folder), tls_client_ca_file=f"{folder}/ca.pem")
-        end = time.monotonic() + life
         client_certificate(folder, life)
+        end = time.monotonic() + life
         sessions = {}
         for version in ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3:
             context = ssl.create_default_context(cafile=f"{folder}/ca.pem")

@@ -86,9 +86,9 @@ struct FaultInjectionTests {
         client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /park HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(server.waitUntil { _ in plan.count(.send) > 0 })
         server.server.wakeParked()
-        #expect(server.waitUntil(.seconds(60)) { $0.requests == 2 })
+        #expect(server.waitUntil { $0.requests == 2 })
         plan.end()
-        #expect(client.readResponses(2, timeout: .seconds(20)).map(\.text) == ["OK", "woken"])
+        #expect(client.readResponses(2).map(\.text) == ["OK", "woken"])
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 

@@ -15,12 +15,10 @@ struct HTTPServerStoppingTests {
         TestServer.Kind.allCases
     )
     func underLoad(round: Int, kind: TestServer.Kind) async throws {
-        var limits = HTTPServerLimits.patient
-        limits.drainIdleWait = .seconds(600)
-        let server = try TestServer(kind, limits: limits, workerCount: 2)
+        let server = try TestServer(kind, workerCount: 2)
         let load = Load(server.address)
         load.start(persistent: 6, single: 4)
-        #expect(server.waitUntil(.seconds(120)) { $0.requests > 2_000 })
+        #expect(server.waitUntil { $0.requests > 2_000 })
         let cutOff = await server.server.stop(drainDelay: .zero, grace: .seconds(600))
         load.waitForEnd()
         #expect(cutOff == 0)

@@ -148,7 +148,7 @@ struct HTTPServerTLSTests {
         let quiet = try client(server)
         let others = try (0..<40).map { _ in try client(server) }
         var idle = 0
-        // Counts are published one after the other: those of idle connections alone say that no handshake's memory is among them.
+        // The idle are counted before their memory is, which that of a handshake may still be part of.
         #expect(
             server.waitUntil { counters in
                 idle = counters.heldBytes

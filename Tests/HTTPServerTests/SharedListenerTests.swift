@@ -40,10 +40,7 @@ struct SharedListenerTests {
 
     @Test("So are 64 that come at once")
     func atOnce() async throws {
-        var limits = HTTPServerLimits.patient
-        // A worker that a busy machine starts late finds its share still there.
-        limits.acceptLeadPause = .seconds(600)
-        let server = try TestServer(.unix, limits: limits, workerCount: 2) { NamedHandler("\($0)") }
+        let server = try TestServer(.unix, workerCount: 2) { NamedHandler("\($0)") }
         var clients = try (0..<64).map { _ in try BlockingClient(server.address) }
         let shares = shares(of: clients)
         #expect(shares.count == 2 && shares["none"] == nil)
@@ -72,7 +69,7 @@ struct SharedListenerTests {
     @Test("Those in the queue when stopping begins are all answered; afterwards nobody connects", arguments: [1, 2])
     func queued(workers: Int) async throws {
         let gate = Gate()
-        let server = try TestServer(.unix, limits: .patient, workerCount: workers) { _ in NamedHandler("", gate) }
+        let server = try TestServer(.unix, workerCount: workers) { _ in NamedHandler("", gate) }
         // Every worker is held by a request: a connection wakes one that sleeps.
         var clients: [BlockingClient] = []
         for _ in 0..<workers {

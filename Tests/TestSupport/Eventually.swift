@@ -5,8 +5,8 @@ package import Testing
 /// run that would hang ends.
 package let patienceOfTests = Duration.seconds(120)
 
-/// Waits for what other threads bring about, to which it leaves the processor for a millisecond between two looks. Where it does not come, the test fails and goes on, so
-/// that it can end what it began.
+/// Waits for what other threads bring about, and leaves the processor to them for a millisecond between two looks. Where it
+/// does not come, the test fails and goes on, so that it can end what it began.
 package func eventually(
     _ what: Comment,
     within patience: Duration = patienceOfTests,
@@ -23,8 +23,7 @@ package func eventually(
     }
 }
 
-/// Waits in its thread for what other threads bring about; false where it does not come within `patience`. Between two looks
-/// it leaves the processor to them for a millisecond.
+/// The same in the caller's thread; false where it does not come within `patience`.
 package func becomesTrue(within patience: Duration = patienceOfTests, _ isSo: () throws -> Bool) rethrows -> Bool {
     let deadline = MonotonicClock.now() + patience
     while try !isSo() {

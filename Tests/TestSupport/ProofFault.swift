@@ -14,7 +14,7 @@ package struct ProofFault: Sendable, CustomStringConvertible {
 
 extension ProofFault {
     /// Further ahead than any skew of these tests, in seconds, and still not when the proof is judged a little later.
-    private static let ahead: Int64 = 3_600
+    private static let ahead: Int64 = 90
 
     private static func fault(
         _ clause: Int,

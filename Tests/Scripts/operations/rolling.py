@@ -7,8 +7,8 @@ from .world import Folder, Issuer, Program, Service, Wrk, verify_body
 ROUNDS = 2
 # The load is ended when the work is done.
 SECONDS = 120
-# Longer than HAProxy needs to see that readiness fails: the pause before a check, and the check.
-DRAIN_SECONDS = 3
+# Longer than HAProxy needs to see that readiness fails.
+DRAIN_SECONDS = 1
 
 
 def configuration(port, replicas):
@@ -19,7 +19,6 @@ def configuration(port, replicas):
 defaults
     mode http
     timeout connect 5s
-    timeout check 2s
     timeout client 30s
     timeout server 30s
     retries 0

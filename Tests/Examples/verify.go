@@ -1,14 +1,19 @@
-// Asks limited-login about an id token, or without a nonce about an access token.
+// Asks limited-login about an id token whose nonce came from POST /nonces, about one that the session of USER refreshed, or
+// about an access token.
 //
-//	VERIFY_URL=http://127.0.0.1:8080 go run verify.go TOKEN [NONCE]      exit code 0 accepted, 1 refused, 3 try again
+//	VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... go run verify.go TOKEN [USER]
+//
+// Exit code 0 accepted, 1 refused, 3 nobody can tell: try again and log nobody out, 64 wrong call.
 package main
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -20,26 +25,29 @@ type answer struct {
 	} `json:"profile"`
 }
 
-// problem is a refusal (RFC 9457); Code is stable.
-type problem struct {
-	Status int    `json:"status"`
+// refused is the answer to a bad token; Code is stable. Any other error says that nobody can tell now.
+type refused struct {
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
 }
 
-func (p *problem) Error() string { return p.Code + ": " + p.Detail }
+func (r *refused) Error() string { return r.Code + ": " + r.Detail }
 
 var client = &http.Client{Timeout: 10 * time.Second}
 
-// verify judges an id token by the nonce of its login; without one the token is an access token.
-func verify(token, nonce string) (*answer, error) {
+// verify gives the answer to a good token. user is the person of the session that a refresh prolongs, never what a client says.
+func verify(token, user string) (*answer, error) {
 	base := os.Getenv("VERIFY_URL")
 	if base == "" {
 		base = "http://127.0.0.1:8080"
 	}
-	members := map[string]string{"access_token": token}
-	if nonce != "" {
-		members = map[string]string{"id_token": token, "nonce": nonce}
+	members := map[string]any{"access_token": token}
+	if strings.HasPrefix(token, "eyJ") {
+		members = map[string]any{"id_token": token, "issued_nonce": true}
+	}
+	if user != "" {
+		delete(members, "issued_nonce")
+		members["subject"] = user
 	}
 	body, err := json.Marshal(members)
 	if err != nil {
@@ -58,29 +66,36 @@ func verify(token, nonce string) (*answer, error) {
 		return nil, err
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		refusal := &problem{Status: response.StatusCode}
-		if err := json.NewDecoder(response.Body).Decode(refusal); err != nil {
-			return nil, err
-		}
-		return nil, refusal
+	if response.StatusCode == http.StatusOK {
+		accepted := &answer{}
+		return accepted, json.NewDecoder(response.Body).Decode(accepted)
 	}
-	accepted := &answer{}
-	return accepted, json.NewDecoder(response.Body).Decode(accepted)
+	problem := &refused{}
+	if err := json.NewDecoder(response.Body).Decode(problem); err != nil {
+		return nil, err
+	}
+	// This server's own key is missing or wrong, which is no fault of the person's.
+	if problem.Code == "unauthorized_client" {
+		return nil, errors.New("set VERIFY_KEY to a key that the service knows")
+	}
+	if response.StatusCode == http.StatusUnauthorized {
+		return nil, problem
+	}
+	return nil, errors.New(problem.Error())
 }
 
 func main() {
-	nonce := ""
-	if len(os.Args) > 2 {
-		nonce = os.Args[2]
+	if len(os.Args) < 2 || len(os.Args) > 3 {
+		fmt.Fprintln(os.Stderr, "usage: verify TOKEN [USER]")
+		os.Exit(64)
 	}
-	accepted, err := verify(os.Args[1], nonce)
-	if refusal, ok := err.(*problem); ok && refusal.Status < 500 && refusal.Status != http.StatusTooManyRequests {
+	accepted, err := verify(os.Args[1], strings.Join(os.Args[2:], ""))
+	var refusal *refused
+	if errors.As(err, &refusal) {
 		fmt.Fprintln(os.Stderr, refusal)
 		os.Exit(1)
 	}
 	if err != nil {
-		// Nobody can tell in an outage (5xx, and 429 of Facebook) whether the token is good, so nobody is logged out for it.
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(3)
 	}

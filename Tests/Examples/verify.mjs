@@ -1,29 +1,49 @@
-// Asks limited-login about an id token, or without a nonce about an access token (Node 18 or newer).
-//   VERIFY_URL=http://127.0.0.1:8080 node verify.mjs TOKEN [NONCE]      exit code 0 accepted, 1 refused, 3 try again
+// Asks limited-login about an id token whose nonce came from POST /nonces, about one that the session of USER refreshed, or
+// about an access token (Node 18 or newer).
+//   VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... node verify.mjs TOKEN [USER]
+// Exit code 0 accepted, 1 refused, 3 nobody can tell: try again and log nobody out, 64 wrong call.
 
 const base = process.env.VERIFY_URL ?? "http://127.0.0.1:8080";
 
-/** The answer to a good token; throws the problem of a refusal, with its `status` and stable `code`. */
-export async function verify(token, nonce) {
+/** The token is refused; `code` is stable. Any other error says that nobody can tell now. */
+export class Refused extends Error {
+  constructor({ code, detail }) {
+    super(`${code}: ${detail}`);
+    this.code = code;
+  }
+}
+
+/** The answer to a good token. `user` is the person of the session that a refresh prolongs, never what a client says. */
+export async function verify(token, user) {
   const headers = { "Content-Type": "application/json" };
   if (process.env.VERIFY_KEY) headers["X-Api-Key"] = process.env.VERIFY_KEY;
+  const members = token.startsWith("eyJ") ? { id_token: token } : { access_token: token };
+  if (user) members.subject = user;
+  else if (members.id_token) members.issued_nonce = true;
   const response = await fetch(`${base}/verify`, {
     method: "POST",
     headers,
-    body: JSON.stringify(nonce ? { id_token: token, nonce } : { access_token: token }),
+    body: JSON.stringify(members),
     signal: AbortSignal.timeout(10_000),
   });
   const answer = await response.json();
-  if (!response.ok) throw answer;
-  return answer;
+  if (response.ok) return answer;
+  // This server's own key is missing or wrong, which is no fault of the person's.
+  if (answer.code === "unauthorized_client") throw new Error("set VERIFY_KEY to a key that the service knows");
+  if (response.status === 401 && answer.code) throw new Refused(answer);
+  throw new Error(`${answer.code}: ${answer.detail}`);
 }
 
-const [token, nonce] = process.argv.slice(2);
-try {
-  const { profile } = await verify(token, nonce);
-  console.log(profile.user_id, profile.name ?? "");
-} catch (problem) {
-  console.error(problem.code, problem.detail ?? problem.message);
-  // Nobody can tell in an outage (5xx, and 429 of Facebook) whether the token is good, so nobody is logged out for it.
-  process.exitCode = problem.status >= 400 && problem.status < 500 && problem.status !== 429 ? 1 : 3;
+const [token, user] = process.argv.slice(2);
+if (token) {
+  try {
+    const { profile } = await verify(token, user);
+    console.log(profile.user_id, profile.name ?? "");
+  } catch (error) {
+    console.error(error.message, error.cause?.code ?? "");
+    process.exitCode = error instanceof Refused ? 1 : 3;
+  }
+} else {
+  console.error("usage: verify.mjs TOKEN [USER]");
+  process.exitCode = 64;
 }

@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""Asks limited-login about an id token, or without a nonce about an access token.
+"""Asks limited-login about an id token whose nonce came from POST /nonces, about one that the session of USER refreshed, or
+about an access token.
 
-VERIFY_URL=http://127.0.0.1:8080 verify.py TOKEN [NONCE]      exit code 0 accepted, 1 refused, 3 try again
+VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... verify.py TOKEN [USER]
+
+Exit code 0 accepted, 1 refused, 3 nobody can tell: try again and log nobody out, 64 wrong call.
 """
 
+import http.client
 import json
 import os
 import sys
@@ -11,30 +15,53 @@ import urllib.error
 import urllib.request
 
 
-def verify(token, nonce=None):
-    """The answer to a good token; a refusal is an HTTPError whose body has the stable `code`."""
+class Refused(Exception):
+    """The token is refused; `code` is stable."""
+
+    def __init__(self, code, detail):
+        super().__init__(f"{code}: {detail}")
+        self.code = code
+
+
+class Unavailable(Exception):
+    """Nobody can tell now: log nobody out, and try again."""
+
+
+def verify(token, user=None):
+    """The answer to a good token. `user` is the person of the session that a refresh prolongs, never what a client says."""
+    members = {"id_token" if token.startswith("eyJ") else "access_token": token}
+    members |= {"subject": user} if user else {"issued_nonce": True} if "id_token" in members else {}
     fields = {"Content-Type": "application/json"}
     if os.environ.get("VERIFY_KEY"):
         fields["X-Api-Key"] = os.environ["VERIFY_KEY"]
     url = os.environ.get("VERIFY_URL", "http://127.0.0.1:8080") + "/verify"
-    body = json.dumps({"id_token": token, "nonce": nonce} if nonce else {"access_token": token}).encode()
-    with urllib.request.urlopen(urllib.request.Request(url, body, fields), timeout=10) as answer:
-        return json.load(answer)
+    try:
+        try:
+            question = urllib.request.Request(url, json.dumps(members).encode(), fields)
+            with urllib.request.urlopen(question, timeout=10) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            status, problem = error.code, json.load(error)
+            code, detail = problem["code"], problem["detail"]
+    except (OSError, ValueError, LookupError, TypeError, http.client.HTTPException) as error:
+        raise Unavailable(f"{url}: {error}") from error
+    # This server's own key is missing or wrong, which is no fault of the person's.
+    if code == "unauthorized_client":
+        raise Unavailable(f"{code}: set VERIFY_KEY to a key that the service knows")
+    raise Refused(code, detail) if status == 401 else Unavailable(f"{code}: {detail}")
 
 
 def main():
+    if len(sys.argv) not in (2, 3):
+        print("usage: verify.py TOKEN [USER]", file=sys.stderr)
+        return 64
     try:
         profile = verify(*sys.argv[1:])["profile"]
         print(profile["user_id"], profile.get("name", ""))
         return 0
-    except urllib.error.HTTPError as error:
-        problem = json.load(error)
-        print(problem["code"], problem["detail"], file=sys.stderr)
-        # Nobody can tell in an outage (5xx, and 429 of Facebook) whether the token is good, so nobody is logged out for it.
-        return 3 if error.code == 429 or error.code >= 500 else 1
-    except OSError as error:
+    except (Refused, Unavailable) as error:
         print(error, file=sys.stderr)
-        return 3
+        return 1 if isinstance(error, Refused) else 3
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
-// Asks limited-login about an id token, or without a nonce about an access token, from any Swift program.
-//   VERIFY_URL=http://127.0.0.1:8080 verify TOKEN [NONCE]      exit code 0 accepted, 1 refused, 3 try again
+// Asks limited-login about an id token whose nonce came from POST /nonces, about one that the session of USER refreshed, or
+// about an access token, from any Swift program.
+//   VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... verify TOKEN [USER]
+// Exit code 0 accepted, 1 refused, 3 nobody can tell: try again and log nobody out, 64 wrong call.
 import Foundation
 
 #if canImport(FoundationNetworking)
@@ -21,14 +23,48 @@ struct Answer: Decodable {
     let profile: Profile
 }
 
-/// A refusal (RFC 9457); the code is stable.
-struct Problem: Error, Decodable {
-    let status: Int
+/// A refusal of the token (RFC 9457); the code is stable.
+struct Refused: Error, Decodable {
     let code: String
     let detail: String
 }
 
-func verify(_ token: String, nonce: String?) async throws -> Answer {
+/// Nobody can tell now.
+struct Unavailable: Error, CustomStringConvertible {
+    let description: String
+}
+
+struct Members: Encodable {
+    var idToken: String?
+    var accessToken: String?
+    var issuedNonce: Bool?
+    var subject: String?
+
+    enum CodingKeys: String, CodingKey {
+        case idToken = "id_token"
+        case accessToken = "access_token"
+        case issuedNonce = "issued_nonce"
+        case subject
+    }
+}
+
+/// FoundationNetworking would wait for ever for a password where the service asks for this server's key.
+final class NoPasswords: NSObject, URLSessionTaskDelegate {
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        completionHandler(.rejectProtectionSpace, nil)
+    }
+}
+
+let session = URLSession(configuration: .ephemeral, delegate: NoPasswords(), delegateQueue: nil)
+
+/// - Parameter user: the person of the session that a refresh prolongs, never what a client says.
+/// - Throws: ``Refused``; any other error says that nobody can tell now.
+func verify(_ token: String, user: String?) async throws -> Answer {
     let environment = ProcessInfo.processInfo.environment
     guard let url = URL(string: (environment["VERIFY_URL"] ?? "http://127.0.0.1:8080") + "/verify") else {
         throw URLError(.badURL)
@@ -37,28 +73,41 @@ func verify(_ token: String, nonce: String?) async throws -> Answer {
     request.httpMethod = "POST"
     request.setValue("application/json", forHTTPHeaderField: "Content-Type")
     if let key = environment["VERIFY_KEY"] { request.setValue(key, forHTTPHeaderField: "X-Api-Key") }
-    let members = nonce.map { ["id_token": token, "nonce": $0] } ?? ["access_token": token]
+    var members = token.hasPrefix("eyJ") ? Members(idToken: token) : Members(accessToken: token)
+    members.subject = user
+    members.issuedNonce = user == nil && members.idToken != nil ? true : nil
     request.httpBody = try JSONEncoder().encode(members)
-    let (body, response) = try await URLSession.shared.data(for: request)
-    guard (response as? HTTPURLResponse)?.statusCode == 200 else {
-        throw try JSONDecoder().decode(Problem.self, from: body)
+    // This server's own key is missing or wrong, which is no fault of the person's.
+    let keyless = Unavailable(description: "set VERIFY_KEY to a key that the service knows")
+    let (body, response): (Data, URLResponse)
+    do {
+        (body, response) = try await session.data(for: request)
+    } catch let error as URLError where error.code == .cancelled {
+        throw keyless
     }
-    return try JSONDecoder().decode(Answer.self, from: body)
+    let status = (response as? HTTPURLResponse)?.statusCode
+    if status == 200 { return try JSONDecoder().decode(Answer.self, from: body) }
+    let problem = try JSONDecoder().decode(Refused.self, from: body)
+    if problem.code == "unauthorized_client" { throw keyless }
+    if status == 401 { throw problem }
+    throw Unavailable(description: "\(problem.code): \(problem.detail)")
 }
 
 @main
 struct Verify {
     static func main() async {
+        let arguments = CommandLine.arguments
+        guard (2...3).contains(arguments.count) else {
+            print("usage: verify TOKEN [USER]")
+            exit(64)
+        }
         do {
-            let nonce = CommandLine.arguments.count > 2 ? CommandLine.arguments[2] : nil
-            let answer = try await verify(CommandLine.arguments[1], nonce: nonce)
+            let answer = try await verify(arguments[1], user: arguments.count > 2 ? arguments[2] : nil)
             print(answer.profile.userID, answer.profile.name ?? "")
-        } catch let problem as Problem where problem.status < 500 && problem.status != 429 {
-            print("\(problem.code): \(problem.detail)")
+        } catch let refusal as Refused {
+            print("\(refusal.code): \(refusal.detail)")
             exit(1)
         } catch {
-            // Nobody can tell in an outage (5xx, and 429 of Facebook) whether the token is good, so nobody is logged out for
-            // it.
             print("\(error)")
             exit(3)
         }

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Runs the examples against the real service and the stand-in issuer.
 
-usage: examples_test.py [NAME...]     (default: all; names: curl, python, node, go, swift, ios, android, web, getting-started, server)
+usage: examples_test.py [NAME...]     (default: all; names: curl, python, node, go, swift, ios, android, web, login-node,
+    login-python, login-php, login-go, getting-started, login-swift)
 
-Each client in Tests/Examples/ verifies a good token of each kind and tells a bad one and an outage apart. `server` is the login
-server on Hummingbird: it lets one login in, and refuses six kinds of bad tokens. What is not installed is SKIPPED.
+Each client in Tests/Examples/ verifies a good token of each kind and tells a bad one and an outage apart. The five tests of
+each login server are in `login_servers.py`. What is not installed is SKIPPED.
 """
 
-import contextlib
 import http.server
 import importlib.util
 import json
@@ -18,45 +18,46 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
-import urllib.error
-import urllib.request
 
 import live
+import login_servers
 from live import free_port
+from login_servers import EXAMPLES, Failure, expect
 
-EXAMPLES = live.ROOT / "Tests" / "Examples"
 PACKAGE = EXAMPLES / "HummingbirdServer"
 
 
-class Failure(Exception):
-    pass
-
-
-def expect(holds, what):
-    if not holds:
-        raise Failure(what)
-
-
 def client(command, service, down, issuer):
-    """A client prints the user on success; exit code 0 accepted, 1 refused with the code, 3 an outage."""
-    def run(address, token, *nonce):
-        variables = {"VERIFY_URL": f"http://{address}", "VERIFY_KEY": live.Service.key}
-        return subprocess.run([*command, token, *nonce], capture_output=True, text=True, timeout=120,
-                              env=os.environ | variables)
+    """A client prints the user on success; exit code 0 accepted, 1 refused with the code, 3 nobody can tell, 64 usage."""
+    def run(address, *arguments, key=live.Service.key):
+        variables = {"VERIFY_URL": f"http://{address}", "VERIFY_KEY": key}
+        done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=120, env=os.environ | variables)
+        said = done.stdout + done.stderr
+        expect("Traceback" not in said and "goroutine" not in said and "Fatal error" not in said, f"it crashes: {done}")
+        return done
 
-    for token, *nonce in [(issuer.token(name="Jane Doe"), "n-1"), (issuer.access_token(),)]:
-        good = run(service.address, token, *nonce)
+    def issued(**claims):
+        return issuer.token(nonce=login_servers.nonce(service), name="Jane Doe", **claims)
+
+    login, refreshed = issued(), issuer.token(name="Jane Doe")
+    for token, *user in [(login,), (refreshed, live.SUBJECT), (issuer.access_token(),)]:
+        good = run(service.address, token, *user)
         expect(good.returncode == 0 and live.SUBJECT in good.stdout and "Jane Doe" in good.stdout, f"good: {good}")
-    for code, token, *nonce in [("expired", issuer.expired(), "n-1"), ("invalid_audience", issuer.foreign(), "n-1"),
-                                ("nonce_mismatch", issuer.token(), "n-2"),
-                                ("access_token_revoked", issuer.access_token("revoked")),
-                                ("invalid_audience", issuer.access_token(app="42"))]:
-        bad = run(service.address, token, *nonce)
+    for code, token, *user in [("nonce_used", login), ("nonce_not_issued", refreshed), ("expired", issuer.expired()),
+                               ("invalid_audience", issuer.foreign()), ("subject_mismatch", issued(), "42"),
+                               ("access_token_revoked", issuer.access_token("revoked")),
+                               ("invalid_audience", issuer.access_token(app="42"))]:
+        bad = run(service.address, token, *user)
         expect(bad.returncode == 1 and code in bad.stdout + bad.stderr, f"{code}: {bad}")
-    for token, *nonce in [(issuer.token(), "n-1"), (issuer.access_token(),)]:
-        outage = run(down.address, token, *nonce)
-        expect(outage.returncode == 3, f"outage: {outage}")
+    for token in issued(), issuer.access_token():
+        for what, address in ("no keys and no Graph", down.address), ("nothing there", f"127.0.0.1:{free_port()}"):
+            outage = run(address, token)
+            expect(outage.returncode == 3, f"{what}: {outage}")
+    for key in "", "another":
+        keyless = run(service.address, issued(), key=key)
+        expect(keyless.returncode == 3 and "VERIFY_KEY" in keyless.stdout + keyless.stderr, f"no key: {keyless}")
+    usage = run(service.address)
+    expect(usage.returncode == 64 and "usage" in usage.stdout + usage.stderr, f"no arguments: {usage}")
 
 
 def tool(name):
@@ -134,15 +135,15 @@ def web(service, down, issuer):
     if not shutil.which("node"):
         return "SKIPPED: not installed"
     sys.path.insert(0, str(EXAMPLES))
-    from verify import verify
+    from verify import Refused, Unavailable, verify
 
     class Server(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
             token = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["access_token"]
             try:
                 status, answer = 200, {"name": verify(token)["profile"]["name"]}
-            except urllib.error.HTTPError as error:
-                status, answer = error.code, {}
+            except (Refused, Unavailable) as error:
+                status, answer = 401 if isinstance(error, Refused) else 503, {}
             self.send_response(status)
             self.end_headers()
             self.wfile.write(json.dumps(answer).encode())
@@ -190,100 +191,6 @@ def getting_started(program, issuer):
     expect(outage.returncode == 3 and "Connection refused" in outage.stdout, f"{outage}")
 
 
-class LoginServer(live.Process):
-    def __init__(self, program, jwks_url):
-        self.port = free_port()
-        super().__init__([str(program)], {"APP_ID": live.APP_ID, "JWKS_URL": jwks_url, "PORT": str(self.port)})
-        deadline = time.monotonic() + live.START_SECONDS
-        while time.monotonic() < deadline:
-            with contextlib.suppress(OSError):
-                self.post("login/begin", {})
-                return
-            time.sleep(0.1)
-        raise Failure(self.output())
-
-    def post(self, path, body):
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/{path}", json.dumps(body).encode(),
-                                         {"Content-Type": "application/json"})
-        try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                return answer.status, json.load(answer)
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-
-    def nonce(self):
-        return self.post("login/begin", {})[1]["nonce"]
-
-
-@contextlib.contextmanager
-def keys_at(port, issuer):
-    """The issuer's keys at another port, where nothing answered before."""
-    with urllib.request.urlopen(issuer.jwks_url, timeout=30) as answer:
-        keys = answer.read()
-
-    class Keys(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(keys)))
-            self.end_headers()
-            self.wfile.write(keys)
-
-        def log_message(self, *arguments):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", port), Keys) as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
-        yield
-        running.shutdown()
-
-
-def server(program, issuer, stranger):
-    now = int(time.time())
-
-    def tampered(nonce):
-        header, payload, signature = issuer.token(nonce=nonce).split(".")
-        other = issuer.token(nonce=nonce, sub="1").split(".")[1]
-        return ".".join([header, other if other != payload else payload[::-1], signature])
-
-    bad = {
-        "expired": lambda nonce: issuer.token(nonce=nonce, iat=now - 7200, exp=now - 3600),
-        "invalid_audience": lambda nonce: issuer.token(nonce=nonce, aud="987654321098765"),
-        "invalid_issuer": lambda nonce: issuer.token(nonce=nonce, iss="https://accounts.google.com"),
-        "nonce_mismatch": lambda nonce: issuer.token(nonce="another"),
-        "invalid_signature": tampered,
-        "unknown_key": lambda nonce: stranger.token(nonce=nonce),
-        "malformed_token": lambda nonce: "x.y",
-        "not_an_id_token": lambda nonce: "EAABwzLixnjYBO0123456789abcdef",
-    }
-    with LoginServer(program, issuer.jwks_url) as running:
-        nonce = running.nonce()
-        token = issuer.token(nonce=nonce, name="Jane Doe", email="jane@example.com")
-        status, person = running.post("login", {"id_token": token, "nonce": nonce})
-        expect(status == 200 and person == {"id": live.SUBJECT, "name": "Jane Doe", "email": "jane@example.com"},
-               f"good: {status} {person}")
-        status, answer = running.post("login", {"id_token": token, "nonce": nonce})
-        expect(status == 401 and "finished already" in answer, f"used twice: {status} {answer}")
-        for code, mint in bad.items():
-            nonce = running.nonce()
-            status, answer = running.post("login", {"id_token": mint(nonce), "nonce": nonce})
-            expect(status == 401 and code in answer, f"{code}: {status} {answer}")
-    port = free_port()
-    with LoginServer(program, f"http://127.0.0.1:{port}/") as blind:
-        nonce = blind.nonce()
-        login = {"id_token": issuer.token(nonce=nonce), "nonce": nonce}
-        status, answer = blind.post("login", login)
-        expect(status == 503, f"outage: {status} {answer}")
-        with keys_at(port, issuer):
-            deadline = time.monotonic() + 60
-            while status == 503 and time.monotonic() < deadline:
-                time.sleep(0.2)
-                status, answer = blind.post("login", login)
-            expect(status == 200, f"the same login after the outage: {status} {answer}")
-            status, answer = blind.post("login", login)
-            expect(status == 401 and "finished already" in answer, f"used twice: {status} {answer}")
-    return len(bad)
-
-
 def main():
     chosen = sys.argv[1:]
     failed = False
@@ -294,6 +201,7 @@ def main():
                          graph_url=f"http://127.0.0.1:{free_port()}") as down, \
             tempfile.TemporaryDirectory() as scratch:
         service.wait_until_ready()
+        login_servers.wait_until_nonces_count(service, issuer)
         steps = {}
         for name, command in clients(scratch).items():
             def run(command=command):
@@ -303,6 +211,11 @@ def main():
         steps["ios"] = ios
         steps["android"] = lambda: android(scratch)
         steps["web"] = lambda: web(service, down, issuer)
+        for name, command in login_servers.commands(scratch).items():
+            def serve(command=command):
+                call = command()
+                return login_servers.asks_service(call, service, issuer) if call else "SKIPPED: not installed"
+            steps[name] = serve
 
         def packaged(name, judge):
             def run():
@@ -311,7 +224,7 @@ def main():
             return run
 
         steps["getting-started"] = packaged("getting-started", lambda place: getting_started(place, issuer))
-        steps["server"] = packaged("server", lambda place: server(place, issuer, stranger))
+        steps["login-swift"] = packaged("server", lambda place: login_servers.judges_itself(place, issuer, stranger))
         for name, step in steps.items():
             if chosen and name not in chosen:
                 continue

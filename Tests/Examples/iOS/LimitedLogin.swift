@@ -9,7 +9,8 @@ import FoundationNetworking
 #endif
 
 /// The app's side of a login that a server verifies: a nonce from the server, a Limited Login with it, and the token
-/// back to the server.
+/// back to the server with the login's id. The nonce does not go back: the server keeps it in its session, whose cookie
+/// `URLSession` sends.
 @MainActor
 final class ServerLogin {
     enum Failure: Error {
@@ -24,37 +25,41 @@ final class ServerLogin {
 
     init(server: URL) { self.server = server }
 
-    private struct Login: Encodable {
-        let idToken: String
+    private struct Begun: Decodable {
+        let login: String
         let nonce: String
+    }
+
+    private struct Login: Encodable {
+        /// The login's id.
+        let login: String
+        let idToken: String
         /// What the person said no to. Only the app is told: in the token it looks as if it was never asked for.
         let declined: [String]
 
         enum CodingKeys: String, CodingKey {
             case idToken = "id_token"
-            case nonce, declined
+            case login, declined
         }
     }
 
     /// - Parameter asksAgain: whether the person has come back to a permission they declined. By default the SDK asks for it
     ///   again with every login.
     func logIn(asksAgain: Bool = false) async throws -> Data {
-        // The server makes the nonce and keeps it: a token with another one is not this login's.
-        let begun = try await post("login/begin", [String: String]())
-        let nonce = try JSONDecoder().decode([String: String].self, from: begun)["nonce"] ?? ""
+        let begun = try JSONDecoder().decode(Begun.self, from: try await post("login/begin", [String: String]()))
         // Tracking is .limited whatever the person said to App Tracking Transparency.
         guard
             let configuration = LoginConfiguration(
                 permissions: ["public_profile", "email"],
                 tracking: .limited,
-                nonce: nonce,
+                nonce: begun.nonce,
                 authType: asksAgain ? .rerequest : nil
             )
         else { throw Failure.noToken }
         let declined = try await facebookLogin(configuration)
         // The id token: not AccessToken.current, which in Limited Login is nil or good for nothing.
         guard let token = AuthenticationToken.current?.tokenString else { throw Failure.noToken }
-        return try await post("login", Login(idToken: token, nonce: nonce, declined: declined))
+        return try await post("login", Login(login: begun.login, idToken: token, declined: declined))
     }
 
     /// Logs in, and says what the person declined.

@@ -22,10 +22,12 @@ struct Server {
     static func application(appID: String, jwksURL: String, port: Int) throws -> some ApplicationProtocol {
         let keys = try JWKSetCache(sources: [try HTTPSJWKSetSource(url: jwksURL)])
         let verifier = LoginVerifier(policy: try VerificationPolicy(appIDs: [appID]), keys: keys)
-        let login = LoginController(verifier: verifier, nonces: NonceStore())
+        let login = LoginController(verifier: verifier, sessions: Sessions())
         let router = Router()
-        router.post("login/begin") { _, _ in await login.begin() }
+        router.post("login/begin", use: login.begin)
         router.post("login", use: login.finish)
+        router.post("refresh", use: login.refresh)
+        router.get("me", use: login.me)
         return Application(
             router: router,
             configuration: .init(address: .hostname("127.0.0.1", port: port), serverName: "example"),

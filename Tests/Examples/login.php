@@ -1,0 +1,94 @@
+<?php
+// A login server. The app begins a login here, logs in at Facebook with the nonce that it gets, and sends the id token.
+//   VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... php -S 127.0.0.1:3000 login.php
+//
+// Sessions are PHP's own. In strict mode PHP takes no id that it did not make.
+
+declare(strict_types=1);
+
+const BODY_LIMIT_BYTES = 40_960;
+
+final class Failure extends Exception {}
+
+/** Asks limited-login. A 400 or 401 is about the token. Anything else is an outage and ends no session: 503. */
+function ask(string $path, array $members): array
+{
+    $context = stream_context_create(['http' => [
+        'method' => 'POST',
+        'header' => ['Content-Type: application/json', 'X-Api-Key: ' . getenv('VERIFY_KEY')],
+        'content' => json_encode((object) $members, JSON_THROW_ON_ERROR),
+        'timeout' => 10,
+        'ignore_errors' => true,
+    ]]);
+    $text = @file_get_contents((getenv('VERIFY_URL') ?: 'http://127.0.0.1:8080') . $path, false, $context);
+    $status = (int) substr($http_response_header[0] ?? '', 9, 3);
+    $answer = json_decode((string) $text, true);
+    if ($status === 200 && is_array($answer)) {
+        return $answer;
+    }
+    // `unauthorized_client` is about this server's own key: no fault of the person's.
+    $code = $answer['code'] ?? null;
+    if (in_array($status, [400, 401], true) && is_string($code) && $code !== 'unauthorized_client') {
+        throw new Failure($code, $status);
+    }
+    error_log('limited-login cannot tell: ' . ($code ?? "status $status"));
+    throw new Failure('try_again', 503);
+}
+
+function begin(): array
+{
+    $nonce = ask('/nonces', [])['nonce'];
+    $_SESSION['nonce'] = $nonce;
+    $_SESSION['login'] = bin2hex(random_bytes(16));
+    return ['login' => $_SESSION['login'], 'nonce' => $nonce];
+}
+
+function logIn(array $body): array
+{
+    if (!isset($_SESSION['login']) || ($body['login'] ?? null) !== $_SESSION['login']) {
+        throw new Failure('login_not_begun', 401);
+    }
+    $answer = ask('/verify', ['id_token' => $body['id_token'] ?? '', 'issued_nonce' => true]);
+    // The nonce is this session's own. Another login's token has a good nonce too, but another one.
+    if ($answer['authentication_token']['nonce'] !== $_SESSION['nonce']) {
+        throw new Failure('another_login', 401);
+    }
+    // A new id, and nothing of the session before: its id may be known to others.
+    session_regenerate_id(true);
+    $_SESSION = ['user' => $answer['profile']['user_id']];
+    return ['user' => $_SESSION['user'], 'name' => $answer['profile']['name'] ?? null];
+}
+
+function user(): string
+{
+    return $_SESSION['user'] ?? throw new Failure('not_logged_in', 401);
+}
+
+function refresh(array $body): array
+{
+    // The person is the session's, whatever the client says.
+    ask('/verify', ['id_token' => $body['id_token'] ?? '', 'subject' => user()]);
+    return ['user' => user()];
+}
+
+session_name('__Host-session');
+session_start([
+    'use_strict_mode' => true, 'use_only_cookies' => true, 'cookie_secure' => true, 'cookie_httponly' => true,
+    'cookie_samesite' => 'Lax', 'sid_length' => 48,
+]);
+header('Content-Type: application/json');
+try {
+    $body = json_decode((string) file_get_contents('php://input', length: BODY_LIMIT_BYTES), true);
+    $body = is_array($body) ? array_filter($body, is_string(...)) : [];
+    $answer = match ($_SERVER['REQUEST_METHOD'] . ' ' . parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH)) {
+        'POST /login/begin' => begin(),
+        'POST /login' => logIn($body),
+        'POST /refresh' => refresh($body),
+        'GET /me' => ['user' => user()],
+        default => throw new Failure('not_found', 404),
+    };
+} catch (Failure $failure) {
+    http_response_code($failure->getCode());
+    $answer = ['error' => $failure->getMessage()];
+}
+echo json_encode($answer);

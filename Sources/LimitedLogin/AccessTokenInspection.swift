@@ -36,6 +36,8 @@ public struct AccessTokenInspection: Equatable, Sendable {
         case accessToken
         /// A JWT: an id token was sent as an access token.
         case jwt
+        /// A token of Facebook's gaming domain: it begins with `GG|`, and Graph cannot read it.
+        case gaming
         /// Neither.
         case malformed
     }
@@ -50,7 +52,7 @@ public struct AccessTokenInspection: Equatable, Sendable {
         }
         guard (leastByteCount...greatestByteCount).contains(token.count) else { return .malformed }
         for index in 0..<token.count where !ASCII.isVisible(token[index]) { return .malformed }
-        return .accessToken
+        return token.equal(0..<3, "GG|") ? .gaming : .accessToken
     }
 
     /// Judges what Graph said about a token.
@@ -58,12 +60,17 @@ public struct AccessTokenInspection: Equatable, Sendable {
     ///   - answer: the body of the answer with status 200.
     ///   - appIDs: the apps the token may be for.
     ///   - subject: the person the token must belong to; nil for anybody.
+    ///   - maximumTokenAgeSeconds: the greatest age of the token; nil leaves it to Graph. With a bound, a token whose issue
+    ///     Graph does not tell is refused.
+    ///   - clockSkewSeconds: how much older it may be, for the clocks.
     ///   - now: the time to judge as of.
     /// - Throws: ``AccessTokenRejection``; ``AccessTokenRejection/unreadableAnswer`` is no fault of the token.
     public init(
         debugToken answer: [UInt8],
         appIDs: [String],
         subject: String? = nil,
+        maximumTokenAgeSeconds: Int? = nil,
+        clockSkewSeconds: Int = 60,
         now: NumericDate
     ) throws(AccessTokenRejection) {
         let json = try JSONObject.graph(answer)
@@ -71,6 +78,8 @@ public struct AccessTokenInspection: Equatable, Sendable {
             throw .unreadableAnswer
         }
         guard isValid else { throw Self.rejection(json, data) }
+        // A yes beside an error is no answer.
+        guard json.member("error", of: data) == nil else { throw .unreadableAnswer }
         // A valid token of a page or of an app logs nobody in.
         guard let type = json.string("type", of: data) else { throw .unreadableAnswer }
         guard type == "USER" else { throw .otherType }
@@ -81,13 +90,18 @@ public struct AccessTokenInspection: Equatable, Sendable {
         guard let expiresAt = json.date("expires_at", of: data) else { throw .unreadableAnswer }
         // 0 says that the token does not expire.
         guard expiresAt.secondsSince1970 == 0 || now < expiresAt else { throw .expired }
+        issuedAt = json.moment("issued_at", of: data)
+        if let maximumTokenAgeSeconds {
+            guard let issuedAt else { throw .unknownAge }
+            let age = now.secondsSince1970 - issuedAt.secondsSince1970
+            guard age <= Double(maximumTokenAgeSeconds) + Double(clockSkewSeconds) else { throw .tooOld }
+        }
         if let subject {
             guard subject.utf8.elementsEqual(user.utf8) else { throw .subjectMismatch }
         }
         appID = app
         userID = user
         self.expiresAt = expiresAt.secondsSince1970 == 0 ? nil : expiresAt
-        issuedAt = json.moment("issued_at", of: data)
         dataAccessExpiresAt = json.moment("data_access_expires_at", of: data)
         permissions = json.member("scopes", of: data).map { json.strings($0) }?.filter(Self.isPermission) ?? []
     }
@@ -105,15 +119,8 @@ public struct AccessTokenInspection: Equatable, Sendable {
 
     /// Why Graph says that a token is not valid: `data.error.subcode`.
     private static func rejection(_ json: borrowing JSONObject, _ data: Int) -> AccessTokenRejection {
-        guard let error = json.object("error", of: data), let subcode = json.integer("subcode", of: error) else {
-            return .invalid
-        }
-        return switch subcode {
-        case 463: .expired
-        // The person removed the app, is held at a checkpoint's end, or changed the password; or the session was ended.
-        case 458, 460, 466, 467: .revoked
-        default: .invalid
-        }
+        guard let error = json.object("error", of: data) else { return .invalid }
+        return AccessTokenRejection(subcode: json.integer("subcode", of: error))
     }
 
     /// Whether the text is what Graph's permissions are called: 1 to 64 of `[a-z_.]`.
@@ -198,6 +205,11 @@ public struct AccessTokenRejection: Error, Equatable, Sendable, CustomStringConv
         "Graph says that the access token is not valid. Where tracking is denied, SDK 17 and later give the app a "
             + "placeholder: send AuthenticationToken.current.tokenString as id_token instead."
     )
+    package static let gaming = Self(
+        "access_token_invalid",
+        "The access token begins with GG|: it is of the gaming domain, which Graph cannot vouch for. Have the app log in with "
+            + "Facebook Login, or send the login's id token as id_token."
+    )
     package static let otherType = Self(
         "access_token_invalid",
         "The access token is an app's or a page's, not a person's."
@@ -216,6 +228,15 @@ public struct AccessTokenRejection: Error, Equatable, Sendable, CustomStringConv
         "access_token_revoked",
         "The access token was revoked, by the person or by Facebook: have the app log in again."
     )
+    package static let tooOld = Self(
+        "too_old",
+        "The access token is older than max_token_age_seconds allows: have the app log in again."
+    )
+    package static let unknownAge = Self(
+        "too_old",
+        "Graph does not tell when the access token was issued, so it may be older than max_token_age_seconds allows: send an "
+            + "id token, or an access token that lives long."
+    )
     package static let otherApp = Self("invalid_audience", "The access token was issued for another app.")
     package static let subjectMismatch = Self(
         "subject_mismatch",
@@ -225,6 +246,16 @@ public struct AccessTokenRejection: Error, Equatable, Sendable, CustomStringConv
     private init(_ code: String?, _ description: String) {
         self.code = code
         self.description = description
+    }
+
+    /// Why Graph takes a token no more, by the subcode of its error 190.
+    package init(subcode: Int64?) {
+        switch subcode {
+        case 463: self = .expired
+        // The person removed the app, is held at a checkpoint's end, or changed the password; or the session was ended.
+        case 458, 460, 466, 467: self = .revoked
+        default: self = .invalid
+        }
     }
 }
 
@@ -257,7 +288,9 @@ extension JSONObject {
     fileprivate static func graph(_ bytes: [UInt8]) throws(AccessTokenRejection) -> JSONObject {
         // 1 MiB and five values for each friend: what the answer of `/me` may take.
         let limits = JSONLimits(byteCount: 1_048_576, nodeCount: 65_536)
-        guard let object = JSONObject(bytes, limits: limits) else { throw .unreadableAnswer }
+        guard let object = JSONObject(bytes, limits: limits), object.member("error") == nil else {
+            throw .unreadableAnswer
+        }
         return object
     }
 

@@ -42,7 +42,7 @@ public struct DPoPProof: Equatable, Sendable {
         clockSkewSeconds: Int = 60,
         now: NumericDate
     ) throws(DPoPRejection) {
-        guard let target = TargetURI(Array(url.utf8).span) else { throw .wrongURI }
+        guard let target = TargetURI(Array(url.utf8).span) else { throw .noURL }
         try self.init(
             verifying: Array(proof.utf8).span,
             method: Array(method.utf8).span,
@@ -72,40 +72,68 @@ public struct DPoPProof: Equatable, Sendable {
         var signature: [UInt8] = []
         guard Base64URL.decode(proof, jws.signature, into: &signature) else { throw .malformed }
         try Self.checkSignature(signature, of: proof.extracting(jws.signingInput), key)
-        // (8) `htm`, compared exactly: methods are case-sensitive (RFC 9110 section 9.1).
-        guard let claimed = claims.string("htm"), claimed.utf8.span.equal(0..<claimed.utf8.count, method) else {
-            throw .wrongMethod
-        }
-        // (9) `htu`.
-        guard let uri = claims.string("htu"), TargetURI(uri.utf8.span) == target else { throw .wrongURI }
+        try Self.checkRequest(claims, method, target)
         // (10) Nonces are not given out here, so `nonce` is not read.
-        // (11) `iat`.
-        guard let issuedAt = claims.date("iat"),
-            issuedAt.isRecent(within: Self.greatestAgeSeconds, clockSkewSeconds: clockSkewSeconds, now: now),
-            Self.isInForce(claims, clockSkewSeconds, now)
-        else { throw .outOfTime }
+        let issuedAt = try Self.issueTime(claims, clockSkewSeconds, now)
+        try Self.checkOwnTimes(claims, clockSkewSeconds, now)
         // (3) `jti`, which the caller remembers; the other required claims are missed where they are compared.
         guard let tokenID = claims.string("jti"), (1...Self.tokenIDByteLimit).contains(tokenID.utf8.count) else {
             throw .missingTokenID
         }
         // (12) `ath`, and the key that the token is bound to (RFC 7638 section 3).
         let (tokenHash, thumbprint) = (try Self.hash(token), try Self.hash(key.thumbprintInput.span))
-        guard let hash = claims.string("ath"), ConstantTime.areEqual(hash.utf8.span, tokenHash.span) else {
-            throw .otherToken
-        }
+        guard let hash = claims.string("ath") else { throw .missingTokenHash }
+        guard ConstantTime.areEqual(hash.utf8.span, tokenHash.span) else { throw .otherToken }
         guard ConstantTime.areEqual(thumbprint.span, keyThumbprint) else { throw .otherKey }
         self.keyThumbprint = String(decoding: thumbprint, as: UTF8.self)
         self.tokenID = tokenID
         self.issuedAt = issuedAt
     }
 
-    /// `exp` and `nbf`, with which a proof may narrow its own time (RFC 7519 sections 4.1.4 and 4.1.5).
-    private static func isInForce(_ claims: borrowing JSONObject, _ skew: Int, _ now: NumericDate) -> Bool {
-        if claims.member("exp") != nil {
-            guard let end = claims.date("exp"), !now.isAhead(of: end, clockSkewSeconds: skew) else { return false }
+    /// (8) `htm`, compared exactly, since methods are case-sensitive (RFC 9110 section 9.1), and (9) `htu`.
+    private static func checkRequest(
+        _ claims: borrowing JSONObject,
+        _ method: Span<UInt8>,
+        _ target: TargetURI
+    ) throws(DPoPRejection) {
+        let claimed = claims.string("htm")
+        guard let claimed, claimed.utf8.span.equal(0..<claimed.utf8.count, method) else {
+            throw .wrongMethod(claimed, method)
         }
-        guard claims.member("nbf") != nil else { return true }
-        return claims.date("nbf").map { !$0.isAhead(of: now, clockSkewSeconds: skew) } ?? false
+        let uri = claims.string("htu")
+        guard let uri, TargetURI(uri.utf8.span) == target else { throw .wrongURI(uri, target) }
+    }
+
+    /// (11) `iat`.
+    private static func issueTime(
+        _ claims: borrowing JSONObject,
+        _ skew: Int,
+        _ now: NumericDate
+    ) throws(DPoPRejection) -> NumericDate {
+        guard claims.member("iat") != nil else { throw .noIssueTime }
+        guard let issuedAt = claims.date("iat") else { throw .unreadableTime("iat") }
+        guard !issuedAt.isInMilliseconds else { throw .issuedInMilliseconds }
+        guard !issuedAt.isAhead(of: now, clockSkewSeconds: skew) else { throw .issuedAhead(issuedAt, now) }
+        guard issuedAt.isRecent(within: greatestAgeSeconds, clockSkewSeconds: skew, now: now) else {
+            throw .issuedBehind(issuedAt, now)
+        }
+        return issuedAt
+    }
+
+    /// `exp` and `nbf`, with which a proof may narrow its own time (RFC 7519 sections 4.1.4 and 4.1.5).
+    private static func checkOwnTimes(
+        _ claims: borrowing JSONObject,
+        _ skew: Int,
+        _ now: NumericDate
+    ) throws(DPoPRejection) {
+        if claims.member("exp") != nil {
+            guard let end = claims.date("exp") else { throw .unreadableTime("exp") }
+            guard !now.isAhead(of: end, clockSkewSeconds: skew) else { throw .expired(end, now) }
+        }
+        if claims.member("nbf") != nil {
+            guard let start = claims.date("nbf") else { throw .unreadableTime("nbf") }
+            guard !start.isAhead(of: now, clockSkewSeconds: skew) else { throw .notYetValid(start, now) }
+        }
     }
 
     /// (4), (5) and (7): the key of a header that has what section 4.2 asks for and nothing that is not understood. That
@@ -151,34 +179,7 @@ public struct DPoPProof: Equatable, Sendable {
     }
 }
 
-/// Why a DPoP proof was refused, or why it cannot be judged. Nothing here holds the proof or the token.
-public struct DPoPRejection: Error, Equatable, Sendable, CustomStringConvertible {
-    /// One sentence that a person can act on.
-    public let description: String
-
-    package static let missing = Self("The token is bound to a key, and the request has no DPoP proof.")
-    package static let repeated = Self("The request has more than one DPoP field.")
-    package static let tooLong = Self("The DPoP proof is longer than \(DPoPProof.byteLimit) bytes.")
-    package static let malformed = Self(
-        "The DPoP proof is not a JWT: three parts of base64url, two of them JSON objects."
-    )
-    package static let wrongType = Self("The DPoP proof's typ is not dpop+jwt.")
-    package static let unsupportedAlgorithm = Self("The DPoP proof's alg is not ES256.")
-    package static let unsupportedCriticalHeader = Self("The DPoP proof demands an extension with crit or b64.")
-    package static let invalidKey = Self("The DPoP proof's jwk is not a public P-256 key.")
-    package static let invalidSignature = Self("The DPoP proof's signature is not the one of its jwk.")
-    package static let wrongMethod = Self("The DPoP proof's htm is not the request's method.")
-    package static let wrongURI = Self("The DPoP proof's htu is not the request's URL.")
-    package static let outOfTime = Self(
-        "The DPoP proof's iat is missing, in the future, or too long ago, or its exp or nbf forbids it."
-    )
-    package static let missingTokenID = Self("The DPoP proof's jti is missing, empty, or longer than 256 bytes.")
-    package static let unboundToken = Self("The token is bound to no key, so no DPoP proof fits it.")
-    package static let otherToken = Self("The DPoP proof's ath is not the hash of the token.")
-    package static let otherKey = Self("The DPoP proof's key is not the one that the token is bound to.")
-    package static let replayed = Self("The DPoP proof was used before.")
-    /// OpenSSL failed, so nothing is known about the proof: no refusal, and no reason to answer 401.
-    public static let cannotVerify = Self("The DPoP proof cannot be verified now.")
-
-    private init(_ description: String) { self.description = description }
+extension NumericDate {
+    /// Whether this counts milliseconds: 10¹¹ seconds end in the year 5138, 10¹⁴ milliseconds as well.
+    fileprivate var isInMilliseconds: Bool { secondsSince1970 >= 1e11 && secondsSince1970 < 1e14 }
 }

@@ -174,7 +174,7 @@ extension CheckReport {
         case type = "It is a person's, not an app's or a page's"
         case app = "It was issued for a configured app"
         case user = "Graph names its person"
-        case expiry = "It has not expired"
+        case expiry = "It has not expired, and is not older than max_token_age_seconds allows"
         case subject = "It belongs to the person of this session"
         case person = "Graph names the same person to its holder (/me)"
 
@@ -202,7 +202,9 @@ extension CheckReport {
                 + "classic iOS set LIMITED_LOGIN_ACCESS_TOKENS to accept, and LIMITED_LOGIN_APP_SECRETS_FILE."
         )
         guard configuration.accessTokensAreAccepted else { return report(.allowed, notAllowed) }
-        guard AccessTokenInspection.shape(token.span) == .accessToken else {
+        let shape = AccessTokenInspection.shape(token.span)
+        if shape == .gaming { return report(.shape, refusal(.gaming, configuration)) }
+        guard shape == .accessToken else {
             let refusal = Refusal(
                 code: ProblemCode.accessTokenInvalid.text,
                 detail: "An access token has 20 to 4,096 visible ASCII characters, and is no JWT.",
@@ -216,7 +218,12 @@ extension CheckReport {
             return report(.allowed, notAllowed)
         }
         let client = try ServiceParts.graphClient(configuration)
-        let question = AccessTokenQuestion(token: GraphAccessToken(token), apps: secrets, subject: subject)
+        let question = AccessTokenQuestion(
+            token: GraphAccessToken(token),
+            apps: secrets,
+            subject: subject,
+            policy: try ServiceParts.verifier(configuration).policy
+        )
         let deadline = MonotonicClock.now() + client.callTimeout
         do throws(AccessTokenQuestion.Failure) {
             let verified = try question.ask(client, until: deadline) { moment }
@@ -224,14 +231,19 @@ extension CheckReport {
         } catch {
             switch error {
             case .rejected(let rejection):
-                let cure = cure(rejection, configuration)
-                let refusal = Refusal(code: rejection.code ?? "", detail: rejection.description, cure: cure)
-                return report(check(rejection), refusal)
+                return report(check(rejection), refusal(rejection, configuration))
             case .graph(let failure):
                 failure.ofAccessToken.write()
                 throw Exit.unavailable
             }
         }
+    }
+
+    private static func refusal(
+        _ rejection: AccessTokenRejection,
+        _ configuration: ServiceConfiguration
+    ) -> Refusal {
+        Refusal(code: rejection.code ?? "", detail: rejection.description, cure: cure(rejection, configuration))
     }
 
     private static func check(_ rejection: AccessTokenRejection) -> AccessTokenCheck {
@@ -240,7 +252,7 @@ extension CheckReport {
         case .otherType: .type
         case .otherApp: .app
         case .noUser: .user
-        case .expired, .noExpiry: .expiry
+        case .expired, .noExpiry, .tooOld, .unknownAge: .expiry
         case .subjectMismatch: .subject
         case .otherPerson: .person
         default: .known
@@ -261,6 +273,12 @@ extension CheckReport {
             "Graph answers so for no login of a person: look at the token in the Access Token Debugger of Facebook."
         case .subjectMismatch:
             "The token is another person's than --subject says: end that session and begin one with a new login."
+        case .tooOld, .unknownAge:
+            "Have the app log in again, or set LIMITED_LOGIN_MAX_TOKEN_AGE_SECONDS higher: an app keeps its access token for "
+                + "up to 60 days."
+        case .gaming:
+            "Have the app log in with Facebook Login instead of the gaming domain, or send "
+                + "AuthenticationToken.current.tokenString as id_token."
         case .otherPerson: "Refuse the login and have the person log in again; Graph contradicts itself."
         default:
             "An iPhone app with SDK 17 or later gets this placeholder where tracking is denied: have it send "

@@ -80,7 +80,7 @@ struct PastedText {
     /// Whether it may be an access token, and is no id token, whole or damaged: those have full stops, or begin as JSON does
     /// in base64url.
     var looksLikeAnAccessToken: Bool {
-        AccessTokenInspection.shape(bytes.span) == .accessToken && !bytes.contains(UInt8(ascii: "."))
+        [.accessToken, .gaming].contains(AccessTokenInspection.shape(bytes.span)) && !bytes.contains(UInt8(ascii: "."))
             && !bytes.starts(with: Array("eyJ".utf8))
     }
 

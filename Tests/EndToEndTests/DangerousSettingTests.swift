@@ -121,6 +121,26 @@ struct DangerousSettingTests {
         }
     }
 
+    @Test("tracking: limited beside access tokens is told of: it does not speak of them")
+    func limitedTrackingWithAccessTokens() throws {
+        let folder = try Folder()
+        let secrets = try folder.write(
+            "apps",
+            "\(RunningService.appID) \(String(repeating: "5", count: 32))",
+            mode: 0o600
+        )
+        for (tracking, accessTokens, isTold) in [
+            ("limited", "accept", true), ("any", "accept", false), ("limited", "refuse", false),
+        ] {
+            let environment = Self.required.merging([
+                "LIMITED_LOGIN_TRACKING": tracking, "LIMITED_LOGIN_ACCESS_TOKENS": accessTokens,
+                "LIMITED_LOGIN_APP_SECRETS_FILE": secrets,
+            ]) { $1 }
+            let run = try FinishedRun(["check-config"], environment: environment)
+            #expect(run.exitCode == 0 && run.errors.contains("tracking: limited is about id tokens") == isTold)
+        }
+    }
+
     @Test("A password in a flag is refused, in the environment and in the file it is taken")
     func passwordInFlag() throws {
         let url = "redis://user:hunter2@127.0.0.1:6379"

@@ -98,6 +98,9 @@ struct AccessTokenTests {
         invalid("another subcode", .invalid, #"{"code":190,"subcode":1}"#),
         invalid("a subcode as text", .invalid, #"{"code":190,"subcode":"463"}"#),
         invalid("an error as text", .invalid, #""463""#),
+        // A yes beside an error.
+        Row("valid, and expired", .unreadableAnswer, ("error", #"{"code":190,"subcode":463}"#)),
+        Row("valid, and an error of null", .unreadableAnswer, ("error", "null")),
         // Of another kind.
         Row("an app's token", .otherType, ("type", #""APP""#)), Row("a page's token", .otherType, ("type", #""PAGE""#)),
         Row("a system user's token", .otherType, ("type", #""SYSTEM_USER""#)),
@@ -139,11 +142,36 @@ struct AccessTokenTests {
             "", "null", "[]", "{}", "true", #"{"data":[]}"#, #"{"data":null}"#, #"{"data":{}}"#, "<html>",
             #"{"data":{"is_valid":true}"#, #"{"data":{"is_valid":false},"data":{"is_valid":true}}"#,
             #"{"data":{"is_valid":false,"is_valid":true}}"#, #"{"error":{"code":190,"message":"x"}}"#,
+            String(decoding: answer(), as: UTF8.self).dropLast() + #","error":{"code":190}}"#,
         ]
     )
     func unreadable(text: String) {
         let rejection = Self.rejection(Array(text.utf8))
         #expect(rejection == .unreadableAnswer && rejection?.code == nil)
+    }
+
+    @Test(
+        "A greatest age is kept with the skew, and a token whose issue is not told is refused",
+        arguments: [
+            ("1699990000", 10_000, 0, nil), ("1699990000", 9_999, 0, .tooOld), ("1699990000", 9_940, 60, nil),
+            ("1699990000", 9_939, 60, .tooOld), ("1700000060", 1, 0, nil), (nil, 2_000_000_000, 300, .unknownAge),
+            ("0", 2_000_000_000, 300, .unknownAge), (#""1699990000""#, 2_000_000_000, 300, .unknownAge),
+        ] as [(String?, Int, Int, AccessTokenRejection?)]
+    )
+    func age(issuedAt: String?, maximum: Int, skew: Int, rejection: AccessTokenRejection?) {
+        var found: AccessTokenRejection?
+        do throws(AccessTokenRejection) {
+            _ = try AccessTokenInspection(
+                debugToken: Self.answer([("issued_at", issuedAt)]),
+                appIDs: ["111"],
+                maximumTokenAgeSeconds: maximum,
+                clockSkewSeconds: skew,
+                now: Self.now
+            )
+        } catch {
+            found = error
+        }
+        #expect(found == rejection && (found == nil || found?.code == "too_old"))
     }
 
     @Test("Another app is refused before anything else of the person is looked at")
@@ -188,7 +216,8 @@ struct AccessTokenTests {
             (String(repeating: "E", count: 19), .malformed), ("", .malformed), ("EAABwzLixnjYBO 123456789", .malformed),
             ("EAABwzLixnjYBO\n123456789", .malformed), ("EAABwzLixnjYBOé123456789", .malformed),
             ("eyJhbGciOiJSUzI1NiJ9.e30.AAAA", .jwt), ("eyAiYWxnIjoiUlMyNTYifQ.e30.AAAA", .jwt),
-            ("EAAB.wzLixnjYBO012345.6789", .accessToken),
+            ("EAAB.wzLixnjYBO012345.6789", .accessToken), ("GG|123456789|0123456789abcdef", .gaming),
+            ("GG|short", .malformed), ("GGEABwzLixnjYBO0123456789", .accessToken),
         ] as [(String, AccessTokenInspection.Shape)]
     )
     func shapes(text: String, shape: AccessTokenInspection.Shape) {

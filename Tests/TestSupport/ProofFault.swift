@@ -1,4 +1,4 @@
-package import LimitedLogin
+import LimitedLogin
 import OpenSSL
 import StandInIssuer
 
@@ -6,10 +6,14 @@ import StandInIssuer
 package struct ProofFault: Sendable, CustomStringConvertible {
     package let clause: Int
     package let name: String
-    package let rejection: DPoPRejection
+    /// The sentence of the refusal; `#` stands for a number of seconds.
+    package let sentence: String
     package let bend: @Sendable (inout Proof) throws -> Void
 
     package var description: String { "(\(clause)) \(name)" }
+
+    /// Whether the refusal tells this fault.
+    package func isTold(by detail: String) -> Bool { detail.replacing(/[0-9]+ s\b/, with: "# s") == sentence }
 }
 
 extension ProofFault {
@@ -22,7 +26,50 @@ extension ProofFault {
         _ rejection: DPoPRejection,
         _ bend: @escaping @Sendable (inout Proof) throws -> Void
     ) -> ProofFault {
-        ProofFault(clause: clause, name: name, rejection: rejection, bend: bend)
+        ProofFault(clause: clause, name: name, sentence: rejection.description, bend: bend)
+    }
+
+    private static func fault(
+        _ clause: Int,
+        _ name: String,
+        telling sentence: String,
+        _ bend: @escaping @Sendable (inout Proof) throws -> Void
+    ) -> ProofFault {
+        ProofFault(clause: clause, name: name, sentence: sentence, bend: bend)
+    }
+
+    private static func claim(_ clause: Int, _ name: String, _ json: String?, telling sentence: String) -> ProofFault {
+        fault(clause, "\(name): \(json ?? "left out")", telling: sentence) { $0.set(name, json) }
+    }
+
+    /// Another method, which is told where it can be shown.
+    private static func method(_ json: String, shown: String?) -> ProofFault {
+        let sentence = shown.map { "The DPoP proof's htm is \($0), and the request's method is GET." }
+        return claim(8, "htm", json, telling: sentence ?? "The DPoP proof's htm is not the request's method.")
+    }
+
+    /// Another URL, told in the spelling in which it is compared.
+    private static func url(_ url: String, shown: String? = nil) -> ProofFault {
+        let sentence = "The DPoP proof's htu is \(shown ?? url), and the request's URL is \(Proof.url)."
+        return claim(9, "htu", "\"\(url)\"", telling: sentence)
+    }
+
+    private static func noURL(_ url: String) -> ProofFault {
+        claim(
+            9,
+            "htu",
+            "\"\(url)\"",
+            telling: "The DPoP proof's htu is no http or https URL with a host and without a user."
+        )
+    }
+
+    private static func noTime(_ name: String, _ json: String) -> ProofFault {
+        claim(
+            11,
+            name,
+            json,
+            telling: "The DPoP proof's \(name) is no number of seconds since 1970; it stands without quotes."
+        )
     }
 
     private static func header(_ clause: Int, _ name: String, _ json: String?, _ rejection: DPoPRejection) -> ProofFault
@@ -99,37 +146,60 @@ extension ProofFault {
         key(7, "with a symmetric member") { $0.dropLast() + #","k":"AA"}"# },
     ]
 
+    private static let noMethod = "The DPoP proof has no htm that is a string."
+    private static let noTarget = "The DPoP proof has no htu that is a string."
+
     /// (8) `htm`, (9) `htu`.
     private static let requestFaults: [ProofFault] = [
-        claim(8, "htm", nil, .wrongMethod), claim(8, "htm", #""POST""#, .wrongMethod),
-        claim(8, "htm", #""get""#, .wrongMethod), claim(8, "htm", #""GET ""#, .wrongMethod),
-        claim(8, "htm", #""""#, .wrongMethod), claim(8, "htm", #"["GET"]"#, .wrongMethod),
-        claim(9, "htu", nil, .wrongURI), claim(9, "htu", "5", .wrongURI), claim(9, "htu", #""""#, .wrongURI),
-        claim(9, "htu", #""/login/me""#, .wrongURI), claim(9, "htu", #""api.example.com/login/me""#, .wrongURI),
-        claim(9, "htu", #""http://api.example.com/login/me""#, .wrongURI),
-        claim(9, "htu", #""https://api.example.com:8443/login/me""#, .wrongURI),
-        claim(9, "htu", #""https://api.example.com/login/Me""#, .wrongURI),
-        claim(9, "htu", #""https://api.example.com/login/me/""#, .wrongURI),
-        claim(9, "htu", #""https://api.example.com/login""#, .wrongURI),
-        claim(9, "htu", #""https://api.example.com.evil.test/login/me""#, .wrongURI),
-        claim(9, "htu", #""https://api.example.com@evil.test/login/me""#, .wrongURI),
-        claim(9, "htu", #""https://me@api.example.com/login/me""#, .wrongURI),
-        claim(9, "htu", #""https://api.example.com/login%2Fme""#, .wrongURI),
-        claim(9, "htu", #"["https://api.example.com/login/me"]"#, .wrongURI),
+        claim(8, "htm", nil, telling: noMethod), claim(8, "htm", #"["GET"]"#, telling: noMethod),
+        method(#""POST""#, shown: "POST"), method(#""get""#, shown: "get"), method(#""GET ""#, shown: nil),
+        method(#""""#, shown: nil), method("\"" + String(repeating: "G", count: 129) + "\"", shown: nil),
+        method(#""G\u0007T""#, shown: nil),
+        claim(9, "htu", nil, telling: noTarget), claim(9, "htu", "5", telling: noTarget),
+        claim(9, "htu", #"["https://api.example.com/login/me"]"#, telling: noTarget),
+        noURL(""), noURL("/login/me"), noURL("api.example.com/login/me"), noURL("https://me@api.example.com/login/me"),
+        noURL("https://api.example.com@evil.test/login/me"),
+        url("http://api.example.com/login/me"), url("https://api.example.com:8443/login/me"),
+        url("https://api.example.com/login/Me"), url("https://api.example.com/login/me/"),
+        url("https://api.example.com/login"), url("https://api.example.com.evil.test/login/me"),
+        url("https://api.example.com/login%2Fme"),
+        // No query is told: it may hold what is no business of a log.
+        url("https://api.example.com/x?secret=1#y", shown: "https://api.example.com/x"),
+        claim(
+            9,
+            "htu",
+            "\"https://api.example.com/" + String(repeating: "x", count: 128) + "\"",
+            telling: "The DPoP proof's htu is not the request's URL."
+        ),
     ]
 
     /// (11) `iat`, (12) `ath` and the key of the token.
     private static let tokenFaults: [ProofFault] = [
-        claim(11, "iat", nil, .outOfTime),
-        fault(11, "iat: more than 300 s ago", .outOfTime) { $0.set("iat", "\($0.now - 301)") },
-        fault(11, "iat: further ahead than the skew", .outOfTime) { $0.set("iat", "\($0.now + ahead)") },
-        fault(11, "iat: a string", .outOfTime) { $0.set("iat", "\"\($0.now)\"") },
-        claim(11, "iat", "-1", .outOfTime), claim(11, "iat", "1e300", .outOfTime), claim(11, "iat", "0", .outOfTime),
-        fault(11, "exp: past", .outOfTime) { $0.set("exp", "\($0.now - 301)") },
-        fault(11, "nbf: to come", .outOfTime) { $0.set("nbf", "\($0.now + ahead)") },
-        claim(11, "exp", "null", .outOfTime), claim(11, "exp", #""9999999999""#, .outOfTime),
-        claim(11, "nbf", #""0""#, .outOfTime), claim(11, "nbf", "-1", .outOfTime),
-        claim(12, "ath", nil, .otherToken), claim(12, "ath", #""""#, .otherToken),
+        claim(11, "iat", nil, .noIssueTime),
+        fault(
+            11,
+            "iat: more than 300 s ago",
+            telling:
+                "The DPoP proof's iat is # s behind, and at most # s are allowed. Make a proof for each request; if you "
+                + "do, the device's clock is wrong: correct it by the Date of this answer."
+        ) { $0.set("iat", "\($0.now - 301)") },
+        fault(
+            11,
+            "iat: further ahead than the skew",
+            telling:
+                "The DPoP proof's iat is # s ahead: the device's clock is wrong: correct it by the Date of this answer."
+        ) { $0.set("iat", "\($0.now + ahead)") },
+        fault(11, "iat: milliseconds", .issuedInMilliseconds) { $0.set("iat", "\($0.now * 1_000)") },
+        noTime("iat", #""1700000000""#), noTime("iat", "null"), noTime("iat", "-1"), noTime("iat", "1e300"),
+        fault(
+            11,
+            "exp: past",
+            telling: "The DPoP proof's exp is # s behind."
+        ) { $0.set("exp", "\($0.now - 301)") },
+        fault(11, "nbf: to come", telling: "The DPoP proof's nbf is # s ahead.") { $0.set("nbf", "\($0.now + ahead)") },
+        noTime("exp", "null"), noTime("exp", #""9999999999""#), noTime("nbf", #""0""#), noTime("nbf", "-1"),
+        claim(12, "ath", nil, .missingTokenHash), claim(12, "ath", "5", .missingTokenHash),
+        claim(12, "ath", #""""#, .otherToken),
         claim(12, "ath", #""fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo""#, .otherToken),
         fault(12, "ath with padding", .otherToken) { $0.set("ath", "\"\(try Proof.hash($0.token))=\"") },
         fault(12, "ath in hexadecimal", .otherToken) {

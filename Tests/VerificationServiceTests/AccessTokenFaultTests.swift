@@ -45,7 +45,6 @@ struct AccessTokenFaultTests {
         .body(#"{"data":{"is_valid":true,"is_valid":false},"id":{}}"#, 502, "graph_unreadable_answer"),
         .body(GraphStory.data() + GraphStory.data(), 502, "graph_unreadable_answer"),
         // Errors, and Graph's own troubles.
-        .body(GraphStory.error(190, "x"), status: "400 Bad Request", 502, "graph_access_token_refused"),
         .body(GraphStory.error(100, "x"), status: "400 Bad Request", 502, "graph_invalid_parameter"),
         .body(GraphStory.error(4, "x"), status: "400 Bad Request", 429, "graph_app_throttled"),
         .body(GraphStory.error(368, "x"), status: "400 Bad Request", 502, "graph_error"),
@@ -133,7 +132,7 @@ struct AccessTokenFaultTests {
         let body = Array(#"{"access_token":"EAA0123456789012345678"}"#.utf8)
         try document.parse(body.span)
         let request = try AccessTokenRequest(document, body.span)
-        _ = AccessTokenEndpoint.answer(worker, request, context, trace: nil)
+        _ = AccessTokenEndpoint.answer(worker, request, context, owner: .all, trace: nil)
         context.visit = .expired
         var response = HTTPResponse()
         guard case .refused(.accessToken, let problem) = try worker.goOn(context, &response) else {
@@ -153,15 +152,52 @@ struct AccessTokenFaultTests {
         await service.stop()
     }
 
-    @Test("A person's token that dies between the questions is not told as the app's fault")
-    func refusedPerson() async throws {
+    @Test(
+        "A token that dies between the questions is refused for it (error 190 of /me), by the subcode",
+        arguments: [
+            (463, "access_token_expired"), (458, "access_token_revoked"), (460, "access_token_revoked"),
+            (466, "access_token_revoked"), (467, "access_token_revoked"), (459, "access_token_invalid"),
+            (464, "access_token_invalid"), (492, "access_token_invalid"), (1, "access_token_invalid"),
+            (nil, "access_token_invalid"),
+        ] as [(Int?, String)]
+    )
+    func refusedPerson(subcode: Int?, code: String) async throws {
         let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
             if request.path.contains("/debug_token?") { return try peer.answer(GraphStory.data()) }
-            try peer.answer(status: "400 Bad Request", GraphStory.error(190, "x"))
+            try peer.answer(status: "400 Bad Request", GraphStory.error(190, "x", subcode: subcode))
         }
         let response = try service.judge()
-        #expect(response.code == "graph_access_token_refused")
-        #expect(response.text.contains("the person's access token") && !response.text.contains("app_secrets_file"))
+        #expect(response.status == 401 && response.code == code, "\(response.text)")
+        #expect(response["www-authenticate"] == "Bearer error=\"invalid_token\"")
+        await service.stop()
+    }
+
+    @Test("Error 190 of debug_token is about the app's own token, whatever the subcode", arguments: [nil, 463, 458])
+    func refusedApp(subcode: Int?) async throws {
+        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { _, peer in
+            try peer.answer(status: "400 Bad Request", GraphStory.error(190, "x", subcode: subcode))
+        }
+        let response = try service.judge()
+        #expect(response.status == 502 && service.meCount == 0, "\(response.text)")
+        await service.stop()
+    }
+
+    @Test(
+        "A yes beside an error is no answer, wherever the error stands",
+        arguments: [
+            GraphStory.data([("error", #"{"code":190,"subcode":463}"#)]), GraphStory.data([("error", "{}")]),
+            GraphStory.data([("error", "null")]), GraphStory.data([("error", #""x""#)]),
+        ]
+    )
+    func contradiction(_ data: String) async throws {
+        let service = try await GraphService(
+            workerCount: 1,
+            acceptsAccessTokens: true,
+            script: GraphStory.script(data)
+        )
+        let response = try service.judge()
+        #expect(response.status == 502 && response.code == "graph_unreadable_answer", "\(response.text)")
+        #expect(service.meCount == 0)
         await service.stop()
     }
 

@@ -31,11 +31,15 @@ final class GraphService: Sendable {
 
     /// - Parameters:
     ///   - secrets: The text of the secrets file; nil where none is configured.
+    ///   - moreClients: Further lines of the callers' file.
     ///   - callTimeout: One call of Graph, pauses and all.
     init(
         appIDs: [String] = [InProcessService.appID],
         secrets: String? = "\(InProcessService.appID) \(GraphService.secret)",
         hasClients: Bool = true,
+        moreClients: String = "",
+        maximumTokenAgeSeconds: Int? = nil,
+        replayStore: ReplayStore? = nil,
         workerCount: Int = 2,
         callTimeout: Duration = .seconds(300),
         acceptsAccessTokens: Bool = false,
@@ -50,7 +54,7 @@ final class GraphService: Sendable {
         let metrics = ServiceMetrics(factory: registry)
         let base = String(graph.url.dropLast("/keys".count)).replacing("http://localhost", with: "http://127.0.0.1")
         let authorities = try TestCertificates.shared.get().authorityFile
-        let store = ReplayStore.memory(MemoryReplayStore(now: WallClock.unixMilliseconds()))
+        let store = replayStore ?? .memory(MemoryReplayStore(now: WallClock.unixMilliseconds()))
         let workers = GraphWorkers(
             client: GraphClient(
                 configuration: try GraphConfiguration(url: base, uninstallURL: base + "/platform/uninstall/"),
@@ -61,13 +65,14 @@ final class GraphService: Sendable {
             metrics: metrics,
             revocations: store.revocations
         )
-        let clients = "backend \(ClientKeysTests.secret)"
+        let clients = "backend \(ClientKeysTests.secret)\n\(moreClients)"
+        let policy = try VerificationPolicy(appIDs: appIDs, maximumTokenAgeSeconds: maximumTokenAgeSeconds)
         let log = log
         var logger = Logger(label: "test") { _ in GatheringLogHandler(lines: log) }
         logger.logLevel = .trace
         let core = ServiceCore(
             settings: RuntimeSettings(
-                verifier: TokenVerifier(policy: try VerificationPolicy(appIDs: appIDs)),
+                verifier: TokenVerifier(policy: policy),
                 clients: hasClients ? try ClientKeys(parsing: Array(clients.utf8), place: "clients") : nil,
                 rejectsReplays: rejectsReplays,
                 appSecrets: try secrets.map {

@@ -35,7 +35,8 @@ struct AuthCredentials {
         }
     }
 
-    /// Judges the request's proof where the scheme is DPoP; a `DPoP` field beside Bearer is not read.
+    /// Judges the request's proof where the scheme is DPoP. Beside Bearer a `DPoP` field is not read, but a bound token is
+    /// then refused unless proofs are ignored: that client can prove its key (RFC 9449 section 7.2).
     /// - Parameters:
     ///   - claims: those of the token, which is good.
     ///   - payload: what their ranges point into.
@@ -49,8 +50,9 @@ struct AuthCredentials {
         policy: @autoclosure () -> VerificationPolicy
     ) throws(Problem) -> DPoPProof? {
         guard scheme == .dpop else {
-            // RFC 9449 section 7.2: a bound token taken as a Bearer is what makes a stolen one worth having.
-            guard gateway.dpop == .requiredIfBound, claims.isBoundToKey else { return nil }
+            guard claims.isBoundToKey, gateway.dpop != .ignored else { return nil }
+            if head.count(of: "dpop", in: bytes) > 0 { throw Problem(.boundBearer) }
+            guard gateway.dpop == .requiredIfBound else { return nil }
             throw Problem(.missing)
         }
         // RFC 9449 section 4.3 (1).

@@ -46,7 +46,7 @@ enum AuthEndpoint {
                     policy: settings.verifier.policy
                 )
                 try demand.require(claims)
-                try export(claims, payload.span, gateway.fields, &response)
+                try export(claims, payload.span, gateway.fields, isProven: proof != nil, &response)
                 guard let proof else { return .accepted(.idToken) }
                 return try FirstUse.use(ReplayQuestion(proof), of: .idToken, worker, context, response)
             }
@@ -61,6 +61,7 @@ enum AuthEndpoint {
         _ claims: VerifiedClaims,
         _ payload: Span<UInt8>,
         _ fields: [AuthField],
+        isProven: Bool,
         _ response: inout HTTPResponse
     ) throws(Problem) {
         response.addField("Cache-Control: no-store")
@@ -74,7 +75,8 @@ enum AuthEndpoint {
                 }
                 continue
             }
-            let range = claims[text] ?? 0..<0
+            // The name of a key is told only of a client that has proved to hold it.
+            let range = text == .keyThumbprint && !isProven ? 0..<0 : claims[text] ?? 0..<0
             let isTold = response.addField(field.fieldName, atMost: AuthFieldValue.room(for: range)) { output in
                 AuthFieldValue.append(range, in: payload, to: &output)
             }

@@ -190,6 +190,13 @@ extension ServiceConfiguration {
                     + "neither client_keys_file nor tls_client_ca_file is set."
             )
         }
+        // Not refused: iPhones with Limited Login alone and Android beside them is a setup that makes sense.
+        if onlyLimitedTracking, accessTokensAreAccepted {
+            doubts.append(
+                "tracking: limited is about id tokens alone: with access_tokens: accept a login with tracking is accepted by its "
+                    + "access token."
+            )
+        }
         if let replayStore, !replayStore.isSecure, !replayStore.isLoopbackHost,
             replayStore.password != nil || replayStorePasswordFile != nil
         {

@@ -85,7 +85,7 @@ package enum ProblemCode: Sendable, Hashable {
     private static func title(of code: TokenRejection.Code) -> String {
         switch code {
         // What an access token may be refused for too.
-        case .invalidAudience, .subjectMismatch, .tokenReplayed, .loginRevoked: "The token is refused"
+        case .invalidAudience, .tooOld, .subjectMismatch, .tokenReplayed, .loginRevoked: "The token is refused"
         default: "The id token is refused"
         }
     }

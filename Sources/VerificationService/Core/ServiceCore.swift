@@ -84,7 +84,7 @@ final class WorkerParts {
     // What requests wait for.
     let firstUses = Jobs(capacity: FirstUse.waitingLimit)
     let graphCalls = Jobs(capacity: GraphWorkers.waitingLimit)
-    let accessTokens = Jobs(capacity: GraphWorkers.accessTokenThreadLimit + GraphWorkers.accessTokenQueueLimit)
+    let accessTokens = Jobs(capacity: GraphWorkers.accessTokenWaitingLimit)
     let callbacks = Jobs(capacity: CallbackEndpoint.waitingLimit)
     let revocationJobs = Jobs(capacity: RevocationsEndpoint.waitingLimit)
 
@@ -128,6 +128,17 @@ final class WorkerParts {
 }
 
 extension WorkerParts {
+    /// The caller of a request, among those that share what is scarce: by its key where keys are configured, else by its
+    /// address.
+    func owner(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ context: RequestContext) -> JobOwner {
+        if let clients = settings.clients, let credentials = CallerCredentials(head, bytes: bytes),
+            let client = clients.client(presenting: credentials, in: bytes)
+        {
+            return .client(client)
+        }
+        return context.peerAddress.map { .peer(PeerTable.Peer($0)) } ?? .all
+    }
+
     /// Asks a caller for its key, before a byte of the body is read; refuses a request whose caller may not make it.
     func require(
         _ caller: Caller,

@@ -25,6 +25,10 @@ package final class GraphWorkers: Sendable {
     /// five seconds.
     package static let accessTokenQueueLimit = 240
 
+    /// The most requests of one worker that wait for a question about an access token: as many as threads and places take,
+    /// and as many again that lost their place and are about to be answered.
+    static let accessTokenWaitingLimit = 2 * (accessTokenThreadLimit + accessTokenQueueLimit)
+
     /// The most requests of one worker that wait for a call about permissions: more than all threads and their queue
     /// together take.
     static let waitingLimit = 256
@@ -86,9 +90,19 @@ package final class GraphWorkers: Sendable {
     }
 
     /// Has Graph asked about an access token on another thread.
+    /// - Parameters:
+    ///   - owner: The caller, who shares threads and places with the others: anybody can make up access tokens.
+    ///   - drop: Called in place of the job where another caller gets its place.
     /// - Returns: False where too many wait already; then nothing is done.
-    func submit(trace: String?, _ job: @escaping @Sendable (GraphClient) -> Void) -> Bool {
-        accessTokens.submit { [client] in CallTrace.$parent.withValue(trace) { job(client) } }
+    func submit(
+        owner: JobOwner,
+        trace: String?,
+        drop: @escaping @Sendable () -> Void,
+        _ job: @escaping @Sendable (GraphClient) -> Void
+    ) -> Bool {
+        accessTokens.submit(owner: owner, drop: drop) { [client] in
+            CallTrace.$parent.withValue(trace) { job(client) }
+        }
     }
 
     /// Ends the calls under way, and every later one at once; then waits until the logins that they may have ended are

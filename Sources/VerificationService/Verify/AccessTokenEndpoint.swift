@@ -11,14 +11,17 @@ enum AccessTokenEndpoint {
     private static let grace = Duration.milliseconds(250)
 
     /// Answers one request, which waits for Graph, and perhaps for the store of what was used.
+    /// - Parameter owner: the caller, who shares the places of those that wait with the others.
     static func answer(
         _ worker: WorkerParts,
         _ request: AccessTokenRequest,
         _ context: RequestContext,
+        owner: JobOwner,
         trace: String?
     ) -> Outcome {
         do throws(Problem) {
-            let question = try request.question(worker.settings.accessTokenApps)
+            let settings = worker.settings
+            let question = try request.question(settings.accessTokenApps, settings.verifier.policy)
             let busy = Problem(.overloaded, "Too many access tokens are waiting for Graph; try again shortly.")
             guard let graph = worker.core.graph else { throw busy }
             let deadline = context.now + graph.callTimeout
@@ -27,7 +30,10 @@ enum AccessTokenEndpoint {
                 .refused(.accessToken, Problem(GraphFailure(.timedOut).ofAccessToken))
             }
             let isBegun = jobs.begin(context, keeping: late, until: deadline + grace) { name in
-                graph.submit(trace: trace) { client in
+                let drop = { @Sendable () -> Void in
+                    jobs.finish(name, { _, _, _ in .refused(.accessToken, busy) }, now: MonotonicClock.now())
+                }
+                return graph.submit(owner: owner, trace: trace, drop: drop) { client in
                     // Nobody is asked on behalf of a client that has left.
                     guard jobs.isAwaited(name) else { return }
                     let outcome = Result { () throws(AccessTokenQuestion.Failure) in
@@ -71,7 +77,14 @@ enum AccessTokenEndpoint {
         AccessTokenAnswer.write(verified, asked: request.permissions, to: &response.body)
         guard worker.settings.rejectsReplays else { return .accepted(.accessToken) }
         let question = ReplayQuestion(request.token, token, now: now)
-        return try FirstUse.use(question, of: .accessToken, worker, context, response)
+        return try FirstUse.use(
+            question,
+            of: .accessToken,
+            birthIsKnown: token.issuedAt != nil,
+            worker,
+            context,
+            response
+        )
     }
 }
 
@@ -86,6 +99,7 @@ extension Problem {
                 case "access_token_revoked": .accessTokenRevoked
                 case TokenRejection.Code.invalidAudience.rawValue: .rejectedToken(.invalidAudience)
                 case TokenRejection.Code.subjectMismatch.rawValue: .rejectedToken(.subjectMismatch)
+                case TokenRejection.Code.tooOld.rawValue: .rejectedToken(.tooOld)
                 default: .accessTokenInvalid
                 }
             self.init(code, rejection.description)

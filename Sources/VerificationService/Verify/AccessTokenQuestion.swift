@@ -53,7 +53,8 @@ struct AccessTokenRequest {
 
     /// What Graph is asked, where the settings and the token's shape allow it.
     /// - Parameter apps: those whose tokens are accepted; nil where none are.
-    func question(_ apps: [AppSecret]?) throws(Problem) -> AccessTokenQuestion {
+    /// - Parameter policy: it bounds the token's age.
+    func question(_ apps: [AppSecret]?, _ policy: VerificationPolicy) throws(Problem) -> AccessTokenQuestion {
         let shape = AccessTokenInspection.shape(token.span)
         guard shape != .jwt else {
             throw Problem(.invalidRequest, "The member access_token holds a JWT: send it as id_token.")
@@ -64,6 +65,7 @@ struct AccessTokenRequest {
                 "Access tokens are not accepted here; send an id token, or see LIMITED_LOGIN_ACCESS_TOKENS."
             )
         }
+        guard shape != .gaming else { throw Problem(AccessTokenQuestion.Failure.rejected(.gaming)) }
         guard shape == .accessToken else {
             throw Problem(.accessTokenInvalid, "An access token has 20 to 4,096 visible ASCII characters.")
         }
@@ -72,7 +74,7 @@ struct AccessTokenRequest {
             asked = apps.filter { $0.appID.utf8.elementsEqual(appID) }
             guard !asked.isEmpty else { throw Problem(.unknownApp, "The app_id is not a configured app's.") }
         }
-        return AccessTokenQuestion(token: GraphAccessToken(token), apps: asked, subject: subject)
+        return AccessTokenQuestion(token: GraphAccessToken(token), apps: asked, subject: subject, policy: policy)
     }
 }
 
@@ -85,18 +87,31 @@ extension ReplayQuestion {
 
     /// What an access token uses up: itself, by its SHA-256 within its app; nil where OpenSSL fails.
     init?(_ token: [UInt8], _ inspection: AccessTokenInspection, now: NumericDate) {
-        let present = now.secondsSince1970
-        let end = min(inspection.expiresAt?.secondsSince1970 ?? .infinity, present + Self.longestSeconds)
-        let step = Self.stepMilliseconds
-        let entry = ReplayEntry(
+        let end = min(inspection.expiresAt?.secondsSince1970 ?? .infinity, now.secondsSince1970 + Self.longestSeconds)
+        let born = inspection.earliestIssue(now: now)
+        guard let entry = Self.entry(token, app: inspection.appID, bornAt: born, until: end) else { return nil }
+        self.init([entry])
+    }
+
+    /// How long an access token that came beside an id token is remembered, in seconds: 90 days, longer than the 60 days
+    /// that Facebook gives the tokens of its SDKs. Graph is not asked about it, so its own end is not known.
+    private static let besideSeconds: Double = 7_776_000
+
+    /// The entry of an access token that came beside an id token, which was issued at the same moment (`at_hash`).
+    static func entry(ofAccessToken token: [UInt8], app: String, issuedAt: NumericDate) -> ReplayEntry? {
+        entry(token, app: app, bornAt: issuedAt, until: issuedAt.secondsSince1970 + besideSeconds)
+    }
+
+    /// - Parameter end: until when the token may be accepted, in seconds since 1970.
+    private static func entry(_ token: [UInt8], app: String, bornAt: NumericDate, until end: Double) -> ReplayEntry? {
+        let step = stepMilliseconds
+        return ReplayEntry(
             .token,
-            scope: Array(inspection.appID.utf8).span,
+            scope: Array(app.utf8).span,
             token.span,
-            bornAt: UInt64(inspection.earliestIssue(now: now).secondsSince1970 * 1_000),
+            bornAt: UInt64(bornAt.secondsSince1970 * 1_000),
             expiresAt: (UInt64(end * 1_000) / step + 1) * step
         )
-        guard let entry else { return nil }
-        self.init([entry])
     }
 }
 
@@ -115,10 +130,15 @@ package struct AccessTokenQuestion: Sendable {
     /// The person it must belong to; nil for anybody.
     package let subject: String?
 
-    package init(token: GraphAccessToken, apps: [AppSecret], subject: String?) {
+    private let maximumTokenAgeSeconds: Int?
+    private let clockSkewSeconds: Int
+
+    package init(token: GraphAccessToken, apps: [AppSecret], subject: String?, policy: VerificationPolicy) {
         self.token = token
         self.apps = apps
         self.subject = subject
+        maximumTokenAgeSeconds = policy.maximumTokenAgeSeconds
+        clockSkewSeconds = policy.clockSkewSeconds
     }
 
     /// Asks; blocks the thread until there is a verdict or the time is over.
@@ -132,7 +152,14 @@ package struct AccessTokenQuestion: Sendable {
         let answer = try inspection(client, metrics, until: deadline)
         guard let moment = now() else { throw .graph(GraphFailure(.other, reason: "no time to judge as of")) }
         let inspection = try judged { () throws(AccessTokenRejection) in
-            try AccessTokenInspection(debugToken: answer, appIDs: apps.map(\.appID), subject: subject, now: moment)
+            try AccessTokenInspection(
+                debugToken: answer,
+                appIDs: apps.map(\.appID),
+                subject: subject,
+                maximumTokenAgeSeconds: maximumTokenAgeSeconds,
+                clockSkewSeconds: clockSkewSeconds,
+                now: moment
+            )
         }
         let person = try me(inspection, client, metrics, until: deadline)
         return try judged { () throws(AccessTokenRejection) in try VerifiedAccessToken(me: person, of: inspection) }
@@ -185,12 +212,9 @@ package struct AccessTokenQuestion: Sendable {
                 try client.me(VerifiedAccessToken.fields(for: inspection), with: token, app: app, until: deadline)
             }
         } catch {
-            var failure = error
-            // The app's own token was good in the question before, so this is about the person's.
-            if failure.error == .accessTokenRefused, failure.advice == nil {
-                failure.advice = "Graph refuses the person's access token, which it just called valid; try again."
-            }
-            throw .graph(failure)
+            // Error 190 of a question asked with the person's token is about that token.
+            guard error.code == 190 else { throw .graph(error) }
+            throw .rejected(AccessTokenRejection(subcode: error.subcode))
         }
     }
 }

@@ -1,5 +1,6 @@
 internal import HTTP1
 internal import HTTPServer
+internal import JOSE
 internal import LimitedLogin
 internal import LoginStores
 internal import Sockets
@@ -17,11 +18,14 @@ enum FirstUse {
 
     /// - Parameters:
     ///   - question: nil where it cannot be asked.
+    ///   - birthIsKnown: whether it is known when the token was issued, and not estimated. An estimate may be too early, so
+    ///     that a loss of memory after it is no fault of the token.
     ///   - response: the whole answer, which is written anew once the request has waited.
     /// - Returns: that the credential is accepted, or until when to wait.
     static func use(
         _ question: ReplayQuestion?,
         of credential: Credential,
+        birthIsKnown: Bool = true,
         _ worker: WorkerParts,
         _ context: RequestContext,
         _ response: borrowing HTTPResponse
@@ -32,7 +36,7 @@ enum FirstUse {
         case .memory(let store):
             let verdict = store.remember(question, now: WallClock.unixMilliseconds())
             metrics.countReplayAnswer(verdict)
-            try require(verdict)
+            try require(verdict, birthIsKnown)
             return .accepted(credential)
         case .redis(let store):
             let deadline = MonotonicClock.now() + patience
@@ -44,7 +48,9 @@ enum FirstUse {
                 let isAsked = store.remember(question, now: MonotonicClock.now()) { verdict in
                     metrics.countReplayAnswer(verdict)
                     let next: WorkerParts.Continuation = { _, _, response in
-                        do throws(Problem) { try require(verdict) } catch { return .refused(credential, error) }
+                        do throws(Problem) { try require(verdict, birthIsKnown) } catch {
+                            return .refused(credential, error)
+                        }
                         response.addFields(fields)
                         response.body += body
                         return .accepted(credential)
@@ -59,17 +65,25 @@ enum FirstUse {
         }
     }
 
-    private static func require(_ verdict: ReplayVerdict) throws(Problem) {
+    private static func require(_ verdict: ReplayVerdict, _ birthIsKnown: Bool) throws(Problem) {
         switch (verdict.answer, verdict.kind) {
         case (.first, _): return
         case (.seen, .nonce): throw Problem(.nonceUsed)
         case (.beyondMemory, .nonce): throw Problem(.nonceExpired(.beyondMemory))
         case (.seen, .token): throw Problem(.tokenReplayed(.remembered))
-        case (.beyondMemory, .token): throw Problem(.tokenReplayed(.beyondMemory))
+        case (.beyondMemory, .token): throw birthIsKnown ? Problem(.tokenReplayed(.beyondMemory)) : unknownBirth
         case (.seen, .proof): throw Problem(.replayed)
         // The device makes another proof for each request, so that one beyond memory is no fault of its own.
         case (.unavailable, _), (.beyondMemory, _), (.seen, _): throw unavailable
         }
+    }
+
+    private static var unknownBirth: Problem {
+        Problem(
+            .replayStoreUnavailable,
+            "Facebook does not tell when this access token was issued. It may be older than the memory of accepted tokens, which "
+                + "was lost, so it cannot be known whether it was accepted before: send an id token, or log in anew."
+        )
     }
 
     static var unavailable: Problem {
@@ -96,14 +110,18 @@ extension ReplayQuestion {
         self.init([entry])
     }
 
-    /// What a verdict uses up: the nonce where it is an issued one, the token where the policy says so.
+    /// What a verdict uses up: the nonce where it is an issued one, the token where the policy says so, and the access token
+    /// that came beside it where that would be accepted by itself.
     ///
-    /// - Parameter skewSeconds: how long past its expiry a token may still be taken for good.
+    /// - Parameters:
+    ///   - accessToken: empty where none is used up.
+    ///   - skewSeconds: how long past its expiry a token may still be taken for good.
     init?(
         _ claims: VerifiedClaims,
         _ payload: Span<UInt8>,
         nonce: RecognizedNonce?,
         usesToken: Bool,
+        accessToken: [UInt8] = [],
         skewSeconds: Int
     ) {
         let scope = payload.extracting(claims.audience)
@@ -128,6 +146,15 @@ extension ReplayQuestion {
                 payload.extracting(claims.tokenID),
                 bornAt: UInt64(claims.issuedAt.secondsSince1970 * 1_000),
                 expiresAt: UInt64(claims.expiresAt.secondsSince1970 * 1_000) + UInt64(max(0, skewSeconds)) * 1_000
+            )
+            guard let entry else { return nil }
+            entries.append(entry)
+        }
+        if !accessToken.isEmpty {
+            let entry = Self.entry(
+                ofAccessToken: accessToken,
+                app: JSONText.value(payload, claims.audience),
+                issuedAt: claims.issuedAt
             )
             guard let entry else { return nil }
             entries.append(entry)

@@ -13,7 +13,13 @@ enum VerifyEndpoint {
         do throws(Problem) {
             try worker.verifyRequest.read(body)
             if let asked = worker.verifyRequest.accessToken {
-                return AccessTokenEndpoint.answer(worker, asked, context, trace: TraceParent.passedOn(head, bytes))
+                return AccessTokenEndpoint.answer(
+                    worker,
+                    asked,
+                    context,
+                    owner: worker.owner(head, bytes, context),
+                    trace: TraceParent.passedOn(head, bytes)
+                )
             }
             return try judge(worker, worker.verifyRequest, head, bytes, context, &response)
         } catch {
@@ -65,6 +71,8 @@ enum VerifyEndpoint {
                 worker.judge.workspace.payload.span,
                 nonce: usesNonce ? worker.judge.workspace.recognizedNonce : nil,
                 usesToken: settings.rejectsReplays,
+                accessToken: settings.rejectsReplays && settings.accessTokenApps != nil
+                    ? request.question.accessToken : [],
                 skewSeconds: settings.verifier.policy.clockSkewSeconds
             )
             // An issued nonce that is not among what is used up would be good for ever.

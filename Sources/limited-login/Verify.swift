@@ -10,6 +10,8 @@ struct Verify: AsyncParsableCommand {
             Exit code 0 accepted, 1 refused, 2 usage, 3 nobody can tell (no keys, or no word from Graph), 78 configuration.
             An access token is told by its shape, or given with --access-token-file alone. Graph is asked about it, with \
             access_tokens and app_secrets_file set; it is tied to no login, but --subject may name its person.
+            Take the nonce from your own session or store: every token shows its nonce, so one that comes with the token \
+            proves nothing.
             --subject with a nonce is a refresh: the login's nonce, which may be used and expired, and its user.
             Arguments stand in the process list for every user of the machine: '-' reads the token from standard \
             input, --token-file from a file.
@@ -23,10 +25,10 @@ struct Verify: AsyncParsableCommand {
     var tokenFile: String?
 
     // A value in base64url may begin with a hyphen, as options do.
-    @Option(parsing: .unconditional, help: "The nonce given to the app; the claim must equal it.")
+    @Option(parsing: .unconditional, help: "The nonce in your session, given to the app; the claim must equal it.")
     var nonce: String?
 
-    @Option(parsing: .unconditional, help: "The nonce whose lower-case hexadecimal SHA-256 was given to the app.")
+    @Option(parsing: .unconditional, help: "The nonce in your session, whose lower-case hexadecimal SHA-256 was given to the app.")
     var rawNonce: String?
 
     @Flag(help: "The nonce is one that POST /nonces issued; whether it was used before is not known here.")

@@ -26,6 +26,7 @@ from readme_command import command, documents
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 START_SECONDS = 600  # a build from nothing comes first
 STOP_SECONDS = 20
+ISSUED_NONCE = r'\"issued_nonce\": true'
 PROFILE = {
     "user_id", "name", "first_name", "middle_name", "last_name", "email", "image_url", "link_url", "friend_ids",
     "birthday", "age_range", "hometown", "location", "gender", "permissions", "is_limited",
@@ -154,14 +155,20 @@ def check_nonces() -> str:
 
 def check_example() -> str:
     example = finished("example")
-    answers = [line[line.index('{"authentication_token"') :] for line in example.lines if '{"authentication_token"' in line]
-    if len(answers) != 1:
-        raise Failure(f"no answer of /verify in:\n{example.output()[-2000:]}")
-    answer = json.JSONDecoder().raw_decode(answers[0])[0]
-    seen = (answer["profile"]["name"], answer["profile"]["email"], answer["missing_permissions"])
-    if seen != ("Jane Doe", "jane@example.com", ["user_birthday"]):
+    output = example.output()
+    places = [match.start() for match in re.finditer(r'\{"authentication_token"', output)]
+    answers = [json.JSONDecoder().raw_decode(output[place:])[0] for place in places]
+    if len(answers) != 2:
+        raise Failure(f"{len(answers)} answers of /verify in:\n{output[-2000:]}")
+    login, refresh = answers
+    seen = (login["profile"]["name"], login["profile"]["email"], login["missing_permissions"], login.get("refresh"))
+    if seen != ("Jane Doe", "jane@example.com", ["user_birthday"], None):
         raise Failure(f"answered {seen}")
-    return "a minted token is accepted and its permissions are told"
+    if not refresh["refresh"] or refresh["profile"]["user_id"] != login["profile"]["user_id"]:
+        raise Failure(f"the refresh answered {refresh}")
+    if ISSUED_NONCE not in command("example"):
+        raise Failure("the first example sends no issued nonce")
+    return "a login by an issued nonce is accepted, and its refresh"
 
 
 def check_life() -> str:

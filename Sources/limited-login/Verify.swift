@@ -28,7 +28,10 @@ struct Verify: AsyncParsableCommand {
     @Option(parsing: .unconditional, help: "The nonce in your session, given to the app; the claim must equal it.")
     var nonce: String?
 
-    @Option(parsing: .unconditional, help: "The nonce in your session, whose lower-case hexadecimal SHA-256 was given to the app.")
+    @Option(
+        parsing: .unconditional,
+        help: "The nonce in your session, whose lower-case hexadecimal SHA-256 was given to the app."
+    )
     var rawNonce: String?
 
     @Flag(help: "The nonce is one that POST /nonces issued; whether it was used before is not known here.")

@@ -51,24 +51,24 @@ var client = &http.Client{Timeout: 10 * time.Second}
 // ask asks limited-login. A 400 or 401 is about the token. Anything else is an outage and ends no session: 503.
 func ask(path string, members map[string]any) (*answer, error) {
 	said := &answer{}
-	status, err := post(setting("VERIFY_URL", "http://127.0.0.1:8080")+path, members, said)
-	switch {
-	case err == nil && status == http.StatusOK:
+	status, err := post(path, members, said)
+	if err == nil && status == http.StatusOK {
 		return said, nil
+	}
 	// `unauthorized_client` is about this server's own key: no fault of the person's.
-	case err == nil && (status == 400 || status == 401) && said.Code != "" && said.Code != "unauthorized_client":
+	if err == nil && (status == 400 || status == 401) && said.Code != "" && said.Code != "unauthorized_client" {
 		return nil, failure{status, said.Code}
 	}
 	log.Println("limited-login cannot tell:", status, said.Code, err)
 	return nil, failure{http.StatusServiceUnavailable, "try_again"}
 }
 
-func post(url string, members map[string]any, said *answer) (int, error) {
+func post(path string, members map[string]any, said *answer) (int, error) {
 	text, err := json.Marshal(members)
 	if err != nil {
 		return 0, err
 	}
-	question, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(text))
+	question, err := http.NewRequest("POST", setting("VERIFY_URL", "http://127.0.0.1:8080")+path, bytes.NewReader(text))
 	if err != nil {
 		return 0, err
 	}
@@ -115,56 +115,55 @@ func logIn(session *sessions.Session, sent input) (any, error) {
 	return map[string]string{"user": said.Profile.UserID, "name": said.Profile.Name}, nil
 }
 
+func user(session *sessions.Session) (string, error) {
+	if user, ok := session.Values["user"].(string); ok {
+		return user, nil
+	}
+	return "", failure{http.StatusUnauthorized, "not_logged_in"}
+}
+
 func refresh(session *sessions.Session, sent input) (any, error) {
-	user, ok := session.Values["user"].(string)
-	if !ok {
-		return nil, failure{http.StatusUnauthorized, "not_logged_in"}
+	user, err := user(session)
+	if err != nil {
+		return nil, err
 	}
 	// The person is the session's, whatever the client says.
-	_, err := ask("/verify", map[string]any{"id_token": sent.IDToken, "subject": user})
+	_, err = ask("/verify", map[string]any{"id_token": sent.IDToken, "subject": user})
 	return map[string]string{"user": user}, err
 }
 
 func me(session *sessions.Session, _ input) (any, error) {
-	user, ok := session.Values["user"].(string)
-	if !ok {
-		return nil, failure{http.StatusUnauthorized, "not_logged_in"}
-	}
-	return map[string]string{"user": user}, nil
+	user, err := user(session)
+	return map[string]string{"user": user}, err
 }
 
-// route gives a function the session and the input, and saves the session where it succeeds.
-func route(store sessions.Store, method string, run func(*sessions.Session, input) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Cache-Control", "no-store")
-		var sent input
-		var said any
-		// A cookie that is not this server's, or too old, gives an empty session.
-		session, _ := store.Get(r, "__Host-session")
-		err := error(failure{http.StatusMethodNotAllowed, "method_not_allowed"})
-		if r.Method == method {
-			err = nil
-		}
-		if err == nil && method == http.MethodPost {
-			if json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimitBytes)).Decode(&sent) != nil {
-				err = failure{http.StatusBadRequest, "invalid_request"}
-			}
-		}
-		if err == nil {
-			said, err = run(session, sent)
-		}
-		if err == nil && method == http.MethodPost {
+var routes = map[string]func(*sessions.Session, input) (any, error){
+	"POST /login/begin": begin, "POST /login": logIn, "POST /refresh": refresh, "GET /me": me,
+}
+
+// serve gives a route the session and the input, and saves the session where it succeeds.
+func serve(w http.ResponseWriter, r *http.Request) {
+	var sent input
+	var said any
+	var err error = failure{http.StatusNotFound, "not_found"}
+	// What is no JSON object is as good as an empty one.
+	_ = json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimitBytes)).Decode(&sent)
+	// A cookie that is not this server's, or too old, gives an empty session.
+	session, _ := store.Get(r, "__Host-session")
+	if run, ok := routes[r.Method+" "+r.URL.Path]; ok {
+		if said, err = run(session, sent); err == nil {
 			err = session.Save(r, w)
 		}
-		if err != nil {
-			refusal := failure{http.StatusInternalServerError, "internal"}
-			errors.As(err, &refusal)
-			w.WriteHeader(refusal.status)
-			said = map[string]string{"error": refusal.code}
-		}
-		_ = json.NewEncoder(w).Encode(said)
 	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if err != nil {
+		refusal := failure{http.StatusInternalServerError, "internal"}
+		errors.As(err, &refusal)
+		w.WriteHeader(refusal.status)
+		said = map[string]string{"error": refusal.code}
+	}
+	_ = json.NewEncoder(w).Encode(said)
 }
 
 func setting(name, otherwise string) string {
@@ -175,22 +174,24 @@ func setting(name, otherwise string) string {
 }
 
 func random(count int) []byte {
-	bytes := make([]byte, count)
-	if _, err := rand.Read(bytes); err != nil {
+	made := make([]byte, count)
+	if _, err := rand.Read(made); err != nil {
 		log.Fatal(err)
 	}
-	return bytes
+	return made
 }
 
-func main() {
+var store = makeStore()
+
+func makeStore() *sessions.CookieStore {
 	// Without a secret of your own every session ends with the process.
 	keys := sha512.Sum512([]byte(setting("SESSION_SECRET", hex.EncodeToString(random(32)))))
 	store := sessions.NewCookieStore(keys[:32], keys[32:])
 	store.Options = &sessions.Options{Path: "/", HttpOnly: true, Secure: true, SameSite: http.SameSiteLaxMode}
 	store.MaxAge(sessionSeconds)
-	http.HandleFunc("/login/begin", route(store, http.MethodPost, begin))
-	http.HandleFunc("/login", route(store, http.MethodPost, logIn))
-	http.HandleFunc("/refresh", route(store, http.MethodPost, refresh))
-	http.HandleFunc("/me", route(store, http.MethodGet, me))
-	log.Fatal(http.ListenAndServe("127.0.0.1:"+setting("PORT", "3000"), nil))
+	return store
+}
+
+func main() {
+	log.Fatal(http.ListenAndServe("127.0.0.1:"+setting("PORT", "3000"), http.HandlerFunc(serve)))
 }

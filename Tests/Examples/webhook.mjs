@@ -27,6 +27,11 @@ function handle(id, { type, data }) {
   if (type === "user.data_deletion_requested") console.log("delete", data.app_id, data.user_id, data.confirmation_code, id);
 }
 
+if (!process.argv[2] || !process.env.WEBHOOK_SECRET) {
+  console.error("usage: WEBHOOK_SECRET=whsec_... node webhook.mjs PORT");
+  process.exit(64);
+}
+
 createServer(async (request, response) => {
   try {
     const chunks = [];

@@ -62,4 +62,7 @@ class Receiver(http.server.BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or not os.environ.get("WEBHOOK_SECRET"):
+        print("usage: WEBHOOK_SECRET=whsec_... webhook.py PORT", file=sys.stderr)
+        sys.exit(64)
     http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Receiver).serve_forever()

@@ -25,6 +25,7 @@ NONCE_PAGES = [
     "Sources/LimitedLogin/LimitedLogin.docc/GettingStarted.md", "Sources/LimitedLogin/LimitedLogin.docc/LimitedLogin.md",
     "Sources/VerificationService/VerificationService.docc/API.md",
     "Sources/VerificationService/VerificationService.docc/Nonces.md",
+    "Sources/VerificationService/VerificationService.docc/Wrappers.md",
 ]
 # Shorter sentences may be alike.
 LONG_WORDS = 14

@@ -219,6 +219,8 @@ def outage(server, issuer, relay, faults, unjudged):
         expect(status == 503, f"{fault}: a login: {status} {text}\n{server.output()}")
         status, text = app.call("POST", "/refresh", {"id_token": unjudged("of-the-sdk")})
         expect(status == 503, f"{fault}: a refresh: {status} {text}")
+        status, text = app.call("POST", "/login/begin", {})
+        expect(status in (200, 503), f"{fault}: the beginning of a login: {status} {text}")
         expect(app.user() == live.SUBJECT, f"{fault}: it logged the person out")
         relay.fault = None
     status, text = other.log_in(login, issuer.token(nonce=nonce))

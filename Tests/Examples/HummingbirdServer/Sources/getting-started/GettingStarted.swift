@@ -11,7 +11,7 @@ struct GettingStarted {
         let keys = try makeKeys(url: url)
         let verifier = try makeVerifier(appID: appID, keys: keys)
         do {
-            guard let profile = try await logIn(token, nonce, with: verifier) else { exit(1) }
+            guard let profile = try await logIn(token, nonceOfSession: nonce, with: verifier) else { exit(1) }
             print("welcome,", profile.name ?? profile.userID)
         } catch {
             print("try again: nobody can tell whether the token is good: \(error)")
@@ -37,9 +37,13 @@ func makeVerifier(appID: String, keys: JWKSetCache) throws -> LoginVerifier<JWKS
 // end
 
 // snippet: verify
-func logIn(_ token: String, _ nonce: String, with verifier: LoginVerifier<JWKSetCache>) async throws -> Profile? {
+func logIn(
+    _ token: String,
+    nonceOfSession: String,
+    with verifier: LoginVerifier<JWKSetCache>
+) async throws -> Profile? {
     do {
-        return try await verifier.verify(token, nonce: nonce).profile
+        return try await verifier.verify(token, nonce: nonceOfSession).profile
     } catch let rejection as TokenRejection {
         print("refused: \(rejection)")
         return nil

@@ -43,8 +43,9 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
     /// Verifies the token of a login that was begun with `nonce`.
     /// - Parameters:
     ///   - token: the id token as the app sent it.
-    ///   - nonce: the nonce your server gave to the app. Forget it once its token was accepted or refused; keep it when a
-    ///     ``VerificationUnavailable`` is thrown, for the same token may come again.
+    ///   - nonce: the nonce your server gave to the app, taken from your own session or store. Every token shows its nonce,
+    ///     so one that comes with the token proves nothing. Forget it once its token was accepted or refused; keep it when
+    ///     a ``VerificationUnavailable`` is thrown, for the same token may come again.
     ///   - appID: the one app the token must be for, one of the policy's; nil for any of them.
     /// - Throws: ``TokenRejection``, the one reason it was refused for; ``VerificationUnavailable`` where it cannot be told,
     ///   also because the task was cancelled. That is no fault of the token: try again rather than end a session.
@@ -60,7 +61,8 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
     /// Verifies the token of a login whose client gave Facebook the SHA-256 of `rawNonce`.
     /// - Parameters:
     ///   - token: the id token as the app sent it.
-    ///   - rawNonce: the nonce itself; the token's is the lower-case hexadecimal of its SHA-256.
+    ///   - rawNonce: the nonce itself, taken from your own session or store; the token's is the lower-case hexadecimal of
+    ///     its SHA-256.
     ///   - appID: the one app the token must be for, one of the policy's; nil for any of them.
     /// - Throws: as ``verify(_:nonce:appID:)``.
     public func verify(
@@ -75,7 +77,7 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
     /// Verifies a refreshed token of a session that already exists. It may prolong that session, never start one.
     /// - Parameters:
     ///   - token: the id token as the app sent it.
-    ///   - subject: the session's user, ``Profile/userID`` of the login that began it.
+    ///   - subject: the session's user, ``Profile/userID`` of the login that began it, whatever the client says.
     ///   - nonce: the nonce of the login that began it, which the SDK's refresh in the background keeps; nil where it is
     ///     not known any more.
     ///   - appID: the one app the token must be for, one of the policy's; nil for any of them.

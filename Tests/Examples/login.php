@@ -1,5 +1,6 @@
 <?php
-// A login server. The app begins a login here, logs in at Facebook with the nonce that it gets, and sends the id token.
+// A login server. The app begins a login here, logs in at Facebook with the nonce that it gets, and sends the id token
+// (PHP 8.1 or newer).
 //   VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... php -S 127.0.0.1:3000 login.php
 //
 // Sessions are PHP's own. In strict mode PHP takes no id that it did not make.
@@ -73,8 +74,7 @@ function refresh(array $body): array
 
 session_name('__Host-session');
 session_start([
-    'use_strict_mode' => true, 'use_only_cookies' => true, 'cookie_secure' => true, 'cookie_httponly' => true,
-    'cookie_samesite' => 'Lax', 'sid_length' => 48,
+    'use_strict_mode' => true, 'cookie_secure' => true, 'cookie_httponly' => true, 'cookie_samesite' => 'Lax',
 ]);
 header('Content-Type: application/json');
 try {

@@ -19,6 +19,7 @@ Usage: service_attacks.py [--binary FILE] [--full] [NAME...], by default the deb
   hellos  500 TLS hellos of 131,000 and of 16,384 bytes that never end: within memory_limit
   tickets a client certificate of a few seconds: no session outlives it
   graph   500 access tokens while Graph hangs: id tokens unaffected, memory bounded, none lost at SIGTERM
+  junk    2,000 made-up access tokens a second, Graph at 100 ms: none of 20 honest ones a second from elsewhere is refused
 `--full` takes the numbers promised: 100,000 unknown key IDs in 10 s, 5 s of load, 10,000 slow connections, 1,000,000
 resets. Exit code 1 where a bound is broken. What is not installed is named and left out.
 """
@@ -34,14 +35,14 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
-from attack_parts import Issuer, Service, ask, bound, post_verify, run_known, write
+from attack_parts import Issuer, Service, ask, bound, post_verify, run_known
+from graph_attacks import hung_graph, junk
 from http_attacks import BASE_KIB, BUSY_BYTES
-from live import APP_ID, ROOT, check, failures, raise_descriptor_limit, read_answer, skip
-from memory_attacks import Silence, hoard, parked, records, slow_readers, uploads
+from live import ROOT, check, failures, raise_descriptor_limit, read_answer, skip
+from memory_attacks import hoard, parked, records, slow_readers, uploads
 from tls_attacks import hellos, silent, stalled, tickets
 
 # Seconds in which the service may ask its issuer once more about an unknown key ID, after a burst of two.
@@ -316,51 +317,9 @@ def crowd(binary, _full):
         check(service.stop() == 0, "crowd: the service ends with exit code 0")
 
 
-def hung_graph(binary, full):
-    tokens = 500
-    body = json.dumps({"access_token": "EAA" + "x" * 200}).encode()
-    request = (b"POST /verify HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-               % len(body)) + body
-    issuer, silence = Issuer(binary), Silence()
-    with tempfile.TemporaryDirectory() as folder:
-        write(folder, "secrets", f"{APP_ID} a-secret-for-these-tests\n")
-        os.chmod(f"{folder}/secrets", 0o600)
-        service = Service(binary, issuer, data_limit=resource.RLIM_INFINITY, access_tokens="accept",
-                          app_secrets_file=f"{folder}/secrets", graph_url=f"http://127.0.0.1:{silence.port}")
-        known = post_verify(issuer.token)
-        quiet = run_known(service.port, known, 5)[1].get(timeout=60)[1]
-        before, most, statuses = service.resident(), 0, {}
-        # A request waits for Graph as long: five seconds.
-        _, out = run_known(service.port, known, 5)
-        for is_last in False, True:
-            clients = [service.connect(30) for _ in range(tokens)]
-            for client in clients:
-                client.sendall(request)
-                # Not in one burst, of which the server would shed some, whoever asks.
-                time.sleep(0.002)
-            time.sleep(1)
-            most = max(most, service.resident())
-            if is_last:
-                p50, loaded, count, wrong = out.get(timeout=60)
-                service.process.terminate()
-            for client in clients:
-                try:
-                    status = read_answer(client, bytearray())[0]
-                except OSError as error:
-                    status = repr(error)
-                statuses[status] = statuses.get(status, 0) + 1
-                client.close()
-        check(wrong == 0 and loaded <= bound(max(2 * quiet, 1), full),
-              f"graph: {count} id tokens accepted, {wrong} not, p50 {p50:.2f} ms, p99 {loaded:.2f} ms, {quiet:.2f} ms without")
-        check(most <= service.bound, f"graph: at most {most} KiB resident with {tokens} access tokens, {before} before")
-        check(set(statuses) <= {503, 504} and sum(statuses.values()) == 2 * tokens,
-              f"graph: {statuses} for {2 * tokens} access tokens, the last {tokens} of them waiting at SIGTERM")
-        check(service.process.wait(30) == 0, "graph: the service ends with exit code 0")
-
-
 ATTACKS = {"flood": flood, "late": late, "stop": stop, "slow": slow, "hoard": hoard, "readers": slow_readers, "uploads": uploads,
            "records": records, "parked": parked, "churn": churn, "crowd": crowd, "silent": silent, "stalled": stalled,
-           "hellos": hellos, "tickets": tickets, "graph": hung_graph}
+           "hellos": hellos, "tickets": tickets, "graph": hung_graph, "junk": junk}
 
 
 def main():

@@ -1,0 +1,141 @@
+"""Attacks on the questions that the service asks Graph: a Graph that hangs, and access tokens that are made up."""
+import asyncio
+import json
+import multiprocessing
+import os
+import resource
+import tempfile
+import time
+
+from attack_parts import Issuer, Service, bound, post_verify, run_known, write
+from live import APP_ID, check, read_answer
+from memory_attacks import Silence
+
+# Seconds that Graph takes for each answer, and that the attack lasts.
+GRAPH_DELAY, SECONDS = 0.1, 8
+# What honest access tokens begin with; Graph knows no others.
+HONEST = "EAAhonest"
+
+
+def hung_graph(binary, full):
+    tokens = 500
+    body = json.dumps({"access_token": "EAA" + "x" * 200}).encode()
+    request = (b"POST /verify HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+               % len(body)) + body
+    issuer, silence = Issuer(binary), Silence()
+    with tempfile.TemporaryDirectory() as folder:
+        write(folder, "secrets", f"{APP_ID} a-secret-for-these-tests\n")
+        os.chmod(f"{folder}/secrets", 0o600)
+        service = Service(binary, issuer, data_limit=resource.RLIM_INFINITY, access_tokens="accept",
+                          app_secrets_file=f"{folder}/secrets", graph_url=f"http://127.0.0.1:{silence.port}")
+        known = post_verify(issuer.token)
+        quiet = run_known(service.port, known, 5)[1].get(timeout=60)[1]
+        before, most, statuses = service.resident(), 0, {}
+        # A request waits for Graph as long: five seconds.
+        _, out = run_known(service.port, known, 5)
+        for is_last in False, True:
+            clients = [service.connect(30) for _ in range(tokens)]
+            for client in clients:
+                client.sendall(request)
+                # Not in one burst, of which the server would shed some, whoever asks.
+                time.sleep(0.002)
+            time.sleep(1)
+            most = max(most, service.resident())
+            if is_last:
+                p50, loaded, count, wrong = out.get(timeout=60)
+                service.process.terminate()
+            for client in clients:
+                try:
+                    status = read_answer(client, bytearray())[0]
+                except OSError as error:
+                    status = repr(error)
+                statuses[status] = statuses.get(status, 0) + 1
+                client.close()
+        check(wrong == 0 and loaded <= bound(max(2 * quiet, 1), full),
+              f"graph: {count} id tokens accepted, {wrong} not, p50 {p50:.2f} ms, p99 {loaded:.2f} ms, {quiet:.2f} ms without")
+        check(most <= service.bound, f"graph: at most {most} KiB resident with {tokens} access tokens, {before} before")
+        check(set(statuses) <= {503, 504} and sum(statuses.values()) == 2 * tokens,
+              f"graph: {statuses} for {2 * tokens} access tokens, the last {tokens} of them waiting at SIGTERM")
+        check(service.process.wait(30) == 0, "graph: the service ends with exit code 0")
+
+
+def slow_graph(port):
+    """A Graph that knows the honest tokens and takes a tenth of a second for each answer; puts its port."""
+    async def serve(reader, writer):
+        try:
+            while True:
+                path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
+                await asyncio.sleep(GRAPH_DELAY)
+                data = {"is_valid": HONEST in path, "scopes": []}
+                if HONEST in path:
+                    data |= {"app_id": APP_ID, "type": "USER", "expires_at": 4_000_000_000, "user_id": "77"}
+                body = json.dumps({"data": data} if "/debug_token" in path else {"id": "77"}).encode()
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+                             + body)
+        except (OSError, asyncio.IncompleteReadError):
+            writer.close()
+
+    async def run():
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port.put(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    asyncio.run(run())
+
+
+def senders(port, source, prefix, rate, count, out):
+    """So many clients of one address, each with a token of its own for each request; puts how often each status came."""
+    statuses = {}
+
+    async def client(number, end):
+        reader = writer = None
+        turn = time.monotonic() + number / rate
+        sent = 0
+        while (now := time.monotonic()) < end:
+            # One that is late does not catch up in a burst.
+            turn = max(turn, now - 1)
+            await asyncio.sleep(max(0, turn - now))
+            turn += count / rate
+            body = json.dumps({"access_token": f"{prefix}{number}x{sent}x{'0' * 16}"}).encode()
+            sent += 1
+            try:
+                if not writer:
+                    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(source, 0))
+                writer.write(b"POST /verify HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+                             % len(body) + body)
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]
+                await reader.readexactly(int(length))
+                status = int(head[9:12])
+            except (OSError, asyncio.IncompleteReadError):
+                # The connection may have been idle for too long on a machine that is too busy: no answer of the service's.
+                writer, status = None, "closed"
+            statuses[status] = statuses.get(status, 0) + 1
+
+    async def run():
+        end = time.monotonic() + SECONDS
+        await asyncio.gather(*(client(number, end) for number in range(count)))
+
+    asyncio.run(run())
+    out.put(statuses)
+
+
+def junk(binary, _full):
+    """Made-up access tokens from one address, honest ones from another."""
+    issuer, place = Issuer(binary), multiprocessing.Queue()
+    graph = multiprocessing.Process(target=slow_graph, args=(place,), daemon=True)
+    graph.start()
+    with tempfile.TemporaryDirectory() as folder:
+        write(folder, "secrets", f"{APP_ID} a-secret-for-these-tests\n")
+        os.chmod(f"{folder}/secrets", 0o600)
+        service = Service(binary, issuer, data_limit=resource.RLIM_INFINITY, access_tokens="accept",
+                          app_secrets_file=f"{folder}/secrets", graph_url=f"http://127.0.0.1:{place.get(timeout=60)}")
+        made, good = multiprocessing.Queue(), multiprocessing.Queue()
+        for arguments in (("127.0.0.2", "EAAmadeup", 2_000, 500, made), ("127.0.0.1", HONEST, 20, 20, good)):
+            multiprocessing.Process(target=senders, args=(service.port, *arguments), daemon=True).start()
+        bad, honest = made.get(timeout=300), good.get(timeout=300)
+        accepted, closed = honest.pop(200, 0), honest.pop("closed", 0)
+        check(accepted > 0 and not honest and 200 not in bad,
+              f"junk: {accepted} honest access tokens accepted, {closed} connections closed, others {honest}; made up: {bad}")
+        check(service.stop() == 0, "junk: the service ends with exit code 0")
+    graph.terminate()

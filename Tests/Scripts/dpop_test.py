@@ -259,7 +259,7 @@ class Apache:
 def oauth2(program, module, **_):
     if not os.path.exists(module) or not os.path.exists("/usr/sbin/apache2"):
         return print("SKIPPED: oauth2: libapache2-mod-oauth2 is not installed")
-    application = wsgi_application.start()
+    application = f"127.0.0.1:{wsgi_application.start().server_port}"
     with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url) as service:
         service.wait_until_ready()
         apache = Apache(service, module, application)

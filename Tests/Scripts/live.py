@@ -169,7 +169,8 @@ class Process(Figures):
         if "SANITIZER" in os.environ:
             # What a sanitizer reserves beside the program would count too.
             data_limit = resource.RLIM_INFINITY
-        resource.prlimit(self.process.pid, resource.RLIMIT_DATA, (data_limit, data_limit))
+        if data_limit != resource.RLIM_INFINITY:
+            resource.prlimit(self.process.pid, resource.RLIMIT_DATA, (data_limit, data_limit))
         self.lines = []
         self.condition = threading.Condition()
         self.ended = False

@@ -79,9 +79,9 @@ class Backend(socketserver.ThreadingMixIn, wsgiref.simple_server.WSGIServer):
         pass
 
 
-def start():
-    """Serves the application on a free port of the loopback interface and says where it is."""
-    server = Backend(("127.0.0.1", 0), Handler)
+def start(port=0):
+    """Serves the application on a port of the loopback interface, by default a free one."""
+    server = Backend(("127.0.0.1", port), Handler)
     server.set_app(application)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    return f"127.0.0.1:{server.server_port}"
+    return server

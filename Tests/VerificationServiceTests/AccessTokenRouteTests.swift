@@ -155,7 +155,7 @@ struct AccessTokenRouteTests {
         )
         let response = try service.judge()
         #expect(response.status == 401 && response.code == code, "\(response.text)")
-        #expect(response["www-authenticate"] == "Bearer error=\"invalid_token\"")
+        #expect(response["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"\(code)\"")
         #expect(service.meCount == 0 && service.graph.requestCount == 1)
         let count = #"limited_login_verifications_total{credential="access_token",result="\#(code)"} 1"#
         #expect(service.registry.render().contains(count))

@@ -103,7 +103,7 @@ struct AuthRouteTests {
             let answer = try service.answer("GET", "/auth", fields: Self.bearer(token))
             #expect(answer.status == 401)
             #expect(answer.code == code)
-            #expect(answer["www-authenticate"] == "Bearer error=\"invalid_token\"")
+            #expect(answer["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"\(code)\"")
             #expect(answer["x-auth-subject"] == nil)
         }
     }

@@ -84,7 +84,7 @@ struct GraphRouteTests {
             let response = try service.answer("POST", "/uninstall", body: "{\"id_token\":\"\(token)\"}")
             #expect(response.status == 401)
             #expect(response.code == code)
-            #expect(response["www-authenticate"] == "Bearer error=\"invalid_token\"")
+            #expect(response["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"\(code)\"")
         }
         #expect(service.graph.requestCount == 1)
         #expect(

@@ -80,7 +80,7 @@ struct NonceRouteTests {
         let second = try service.verify(token, Self.issued)
         #expect(second.status == 401)
         #expect(second.code == "nonce_used")
-        #expect(second["www-authenticate"] == "Bearer error=\"invalid_token\"")
+        #expect(second["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"nonce_used\"")
         // Another token with the same nonce is no better.
         #expect(try service.verify(Self.token(nonce.nonce), Self.issued).code == "nonce_used")
         let metrics = service.registry.render()
@@ -173,7 +173,7 @@ struct NonceRouteTests {
         let again = try service.verify(token)
         #expect(again.status == 401)
         #expect(again.code == "token_replayed")
-        #expect(again["www-authenticate"] == "Bearer error=\"invalid_token\"")
+        #expect(again["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"token_replayed\"")
         #expect(try service.verify(token, #""subject":"2954873201847263""#).code == "token_replayed")
         #expect(try service.verify(Self.token("n-1")).status == 200)
         let nonce = try Self.nonce(service).nonce

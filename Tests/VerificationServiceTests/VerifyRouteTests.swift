@@ -180,7 +180,7 @@ struct VerifyRouteTests {
         let token = try Tokens.mint(Tokens.claims(issuedAt: 1_600_000_000))
         let answer = try service.verify(token)
         #expect(answer.status == 401)
-        #expect(answer["www-authenticate"] == "Bearer error=\"invalid_token\"")
+        #expect(answer["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"expired\"")
         #expect(answer["content-type"] == "application/problem+json")
         #expect(answer["cache-control"] == "no-store")
         let problem = try JSONDecoder().decode(DecodedProblem.self, from: Data(answer.body))

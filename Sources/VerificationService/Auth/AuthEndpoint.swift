@@ -110,7 +110,11 @@ struct AuthDemand {
             throw Problem(.insufficientScope, "The query is malformed, so what it demands cannot be shown.")
         }
         guard parameters.count(of: "permissions") + parameters.count(of: "app_id") == parameters.count else {
-            throw Problem(.invalidRequest, "The query may have permissions, app_id and original; nothing else.")
+            throw Problem(
+                .invalidRequest,
+                "The query may have permissions, app_id and original, and nothing else. A gateway that appends its "
+                    + "client's query needs ?original= at the end of its path."
+            )
         }
         if let appID = parameters.first("app_id") {
             // The verdict would read an empty one as none.

@@ -71,7 +71,8 @@ enum ProblemAnswer {
         let scheme = problem.scheme.rawValue
         switch problem.code {
         case .rejectedToken, .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked:
-            response.addField("WWW-Authenticate", "\(scheme) error=\"invalid_token\"")
+            // `code` reaches the client through gateways that keep the field and drop the body.
+            response.addField("WWW-Authenticate", "\(scheme) error=\"invalid_token\", code=\"\(problem.code.text)\"")
         case .missingToken: response.addField("WWW-Authenticate: Bearer realm=\"limited-login\"")
         // RFC 9449 section 7.1.
         case .invalidDPoPProof:

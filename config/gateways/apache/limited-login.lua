@@ -16,18 +16,35 @@ function check(r)
     for name in pairs(r:headers_in_table()) do
         if name:lower():find("^x%Wforwarded%W") and not name:lower():find("%Wfor$") then r.headers_in[name] = nil end
     end
-    -- Keep nothing of Connection but `close`: mod_proxy would take away the genuine fields that it names.
+    -- Keep nothing of Connection but `close`, or `Upgrade` for a WebSocket: mod_proxy would take away the genuine fields that
+    -- it names, and behind an upgrade to h2c every further request would get past the question.
     local connection = r.headers_in["Connection"]
+    local socket = (r.headers_in["Upgrade"] or ""):lower() == "websocket"
+    if not socket then r.headers_in["Upgrade"] = nil end
     if connection then
-        r.headers_in["Connection"] = connection:lower():find("%f[%w]close%f[%W]") and "close" or nil
+        r.headers_in["Connection"] = socket and "Upgrade" or connection:lower():find("%f[%w]close%f[%W]") and "close" or nil
     end
+
+    -- A CORS preflight, which browsers send without credentials (Fetch standard), passes unasked and without a person.
+    if r.method == "OPTIONS" and r.headers_in["Origin"] and r.headers_in["Access-Control-Request-Method"] then
+        return apache2.DECLINED
+    end
+
+    -- Of two fields Apache makes one, with a comma, which is no token and no proof.
+    local credentials = r.headers_in["Authorization"]
+    -- A browser cannot set the field on a WebSocket. One of these lines takes the token from elsewhere, into the question alone:
+    -- a cookie: other sites' pages send it too (CSRF), so set it SameSite and check Origin in the application;
+    --credentials = credentials or "Bearer " .. (r:getcookie("id_token") or "")
+    -- a subprotocol, `new WebSocket(url, ["bearer", token])`: the application must answer with the protocol bearer;
+    --credentials = credentials or "Bearer " .. ((r.headers_in["Sec-WebSocket-Protocol"] or ""):match("^bearer, ?([%w._-]+)$") or "")
+    -- the query, the worst of the three: it stands in logs, histories and Referer fields.
+    --credentials = credentials or "Bearer " .. (r:parseargs().id_token or "")
 
     local _, status, headers = http.request({
         url = url,
         method = "GET",
         headers = {
-            -- Of two fields Apache makes one, with a comma, which is no token and no proof.
-            ["authorization"] = r.headers_in["Authorization"],
+            ["authorization"] = credentials,
             ["dpop"] = r.headers_in["DPoP"],
             ["x-forwarded-method"] = r.method,
             ["x-forwarded-proto"] = r.is_https and "https" or "http",
@@ -48,7 +65,7 @@ function check(r)
         r.err_headers_out["WWW-Authenticate"] = headers["www-authenticate"]
         return status
     end
-    -- Whatever else is not a yes is an outage.
+    -- Any other answer but 200 is an outage.
     r.err_headers_out["Retry-After"] = type(headers) == "table" and headers["retry-after"] or "1"
     return 503
 end

@@ -1,7 +1,7 @@
 -- Asks limited-login about the token of a request:
 --   http-request lua.limited-login http://127.0.0.1:8080/auth
--- and keeps the answer in the variables txn.auth_status (0 where there was none), txn.auth_challenge, txn.auth_retry, and
--- txn.auth_subject for the field X-Auth-Subject, as for each field whose name begins so.
+-- and keeps the answer in the variables txn.auth_status (0 without an answer), txn.auth_challenge, txn.auth_body,
+-- txn.auth_retry, and txn.auth_subject for the field X-Auth-Subject, as for each field whose name begins so.
 
 local passed = {
     "x-request-id", "authorization", "dpop", "x-forwarded-method", "x-forwarded-proto", "x-forwarded-host",
@@ -24,10 +24,14 @@ core.register_action("limited-login", { "http-req" }, function(txn, url)
         end
         if #values > 0 then headers[name] = values end
     end
+    -- A token from elsewhere, where the configuration names a place and the client sends no Authorization.
+    local token = txn:get_var("txn.auth_token")
+    if token and not headers["authorization"] then headers["authorization"] = { "Bearer " .. token } end
 
     local answer = core.httpclient():get({ url = url, headers = headers, timeout = 5000 })
     txn:set_var("txn.auth_status", answer and answer.status or 0)
     txn:set_var("txn.auth_retry", first(answer and answer.headers, "retry-after") or "1")
+    txn:set_var("txn.auth_body", answer and answer.body or "")
     txn:set_var("txn.auth_challenge", first(answer and answer.headers, "www-authenticate") or "Bearer")
     for name, values in pairs(answer and answer.headers or {}) do
         local claim = name:match("^x%-auth%-(.+)$")

@@ -381,6 +381,9 @@ def judge_proofs(tally, name, gateway, issuer):
     tally.check(f"{name}: DPoP: an expired token", answer.get("www-authenticate", "").startswith('dpop error="invalid_token"'), answer)
     status, _, body = gateway.ask(jane)
     tally.check(f"{name}: DPoP: as a Bearer", status == 200 and is_jane(identity(json.loads(body)["fields"])), status)
+    status, answer, _ = gateway.ask(jane, fields=[f"DPoP: {used}"])
+    tally.check(f"{name}: DPoP: as a Bearer beside a proof",
+                status == 401 and "invalid_dpop_proof" in answer.get("www-authenticate", ""), f"{status} {answer}")
     held = tally.passed - before[0]
     return f"{held} of {held + tally.failed - before[1]}"
 

@@ -9,76 +9,204 @@ package final class MemoryReplayStore: Sendable {
     /// The width of a bucket of entries that are forgotten together, in milliseconds: 8 s, so that a day's nonces lie in
     /// ten thousand buckets.
     private static let bucketWidth: UInt64 = 8_192
+    /// How long one line of the log is enough about a clock that was set back. An hour, in milliseconds.
+    private static let tellingPause: UInt64 = 3_600_000
+
+    private struct Bucket {
+        var keys: [ReplayKey] = []
+        var latest = LatestTimes()
+    }
 
     private struct State {
         var known: Set<ReplayKey> = []
         /// The entries by the end of the bucket in which they must no longer be remembered.
-        var buckets: [UInt64: [ReplayKey]] = [:]
+        var buckets: [UInt64: Bucket] = [:]
         /// The end of the first bucket, where there is one.
         var firstBucket = UInt64.max
-        /// Everything that had to be kept until before this moment may be forgotten.
-        var forgottenUntil: UInt64 = 0
+        var clock: ForgettingClock
+        /// The latest times of what was forgotten.
+        var forgotten = LatestTimes()
+        /// The latest date that a nonce was given here.
+        var latestDate: UInt64 = 0
+        var quota: ProofQuota
+        /// When it was last told that the clock was set back, by the monotonic clock.
+        var toldAt: UInt64?
     }
 
     package let capacity: Int
     /// Nonces issued from this moment on are known, in milliseconds since 1970.
     package let vouchesSince: UInt64
     package let revocations: Revocations
-    private let state = Locked(State())
+    private let observe: @Sendable (ReplayStoreEvent) -> Void
+    private let state: Locked<State>
 
-    /// - Parameter now: the present in milliseconds since 1970: what came to be before may have been used.
-    package init(capacity: Int = ReplayLimits.defaultCapacity, now: UInt64, revocations: Revocations = Revocations()) {
+    /// - Parameters:
+    ///   - now: the present in milliseconds since 1970: what came to be before may have been used.
+    ///   - steady: the same moment in milliseconds of the monotonic clock.
+    ///   - observe: called on the threads that ask; it must not wait.
+    package init(
+        capacity: Int = ReplayLimits.defaultCapacity,
+        now: UInt64,
+        steady: UInt64 = MonotonicClock.now().milliseconds,
+        revocations: Revocations = Revocations(),
+        observe: @escaping @Sendable (ReplayStoreEvent) -> Void = { _ in }
+    ) {
         self.capacity = capacity
         self.revocations = revocations
+        self.observe = observe
         vouchesSince = now &+ ReplayLimits.clockMargin
+        let quota = ProofQuota(limit: Self.roomForProofs(capacity) / 8)
+        state = Locked(State(clock: ForgettingClock(now: now, steady: steady), quota: quota))
     }
 
-    /// Entries that must be remembered at this moment, in milliseconds since 1970. None is forgotten for the question: a clock
-    /// that is wrong just now would have what comes next refused.
-    package func count(at now: UInt64) -> Int {
+    /// Any device makes as many proofs as it likes: a quarter stays for the nonces and tokens of the backends.
+    private static func roomForProofs(_ capacity: Int) -> Int { capacity - capacity / 4 }
+
+    /// Entries that must be remembered now.
+    package var count: Int {
+        count(now: WallClock.unixMilliseconds(), steady: MonotonicClock.now().milliseconds)
+    }
+
+    /// Entries that must be remembered at this moment. None is forgotten for the question.
+    func count(now: UInt64, steady: UInt64) -> Int {
         state.withLock { state in
-            guard state.firstBucket <= now else { return state.known.count }
-            return state.buckets.reduce(0) { $1.key > now ? $0 + $1.value.count : $0 }
+            var clock = state.clock
+            clock.advance(now: now, steady: steady)
+            guard state.firstBucket <= clock.time else { return state.known.count }
+            return state.buckets.reduce(0) { $1.key > clock.time ? $0 + $1.value.keys.count : $0 }
         }
+    }
+
+    /// The date of a nonce that is issued now: the present, unless the memory began later.
+    package func nonceDate(now: UInt64) -> UInt64 {
+        let date = max(now, vouchesSince)
+        state.withLock { $0.latestDate = max($0.latestDate, date) }
+        return date
     }
 
     /// Remembers the entries of a question, unless one cannot be accepted; at once.
-    package func remember(_ question: ReplayQuestion, now: UInt64) -> ReplayVerdict {
-        state.withLock { state in
-            forget(&state, before: now)
-            let entries = question.entries
-            let areKnown = question.areBorn(nonceSince: vouchesSince, tokenSince: 0)
-            let answers = zip(entries, areKnown).map { answer($0, isKnown: $1, state) }
+    /// - Parameters:
+    ///   - now: milliseconds since 1970.
+    ///   - steady: milliseconds of the monotonic clock.
+    package func remember(
+        _ question: ReplayQuestion,
+        now: UInt64,
+        steady: UInt64 = MonotonicClock.now().milliseconds
+    ) -> ReplayVerdict {
+        var event: ReplayStoreEvent?
+        let verdict = state.withLock { state in
+            state.clock.advance(now: now, steady: steady)
+            forget(&state)
+            let answers = answers(question, now: now, steady: steady, &state, &event)
             let verdict = question.verdict(of: answers)
             guard verdict == .accepted else { return verdict }
-            // Anybody with a device makes as many proofs as they like: a quarter stays for what the backends ask.
-            let room = question.has(.proof) ? capacity - capacity / 4 : capacity
-            guard state.known.count + entries.count <= room else { return .unavailable }
-            for entry in entries { insert(entry, &state) }
+            let room = question.has(.proof) ? Self.roomForProofs(capacity) : capacity
+            if state.known.count + question.entries.count > room {
+                // A clock that jumped ahead is believed rather than that anything new is refused.
+                state.clock.believe(now)
+                forget(&state)
+            }
+            guard state.known.count + question.entries.count <= room else { return .unavailable }
+            if let proof = question.counted(at: steady, now: now),
+                let seconds = state.quota.take(proof.owner, until: proof.end, now: steady)
+            {
+                return .tooMany(seconds)
+            }
+            for entry in question.entries { insert(entry, &state) }
             return .accepted
+        }
+        if let event { observe(event) }
+        return verdict
+    }
+
+    private func answers(
+        _ question: ReplayQuestion,
+        now: UInt64,
+        steady: UInt64,
+        _ state: inout State,
+        _ event: inout ReplayStoreEvent?
+    ) -> [ReplayAnswer] {
+        let areKnown = question.areBorn(nonceSince: vouchesSince, tokenSince: 0)
+        return zip(question.entries, areKnown).map { entry, isKnown in
+            if state.known.contains(entry.key) { return .seen }
+            if !isKnown { return .beyondMemory }
+            guard let end = doubt(entry, now: now, state) else { return .first }
+            // Too old by this clock as well.
+            if entry.keepUntil <= now { return .beyondMemory }
+            if state.toldAt.map({ steady - min($0, steady) >= Self.tellingPause }) ?? true {
+                state.toldAt = steady
+                event = .clockSetBack(until: end)
+            }
+            return .unavailable
         }
     }
 
-    private func answer(_ entry: ReplayEntry, isKnown: Bool, _ state: State) -> ReplayAnswer {
-        if state.known.contains(entry.key) { return .seen }
-        // The clock may have been set back over what was forgotten meanwhile.
-        if !isKnown || entry.keepUntil <= state.forgottenUntil { return .beyondMemory }
-        return .first
+    /// Until when it cannot be known whether an entry was used before, because the clock was ahead and is set back; nil where
+    /// it is known.
+    private func doubt(_ entry: ReplayEntry, now: UInt64, _ state: State) -> UInt64? {
+        let last = state.forgotten[entry.kind]
+        if entry.bornAt <= last.bornAt, entry.keepUntil <= last.keepUntil { return last.keepUntil }
+        // A nonce from the future, which this store did not date, is one of a process whose clock was ahead: what that
+        // process knew is lost.
+        let latest = max(now, state.latestDate, vouchesSince) + ReplayLimits.clockMargin
+        return entry.kind == .nonce && entry.bornAt > latest ? entry.bornAt : nil
     }
 
     private func insert(_ entry: ReplayEntry, _ state: inout State) {
         let end = (entry.keepUntil / Self.bucketWidth + 1) &* Self.bucketWidth
         state.known.insert(entry.key)
-        state.buckets[end, default: []].append(entry.key)
+        state.buckets[end, default: Bucket()].keys.append(entry.key)
+        state.buckets[end, default: Bucket()].latest[entry.kind].include(entry.bornAt, entry.keepUntil)
         state.firstBucket = min(state.firstBucket, end)
     }
 
-    private func forget(_ state: inout State, before now: UInt64) {
-        guard state.firstBucket <= now else { return }
-        for end in state.buckets.keys.filter({ $0 <= now }) {
-            state.forgottenUntil = max(state.forgottenUntil, end)
-            for key in state.buckets.removeValue(forKey: end) ?? [] { state.known.remove(key) }
+    private func forget(_ state: inout State) {
+        guard state.firstBucket <= state.clock.time else { return }
+        for end in state.buckets.keys.filter({ $0 <= state.clock.time }) {
+            guard let bucket = state.buckets.removeValue(forKey: end) else { continue }
+            for key in bucket.keys { state.known.remove(key) }
+            state.forgotten.include(bucket.latest)
         }
         state.firstBucket = state.buckets.keys.min() ?? .max
+    }
+}
+
+/// For each kind of entry the latest birth and the latest end, in milliseconds since 1970; 0 where there was none.
+private struct LatestTimes {
+    struct Times {
+        var bornAt: UInt64 = 0
+        var keepUntil: UInt64 = 0
+
+        mutating func include(_ bornAt: UInt64, _ keepUntil: UInt64) {
+            self.bornAt = max(self.bornAt, bornAt)
+            self.keepUntil = max(self.keepUntil, keepUntil)
+        }
+    }
+
+    private var nonces = Times()
+    private var tokens = Times()
+    private var proofs = Times()
+
+    subscript(kind: ReplayKey.Kind) -> Times {
+        get {
+            switch kind {
+            case .nonce: nonces
+            case .proof: proofs
+            case .token, .login: tokens
+            }
+        }
+        set {
+            switch kind {
+            case .nonce: nonces = newValue
+            case .proof: proofs = newValue
+            case .token, .login: tokens = newValue
+            }
+        }
+    }
+
+    mutating func include(_ other: LatestTimes) {
+        for kind in [ReplayKey.Kind.nonce, .token, .proof] {
+            self[kind].include(other[kind].bornAt, other[kind].keepUntil)
+        }
     }
 }

@@ -83,6 +83,7 @@ package struct RedisServerFacts: Equatable, Sendable {
     /// What it calls the history of its data, where those may come from another server by replication, as after a failover:
     /// another name each time it takes over.
     let history: String?
+    let room: RedisRoom
     /// Whether every write is on disk before it is answered, as far as INFO tells: the rest is the setting appendfsync.
     let appendsToFile: Bool
     /// Run and history: the same process may have been a replica in between, and so have other data under its old name.
@@ -101,6 +102,7 @@ package struct RedisServerFacts: Equatable, Sendable {
         guard fields["maxmemory"] == "0" || policy == "noeviction" else {
             throw .evicting(policy: Self.policies.contains(String(policy)) ? String(policy) : "unknown")
         }
+        room = RedisRoom(fields)
         appendsToFile = fields["aof_enabled"] == "1"
         self.runID = String(runID)
     }
@@ -116,7 +118,7 @@ package struct RedisServerFacts: Equatable, Sendable {
         return String(name)
     }
 
-    private static func fields(_ info: String) -> [Substring: Substring] {
+    static func fields(_ info: String) -> [Substring: Substring] {
         var fields: [Substring: Substring] = [:]
         for line in info.split(whereSeparator: \.isNewline) {
             guard let colon = line.firstIndex(of: ":") else { continue }
@@ -138,6 +140,28 @@ package struct RedisServerFacts: Equatable, Sendable {
     ]
 }
 
+/// How full a server's memory is.
+///
+/// Any device makes as many proofs as it likes, so a quarter of the memory stays for the nonces and tokens of the backends,
+/// and for revocations.
+struct RedisRoom: Equatable {
+    /// Whether a proof may be remembered. A server without a bound, or that tells none, has room.
+    let isLeftForProofs: Bool
+
+    /// - Parameter fields: INFO's, the section `memory` among them.
+    init(_ fields: [Substring: Substring]) {
+        guard let limit = fields["maxmemory"].flatMap({ UInt64($0) }), limit > 0,
+            let all = fields["used_memory"].flatMap({ UInt64($0) })
+        else {
+            isLeftForProofs = true
+            return
+        }
+        // The server leaves out the buffers of its replicas and its file when it compares with its bound.
+        let apart = fields["mem_not_counted_for_evict"].flatMap { UInt64($0) } ?? 0
+        isLeftForProofs = all - min(apart, all) <= limit - limit / 4
+    }
+}
+
 /// The talk that opens a connection: the credentials, whether the server can be relied on, and since when it remembers.
 struct RedisGreeting {
     let life: RedisLife
@@ -149,6 +173,7 @@ struct RedisGreeting {
     let serverTime: UInt64
     /// As ``RedisServerFacts/history``.
     let history: String?
+    let room: RedisRoom
 
     /// - Parameters:
     ///   - lastIdentity: the run this process knew last.
@@ -163,7 +188,7 @@ struct RedisGreeting {
         try talk.introduce(configuration)
         guard let info = try talk.ask(["INFO"]).text else { throw .malformedAnswer }
         let facts = try RedisServerFacts(info: info)
-        history = facts.history
+        (history, room) = (facts.history, facts.room)
         guard let time = try talk.ask(["TIME"]).serverMicroseconds else { throw .malformedAnswer }
         serverTime = time / 1_000
         let ourNow = WallClock.unixMilliseconds()

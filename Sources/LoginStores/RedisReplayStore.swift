@@ -25,6 +25,7 @@ package final class RedisReplayStore: Sendable {
         var link = RedisLink.connecting
         var waiting: [WaitingQuestion] = []
         var vouchesSince: UInt64?
+        var quota = ProofQuota()
         var isStopped = false
         var isRunning = false
     }
@@ -47,7 +48,7 @@ package final class RedisReplayStore: Sendable {
         let signal = WakeSignal()
         if let error = signal.error { throw error }
         self.signal = signal
-        revocations = Revocations(wake: { signal.give() })
+        revocations = Revocations(skew: configuration.limits.revocationSkew, wake: { signal.give() })
     }
 
     /// Starts the thread, which connects at once.
@@ -73,29 +74,51 @@ package final class RedisReplayStore: Sendable {
 
     /// Has the entries of a question remembered.
     ///
-    /// - Parameter completion: called once with the answer, on another thread.
+    /// - Parameter completion: called once with the answer: on another thread, or at once where the proof's key has too many.
     /// - Returns: False where the store cannot be asked now; then `completion` is never called.
     package func remember(
         _ question: ReplayQuestion,
         now: MonotonicInstant,
         completion: @escaping @Sendable (ReplayVerdict) -> Void
     ) -> Bool {
+        let proof = question.counted(at: now.milliseconds, now: WallClock.unixMilliseconds())
         let waiting = WaitingQuestion(
             question: question,
             askedAt: now,
             deadline: now + configuration.limits.questionTimeout,
             observe: observe,
-            completion: completion
+            completion: givingBack(proof, then: completion)
         )
-        let isTaken = state.withLock { state in
+        // Nil where the question is on its way.
+        let refusal: ReplayVerdict? = state.withLock { state in
             guard state.link != .down, !state.isStopped, state.isRunning,
                 state.waiting.count < configuration.limits.waitingQuestions
-            else { return false }
+            else { return .unavailable }
+            if let proof, let seconds = state.quota.take(proof.owner, until: proof.end, now: now.milliseconds) {
+                return .tooMany(seconds)
+            }
             state.waiting.append(waiting)
+            return nil
+        }
+        guard let refusal else {
+            signal.give()
             return true
         }
-        if isTaken { signal.give() }
-        return isTaken
+        guard refusal.answer == .tooMany else { return false }
+        completion(refusal)
+        return true
+    }
+
+    /// Gives back the place of a proof that is refused.
+    private func givingBack(
+        _ proof: (owner: ReplayKey, end: UInt64)?,
+        then completion: @escaping @Sendable (ReplayVerdict) -> Void
+    ) -> @Sendable (ReplayVerdict) -> Void {
+        guard let proof else { return completion }
+        return { [self] verdict in
+            if verdict != .accepted { state.withLock { $0.quota.giveBack(proof.owner, until: proof.end) } }
+            completion(verdict)
+        }
     }
 }
 

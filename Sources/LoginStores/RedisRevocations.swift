@@ -280,7 +280,7 @@ struct RedisRevocations {
             // What somebody else put there is passed over.
             if let revocation = Revocation(member: member) { found.append(revocation) }
         }
-        for old in revocations.merge(found) { note(old) }
+        for old in revocations.merge(found, serverTime: Int64(clamping: page.serverTime / 1_000_000)) { note(old) }
         guard parts.count / 2 == Self.pageCount, let last else { return nil }
         guard page.number * Self.pageCount <= readingLimit else { throw .tooManyRevocations }
         // The last score is read again: members may be moved meanwhile, so counting them would leave others out.

@@ -28,15 +28,21 @@ final class RedisSession {
     private struct Batch {
         /// The questions whose next entries are asked about; none where the commands are about revocations.
         var asked: [Asked]
-        /// How many answers there will be, before those about the server's life and history.
+        /// How many answers there will be, before those about the server itself.
         let answerCount: Int
+        let isAboutRevocations: Bool
+        /// Whether the server is asked how full its memory is.
+        let looksAtMemory: Bool
         var answers: [RedisReply] = []
         let sentAt: MonotonicInstant
         /// When the time of its first question is over.
         var endsAt: MonotonicInstant
 
         /// A command about revocations that is refused costs no question its answer.
-        var bearsRefusal: Bool { asked.isEmpty && answers.count < answerCount }
+        var bearsRefusal: Bool { isAboutRevocations && answers.count < answerCount }
+
+        /// How many answers precede the last one, which is about the history.
+        var firstCount: Int { answerCount + (looksAtMemory ? 2 : 1) }
     }
 
     let greeting: RedisGreeting
@@ -44,6 +50,8 @@ final class RedisSession {
     private let channel: RedisChannel
     private let limits: ReplayLimits
     private var batches: [Batch] = []
+    /// As of the last look.
+    private var memory: RedisRoom
     /// The answers to the commands about revocations, once all have come.
     private var finished: [RedisReply]?
 
@@ -51,6 +59,7 @@ final class RedisSession {
         self.channel = channel
         self.greeting = greeting
         self.limits = limits
+        memory = greeting.room
         openedAt = now
     }
 
@@ -64,8 +73,12 @@ final class RedisSession {
     /// Sends questions; those that need no answer of the server are answered at once.
     func send(_ questions: [WaitingQuestion], unixMilliseconds: UInt64, now: MonotonicInstant) throws(RedisFailure) {
         var asked: [Asked] = []
+        var looksAtMemory = false
+        let serverTime = greeting.serverTime &+ now.nanoseconds(since: openedAt) / 1_000_000
+        let present = Self.entryTime(unixMilliseconds, serverTime: serverTime)
         for question in questions {
-            if question.deadline <= now {
+            if question.question.has(.proof) { looksAtMemory = true }
+            if question.deadline <= now || question.question.has(.proof) && !memory.isLeftForProofs {
                 question.answer([], now: now)
                 continue
             }
@@ -77,27 +90,51 @@ final class RedisSession {
                 question.answer(areKnown.map { $0 ? .first : .beyondMemory }, now: now)
                 continue
             }
-            asked.append(Asked(waiting: question, sentAt: unixMilliseconds))
+            asked.append(Asked(waiting: question, sentAt: present))
         }
-        try ask(asked, now)
+        // One look at a time: what it finds is at most as old as the batches under way.
+        try ask(asked, now, looksAtMemory: looksAtMemory && !batches.contains { $0.looksAtMemory })
     }
 
-    private func ask(_ asked: [Asked], _ now: MonotonicInstant) throws(RedisFailure) {
+    /// The moment from which the life of an entry in the server is reckoned, in milliseconds since 1970: the earlier of this
+    /// machine's clock and the server's, but not more than a day before this machine's. With a clock that is ahead here an
+    /// entry would be gone before the clock is set back, and be good a second time.
+    static func entryTime(_ unixMilliseconds: UInt64, serverTime: UInt64) -> UInt64 {
+        let day: UInt64 = 86_400_000
+        return max(min(unixMilliseconds, serverTime), unixMilliseconds - min(unixMilliseconds, day))
+    }
+
+    private func ask(_ asked: [Asked], _ now: MonotonicInstant, looksAtMemory: Bool = false) throws(RedisFailure) {
         let commands = asked.compactMap { asked in asked.next.map { Self.words($0, asked.sentAt) } }
-        if !commands.isEmpty { try send(commands, for: asked, now) }
+        if !commands.isEmpty || looksAtMemory { try send(commands, for: asked, looksAtMemory: looksAtMemory, now) }
     }
 
     /// Sends commands about revocations; ``takeFinished()`` hands out their answers.
     func send(_ commands: [[[UInt8]]], now: MonotonicInstant) throws(RedisFailure) {
-        try send(commands, for: [], now)
+        try send(commands, for: nil, now)
     }
 
-    private func send(_ commands: [[[UInt8]]], for asked: [Asked], _ now: MonotonicInstant) throws(RedisFailure) {
+    /// - Parameter asked: nil where the commands are about revocations.
+    private func send(
+        _ commands: [[[UInt8]]],
+        for asked: [Asked]?,
+        looksAtMemory: Bool = false,
+        _ now: MonotonicInstant
+    ) throws(RedisFailure) {
         for command in commands { channel.command(command) }
         channel.command(["GET", greeting.life.key].map { Array($0.utf8) })
+        if looksAtMemory { channel.command(["INFO", "memory"].map { Array($0.utf8) }) }
         channel.command(["INFO", "replication"].map { Array($0.utf8) })
-        let endsAt = asked.map(\.endsAt).min() ?? .never
-        batches.append(Batch(asked: asked, answerCount: commands.count, sentAt: now, endsAt: endsAt))
+        batches.append(
+            Batch(
+                asked: asked ?? [],
+                answerCount: commands.count,
+                isAboutRevocations: asked == nil,
+                looksAtMemory: looksAtMemory,
+                sentAt: now,
+                endsAt: asked?.map(\.endsAt).min() ?? .never
+            )
+        )
         try channel.flush()
     }
 
@@ -122,7 +159,7 @@ final class RedisSession {
         while let reply = try channel.next() {
             guard !batches.isEmpty else { throw .malformedAnswer }
             if case .error(let code) = reply, !batches[0].bearsRefusal { throw RedisFailure(code: code) }
-            if batches[0].answers.count <= batches[0].answerCount {
+            if batches[0].answers.count < batches[0].firstCount {
                 batches[0].answers.append(reply)
             } else {
                 try finishBatch(reply, now: now)
@@ -131,6 +168,10 @@ final class RedisSession {
     }
 
     private func finishBatch(_ replication: RedisReply, now: MonotonicInstant) throws(RedisFailure) {
+        if batches[0].looksAtMemory {
+            guard let info = batches[0].answers.removeLast().text else { throw .malformedAnswer }
+            memory = RedisRoom(RedisServerFacts.fields(info))
+        }
         let life = RedisLife.Beginning(batches[0].answers.removeLast())
         guard let info = replication.text else { throw .malformedAnswer }
         guard try RedisServerFacts.history(info: info) == greeting.history, life == greeting.life.written else {
@@ -140,7 +181,7 @@ final class RedisSession {
         for (index, reply) in zip(asked.indices, batches[0].answers) {
             asked[index].answers.append(try Self.answer(reply))
         }
-        if asked.isEmpty { finished = batches[0].answers }
+        if batches[0].isAboutRevocations { finished = batches[0].answers }
         // The batch is gone before its questions are answered, so that each is answered once, or asked about again.
         batches.removeFirst()
         asked.removeAll(where: \.isOver)

@@ -52,6 +52,8 @@ package struct ReplayEntry: Equatable, Sendable {
     let bornAt: UInt64
     /// Until when it must be remembered: from then on it is refused for its age, by whatever clock.
     let keepUntil: UInt64
+    /// The device key of a proof: each may have so many. Nil for what is not counted.
+    var owner: ReplayKey?
 }
 
 extension ReplayEntry {
@@ -61,7 +63,13 @@ extension ReplayEntry {
     ///   - expiresAt: from when on it is refused for its age; it is remembered for ``ReplayLimits/expiryMargin`` longer.
     package init?(_ kind: ReplayKey.Kind, scope: Span<UInt8>, _ bytes: Span<UInt8>, bornAt: UInt64, expiresAt: UInt64) {
         guard let key = ReplayKey(kind, scope: scope, bytes) else { return nil }
-        self.init(kind: kind, key: key, bornAt: bornAt, keepUntil: expiresAt + ReplayLimits.expiryMargin)
+        var owner: ReplayKey?
+        if kind == .proof {
+            owner = ReplayKey(kind, scope: scope, [UInt8]().span)
+            if owner == nil { return nil }
+        }
+        let keepUntil = expiresAt + ReplayLimits.expiryMargin
+        self.init(kind: kind, key: key, bornAt: bornAt, keepUntil: keepUntil, owner: owner)
     }
 }
 
@@ -73,6 +81,19 @@ package struct ReplayQuestion: Equatable, Sendable {
     package init(_ entries: [ReplayEntry]) { self.entries = entries }
 
     package func has(_ kind: ReplayKey.Kind) -> Bool { entries.contains { $0.kind == kind } }
+
+    /// The key of the proof in the question, and until when the proof takes one of its places, in milliseconds of the
+    /// monotonic clock; nil where there is no proof.
+    /// - Parameters:
+    ///   - steady: the present by that clock.
+    ///   - now: the present in milliseconds since 1970.
+    func counted(at steady: UInt64, now: UInt64) -> (owner: ReplayKey, end: UInt64)? {
+        for entry in entries {
+            guard let owner = entry.owner else { continue }
+            return (owner, steady + (entry.keepUntil > now ? entry.keepUntil - now : 0))
+        }
+        return nil
+    }
 
     /// For each entry, in their order, whether it came to be at these moments or later.
     /// - Parameter tokenSince: also a proof's. It is made elsewhere too, so that only a known loss of memory makes those
@@ -102,6 +123,8 @@ package enum ReplayAnswer: String, CaseIterable, Sendable {
     case beyondMemory = "beyond_memory"
     /// The store could not be asked, or has no room.
     case unavailable
+    /// The proof's key has as many remembered proofs as one key may have.
+    case tooMany = "too_many"
 }
 
 /// What a store says about a whole question: the answer that decided, and about what.
@@ -111,6 +134,12 @@ package struct ReplayVerdict: Equatable, Sendable {
 
     package let answer: ReplayAnswer
     package let kind: ReplayKey.Kind?
+    /// When there will be a place again, in seconds; nil unless there are too many.
+    package var retryAfterSeconds: Int?
+
+    static func tooMany(_ retryAfterSeconds: Int) -> ReplayVerdict {
+        ReplayVerdict(answer: .tooMany, kind: .proof, retryAfterSeconds: retryAfterSeconds)
+    }
 }
 
 /// A question on its way through the store, and what to do with its answer.
@@ -138,4 +167,6 @@ package enum ReplayStoreEvent: Equatable, Sendable {
     case up(RedisLife)
     /// The server cannot be used, for a reason that was not told yet.
     case down(RedisFailure)
+    /// The clock was ahead and is set back: until this moment of it, in milliseconds since 1970, some uses cannot be judged.
+    case clockSetBack(until: UInt64)
 }

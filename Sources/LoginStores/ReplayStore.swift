@@ -15,6 +15,15 @@ package enum ReplayStore: Sendable {
         }
     }
 
+    /// The date of a nonce that is issued now, so that the store will know it; nil while the store was never reached.
+    /// - Parameter now: milliseconds since 1970.
+    package func nonceDate(now: UInt64) -> UInt64? {
+        switch self {
+        case .memory(let store): store.nonceDate(now: now)
+        case .redis(let store): store.vouchesSince.map { max(now, $0) }
+        }
+    }
+
     package var revocations: Revocations {
         switch self {
         case .memory(let store): store.revocations
@@ -25,7 +34,7 @@ package enum ReplayStore: Sendable {
     /// Whether questions are answered now, as far as is known.
     package var isUp: Bool {
         switch self {
-        case .memory(let store): store.count(at: WallClock.unixMilliseconds()) < store.capacity
+        case .memory(let store): store.count < store.capacity
         case .redis(let store): store.isUp
         }
     }
@@ -62,6 +71,8 @@ package struct ReplayLimits: Sendable, Equatable {
     /// (its policy for full memory, above all) is never older. 60 s.
     package var connectionAge: Duration = .seconds(60)
 
+    /// How far ahead of the clock a revocation of Redis may be dated. 60 s, the default of the setting.
+    package var revocationSkew: Duration = .seconds(60)
     /// Pause between two looks for new revocations. 1 s: with the look itself they hold everywhere within 2 s.
     package var revocationPause: Duration = .seconds(1)
     /// How far each look goes back behind the one before. 10 s: a writer has given up on an answer long before, and writes
@@ -74,6 +85,11 @@ package struct ReplayLimits: Sendable, Equatable {
     package var revocationReadingPause: Duration = .seconds(600)
 
     package init() {}
+}
+
+extension MonotonicInstant {
+    /// Whole milliseconds.
+    package var milliseconds: UInt64 { nanoseconds / 1_000_000 }
 }
 
 /// The pause after a failure: doubled each time, up to the greatest, until all is well again.

@@ -144,7 +144,7 @@ extension RevokedLogin {
 struct Revocation: Hashable, Sendable {
     let login: RevokedLogin
     /// Whole seconds since 1970.
-    let moment: Int64
+    var moment: Int64
 }
 
 /// How Redis holds a revocation: as `app:user:moment` in decimal, or with `#` and 32 hexadecimal digits for the login.

@@ -31,12 +31,14 @@ extension Revocations {
     }
 
     /// Takes over what Redis holds.
+    /// - Parameter serverTime: the server's clock in whole seconds since 1970.
     /// - Returns: those for whose logins a newer one is known here.
-    func merge(_ page: [Revocation]) -> [Revocation] {
+    func merge(_ page: [Revocation], serverTime: Int64 = 0) -> [Revocation] {
         let now = now
         return state.withLock { state in
             var superseded: [Revocation] = []
-            for revocation in page where !isOutOfTime(revocation, now) {
+            for written in page where !isOutOfTime(written, now) {
+                guard let revocation = cut(written, max(now, serverTime), &state) else { continue }
                 let known = RevocationValue(moment: revocation.moment, mark: state.mark)
                 let value = table.value(of: revocation.login)
                 if value == nil, table.count >= sharedCapacity {
@@ -52,6 +54,21 @@ extension Revocations {
             }
             return superseded
         }
+    }
+
+    /// A revocation as it is believed here. One that a replica with a wrong clock dated ahead would refuse people's new
+    /// logins until then. So it is cut to the present and the skew when it is first read, and passed over from then on.
+    /// - Parameter now: the later of this machine's clock and the server's: the clock that is late may be this one.
+    private func cut(_ written: Revocation, _ now: Int64, _ state: inout State) -> Revocation? {
+        if state.cut.contains(written) { return nil }
+        let latest = now + skewSeconds
+        let isOwn = table.value(of: written.login).map { $0.moment >= written.moment } ?? false
+        guard written.moment > latest, !isOwn else { return written }
+        // One that does not fit is cut anew each time: that refuses more, never less.
+        if state.cut.count < Self.cutLimit { state.cut.insert(written) }
+        var believed = written
+        believed.moment = latest
+        return believed
     }
 
     private func isOutOfTime(_ revocation: Revocation, _ now: Int64) -> Bool {

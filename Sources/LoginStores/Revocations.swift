@@ -32,6 +32,8 @@ package final class Revocations: Sendable {
     package static let lifetimeSeconds: Int64 = 90 * 86_400
     /// Revocations that wait for Redis. 8,192: what a second of a busy service asks.
     static let waitingLimit = 8_192
+    /// Revocations dated ahead that are remembered as such: 16,384, half a megabyte.
+    static let cutLimit = 16_384
     /// How often the expired are looked for, at the most.
     private static let sweepSeconds: Int64 = 3_600
 
@@ -46,6 +48,8 @@ package final class Revocations: Sendable {
         /// Whether Redis holds more than fits here.
         var hasOverflown = false
         var sweptAt: Int64 = 0
+        /// Revocations of Redis that were dated ahead and were cut when they were first read.
+        var cut: Set<Revocation> = []
     }
 
     package let capacity: Int
@@ -54,6 +58,8 @@ package final class Revocations: Sendable {
     var sharedCapacity: Int { capacity + Self.waitingLimit }
     let state = Locked(State())
     private let clock: @Sendable () -> Int64
+    /// How far ahead of the clock a revocation of Redis may be dated, in whole seconds.
+    let skewSeconds: Int64
     /// Nil without Redis: then this copy is the memory.
     private let wake: (@Sendable () -> Void)?
     /// Apart from the state, so that no reader waits for a walk over the table. Replaced with the state's lock held.
@@ -63,14 +69,17 @@ package final class Revocations: Sendable {
 
     /// - Parameters:
     ///   - clock: whole seconds since 1970.
+    ///   - skew: how far ahead of the clock a revocation of Redis may be dated.
     ///   - wake: tells the store's thread that something waits; nil without Redis.
     package init(
         capacity: Int = defaultCapacity,
         clock: @escaping @Sendable () -> Int64 = { WallClock.unixSeconds() },
+        skew: Duration = ReplayLimits().revocationSkew,
         wake: (@Sendable () -> Void)? = nil
     ) {
         self.capacity = capacity
         self.clock = clock
+        skewSeconds = skew.components.seconds
         self.wake = wake
     }
 

@@ -17,9 +17,16 @@ package enum FileContents {
     ///   - allowingPipe: whether a pipe may stand in the file's place, as in `--token-file <(…)`; the call then waits
     ///     for its writer. A setting's file is refused where it is a pipe: it is read again at a
     ///     reload, which no writer may hold up.
-    package static func read(path: String, limit: Int, allowingPipe: Bool = false) throws(Failure) -> [UInt8] {
+    ///   - mustBeOwn: whether a file is refused that another user than this one and root owns or can change.
+    package static func read(
+        path: String,
+        limit: Int,
+        allowingPipe: Bool = false,
+        mustBeOwn: Bool = false
+    ) throws(Failure) -> [UInt8] {
         let descriptor = try allowingPipe ? openAny(path, O_RDONLY | O_CLOEXEC) : openRegular(path)
         defer { close(descriptor) }
+        if mustBeOwn { try requireOwn(descriptor) }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 16_384)
         while true {
@@ -49,6 +56,20 @@ package enum FileContents {
             throw Failure(reason: "it is not a regular file", isMissing: false)
         }
         return descriptor
+    }
+
+    /// Refuses a file that others own or can change. A group may change it only where it bears its owner's number: many
+    /// systems make each user a group of their own, and files with mode 0664.
+    private static func requireOwn(_ descriptor: Int32) throws(Failure) {
+        var information = stat()
+        guard unsafe fstat(descriptor, &information) == 0 else { throw failure() }
+        guard information.st_uid == geteuid() || information.st_uid == 0 else {
+            throw Failure(reason: "it belongs to another user", isMissing: false)
+        }
+        let groupIsOwners = information.st_gid == information.st_uid
+        guard information.st_mode & (groupIsOwners ? 0o002 : 0o022) == 0 else {
+            throw Failure(reason: "others can change it", isMissing: false)
+        }
     }
 
     private static func openAny(_ path: String, _ flags: Int32) throws(Failure) -> Int32 {

@@ -52,7 +52,8 @@ struct ConfigurationOptions: ParsableArguments, CustomReflectable, Sendable {
         try ConfigurationLoader.load(
             flags: flags.filter { $0.key != key },
             environment: ProcessInfo.processInfo.environment,
-            file: known ?? file
+            file: file,
+            again: known
         )
     }
 

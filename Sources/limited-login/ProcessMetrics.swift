@@ -60,7 +60,7 @@ final class ProcessMetrics: Sendable {
         let age = store.revocations.age(at: MonotonicClock.now()).map { Double($0.components.seconds) }
         gauge("limited_login_revocations_age_seconds", [], age ?? Double(WallClock.unixSeconds() - start))
         if case .memory(let memory) = store {
-            gauge("limited_login_replay_store_entries", [], Double(memory.count(at: WallClock.unixMilliseconds())))
+            gauge("limited_login_replay_store_entries", [], Double(memory.count))
             gauge("limited_login_replay_store_capacity", [], Double(memory.capacity))
         }
         if let expiry = application.tls?.value.certificateExpiry {

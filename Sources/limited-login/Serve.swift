@@ -16,6 +16,7 @@ struct Serve: AsyncParsableCommand {
     func run() async throws {
         let loaded = try options.load()
         let (logger, level) = LoggingSetup.bootstrap(loaded.configuration)
+        logger.notice("configuration read", metadata: ["file": "\(loaded.file ?? "none")"])
         let application = try Application(loaded.configuration, logger: logger)
         let inForce = Locked(loaded)
         // Before anybody is told that the service is ready: the signal would end it.
@@ -49,7 +50,10 @@ extension Application {
             inForce.withLock { $0 = new }
             logLevel.set(Logger.Level(rawValue: configuration.logLevel) ?? .info)
             warnOfDoubts(in: configuration)
-            core.logger.notice("configuration reloaded", metadata: ["apps": "\(configuration.appIDs.count)"])
+            core.logger.notice(
+                "configuration reloaded",
+                metadata: ["apps": "\(configuration.appIDs.count)", "file": "\(new.file ?? "none")"]
+            )
             notify(.ready, "Configuration reloaded")
         } catch {
             core.logger.error("configuration not reloaded, the old one stays", metadata: ["reason": "\(error)"])

@@ -74,6 +74,15 @@ enum ServiceEvents {
                 logger.notice("replay store up", metadata: ["remembers_since": "\(life.since / 1_000)"])
             case .down(let failure):
                 logger.error("replay store down", metadata: ["reason": "\(failure)"])
+            case .clockSetBack(let until):
+                logger.error(
+                    "the clock was set back",
+                    metadata: [
+                        "reason":
+                            "what was used while it was ahead may be forgotten: nonces, tokens and proofs of that time are refused with 503; restart the service to end that",
+                        "until": "\(until / 1_000)",
+                    ]
+                )
             }
         }
     }

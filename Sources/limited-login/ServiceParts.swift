@@ -71,14 +71,17 @@ enum ServiceParts {
     ) throws(StartError) -> ReplayStore {
         guard let url = configuration.replayStore else {
             let now = WallClock.unixMilliseconds()
-            return .memory(MemoryReplayStore(capacity: configuration.replayStoreCapacity, now: now))
+            let capacity = configuration.replayStoreCapacity
+            return .memory(MemoryReplayStore(capacity: capacity, now: now, observe: onEvent))
         }
         let trust = try trust(configuration)
         let file = configuration.replayStorePasswordFile
         let password = try read(.replayStorePasswordFile, file, limit: passwordByteLimit, password(parsing:place:))
         return try part("\(ConfigurationKey.replayStore.rawValue): the store cannot be used: ") {
             let tls = url.isSecure ? try TLSContext(clientTrusting: trust, speaksHTTP: false) : nil
-            return .redis(try RedisReplayStore(.init(url: url, password: password, tls: tls), observe: onEvent))
+            var store = RedisReplayStore.Configuration(url: url, password: password, tls: tls)
+            store.limits.revocationSkew = .seconds(configuration.clockSkewSeconds)
+            return .redis(try RedisReplayStore(store, observe: onEvent))
         }
     }
 

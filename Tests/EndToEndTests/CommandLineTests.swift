@@ -150,6 +150,51 @@ struct CommandLineTests {
         #expect(run.output.contains("(config/limited-login.json: issuers)"))
     }
 
+    @Test("A configuration that others planted in the working directory is refused, unless it is named")
+    func plantedFile() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "planted-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appending(path: "config/limited-login.json")
+        let directory = file.deletingLastPathComponent()
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        try Data(#"{"app_ids": ["42"]}"#.utf8).write(to: file)
+        let (user, group) = (Int(geteuid()), Int(getegid()))
+        // The mode, the owner and the group; the reason of the refusal.
+        var table: [(Int, Int, Int, String?)] = [
+            (0o600, user, group, nil), (0o644, user, group, nil), (0o666, user, group, "others can change it"),
+        ]
+        if user == 0 {
+            table += [
+                (0o664, 0, 0, nil), (0o664, 0, 65_534, "others can change it"), (0o640, 0, 65_534, nil),
+                (0o600, 65_534, 65_534, "it belongs to another user"),
+                (0o666, 65_534, 65_534, "it belongs to another user"),
+            ]
+        }
+        for (mode, owner, group, reason) in table {
+            let attributes: [FileAttributeKey: Any] =
+                user == 0 ? [.ownerAccountID: owner, .groupOwnerAccountID: group] : [:]
+            try FileManager.default.setAttributes(
+                attributes.merging([.posixPermissions: mode]) { $1 },
+                ofItemAtPath: file.path
+            )
+            let run = try FinishedRun(["check-config"], environment: [:], directory: folder.path)
+            if let reason {
+                #expect(run.exitCode == 78 && run.errors.contains("config/limited-login.json: "), "\(run.errors)")
+                #expect(run.errors.contains(reason), "\(run.errors)")
+            } else {
+                #expect(
+                    run.exitCode == 0 && run.output.contains("(config/limited-login.json: app_ids)"),
+                    "\(run.errors)"
+                )
+            }
+            for named in [["--config", "config/limited-login.json"], ["--config", file.path]] {
+                #expect(
+                    try FinishedRun(["check-config"] + named, environment: [:], directory: folder.path).exitCode == 0
+                )
+            }
+        }
+    }
+
     @Test("healthcheck says 0 for a service that is well, 1 for one that is not there or not ready")
     func healthcheck() throws {
         let service = try RunningService(jwksURL: "http://127.0.0.1:1/")

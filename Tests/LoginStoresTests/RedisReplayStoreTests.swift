@@ -1,8 +1,9 @@
 import Dispatch
-import LoginStores
 import Sockets
 import TestSupport
 import Testing
+
+@testable import LoginStores
 
 @Suite(
     "What many replicas remember, in a real server",
@@ -28,6 +29,76 @@ struct RedisReplayStoreTests {
         #expect(stores[1].use(4) == .accepted)
         #expect(stores[0].store.vouchesSince == stores[1].store.vouchesSince ?? 0)
         #expect(stores.allSatisfy { $0.changes.count == 1 })
+    }
+
+    @Test(
+        "A key has 1,024 places for proofs in each replica; a repeated one takes none, and other keys and nonces have theirs"
+    )
+    func quota() throws {
+        let server = try RedisServer()
+        let store = try StoreUnderTest.up(at: server.port)
+        func proof(_ number: UInt64, of owner: UInt64) -> ReplayVerdict {
+            var entry = StoreUnderTest.entry(.proof, number)
+            entry.owner = ReplayKey(high: owner, low: 1)
+            return store.ask(ReplayQuestion([entry])).verdict
+        }
+        #expect(proof(0, of: 1) == .accepted)
+        for _ in 0..<1_100 { #expect(proof(0, of: 1) == .proofReplayed) }
+        for number: UInt64 in 1..<1_024 { #expect(proof(number, of: 1) == .accepted) }
+        let refused = proof(1_024, of: 1)
+        #expect(refused.answer == .tooMany && refused.retryAfterSeconds.map { $0 > 0 } == true)
+        #expect(proof(2_000, of: 2) == .accepted)
+        #expect(store.use(3_000) == .accepted)
+    }
+
+    @Test(
+        "A server that is nearly full takes no more proofs, but nonces, revocations and another replica, and says when it has room"
+    )
+    func fullOfProofs() throws {
+        let server = try RedisServer(["--maxmemory", "4mb", "--maxmemory-policy", "noeviction"])
+        let store = try StoreUnderTest.up(at: server.port)
+        #expect(store.wait { $0.store.revocations.isKnown })
+        let answers = Locked<[ReplayAnswer]>([])
+        var asked = 0
+        while asked < 100_000, !answers.withLock({ $0.contains(.unavailable) }) {
+            for _ in 0..<500 {
+                asked += 1
+                let question = ReplayQuestion([StoreUnderTest.entry(.proof, UInt64(asked))])
+                _ = store.store.remember(question, now: MonotonicClock.now()) { verdict in
+                    answers.withLock { $0.append(verdict.answer) }
+                }
+            }
+            #expect(store.wait { _ in answers.withLock { $0.count } == asked })
+        }
+        #expect(answers.withLock { $0.filter { $0 == .first }.count } > 5_000)
+        #expect(answers.withLock { $0.contains(.unavailable) })
+        for number: UInt64 in 1_000_000..<1_001_000 { #expect(store.use(number) == .accepted) }
+        let revoked = Locked<RevocationAnswer?>(nil)
+        store.store.revocations.revoke(app: "42".utf8.span, user: "7".utf8.span, at: WallClock.unixSeconds()) {
+            answer in
+            revoked.withLock { $0 = answer }
+        }
+        #expect(store.wait { _ in revoked.withLock { $0 } == .remembered })
+        let other = try StoreUnderTest.up(at: server.port)
+        #expect(other.use(2_000_000) == .accepted)
+        #expect(other.ask(ReplayQuestion([StoreUnderTest.entry(.proof, 2_000_001)])).verdict == .unavailable)
+        #expect(store.failures.isEmpty && other.failures.isEmpty)
+        try server.send("CONFIG SET maxmemory 64mb")
+        // The first of these learns of the room.
+        #expect(
+            store.wait { $0.ask(ReplayQuestion([StoreUnderTest.entry(.proof, 3_000_000)])).verdict != .unavailable }
+        )
+        #expect(store.ask(ReplayQuestion([StoreUnderTest.entry(.proof, 3_000_001)])).verdict == .accepted)
+    }
+
+    @Test(
+        "An entry lasts by the clock that is behind, but at most a day longer than by this machine's",
+        arguments: [(0, 0), (3_600_000, -3_600_000), (-3_600_000, 0), (172_800_000, -86_400_000)] as [(Int64, Int64)]
+    )
+    func clocks(ahead: Int64, difference: Int64) {
+        let server: Int64 = 1_700_000_000_000
+        let time = RedisSession.entryTime(UInt64(server + ahead), serverTime: UInt64(server))
+        #expect(Int64(time) == server + ahead + difference)
     }
 
     @Test("Of two hundred uses at once over two replicas exactly one is accepted, every time")

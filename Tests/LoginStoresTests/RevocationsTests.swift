@@ -150,6 +150,50 @@ struct RevocationsTests {
         #expect(missed.withLock { $0 } == 0)
     }
 
+    @Test("A revocation that another replica dated ahead is cut to now and the skew when it is first read, and once")
+    func datedAhead() throws {
+        let clock = Locked(Self.now)
+        let revocations = Revocations(clock: { clock.withLock { $0 } }, skew: .seconds(60), wake: {})
+        let reader = RevocationReader(revocations)
+        let ahead = Revocation(login: try Self.login("42", "1"), moment: Self.now + 3_600)
+        let near = Revocation(login: try Self.login("42", "2"), moment: Self.now + 60)
+        _ = revocations.merge([ahead, near], serverTime: Self.now)
+        for passed: Int64 in [0, 1, 61, 1_800, 3_600, 7_200] {
+            clock.withLock { $0 = Self.now + passed }
+            _ = revocations.merge([ahead, near], serverTime: Self.now + passed)
+            for user in ["1", "2"] {
+                #expect(Self.isRevoked(reader, user, issuedAt: Self.now + 60))
+                #expect(!Self.isRevoked(reader, user, issuedAt: Self.now + 61))
+            }
+        }
+        // A later one is believed as ever.
+        _ = revocations.merge([Revocation(login: ahead.login, moment: Self.now + 5_000)], serverTime: Self.now)
+        #expect(Self.isRevoked(reader, "1", issuedAt: Self.now + 5_000))
+    }
+
+    @Test("Where this machine's clock is the one that is late, the server's says so, and nothing is cut")
+    func lateReader() throws {
+        let revocations = Revocations(clock: { Self.now - 3_600 }, skew: .seconds(60), wake: {})
+        let reader = RevocationReader(revocations)
+        _ = revocations.merge([Revocation(login: try Self.login("42", "1"), moment: Self.now)], serverTime: Self.now)
+        #expect(Self.isRevoked(reader, "1", issuedAt: Self.now))
+    }
+
+    @Test("What this replica itself dated ahead stays, and is not written to Redis again and again")
+    func ownAhead() throws {
+        let clock = Locked(Self.now + 3_600)
+        let revocations = Revocations(clock: { clock.withLock { $0 } }, skew: .seconds(60), wake: {})
+        let reader = RevocationReader(revocations)
+        let own = Revocation(login: try Self.login("42", "1"), moment: Self.now + 3_600)
+        _ = revocations.merge([own], serverTime: Self.now)
+        clock.withLock { $0 = Self.now }
+        revocations.beginReading()
+        _ = revocations.merge([own], serverTime: Self.now)
+        #expect(Self.isRevoked(reader, "1", issuedAt: Self.now + 3_600))
+        var walk: RedisRevocations.Walk? = RedisRevocations.Walk(table: revocations.table)
+        #expect(revocations.lacking(&walk, atMost: 10).isEmpty)
+    }
+
     @Test("Before Redis was read nothing is known; the memory of one replica is known at once")
     func known() {
         #expect(Revocations().isKnown)

@@ -326,4 +326,40 @@ struct DPoPRouteTests {
         #expect(answer.status == 503 && answer.code == "replay_store_unavailable")
         #expect(answer["retry-after"] == "1" && answer["www-authenticate"] == nil && answer["x-auth-subject"] == nil)
     }
+
+    @Test(
+        "A device with too many proofs gets 429 and the time to wait; refused and repeated proofs take no place of it"
+    )
+    func tooMany() async throws {
+        // 24 places for proofs, an eighth of them for each key.
+        let store = MemoryReplayStore(capacity: 32, now: WallClock.unixMilliseconds() - 60_000)
+        let service = try await Self.service(store: .memory(store))
+        let token = try Self.token()
+        func status(_ proof: Proof) throws -> Int {
+            try service.answer("GET", "/auth", fields: Self.fields(token, proof.make())).status
+        }
+        for name in ["j-1", "j-1", "j-1", "j-1", "j-1"] { _ = try status(Self.proof(token, name)) }
+        for number in 0..<10 {
+            var bad = try Self.proof(token, "bad-\(number)")
+            bad.set("htm", #""POST""#)
+            #expect(try status(bad) == 401)
+        }
+        #expect(try status(Self.proof(token, "j-2")) == 200)
+        #expect(try status(Self.proof(token, "j-3")) == 200)
+        let fields = Self.fields(token, try Self.proof(token, "j-4").make())
+        let answer = try service.answer("GET", "/auth", fields: fields)
+        #expect(answer.status == 429 && answer.code == "too_many_proofs")
+        #expect(answer["retry-after"].flatMap { Int($0) }.map { (1...700).contains($0) } == true)
+        #expect(answer["www-authenticate"] == nil && answer["x-auth-subject"] == nil)
+        // A repeated one is told as such.
+        #expect(try status(Self.proof(token, "j-1")) == 401)
+        // Another device, and what is no proof.
+        let other = try Self.token(Proof.stranger)
+        var proof = try Self.proof(other)
+        proof.minter = Proof.stranger
+        proof.set(header: "jwk", Proof.stranger.jsonWebKey)
+        #expect(try service.answer("GET", "/auth", fields: Self.fields(other, proof.make())).status == 200)
+        let bearer = ["Authorization: Bearer \(token)"]
+        #expect(try service.answer("GET", "/auth", fields: bearer).status == 200)
+    }
 }

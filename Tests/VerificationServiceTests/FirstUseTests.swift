@@ -13,7 +13,9 @@ struct FirstUseTests {
         var claims = VerifiedClaims(issuedAt: date, expiresAt: date)
         (claims[.audience], claims[.tokenID]) = (0..<2, 2..<payload.count)
         let nonce = RecognizedNonce(issuedAtMilliseconds: 1, expiresAtMilliseconds: 2, identity: [3])
-        let question = ReplayQuestion(claims, payload.span, nonce: nonce, usesToken: true, skewSeconds: 60)
+        let question = ReplayQuestion(claims, payload.span, nonce: nonce, usesToken: true)
         #expect(question?.entries.map(\.kind) == [.nonce, .token])
+        // The greatest skew and a minute, whatever is configured now: a reload may raise it.
+        #expect(question?.entries.map(\.keepUntil) == [60_002, 1_700_000_360_000])
     }
 }

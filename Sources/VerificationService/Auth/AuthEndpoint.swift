@@ -6,8 +6,9 @@ internal import LoginStores
 
 /// `/auth` and every path below it: tells a gateway whether the request it holds comes with a good token.
 ///
-/// The head alone decides, whatever the method and the path. The status is one of 200, 401, 403 and 503, or 400 where the
-/// gateway's own query has a parameter that does not exist: gateways turn any other into a failure of their own. What the
+/// The head alone decides, whatever the method and the path. The status is one of 200, 401, 403 and 503; 400 where the
+/// gateway's own query has a parameter that does not exist; 429 where a device makes too many proofs. Some gateways turn the
+/// last two into a failure of their own. What the
 /// token says goes back in the fields of the setting `auth_headers`; fields of those names that came with the request are
 /// not looked at.
 enum AuthEndpoint {

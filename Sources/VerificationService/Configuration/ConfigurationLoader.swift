@@ -11,18 +11,21 @@ package struct LoadedConfiguration: Sendable {
 
 /// Puts flags over environment over file over defaults, and refuses what it does not know.
 package enum ConfigurationLoader {
-    /// The file that is read when none is named, if it exists.
+    /// The file that is read when none is named, if it exists. It must belong to this user or root, and nobody else may be
+    /// able to change it (CWE-427): a folder that others write to must not decide what is accepted.
     package static let defaultFile = "config/limited-login.json"
 
     /// - Parameters:
     ///   - flags: the values given on the command line, by key.
     ///   - environment: the process's environment; names with the project's prefix must be known.
     ///   - file: the file named by `--config`, if any; it must then be readable.
+    ///   - known: the file that was read before, if any. It must still be there: without it, what it forbids is allowed.
     ///   - readsDefaultFile: whether ``defaultFile`` is read where no file is named.
     package static func load(
         flags: [ConfigurationKey: String],
         environment: [String: String],
         file: String?,
+        again known: String? = nil,
         readsDefaultFile: Bool = true
     ) throws(ConfigurationError) -> LoadedConfiguration {
         var settings: [ConfigurationKey: ConfigurationSetting] = [:]
@@ -32,7 +35,7 @@ package enum ConfigurationLoader {
             throw origin.error("the name of the file is empty")
         }
         var readFile: String?
-        if named != nil || readsDefaultFile, let (path, bytes) = try contents(named: named) {
+        if named != nil || readsDefaultFile, let (path, bytes) = try contents(named: named, known) {
             settings = try ConfigurationFile.settings(of: bytes, path: path)
             readFile = path
         }
@@ -55,12 +58,16 @@ package enum ConfigurationLoader {
         )
     }
 
-    private static func contents(named: String?) throws(ConfigurationError) -> (String, [UInt8])? {
-        let path = named ?? defaultFile
+    private static func contents(
+        named: String?,
+        _ known: String?
+    ) throws(ConfigurationError) -> (String, [UInt8])? {
+        let path = named ?? known ?? defaultFile
         do throws(FileContents.Failure) {
-            return (path, try FileContents.read(path: path, limit: ConfigurationFile.sizeLimit))
+            let limit = ConfigurationFile.sizeLimit
+            return (path, try FileContents.read(path: path, limit: limit, mustBeOwn: named == nil))
         } catch {
-            if named == nil, error.isMissing { return nil }
+            if named == nil, known == nil, error.isMissing { return nil }
             throw ConfigurationError(path, error)
         }
     }

@@ -7,7 +7,7 @@ package enum ProblemCode: Sendable, Hashable {
     case graph(GraphError)
     case accessTokenNotAllowed, accessTokenInvalid, accessTokenExpired, accessTokenRevoked, invalidRequest
     case invalidNonce, invalidPermission, unknownApp, unauthorizedClient, missingToken, invalidDPoPProof
-    case insufficientScope, invalidSignedRequest, notFound, methodNotAllowed, requestTimeout, bodyTooLarge
+    case tooManyProofs, insufficientScope, invalidSignedRequest, notFound, methodNotAllowed, requestTimeout, bodyTooLarge
     case uriTooLong, unsupportedMediaType, expectationFailed, misdirectedRequest, headersTooLarge
     case internalError, notImplemented, keysUnavailable, replayStoreUnavailable, callbackNotDelivered
     case overloaded, draining, httpVersionNotSupported
@@ -27,7 +27,7 @@ package enum ProblemCode: Sendable, Hashable {
     package static let all: [ProblemCode] =
         ofTokens + ofAccessTokens + [
             .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .missingToken,
-            .invalidDPoPProof, .insufficientScope, .invalidSignedRequest, .notFound, .methodNotAllowed, .requestTimeout,
+            .invalidDPoPProof, .tooManyProofs, .insufficientScope, .invalidSignedRequest, .notFound, .methodNotAllowed, .requestTimeout,
             .bodyTooLarge, .uriTooLong, .unsupportedMediaType, .expectationFailed,
             .misdirectedRequest, .headersTooLarge, .internalError, .notImplemented, .keysUnavailable,
             .replayStoreUnavailable, .callbackNotDelivered,
@@ -59,6 +59,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .unauthorizedClient: ("unauthorized_client", 401, "The caller is not authorized")
         case .missingToken: ("missing_token", 401, "There is no bearer token")
         case .invalidDPoPProof: ("invalid_dpop_proof", 401, "The DPoP proof is refused")
+        case .tooManyProofs: ("too_many_proofs", 429, "The device makes too many DPoP proofs")
         case .insufficientScope: ("insufficient_scope", 403, "The token does not show what is needed")
         case .invalidSignedRequest: ("invalid_signed_request", 403, "The signed request is refused")
         case .notFound: ("not_found", 404, "There is nothing at this path")
@@ -96,7 +97,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .keysUnavailable: 2
         case .graph(let error): error.retryAfterSeconds
         case .replayStoreUnavailable, .overloaded, .draining: 1
-        case .callbackNotDelivered: 60
+        case .callbackNotDelivered, .tooManyProofs: 60
         default: nil
         }
     }

@@ -197,7 +197,10 @@ extension Route {
         methods: nil,
         requirement: .gateway,
         body: .ignored,
-        problems: [.missingToken, .invalidDPoPProof, .insufficientScope, .keysUnavailable, .replayStoreUnavailable]
+        problems: [
+            .missingToken, .invalidDPoPProof, .tooManyProofs, .insufficientScope, .keysUnavailable,
+            .replayStoreUnavailable,
+        ]
             + ProblemCode.ofUnboundTokens,
         answer: AuthEndpoint.answer
     )

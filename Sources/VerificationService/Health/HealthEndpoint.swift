@@ -61,7 +61,7 @@ package enum HealthReport {
         switch store {
         case .memory(let memory):
             JSONWriter.member("kind", "memory", to: &bytes)
-            JSONWriter.member("entries", memory.count(at: WallClock.unixMilliseconds()), to: &bytes)
+            JSONWriter.member("entries", memory.count, to: &bytes)
             JSONWriter.member("capacity", memory.capacity, to: &bytes)
         case .redis: JSONWriter.member("kind", "redis", to: &bytes)
         }

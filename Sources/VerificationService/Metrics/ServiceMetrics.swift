@@ -15,7 +15,7 @@ package final class ServiceMetrics: Sendable {
         "limited_login_client_requests_total": "Requests of each configured client.",
         "limited_login_nonces_issued_total": "Nonces issued.",
         "limited_login_replay_store_answers_total":
-            "What the memory of used nonces and tokens answered: first, seen, beyond_memory or unavailable.",
+            "What the memory of used nonces and tokens answered: first, seen, beyond_memory, unavailable or too_many.",
         "limited_login_replay_store_answer_duration_seconds": "Time from a question to the store's answer.",
         "limited_login_replay_store_up": "1 while the store answers, else 0.",
         "limited_login_replay_store_entries": "Entries in the store in this process's memory.",

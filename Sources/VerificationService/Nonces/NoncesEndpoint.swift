@@ -24,14 +24,14 @@ enum NoncesEndpoint {
             )
         }
         // A nonce that no memory could vouch for would be refused when it comes back.
-        guard let vouchesSince = worker.core.replayStore.vouchesSince else { throw FirstUse.unavailable }
         let now = WallClock.unixMilliseconds()
+        guard let date = worker.core.replayStore.nonceDate(now: now) else { throw FirstUse.unavailable }
         guard let random = try? RandomBytes.make(count: NonceIssuer.randomByteCount),
             let issued = nonces.issue(
                 appID: appID,
                 lifetimeSeconds: lifetime,
                 now: now,
-                dated: max(now, vouchesSince),
+                dated: date,
                 randomBytes: random
             )
         else { throw Problem(.internalError, "No nonce could be made.") }

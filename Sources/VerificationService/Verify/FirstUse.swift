@@ -73,6 +73,12 @@ enum FirstUse {
         case (.seen, .token): throw Problem(.tokenReplayed(.remembered))
         case (.beyondMemory, .token): throw birthIsKnown ? Problem(.tokenReplayed(.beyondMemory)) : unknownBirth
         case (.seen, .proof): throw Problem(.replayed)
+        case (.tooMany, _):
+            throw Problem(
+                .tooManyProofs,
+                "The device's key has as many proofs as may be remembered at a time; try again when one has expired.",
+                retryAfter: verdict.retryAfterSeconds
+            )
         // The device makes another proof for each request, so that one beyond memory is no fault of its own.
         case (.unavailable, _), (.beyondMemory, _), (.seen, _): throw unavailable
         }
@@ -113,16 +119,13 @@ extension ReplayQuestion {
     /// What a verdict uses up: the nonce where it is an issued one, the token where the policy says so, and the access token
     /// that came beside it where that would be accepted by itself.
     ///
-    /// - Parameters:
-    ///   - accessToken: empty where none is used up.
-    ///   - skewSeconds: how long past its expiry a token may still be taken for good.
+    /// - Parameter accessToken: empty where none is used up.
     init?(
         _ claims: VerifiedClaims,
         _ payload: Span<UInt8>,
         nonce: RecognizedNonce?,
         usesToken: Bool,
-        accessToken: [UInt8] = [],
-        skewSeconds: Int
+        accessToken: [UInt8] = []
     ) {
         let scope = payload.extracting(claims.audience)
         var entries: [ReplayEntry] = []
@@ -139,13 +142,15 @@ extension ReplayQuestion {
             entries.append(entry)
         }
         if usesToken {
-            // In range: both times are at most 2⁵³ seconds, and the skew 300.
+            // The greatest skew, whatever is configured: a reload may raise it, and the token would be good again. In range:
+            // both times are at most 2⁵³ seconds, and the skew 300.
+            let skew = UInt64(VerificationLimits.clockSkewSeconds) * 1_000
             let entry = ReplayEntry(
                 .token,
                 scope: scope,
                 payload.extracting(claims.tokenID),
                 bornAt: UInt64(claims.issuedAt.secondsSince1970 * 1_000),
-                expiresAt: UInt64(claims.expiresAt.secondsSince1970 * 1_000) + UInt64(max(0, skewSeconds)) * 1_000
+                expiresAt: UInt64(claims.expiresAt.secondsSince1970 * 1_000) + skew
             )
             guard let entry else { return nil }
             entries.append(entry)

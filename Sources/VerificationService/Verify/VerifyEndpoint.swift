@@ -72,8 +72,7 @@ enum VerifyEndpoint {
                 nonce: usesNonce ? worker.judge.workspace.recognizedNonce : nil,
                 usesToken: settings.rejectsReplays,
                 accessToken: settings.rejectsReplays && settings.accessTokenApps != nil
-                    ? request.question.accessToken : [],
-                skewSeconds: settings.verifier.policy.clockSkewSeconds
+                    ? request.question.accessToken : []
             )
             // An issued nonce that is not among what is used up would be good for ever.
             guard !usesNonce || question?.has(.nonce) == true else { throw FirstUse.unavailable }

@@ -88,9 +88,11 @@ struct MemoryReplayStoreTests {
         #expect(memory.count(at: Self.now + 700_000) == 0)
         // To count forgets nothing: the clock may be wrong for that moment alone.
         #expect(memory.remember(Self.nonce(2), at: Self.now) == .nonceUsed)
-        // By this machine's clock they expired years ago.
-        let other = MemoryReplayStore(capacity: 1, now: Self.start)
-        #expect(other.remember(Self.nonce(1), at: Self.now) == .accepted)
+        // By this machine's clock it has expired.
+        let present = WallClock.unixMilliseconds()
+        let other = MemoryReplayStore(capacity: 1, now: present - 3_600_000)
+        let expired = Self.entry(.nonce, 1, bornAt: present - 60_000, keepUntil: present - 3_700_000)
+        #expect(other.remember(ReplayQuestion([expired]), now: present) == .accepted)
         #expect(ReplayStore.memory(other).isUp)
     }
 

@@ -168,7 +168,7 @@ struct AccessTokenFaultTests {
         }
         let response = try service.judge()
         #expect(response.status == 401 && response.code == code, "\(response.text)")
-        #expect(response["www-authenticate"] == "Bearer error=\"invalid_token\"")
+        #expect(response["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"\(code)\"")
         await service.stop()
     }
 

@@ -63,7 +63,7 @@ struct RevocationRouteTests {
         let refused = try service.answer(fields: Self.json, body: #"{"id_token":"\#(old)","nonce":"n-1"}"#)
         #expect(refused.status == 401)
         #expect(refused.text.contains(#""claim":"iat""#))
-        #expect(refused["www-authenticate"] == #"Bearer error="invalid_token""#)
+        #expect(refused["www-authenticate"] == #"Bearer error="invalid_token", code="login_revoked""#)
         let count = #"limited_login_verifications_total{credential="id_token",result="login_revoked"}"#
         #expect(service.registry.render().contains(count))
     }

@@ -131,6 +131,9 @@ package final class Connection {
     /// True where bytes wait in memory for their turn.
     package var hasBufferedInput: Bool { input != nil }
 
+    /// True where a part of a request has come, or whole ones wait for their turn.
+    var hasPartialInput: Bool { hasBufferedInput || tls?.holdsPartialInput == true }
+
     /// What the connection takes in memory: itself, what is buffered, and what OpenSSL keeps for it.
     package var heldBytes: Int {
         var held = Self.ownBytes + pendingOutput.capacity
@@ -226,8 +229,9 @@ struct ConnectionTable: ~Copyable {
     func list(for connection: Connection) -> List {
         if connection.isWriting { return .busy }
         switch connection.phase {
+        case .idle: return connection.hasPartialInput ? .busy : .idle
         // A lingering connection may be closed at any time.
-        case .idle, .lingering: return .idle
+        case .lingering: return .idle
         case .head, .body, .discarding: return .busy
         case .parked: return .parked
         case .closing, .ended: return .none

@@ -174,6 +174,27 @@ extension ConnectionEngine {
         close(connection, cause: cause)
     }
 
+    /// Answers a request that has begun because memory is short, and ends its connection: 503, or 408 to a client that takes
+    /// too long with it.
+    /// - Returns: False where there is none, or an answer before it still waits: the connection is just to be closed.
+    package mutating func giveUp(_ connection: Connection, now: MonotonicInstant) -> Bool {
+        guard !connection.isWriting, [.head, .body, .parked].contains(connection.phase),
+            let own = connection.input, own.buffer.parser.hasBegun
+        else { return false }
+        let isLate = connection.phase != .parked && isSlow(connection, now)
+        if connection.phase == .parked { handler.didAbandon(connection.request) }
+        if !isLate { overloadedCount += 1 }
+        render(isLate ? .timedOut : .overloaded, connection, own.buffer, now)
+        _ = encodeResponse(connection, own.buffer, now)
+        close(connection, cause: .memory)
+        return true
+    }
+
+    /// Whether a request, or the answer to one, takes so long that the connection may make room for another.
+    func isSlow(_ connection: Connection, _ now: MonotonicInstant) -> Bool {
+        now > connection.busySince + limits.slowRequestAge
+    }
+
     private mutating func render(
         _ failure: HTTPFailure,
         _ connection: Connection,

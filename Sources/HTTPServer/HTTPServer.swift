@@ -240,7 +240,7 @@ package enum ConnectionCloseCause: String, CaseIterable, Sendable {
     case refused
     /// Closed to make room for a new connection, or refused at the limit.
     case limit
-    /// It held more memory than one connection may, or the most when all together held too much.
+    /// It held more memory than one connection may, or made room when all together held too much.
     case memory
     /// Closed to make room: its peer address had the most connections.
     case peer = "peer_limit"

@@ -51,8 +51,12 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package var writeStall: Duration = .seconds(5)
     /// The progress that extends ``writeStall``: 4 KiB, so that a reader of single bytes does not hold a connection.
     package var writeProgressBytes = 4_096
-    /// Between requests: 60 s, which must exceed the idle time of a gateway's pool.
-    package var idleTimeout: Duration = .seconds(60)
+    /// Between requests: 75 s, which must exceed the time that a balancer keeps an idle connection (AWS's: 60 s), else it
+    /// sends a request into a connection that is just being closed.
+    package var idleTimeout: Duration = .seconds(75)
+    /// The greatest ``idleTimeout`` where clients show certificates: 240 s, so that an idle time and the last request still fit
+    /// into ``verifiedConnectionAge``.
+    package static let greatestVerifiedIdleTimeout: Duration = .seconds(240)
     /// Waiting for the peer's close after ours: 5 s and 256 KiB, so that the last answer is not lost to a reset.
     package var lingerTimeout: Duration = .seconds(5)
     package var lingerBytes = 262_144
@@ -78,7 +82,8 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package var verifiedConnectionAge: Duration = .seconds(300)
     /// Connections beyond ``connections``, held open so that health checks are answered and others told 503: 64.
     package var reservedConnections = 64
-    /// A connection whose incomplete request is older than this may be closed for a new one at the limit: 1 s.
+    /// A connection whose incomplete request is older than this may be closed for a new one at the limit, or for memory
+    /// before a newer one is: 1 s.
     package var slowRequestAge: Duration = .seconds(1)
     /// Requests older than this when their turn comes are refused with 503: 100 ms, the time a caller notices.
     package var queueDelay: Duration = .milliseconds(100)
@@ -95,8 +100,11 @@ package struct HTTPServerLimits: Sendable, Equatable {
     /// What is shared among connections does not count.
     package var waitingAnswerBytes = 65_536
     /// What all connections of the server take in memory: 32 MiB, half of the 64 MiB promised for the process;
-    /// each worker has its equal share, beyond which its largest connections are closed.
+    /// each worker has its equal share, beyond which connections are closed in the order of ``MemoryOrder``.
     package var connectionBytes = 32 * 1_048_576
+    /// Parked requests are closed last, unless they hold more than this part of a worker's share, a half: then their large
+    /// ones go like fresh requests, so that clients who have them parked leave room for all others.
+    package var parkedShare = 2
     /// One receive: 16 KiB, more than any usual request.
     package var receiveBytes = 16_384
     /// Accepts at one wake: 16, so that a flood of connections does not starve requests.

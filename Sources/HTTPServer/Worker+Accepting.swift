@@ -174,7 +174,7 @@ extension Worker {
     /// Whether the connection may be closed for a new one: idle, or too slow with its requests, its answers or its
     /// handshake.
     private func isEvictable(_ connection: Connection) -> Bool {
-        let isSlow = now > connection.busySince + limits.slowRequestAge
+        let isSlow = engine.isSlow(connection, now)
         if connection.isWriting { return isSlow }
         switch connection.phase {
         case .idle: return !connection.hasBufferedInput || isSlow
@@ -237,26 +237,5 @@ extension Worker {
     private func watch(_ listener: Listener, at position: Int) -> Bool {
         let result = system.add(poll, listener.descriptor, Self.events(of: listener), tag: Self.tag(at: position))
         return result >= 0 || result == -ErrorNumber.exists
-    }
-
-    /// The connections hold more than the worker's share: those of a crowd from one peer address are closed first, then
-    /// the largest, the oldest of equals first. A handshake is large for a moment, and their number is bounded: unless
-    /// it is slow, it is closed last. It ends when a sixteenth of the share is free, so that not every byte that comes
-    /// next costs a walk through all of them.
-    mutating func freeMemory() {
-        let target = memoryShare - memoryShare / 16
-        // One peer's many small connections must not close another's single larger one.
-        let crowd = peers.greatest().flatMap { isCrowd($0.count) ? $0.peer : nil }
-        var all: [(connection: Connection, inCrowd: Int, bytes: Int)] = []
-        for connection in table.all() {
-            let isOfCrowd = crowd.map { peers.isFrom($0, connection.slot) } ?? false
-            let isBrief = connection.phase == .handshaking && !isSlow(connection)
-            all.append((connection, isOfCrowd ? 1 : 0, isBrief ? 0 : connection.accountedBytes))
-        }
-        all.sort { ($1.inCrowd, $1.bytes, $0.connection.id) < ($0.inCrowd, $0.bytes, $1.connection.id) }
-        for (connection, _, _) in all {
-            if engine.heldBytes <= target { break }
-            close(connection, .memory)
-        }
     }
 }

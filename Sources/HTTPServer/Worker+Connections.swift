@@ -41,8 +41,7 @@ extension Worker {
             engine.inputEnded(connection)
             settle(connection)
         } else if result == -Int(ErrorNumber.again) || result == -Int(ErrorNumber.interrupted) {
-            // What came may be a part of a record, for which OpenSSL keeps a buffer.
-            if connection.tls != nil { engine.account(connection) }
+            if connection.tls != nil { receivedPartOfRecord(connection) }
         } else {
             // A reset of a lingering connection changes nothing about why it ends.
             close(connection, connection.phase == .lingering ? connection.closeCause : Self.closeCause(of: result))
@@ -150,6 +149,10 @@ extension Worker {
             return
         case .shutdownWrite:
             endTLS(connection)
+            // What still comes is dropped, which takes no decryption.
+            connection.tls = nil
+            connection.tlsInterest = nil
+            engine.account(connection)
             let result = system.shutdownWrite(connection.descriptor)
             if result < 0 {
                 close(connection, connection.closeCause)

@@ -119,6 +119,14 @@ package final class ConnectionDriver {
         flush()
     }
 
+    /// The worker closes the connection because memory is short.
+    /// - Returns: Whether a request was answered.
+    package func giveUp() -> Bool {
+        var isAnswered = false
+        perform { isAnswered = $0.giveUp(connection, now: now) }
+        return isAnswered
+    }
+
     private func perform(_ event: (inout ConnectionEngine) -> Void) {
         event(&engine)
         while true {

@@ -41,7 +41,7 @@ struct Application {
             metrics: metrics,
             logger: logger,
             identifiers: RequestIdentifier(process: UInt32.random(in: .min ... .max)),
-            signatureCacheEntries: configuration.signatureCacheEntries,
+            signatureCacheEntries: configuration.signaturesPerWorker,
             auditLogger: configuration.auditIsOn ? LoggingSetup.auditLogger : nil,
             graph: graph,
             webhooks: webhooks,
@@ -52,12 +52,14 @@ struct Application {
         )
         let memory = ProcessLimits.memory(of: configuration.memoryLimitBytes)
         var limits = HTTPServerLimits()
-        // The other half is for the program with its files (20 MB), for what buffers leave unused, and for what is remembered.
+        // The other half is for the program with its files (20 MB), for what buffers leave unused, for the signatures that
+        // are remembered (``SignatureMemory/memoryShare``), and for what was used.
         limits.connectionBytes = memory / 2
+        limits.idleTimeout = .seconds(configuration.idleTimeoutSeconds)
         limits.trustedPeers = configuration.trustedPeers
         limits.leaveDescriptors(
             of: ProcessLimits.raiseDescriptorLimit(),
-            workers: configuration.workers ?? ProcessLimits.processorCount()
+            workers: configuration.workerCount
         )
         server = HTTPServer(
             configuration: HTTPServerConfiguration(

@@ -53,6 +53,17 @@ struct ServiceLifeTests {
         withExtendedLifetime(clients) {}
     }
 
+    @Test("An idle connection ends after idle_timeout_seconds, on both listeners")
+    func idleTimeout() throws {
+        let service = try RunningService(
+            jwksURL: "http://127.0.0.1:1/",
+            environment: ["LIMITED_LOGIN_IDLE_TIMEOUT_SECONDS": "1"]
+        )
+        for address in [service.address, service.adminAddress] {
+            #expect(try BlockingClient(address).read().end == .endOfStream)
+        }
+    }
+
     @Test("The limit of descriptors is raised to what is allowed")
     func raisedDescriptors() throws {
         let service = try RunningService(jwksURL: "http://127.0.0.1:1/", shell: "ulimit -Sn 200")

@@ -8,6 +8,12 @@ import Testing
 struct CertificateAgeTests {
     static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
+    private static func driver(_ idleSeconds: Int64) -> ConnectionDriver {
+        var limits = HTTPServerLimits()
+        limits.idleTimeout = .seconds(idleSeconds)
+        return ConnectionDriver(limits: limits)
+    }
+
     /// Requests of a client that showed a certificate when it connected: when each is sent, in seconds.
     static let visits: [String: [Int64]] = [
         "each second": Array(1...400),
@@ -23,7 +29,11 @@ struct CertificateAgeTests {
         [false, true]
     )
     func certificateAge(_ name: String, _ beginsTheNext: Bool) throws {
-        let driver = ConnectionDriver()
+        for idleSeconds in [60, 75, 240] as [Int64] { try certificateAge(name, beginsTheNext, idleSeconds) }
+    }
+
+    private func certificateAge(_ name: String, _ beginsTheNext: Bool, _ idleSeconds: Int64) throws {
+        let driver = Self.driver(idleSeconds)
         driver.engine.secured(driver.connection, clientIsVerified: true, now: driver.now)
         let start = driver.now
         var last = start
@@ -44,7 +54,7 @@ struct CertificateAgeTests {
         arguments: [(24_900, 6), (25_100, 5), (29_900, 5)] as [(Int64, Int)]
     )
     func slowestRequest(_ milliseconds: Int64, _ answers: Int) {
-        let driver = ConnectionDriver()
+        let driver = Self.driver(60)
         driver.engine.secured(driver.connection, clientIsVerified: true, now: driver.now)
         let start = driver.now
         var last = start

@@ -11,7 +11,7 @@ struct ConnectionDeadlineTests {
     @Test("A silent connection is closed after the idle time, without an answer")
     func idle() {
         let driver = ConnectionDriver()
-        driver.advance(by: .milliseconds(59_999))
+        driver.advance(by: .milliseconds(74_999))
         #expect(driver.closed == nil)
         driver.advance(by: .milliseconds(2))
         #expect(driver.closed == .idle)
@@ -22,11 +22,11 @@ struct ConnectionDeadlineTests {
     func idleAgain() {
         let driver = ConnectionDriver()
         for _ in 0..<5 {
-            driver.advance(by: .seconds(59))
+            driver.advance(by: .seconds(74))
             driver.send(Self.get)
         }
         #expect(driver.statuses.count == 5)
-        driver.advance(by: .seconds(61))
+        driver.advance(by: .seconds(76))
         #expect(driver.closed == .idle)
     }
 

@@ -37,6 +37,7 @@ struct ConfigurationLoaderTests {
         #expect(configuration.bindingIsRequired)
         #expect(!configuration.onlyLimitedTracking)
         #expect(configuration.drainDelaySeconds == 0)
+        #expect(configuration.idleTimeoutSeconds == 75)
         #expect(configuration.workers == nil)
     }
 
@@ -54,6 +55,33 @@ struct ConfigurationLoaderTests {
         #expect(loaded.settings[.clockSkewSeconds]?.origin == .flag("clock-skew-seconds"))
         #expect(loaded.settings[.workers]?.origin == .environment("LIMITED_LOGIN_WORKERS"))
         #expect(loaded.settings[.jwksTTLSeconds]?.origin.description.hasSuffix(": jwks_ttl_seconds") == true)
+    }
+
+    @Test("With the callers' certificates an idle time that would outlive them is refused", arguments: [240, 241])
+    func idleTimeout(_ seconds: Int) throws {
+        var flags: [ConfigurationKey: String] = [
+            .appIDs: "1", .tlsCertificateFile: "c.pem", .tlsKeyFile: "k.pem", .idleTimeoutSeconds: "\(seconds)",
+        ]
+        #expect(try load(flags: flags).configuration.idleTimeoutSeconds == seconds)
+        flags[.tlsClientCAFile] = "ca.pem"
+        do {
+            #expect(try load(flags: flags).configuration.idleTimeoutSeconds == 240)
+        } catch {
+            #expect(seconds > 240 && "\(error)".hasPrefix("--idle-timeout-seconds: "), "\(error)")
+        }
+    }
+
+    @Test("All workers together remember signatures in a sixteenth of the memory", arguments: [1, 2, 64, 256])
+    func signatures(workers: Int) throws {
+        let flags: [ConfigurationKey: String] = [.appIDs: "1", .workers: "\(workers)", .memoryLimit: "64MiB"]
+        let configuration = try load(flags: flags).configuration
+        #expect(configuration.signaturesPerWorker * workers * RecentDigests.bytesPerEntry <= 4 * 1_048_576)
+        // A default that is cut is no mistake of the operator's; a wish that is not met is told.
+        #expect(!configuration.doubts.contains { $0.hasPrefix("signature_cache_entries") })
+        let wish = try load(flags: flags.merging([.signatureCacheEntries: "50000"]) { $1 }).configuration
+        #expect(wish.doubts.contains { $0.hasPrefix("signature_cache_entries is 50000") })
+        let none = try load(flags: flags.merging([.signatureCacheEntries: "0"]) { $1 }).configuration
+        #expect(none.signaturesPerWorker == 0)
     }
 
     @Test("The file named by LIMITED_LOGIN_CONFIG is read")

@@ -106,5 +106,17 @@ struct RecentDigestsTests {
         #expect(table.count == SignatureMemory.defaultCapacity)
         print("signatures: \(table.allocatedBytes) bytes for \(table.count) entries")
         #expect(table.allocatedBytes <= 1_000_000)
+        #expect(table.allocatedBytes <= table.count * RecentDigests.bytesPerEntry + 64)
+    }
+
+    @Test("64 workers hold no more than their budget together, however many tokens come", arguments: [1, 8, 64])
+    func budget(workers: Int) throws {
+        let capacity = SignatureMemory.capacity(wanted: 10_000, workers: workers, memory: 64 * 1_048_576)
+        #expect(capacity == 10_000 || capacity < 10_000 && workers > 1)
+        var table = RecentDigests(capacity: capacity)
+        for number in 0..<11_000 { table.add(try Self.digest(number), nil) }
+        // An allocation is rounded up a little.
+        #expect(table.allocatedBytes * workers <= 4 * 1_048_576 * 102 / 100)
+        #expect(table.count == capacity && capacity >= 500)
     }
 }

@@ -18,6 +18,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case adminListen = "admin_listen"
     case workers = "workers"
     case memoryLimit = "memory_limit"
+    case idleTimeoutSeconds = "idle_timeout_seconds"
     case clockSkewSeconds = "clock_skew_seconds"
     case maxTokenAgeSeconds = "max_token_age_seconds"
     case binding = "binding"

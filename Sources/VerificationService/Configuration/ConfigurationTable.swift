@@ -1,4 +1,5 @@
 internal import Graph
+internal import HTTPServer
 internal import KeySets
 internal import LimitedLogin
 internal import LoginStores
@@ -31,6 +32,8 @@ extension ConfigurationKey {
         case .workers: (.integer(1...256), .nothing("the cores this process may use"), .needsRestart)
         // Below 16 MiB the program itself has no room; 1 TiB is more than any machine it is made for.
         case .memoryLimit: (.size(16_777_216...1_099_511_627_776), .number(64 * 1_048_576), .needsRestart)
+        // Google's balancers keep connections for 600 s and AWS's for 4,000 s at most.
+        case .idleTimeoutSeconds: (.duration(1...7_200), .time(HTTPServerLimits().idleTimeout), .needsRestart)
         case .clockSkewSeconds:
             (
                 .duration(0...VerificationLimits.clockSkewSeconds), .number(VerificationPolicy.defaultClockSkewSeconds),
@@ -98,7 +101,8 @@ extension ConfigurationKey {
         case .listenMode: "Permissions of the socket's file where listen is unix:/PATH: octal, 0600 to 0777."
         case .adminListen: "Address and port of the administrative listener (health and metrics), HOST:PORT."
         case .workers: "How many event loops serve requests."
-        case .memoryLimit: "The memory to keep to; connections take half of it, then the largest is closed."
+        case .memoryLimit: "The memory to keep to; connections take half of it, then idle ones close first."
+        case .idleTimeoutSeconds: "How long the service keeps an idle connection; your balancer must close its own sooner."
         case .clockSkewSeconds: "The difference between our clock and the issuer's that is forgiven."
         case .maxTokenAgeSeconds: "The greatest age of a token since its claim iat."
         case .binding:
@@ -120,7 +124,8 @@ extension ConfigurationKey {
             "Whether /auth judges DPoP proofs, and whether it refuses a token without one that is bound to a key."
         case .authHeaders: "The fields in which /auth tells claims: a list of FIELD=CLAIM, in place of the default one."
         case .signatureCacheEntries:
-            "How many good signatures each worker remembers for /auth and /introspect; 0 for none."
+            "How many good signatures each worker remembers for /auth and /introspect; 0 for none. "
+                + "All workers together have a sixteenth of memory_limit for them."
         case .nonceSecretFile: "A file of one or two secrets: the first issues nonces, both recognise them."
         case .nonceTTLSeconds: "How long an issued nonce is good."
         case .replay: "Whether POST /verify accepts a token (its claim jti) again, or only once."

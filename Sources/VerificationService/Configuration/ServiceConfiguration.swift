@@ -1,6 +1,7 @@
 internal import Glibc
 package import Graph
 package import HTTPClient
+internal import HTTPServer
 package import LoginStores
 package import Sockets
 
@@ -25,6 +26,7 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var workers: Int?
     /// A smaller limit of the process's control group comes before it.
     package var memoryLimitBytes: Int
+    package var idleTimeoutSeconds: Int
     package var clockSkewSeconds: Int
     package var maxTokenAgeSeconds: Int?
     /// Whether a token must be bound to a login.
@@ -37,6 +39,7 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var trustedPeers: [AddressPrefix]
     /// How gateways are answered; nil where their routes are closed.
     package var gateway: GatewaySettings?
+    /// What is wanted; ``signaturesPerWorker`` says what there is room for.
     package var signatureCacheEntries: Int
     package var nonceSecretFile: String?
     package var nonceTTLSeconds: Int
@@ -94,6 +97,7 @@ extension ServiceConfiguration {
         adminListen = try reader.adminListenAddress()
         workers = try reader.optionalNumber(.workers)
         memoryLimitBytes = try reader.number(.memoryLimit)
+        idleTimeoutSeconds = try reader.number(.idleTimeoutSeconds)
         clockSkewSeconds = try reader.number(.clockSkewSeconds)
         maxTokenAgeSeconds = try reader.optionalNumber(.maxTokenAgeSeconds)
         bindingIsRequired = try reader.text(.binding) == "required"
@@ -158,6 +162,14 @@ extension ServiceConfiguration {
                 "Graph is asked about access tokens with the app's secret: set \(ConfigurationKey.appSecretsFile.rawValue)"
             )
         }
+        let greatestIdleTimeout = HTTPServerLimits.greatestVerifiedIdleTimeout
+        guard tls?.clientAuthorities == nil || .seconds(idleTimeoutSeconds) <= greatestIdleTimeout else {
+            throw reader.failure(
+                .idleTimeoutSeconds,
+                "with \(ConfigurationKey.tlsClientCAFile.rawValue) a connection lives five minutes at most, "
+                    + "so it is idle for \(greatestIdleTimeout.components.seconds) s at most"
+            )
+        }
         guard listen.network?.collides(with: adminListen) != true else {
             throw reader.failure(.adminListen, "the administrative listener has the service's own address \(listen)")
         }
@@ -165,6 +177,18 @@ extension ServiceConfiguration {
 }
 
 extension ServiceConfiguration {
+    /// How many workers the service's listener has.
+    package var workerCount: Int { workers ?? ProcessLimits.processorCount() }
+
+    /// How many good signatures each worker remembers.
+    package var signaturesPerWorker: Int {
+        SignatureMemory.capacity(
+            wanted: signatureCacheEntries,
+            workers: workerCount,
+            memory: ProcessLimits.memory(of: memoryLimitBytes)
+        )
+    }
+
     /// Why a reload may not put this configuration in force after another; nil where it may.
     package func refusal(after old: ServiceConfiguration) -> String? {
         ConfigurationKey.allCases.lazy.compactMap { key in
@@ -202,6 +226,14 @@ extension ServiceConfiguration {
         {
             doubts.append(
                 "The password of replay_store goes over the network in the clear to \(replayStore.host): use rediss://."
+            )
+        }
+        let fitting = signaturesPerWorker
+        // With many cores the default is too much, and nobody asked for it.
+        if fitting < signatureCacheEntries, signatureCacheEntries != SignatureMemory.defaultCapacity {
+            doubts.append(
+                "signature_cache_entries is \(signatureCacheEntries), and memory_limit leaves room for \(fitting) "
+                    + "in each of \(workerCount) workers: so many are remembered."
             )
         }
         if webhook != nil, appSecretsFile == nil {

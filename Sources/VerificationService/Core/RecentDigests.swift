@@ -7,7 +7,7 @@ package import OpenSSL
 ///
 /// It is an exact LRU, so a digest is lost only after `capacity` others were used since: no flood of others can push it
 /// out earlier. Each operation takes constant time: which digests share a bucket depends on a secret, so that nobody can
-/// choose those that do. Memory is taken as it fills: 44 bytes and the value for each digest, and 2 to 4 for its bucket.
+/// choose those that do. Memory is taken as it fills, ``bytesPerEntry`` for each digest.
 package struct RecentDigests: Sendable {
     /// Nil for a token that ``TokenReading`` has no room for.
     package typealias Value = TokenReading?
@@ -25,6 +25,9 @@ package struct RecentDigests: Sendable {
 
     private static var none: UInt32 { .max }
     private static var leastAllocation: Int { 64 }
+
+    /// The memory of a digest with its value, in bytes; for its bucket 2 to 4 of them.
+    package static var bytesPerEntry: Int { MemoryLayout<Entry>.stride + MemoryLayout<UInt32>.stride }
 
     /// The most digests that are kept.
     package let capacity: Int

@@ -164,8 +164,17 @@ package final class SignatureMemory {
 
     /// 10,000: as many people as use one worker within minutes, in a megabyte.
     package static let defaultCapacity = 10_000
-    /// The most that can be configured. 1,000,000 entries take some 100 MB for each worker.
+    /// The most that can be configured: 1,000,000 for each worker, some 100 MB, if ``memoryShare`` has room for them.
     package static let greatestCapacity = 1_000_000
+
+    /// The part of the service's memory that all workers together remember tokens in: a sixteenth. A half is the
+    /// connections', and the program has the most of the rest.
+    package static let memoryShare = 16
+
+    /// How many tokens each worker remembers: as many as are wanted, if its share of the memory has room for them.
+    package static func capacity(wanted: Int, workers: Int, memory: Int) -> Int {
+        min(wanted, memory / memoryShare / max(workers, 1) / RecentDigests.bytesPerEntry)
+    }
 
     /// - Parameter capacity: the most tokens remembered; zero for none.
     package init(capacity: Int, metrics: ServiceMetrics? = nil) {

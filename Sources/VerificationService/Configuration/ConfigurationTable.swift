@@ -102,7 +102,8 @@ extension ConfigurationKey {
         case .adminListen: "Address and port of the administrative listener (health and metrics), HOST:PORT."
         case .workers: "How many event loops serve requests."
         case .memoryLimit: "The memory to keep to; connections take half of it, then idle ones close first."
-        case .idleTimeoutSeconds: "How long the service keeps an idle connection; your balancer must close its own sooner."
+        case .idleTimeoutSeconds:
+            "How long the service keeps an idle connection; your balancer must close its own sooner."
         case .clockSkewSeconds: "The difference between our clock and the issuer's that is forgiven."
         case .maxTokenAgeSeconds: "The greatest age of a token since its claim iat."
         case .binding:

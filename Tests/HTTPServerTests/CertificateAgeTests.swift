@@ -78,6 +78,7 @@ struct CertificateAgeTests {
         var limits = HTTPServerLimits()
         limits.http.bodyBytes = 100_000
         limits.requestBytes = 200_000
+        limits.idleTimeout = .seconds(60)
         let driver = ConnectionDriver(limits: limits)
         driver.engine.secured(driver.connection, clientIsVerified: true, now: driver.now)
         for _ in 0..<4 {

@@ -6,7 +6,7 @@ package enum ASCII {
     package static let carriageReturn: UInt8 = 0x0D
     package static let space: UInt8 = 0x20
 
-    /// The lower-case letter for an upper-case one; any other byte unchanged.
+    /// The lower-case letter of an upper-case letter; any other byte stays unchanged.
     @inlinable
     package static func lowercased(_ byte: UInt8) -> UInt8 {
         byte &- 0x41 < 26 ? byte | 0x20 : byte
@@ -18,16 +18,16 @@ package enum ASCII {
         byte &- 0x30 < 10 ? Int(byte &- 0x30) : nil
     }
 
-    /// Whether a byte is one of `A-Z`, `a-z`, `0-9`.
+    /// True if a byte is one of `A-Z`, `a-z`, `0-9`.
     @inlinable
     package static func isAlphanumeric(_ byte: UInt8) -> Bool {
         (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10
     }
 
-    /// Whether a byte is unreserved in a URI (RFC 3986 section 2.3).
+    /// True if a byte is unreserved in a URI (RFC 3986 section 2.3).
     package static func isUnreserved(_ byte: UInt8) -> Bool { isAlphanumeric(byte) || "-._~".utf8.contains(byte) }
 
-    /// Whether a byte is a visible character: no space, no control character.
+    /// True if a byte is a visible ASCII character: neither a space nor a control character.
     @inlinable
     package static func isVisible(_ byte: UInt8) -> Bool {
         byte &- 0x21 < 0x5E
@@ -56,7 +56,8 @@ package enum Hexadecimal {
         String(decoding: bytes.flatMap { [digit($0 >> 4), digit($0)] }, as: UTF8.self)
     }
 
-    /// The bytes of digits in either case; nil when their number is odd or a byte is no digit.
+    /// The bytes that hexadecimal digits in either case encode; nil if the number of digits is odd or a byte is not a
+    /// digit.
     package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
         guard text.count.isMultiple(of: 2) else { return nil }
         let digits = text.compactMap { value($0) }
@@ -65,10 +66,10 @@ package enum Hexadecimal {
     }
 }
 
-/// Decimal numbers: digits alone, no sign, no white space (`Int("+5")` would be 5).
+/// Decimal numbers of digits alone, without a sign or white space (`Int("+5")` would be 5).
 package enum DecimalNumber {
-    /// The number in `range` of `bytes`: 1 … 18 digits, no leading zero unless it is the only digit; nil for anything
-    /// else. 18 digits cannot overflow (RFC 9110 §8.6).
+    /// The number in `range` of `bytes`. It has 1 … 18 digits and no leading zero, except for the number 0 itself;
+    /// anything else gives nil. 18 digits cannot overflow (RFC 9110 §8.6).
     package static func parse(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int? {
         guard (1...18).contains(range.count) else { return nil }
         if range.count > 1, bytes[range.lowerBound] == UInt8(ascii: "0") { return nil }
@@ -80,7 +81,7 @@ package enum DecimalNumber {
         return value
     }
 
-    /// As above, of a text that is nothing else.
+    /// The number that `digits` spell, under the same rules.
     package static func parse(_ digits: some Collection<UInt8>) -> Int? {
         let digits = Array(digits)
         return parse(digits.span, digits.indices)
@@ -89,7 +90,8 @@ package enum DecimalNumber {
 
 /// Percent-encoding (RFC 3986 section 2.1).
 package enum PercentEncoding {
-    /// The byte that the three bytes from `index` on stand for; nil unless they are `%` and two digits before `end`.
+    /// The byte that the three bytes from `index` on encode; nil unless they are `%` and two hexadecimal digits before
+    /// `end`.
     package static func byte(_ bytes: Span<UInt8>, at index: Int, before end: Int) -> UInt8? {
         guard end - index > 2, bytes[index] == UInt8(ascii: "%"), let high = Hexadecimal.value(bytes[index + 1]),
             let low = Hexadecimal.value(bytes[index + 2])
@@ -97,8 +99,8 @@ package enum PercentEncoding {
         return high << 4 | low
     }
 
-    /// Decodes `range` of `bytes`; nil where a `%` is not followed by two digits.
-    /// - Parameter isForm: whether `+` stands for a space (`application/x-www-form-urlencoded`).
+    /// Decodes `range` of `bytes`; nil if a `%` is not followed by two hexadecimal digits.
+    /// - Parameter isForm: whether `+` means a space (`application/x-www-form-urlencoded`).
     package static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>, isForm: Bool = false) -> [UInt8]? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(range.count)
@@ -116,7 +118,7 @@ package enum PercentEncoding {
         return decoded
     }
 
-    /// Encodes every byte but the unreserved ones.
+    /// Encodes every byte except the unreserved ones.
     package static func encode(_ text: String) -> String {
         var bytes: [UInt8] = []
         for byte in text.utf8 {
@@ -134,7 +136,7 @@ package enum PercentEncoding {
         bytes.append(addingCapacity: 3) { (output: inout OutputSpan<UInt8>) in append(byte, to: &output) }
     }
 
-    /// The same to memory with room for three bytes.
+    /// Appends the same three bytes to memory that has room for them.
     package static func append(_ byte: UInt8, to output: inout OutputSpan<UInt8>) {
         output.append(UInt8(ascii: "%"))
         output.append(digit(byte >> 4))

@@ -1,10 +1,11 @@
-/// Appends to memory that was reserved for all of it: a constant costs a few stores. What does not fit stops the process
-/// before a byte is written outside, as every append to an `OutputSpan` does; the caller that reserves shows that it fits.
+/// Appends to memory that was reserved for the whole output, so that a constant costs a few stores. Every append to an
+/// `OutputSpan` stops the process before it writes a byte outside the memory. The caller that reserves the memory must
+/// show that the output fits.
 extension OutputSpan where Element == UInt8 {
     /// Appends constant text as it stands.
     @inlinable @inline(__always)
     package mutating func append(_ text: StaticString) {
-        // A string literal's bytes live as long as the process, and its count is its own.
+        // A string literal's bytes live as long as the process, and the count belongs to the same literal.
         unsafe append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
@@ -14,10 +15,10 @@ extension OutputSpan where Element == UInt8 {
         unsafe span.withUnsafeBytes { bytes in unsafe append(bytes) }
     }
 
-    /// Appends a part of a span, which must lie inside it, as one copy.
+    /// Appends a part of a span as one copy. The part must lie inside the span.
     @inlinable @inline(__always)
     package mutating func append(_ span: Span<UInt8>, _ range: Range<Int>) {
-        // `extracting` checks the range; the buffer is the part's own memory.
+        // `extracting` checks the range, so the buffer holds only that part.
         append(span.extracting(range))
     }
 
@@ -26,21 +27,21 @@ extension OutputSpan where Element == UInt8 {
         precondition(source.count <= freeCapacity, "more bytes than were reserved")
         unsafe withUnsafeMutableBufferPointer { buffer, count in
             guard let base = buffer.baseAddress, let start = source.baseAddress else { return }
-            // In bounds: `source.count` is at most what is free behind `count`. Source and target do not overlap, for
-            // no other code can name memory that is being written.
+            // In bounds: `source.count` is at most the free space after `count`. Source and target do not overlap,
+            // because no other code can name the memory that is being written.
             unsafe UnsafeMutableRawPointer(base + count).copyMemory(from: start, byteCount: source.count)
             count += source.count
         }
     }
 
-    /// Appends a whole number in decimal: at most 20 bytes.
+    /// Appends a whole number in decimal, which takes at most 20 bytes.
     package mutating func append(decimal value: Int) {
         if value < 0 { append(UInt8(ascii: "-")) }
         var digits = InlineArray<20, UInt8>(repeating: 0)
         var remaining = value.magnitude
         var first = 20
         repeat {
-            // Two digits each time. A magnitude of 64 bits has at most 20.
+            // Each pass writes two digits. A magnitude of 64 bits has at most 20 digits.
             let pair = UInt8(truncatingIfNeeded: remaining % 100)
             first -= 2
             digits[first] = UInt8(ascii: "0") &+ pair / 10
@@ -50,7 +51,7 @@ extension OutputSpan where Element == UInt8 {
         append(digits.span, (digits[first] == UInt8(ascii: "0") ? first + 1 : first)..<20)
     }
 
-    /// Appends a number in lower-case hexadecimal without leading zeros: at most 16 bytes.
+    /// Appends a number in lower-case hexadecimal without leading zeros, which takes at most 16 bytes.
     package mutating func append(hexadecimal value: UInt64) {
         var shift = Swift.max(0, (63 - value.leadingZeroBitCount) / 4 * 4)
         while shift >= 0 {
@@ -64,18 +65,18 @@ extension [UInt8] {
     /// Appends constant text as it stands.
     @inlinable @inline(__always)
     package mutating func append(_ text: StaticString) {
-        // A string literal's bytes live as long as the process; its count is its own.
+        // A string literal's bytes live as long as the process, and the count belongs to the same literal.
         unsafe append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
     /// Appends all bytes of a span, as one copy.
     @inlinable @inline(__always)
     package mutating func append(_ span: Span<UInt8>) {
-        // The buffer is the span's own memory and count, read before the closure ends.
+        // The buffer is the span's own memory and count, and is read before the closure ends.
         unsafe span.withUnsafeBufferPointer { buffer in unsafe append(contentsOf: buffer) }
     }
 
-    /// Appends a part of a span; a range outside of it appends nothing.
+    /// Appends a part of a span; a range outside the span appends nothing.
     @inlinable @inline(__always)
     package mutating func append(_ span: Span<UInt8>, _ range: Range<Int>) {
         guard range.lowerBound >= 0, range.upperBound <= span.count else { return }

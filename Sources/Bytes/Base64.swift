@@ -1,13 +1,13 @@
-/// base64url without padding (RFC 4648 section 5, RFC 7515 section 2), with exactly one spelling for each value.
+/// base64url without padding (RFC 4648 section 5, RFC 7515 section 2). Each value has exactly one accepted spelling.
 package enum Base64URL {
-    /// Decodes `range` of `text` into `buffer`, replacing its content and keeping its memory.
+    /// Decodes `range` of `text` into `buffer`. It replaces the buffer's content and keeps its memory.
     ///
-    /// Refuses padding, any byte outside the alphabet, a length that no value has, and unused bits that are
-    /// not zero (RFC 4648 sections 3.2, 3.3 and 3.5).
-    /// - Returns: whether the text is strict base64url. When it is not, the buffer is empty.
+    /// It refuses padding, bytes outside the alphabet, a length that no value has, and unused bits that are not zero
+    /// (RFC 4648 sections 3.2, 3.3 and 3.5).
+    /// - Returns: whether the text is strict base64url. The buffer is empty if it is not.
     package static func decode(_ text: Span<UInt8>, _ range: Range<Int>, into buffer: inout [UInt8]) -> Bool {
         buffer.removeAll(keepingCapacity: true)
-        // A rest of one digit holds six bits: less than a byte.
+        // A single leftover digit holds six bits, which is less than a byte.
         guard range.count % 4 != 1 else { return false }
         var isStrict = true
         buffer.append(addingCapacity: roomNeeded(range.count)) { (output: inout OutputSpan<UInt8>) in
@@ -17,10 +17,11 @@ package enum Base64URL {
         return isStrict
     }
 
-    /// Appends some of the bytes that `range` of `text` stands for, which is known to be strict base64url, with at most two
-    /// of their neighbours on each side: digits come in fours.
-    /// - Parameter bytes: their places among all the bytes.
-    /// - Returns: where they stand in the buffer; nil, and nothing appended, where they are not there.
+    /// Decodes a part of `range` of `text`, which must be strict base64url, and appends it. Digits are decoded in
+    /// groups of four, so up to two neighbouring bytes on each side are appended too.
+    /// - Parameter bytes: the positions of the wanted bytes among all decoded bytes.
+    /// - Returns: the positions of the wanted bytes in the buffer; nil if the text does not hold them, and then nothing
+    ///   is appended.
     package static func append(
         _ bytes: Range<Int>,
         of text: Span<UInt8>,
@@ -38,7 +39,8 @@ package enum Base64URL {
         return isStrict ? start..<start + bytes.count : nil
     }
 
-    /// What is written to, at most: six bytes for each eight digits, then a word of which at most five bytes count.
+    /// The greatest number of bytes written: six for each eight digits, then one word of which at most five bytes
+    /// count.
     private static func roomNeeded(_ digitCount: Int) -> Int { digitCount / 8 * 6 + 8 }
 
     private static func decode(_ text: Span<UInt8>, _ range: Range<Int>, to output: inout OutputSpan<UInt8>) -> Bool {
@@ -50,19 +52,19 @@ package enum Base64URL {
             var written = count
             while range.upperBound &- offset >= 8 {
                 let bits = groups.read(text.extracting(offset..<offset &+ 8))
-                // In bounds: `written` is six for each eight digits before these; room is for eight bytes more.
+                // In bounds: `written` is six for each eight earlier digits, and the room allows eight bytes more.
                 unsafe bytes.storeBytes(of: bits.bigEndian, toByteOffset: written, as: UInt64.self)
                 written &+= 6
                 offset &+= 8
             }
-            // The last digits, none to seven, as if digits of value zero followed.
+            // The last zero to seven digits are filled up with digits of value zero.
             let rest = range.upperBound - offset
             let digits = InlineArray<8, UInt8> { $0 < rest ? text[offset + $0] : UInt8(ascii: "A") }
             let bits = groups.read(digits.span)
-            // In bounds: as above.
+            // In bounds for the reason given above.
             unsafe bytes.storeBytes(of: bits.bigEndian, toByteOffset: written, as: UInt64.self)
             let byteCount = rest * 6 / 8
-            // What follows the whole bytes are unused bits, and the zeros of the digits put in.
+            // The bits after the whole bytes are the unused bits and the zeros of the added digits.
             guard groups.areStrict, bits << UInt64(8 * byteCount) == 0 else { return false }
             count = written + byteCount
             return true
@@ -99,12 +101,12 @@ package enum Base64URL {
     }
 }
 
-/// The values of base64url digits (RFC 4648 table 2) in groups of four, which make three bytes. What is not in the
-/// alphabet is noticed once, at the end.
+/// The values of base64url digits (RFC 4648 table 2) in groups of four, which make three bytes each. Bytes outside the
+/// alphabet are detected once, at the end.
 private struct Base64URLGroups {
     /// The bits that each byte stands for as the first digit of a group, then as the second, third and fourth.
     private static let bits: InlineArray<1_024, UInt32> = {
-        // Eight bits above the 24 of a group mark what is no digit.
+        // The eight bits above the 24 of a group mark a byte that is not a digit.
         var bits = InlineArray<1_024, UInt32>(repeating: 0xFF00_0000)
         for place in 0..<4 {
             for value in 0..<64 as Range<UInt32> {
@@ -114,13 +116,13 @@ private struct Base64URLGroups {
         return bits
     }()
 
-    /// All bits that were found.
+    /// The union of the bits of all digits read.
     private var union: UInt32 = 0
 
-    /// Whether every byte read so far is in the alphabet.
+    /// True if every byte read so far is in the alphabet.
     var areStrict: Bool { union < 1 << 24 }
 
-    /// The bits of the first eight digits: the highest 48 of a word, the first digit's highest.
+    /// The 48 bits of the first eight digits, in the highest bits of a word; the first digit is highest.
     @inline(__always)
     mutating func read(_ digits: Span<UInt8>) -> UInt64 {
         let front = Self.group(digits[0], digits[1], digits[2], digits[3])
@@ -135,10 +137,10 @@ private struct Base64URLGroups {
     }
 }
 
-/// base64 with its padding (RFC 4648 section 4), with exactly one spelling for each value.
+/// base64 with padding (RFC 4648 section 4). Each value has exactly one accepted spelling.
 package enum Base64 {
-    /// Decodes `range` of `text`; nil for padding that is missing, any byte outside the alphabet, and unused bits that
-    /// are not zero.
+    /// Decodes `range` of `text`; nil if padding is missing, a byte is outside the alphabet, or unused bits are not
+    /// zero.
     package static func decode(_ text: Span<UInt8>, _ range: Range<Int>) -> [UInt8]? {
         guard range.count.isMultiple(of: 4) else { return nil }
         var digits: [UInt8] = []
@@ -155,7 +157,8 @@ package enum Base64 {
         return Base64URL.decode(digits.span, digits.indices, into: &decoded) ? decoded : nil
     }
 
-    /// `range` without the padding that fills up its last four digits; with any other padding, as it is.
+    /// `range` without the padding that completes its last four digits. A range with any other padding is returned
+    /// unchanged.
     package static func withoutPadding(_ text: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
         guard range.count.isMultiple(of: 4) else { return range }
         var end = range.upperBound

@@ -1,7 +1,7 @@
 /// Internet addresses as text.
 package enum IPAddress {
-    /// The four bytes of an IPv4 address: decimal numbers 0 … 255 without leading zeros (RFC 3986 section 3.2.2,
-    /// `dec-octet`); nil for anything else.
+    /// The four bytes of an IPv4 address; nil for anything else. The text is four decimal numbers 0 … 255 without
+    /// leading zeros (RFC 3986 section 3.2.2, `dec-octet`).
     package static func ipv4(_ text: Span<UInt8>, _ range: Range<Int>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var start = range.lowerBound
@@ -14,8 +14,8 @@ package enum IPAddress {
         return bytes.count == 4 ? bytes : nil
     }
 
-    /// The 16 bytes of an IPv6 address (RFC 4291 section 2.2): eight groups of one to four hexadecimal digits; one run of
-    /// zero groups may be `::`, and the last two groups may be an IPv4 address. Nil for anything else.
+    /// The 16 bytes of an IPv6 address (RFC 4291 section 2.2); nil for anything else. The text is eight groups of one
+    /// to four hexadecimal digits. One run of zero groups may be `::`, and the last two groups may be an IPv4 address.
     package static func ipv6(_ text: Span<UInt8>, _ range: Range<Int>) -> [UInt8]? {
         let end = range.upperBound
         var bytes: [UInt8] = []
@@ -29,7 +29,7 @@ package enum IPAddress {
                     index += 2
                     if index == end { break }
                 } else {
-                    // A single colon stands between two groups, never at the start or the end.
+                    // A single colon separates two groups, so it is never the first or the last byte.
                     guard index > range.lowerBound, index + 1 < end else { return nil }
                     index += 1
                 }

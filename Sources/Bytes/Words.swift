@@ -1,18 +1,18 @@
-/// Several bytes looked at as one value, the first byte lowest.
+/// Several bytes read as one value; the first byte is the lowest.
 extension Span<UInt8> {
     /// The eight bytes from `offset` on.
     @inlinable @inline(__always)
     package func word(at offset: Int) -> UInt64 {
-        // In bounds: RawSpan itself checks that the eight bytes from `offset` lie inside. Every bit pattern
-        // is a valid UInt64, which is what the call leaves to the caller.
+        // In bounds: RawSpan checks that the eight bytes from `offset` lie inside. Every bit pattern is a valid UInt64,
+        // as the unsafe call requires.
         unsafe UInt64(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 
-    /// Fewer than eight bytes with zeros above them: the same value at any offset.
+    /// Fewer than eight bytes with zeros above them. The value does not depend on the offset.
     @inlinable @inline(__always)
     package func shortWord(_ range: Range<Int>) -> UInt64 {
         if count - range.lowerBound >= 8 {
-            // At most seven bytes: fewer than 64 bits.
+            // The range has at most seven bytes, so fewer than 64 bits.
             let bitCount = UInt64(truncatingIfNeeded: range.count) &* 8
             return word(at: range.lowerBound) & ((1 &<< bitCount) &- 1)
         }
@@ -24,11 +24,11 @@ extension Span<UInt8> {
     /// The sixteen bytes from `offset` on.
     @inlinable @inline(__always)
     package func vector16(at offset: Int) -> SIMD16<UInt8> {
-        // As above: RawSpan checks the bounds, and every bit pattern is a value.
+        // RawSpan checks the bounds, and every bit pattern is a valid value.
         unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: SIMD16<UInt8>.self)
     }
 
-    /// The first offset at or after `start` that holds `byte`; `count` when there is none.
+    /// The first offset at or after `start` that holds `byte`; `count` if there is none.
     @inlinable
     package func firstOffset(of byte: UInt8, from start: Int) -> Int {
         var offset = start
@@ -42,7 +42,7 @@ extension Span<UInt8> {
         return offset
     }
 
-    /// The last offset that holds `byte`; nil when there is none.
+    /// The last offset that holds `byte`; nil if there is none.
     @inlinable
     package func lastOffset(of byte: UInt8) -> Int? {
         var end = count
@@ -60,9 +60,9 @@ extension Span<UInt8> {
     }
 }
 
-/// A comparison of sixteen bytes: a lane is all ones where it holds and all zeros where it does not.
+/// The result of comparing sixteen bytes: a lane is all ones if its bytes match and all zeros if they do not.
 extension SIMDMask<SIMD16<Int8>> {
-    /// The lanes as two words, the first byte's lowest.
+    /// The lanes as two words; the first byte's lane is lowest.
     @inlinable @inline(__always)
     package var words: SIMD2<UInt64> {
         // Both types are 16 bytes of plain bits.
@@ -71,7 +71,7 @@ extension SIMDMask<SIMD16<Int8>> {
 }
 
 extension SIMD2<UInt64> {
-    /// The number of bytes before the first one that is marked with a bit, at most sixteen.
+    /// The number of bytes before the first byte that has a bit set, at most sixteen.
     @inlinable @inline(__always)
     package var unmarkedCount: Int {
         if self[0] != 0 { return UInt64(littleEndian: self[0]).trailingZeroBitCount / 8 }
@@ -79,10 +79,10 @@ extension SIMD2<UInt64> {
     }
 }
 
-/// Comparison of byte strings up to the first difference, eight bytes at a time; the last eight overlap those before
-/// them. Secrets are compared elsewhere, in constant time.
+/// Comparison of byte strings up to the first difference, eight bytes at a time. The last eight bytes may overlap the
+/// ones before them. Do not compare secrets with it: it does not take constant time.
 extension Span<UInt8> {
-    /// Whether the bytes in `range`, which must lie inside, are those of `other`.
+    /// True if the bytes in `range`, which must lie inside the span, equal `other`.
     @inlinable
     package func equal(_ range: Range<Int>, _ other: Span<UInt8>) -> Bool {
         guard range.count == other.count else { return false }
@@ -96,19 +96,19 @@ extension Span<UInt8> {
         return false
     }
 
-    /// Whether the bytes in `range` are exactly those of `text`; false where the range is not inside.
+    /// True if the bytes in `range` equal `text`; false if the range is not inside the span.
     @inlinable
     package func equal(_ range: Range<Int>, _ text: StaticString) -> Bool {
         matches(range, text, byte: { $0 }, word: { $0 })
     }
 
-    /// Whether the bytes in `range` are `lowercase` (ASCII, given in lower case), the case of letters set aside.
+    /// True if the bytes in `range` equal `lowercase` (ASCII, given in lower case) without regard to case.
     @inlinable
     package func equalIgnoringCase(_ range: Range<Int>, _ lowercase: StaticString) -> Bool {
         matches(range, lowercase, byte: { ASCII.lowercased($0) }, word: { $0.lowercasedBytes })
     }
 
-    /// Whether the bytes in `range`, mapped one by one or eight at a time, are those of `text`.
+    /// True if the bytes in `range`, mapped one by one or eight at a time, equal `text`.
     @inlinable @inline(__always)
     func matches(
         _ range: Range<Int>,
@@ -123,7 +123,8 @@ extension Span<UInt8> {
         var offset = 0
         let last = range.count - 8
         while last >= 0 {
-            // `offset` is at most the text's length, which equals the range's, less eight; the span checks its own.
+            // `offset` is at most the text's length less eight, and the range has the same length. The span checks its
+            // own bounds.
             let expected = unsafe UnsafeRawPointer(start).loadUnaligned(fromByteOffset: offset, as: UInt64.self)
             guard map(self.word(at: range.lowerBound + offset)) == UInt64(littleEndian: expected) else { return false }
             if offset == last { return true }
@@ -137,7 +138,7 @@ extension Span<UInt8> {
         return true
     }
 
-    /// Whether every byte in `range` is below 0x80.
+    /// True if every byte in `range` is below 0x80.
     @inlinable
     package func isASCII(_ range: Range<Int>) -> Bool {
         for offset in range where self[offset] >= 0x80 { return false }
@@ -146,12 +147,13 @@ extension Span<UInt8> {
 }
 
 extension UInt64 {
-    /// The eight bytes with upper-case ASCII letters in lower case.
+    /// The eight bytes with upper-case ASCII letters changed to lower case.
     @inlinable @inline(__always)
     package var lowercasedBytes: UInt64 {
         let high: UInt64 = 0x8080_8080_8080_8080
         let low = self & ~high
-        // No sum leaves its byte. The highest bit of one tells whether the byte is `A` or above, of the other `[`.
+        // No sum carries into the next byte. The highest bit of the first sum marks bytes from `A` on, and of the
+        // second sum bytes from `[` on.
         let isLetter = low &+ 0x3F3F_3F3F_3F3F_3F3F
         let isBeyond = low &+ 0x2525_2525_2525_2525
         let isUpper = isLetter & ~isBeyond & ~self & high
@@ -163,7 +165,7 @@ extension StaticString {
     /// The UTF-8 byte at `index`; nil outside `0..<utf8CodeUnitCount`.
     package func byte(at index: Int) -> UInt8? {
         guard hasPointerRepresentation, index >= 0, index < utf8CodeUnitCount else { return nil }
-        // In bounds by the line above; a literal's bytes live as long as the program.
+        // In bounds: the line above checks it. A literal's bytes live as long as the program.
         return unsafe utf8Start[index]
     }
 }

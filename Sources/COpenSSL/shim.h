@@ -17,7 +17,7 @@
 
 #include "tls.h"
 
-/* A compound macro, which Swift cannot import by its own name. */
+/* EVP_PKEY_PUBLIC_KEY is a compound macro, which Swift cannot import. */
 static const int COpenSSL_EVP_PKEY_PUBLIC_KEY = EVP_PKEY_PUBLIC_KEY;
 
 #endif

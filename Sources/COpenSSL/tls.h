@@ -1,8 +1,8 @@
 #ifndef LIMITED_LOGIN_COPENSSL_TLS_H
 #define LIMITED_LOGIN_COPENSSL_TLS_H
 
-// What Swift cannot call by itself: OpenSSL's function-like macros, and a socket BIO. OpenSSL's own socket BIO writes
-// with write(2), so that a peer that has gone away ends the whole process by SIGPIPE; this one sends with MSG_NOSIGNAL.
+// OpenSSL features that Swift cannot call directly: function-like macros and a socket BIO. OpenSSL's own socket BIO
+// uses write(2), so a peer that has gone away would end the whole process by SIGPIPE. This BIO sends with MSG_NOSIGNAL.
 
 #include <errno.h>
 #include <stdint.h>
@@ -13,16 +13,17 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
-/// How often one call of OpenSSL may read the socket: 64 times, for 32 records of at most 16 KiB; a handshake has a
-/// dozen. Within a call OpenSSL reads on for as long as records come that bring nothing, and no deadline is looked at.
+/// The number of socket reads that one call of OpenSSL may make: 64, enough for 32 records of at most 16 KiB. A
+/// handshake has a dozen records. Within one call OpenSSL goes on reading while records arrive without application
+/// data, and no deadline is checked.
 enum { COpenSSL_reads_of_a_call = 64 };
 
-/// What a BIO keeps: the socket, and how far the peer's hello has come.
+/// The state of one BIO: the socket, and the progress of the peer's hello.
 struct COpenSSL_Socket {
     SSL *connection;
     int descriptor;
     int reads_left;
-    // Where the peer's stream stands, as long as it may say hello: in a record, and in a message of the handshake.
+    // The position in the peer's stream while a hello is possible: within a record, and within a handshake message.
     uint32_t longest_message;
     uint64_t record_header;
     uint32_t record_header_count, record_left;
@@ -38,8 +39,8 @@ static inline int COpenSSL_BIO_socket_write(BIO *bio, const char *bytes, int cou
     return (int)sent;
 }
 
-/// Whether a message of the handshake that is not encrypted announces more bytes than it may. Records and messages may
-/// be cut anywhere (RFC 8446 section 5.1).
+/// Returns 1 if an unencrypted handshake message announces more bytes than the limit. Records and messages may be split
+/// at any byte (RFC 8446 section 5.1).
 static inline int COpenSSL_announces_too_much(struct COpenSSL_Socket *socket, const char *bytes, ssize_t count) {
     for (ssize_t index = 0; index < count; index++) {
         uint8_t byte = (uint8_t)bytes[index];
@@ -78,8 +79,8 @@ static inline int COpenSSL_BIO_socket_read(BIO *bio, char *bytes, int count) {
     if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) BIO_set_retry_read(bio);
     if (received == 0) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
     if (socket->longest_message == 0) return (int)received;
-    // A second hello is possible until TLS 1.2 is chosen or the handshake is over. Records of TLS 1.3 are encrypted but
-    // for hellos; in TLS 1.2 OpenSSL bounds what follows, and an encrypted message would not say its length.
+    // A second hello is possible until TLS 1.2 is chosen or the handshake is over. In TLS 1.3 only hellos are
+    // unencrypted. In TLS 1.2 OpenSSL bounds the later messages, and an encrypted message does not show its length.
     if (SSL_is_init_finished(socket->connection) || SSL_version(socket->connection) == TLS1_2_VERSION) {
         socket->longest_message = 0;
     } else if (COpenSSL_announces_too_much(socket, bytes, received)) {
@@ -105,7 +106,7 @@ static inline long COpenSSL_BIO_socket_control(BIO *bio, int command, long numbe
     }
 }
 
-/// The method table of the socket BIO; made once, kept for the life of the process. NULL when memory is short.
+/// The method table of the socket BIO. It is made once and kept for the life of the process. NULL if memory is short.
 static inline BIO_METHOD *COpenSSL_BIO_socket_method(void) {
     BIO_METHOD *method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket without SIGPIPE");
     if (method == NULL) return NULL;
@@ -116,9 +117,9 @@ static inline BIO_METHOD *COpenSSL_BIO_socket_method(void) {
     return method;
 }
 
-/// The connection reads from and writes to a descriptor that stays the caller's. A peer's hello of more than
+/// Makes the connection read from and write to a descriptor that the caller owns. A peer's hello of more than
 /// `longest_message` bytes fails as soon as it announces them; 0 leaves the bound to OpenSSL. Returns 1 on success, 0
-/// when memory is short.
+/// if memory is short.
 static inline int COpenSSL_SSL_set_socket(
     SSL *connection, const BIO_METHOD *method, int descriptor, uint32_t longest_message) {
     struct COpenSSL_Socket *socket = OPENSSL_zalloc(sizeof *socket);
@@ -132,19 +133,19 @@ static inline int COpenSSL_SSL_set_socket(
     socket->longest_message = longest_message;
     BIO_set_data(bio, socket);
     BIO_set_init(bio, 1);
-    // Takes ownership of the BIO, which is both the reading and the writing side.
+    // Takes ownership of the BIO, which serves both reading and writing.
     SSL_set_bio(connection, bio, bio);
     return 1;
 }
 
-/// A call that may read begins; it asks to be made again once it has read as often as it may.
+/// Begins a call that may read. The call asks to be repeated once it has used all its socket reads.
 static inline void COpenSSL_SSL_begin_reading(SSL *connection) {
     struct COpenSSL_Socket *socket = BIO_get_data(SSL_get_rbio(connection));
     socket->reads_left = COpenSSL_reads_of_a_call;
 }
 
-/// TLS 1.2 or newer, no renegotiation, no compression; writes may be partial and may move their buffer; buffers are
-/// given back while a connection is idle. Returns 1 on success.
+/// Requires TLS 1.2 or newer and turns off renegotiation and compression. Writes may be partial and may move their
+/// buffer. OpenSSL frees its buffers while a connection is idle. Returns 1 on success.
 static inline int COpenSSL_SSL_CTX_harden(SSL_CTX *context) {
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_mode(
@@ -152,42 +153,42 @@ static inline int COpenSSL_SSL_CTX_harden(SSL_CTX *context) {
     return (int)SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
 }
 
-/// Whether a buffer is kept for a record of which only a part has come or was read: bytes of it lie there, or its header
-/// was read and its body is awaited.
+/// Returns 1 if a buffer is kept for an incomplete record: unread bytes lie in it, or its header was read and its body
+/// is awaited.
 static inline int COpenSSL_SSL_holds_partial_input(const SSL *connection) {
     return SSL_has_pending(connection) || SSL_rstate_string(connection)[1] == 'B';
 }
 
-/// Sessions are kept by the clients alone, as tickets, for so many seconds: the server stores none.
+/// Only clients keep sessions, as tickets, for `lifetime` seconds. The server stores none.
 static inline void COpenSSL_SSL_CTX_resume_by_ticket(SSL_CTX *context, long lifetime) {
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_timeout(context, lifetime);
 }
 
-/// No session is resumed: no ticket is given, none is taken, nothing is stored.
+/// Turns off session resumption: the server gives and accepts no tickets and stores no sessions.
 static inline int COpenSSL_SSL_CTX_never_resume(SSL_CTX *context) {
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
     return SSL_CTX_set_num_tickets(context, 0);
 }
 
-/// Key exchange by these groups alone, in the order of the list. Returns 1 on success.
+/// Limits key exchange to these groups, in the order of the list. Returns 1 on success.
 static inline int COpenSSL_SSL_CTX_set_groups(SSL_CTX *context, const char *names) {
     return (int)SSL_CTX_set1_groups_list(context, names);
 }
 
-/// A read ends after one record even where that held no data of the application: a peer that sends key updates without
-/// end must not keep the caller within one call.
+/// Makes a read end after one record, even one without application data. A peer that sends endless key updates must not
+/// keep the caller within one call.
 static inline void COpenSSL_SSL_CTX_read_one_record(SSL_CTX *context) {
     SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
 }
 
-/// A peer's certificates may take so many bytes in all, as they are sent.
+/// Limits the total size in bytes of a peer's certificates, as they are sent.
 static inline void COpenSSL_SSL_CTX_set_longest_chain(SSL_CTX *context, long bytes) {
     SSL_CTX_set_max_cert_list(context, bytes);
 }
 
-/// The certificates sent after the server's own; NULL where there are none.
+/// The certificates sent after the server's own; NULL if there are none.
 static inline STACK_OF(X509) *COpenSSL_SSL_CTX_chain(SSL_CTX *context) {
     STACK_OF(X509) *chain = NULL;
     return SSL_CTX_get0_chain_certs(context, &chain) == 1 ? chain : NULL;
@@ -199,7 +200,7 @@ static inline X509 *COpenSSL_chain_certificate(const STACK_OF(X509) *chain, int 
     return sk_X509_value(chain, index);
 }
 
-/// Seconds since 1970 of a certificate's `notAfter`; -1 where it cannot be read.
+/// The seconds from 1970 to a certificate's `notAfter`; -1 if it cannot be read.
 static inline int64_t COpenSSL_X509_expiry(const X509 *certificate) {
     ASN1_TIME *epoch = ASN1_TIME_set(NULL, 0);
     int days = 0, seconds = 0;

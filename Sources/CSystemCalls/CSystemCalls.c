@@ -93,7 +93,7 @@ int platform_listen(int fd, int backlog) { NEGATED(listen(fd, backlog)); }
 
 int platform_refuse_new_connections(int fd) {
     /* The filter of a TCP socket sees the packet from its TCP header on; byte 13 holds the flags.
-       SYN without ACK opens a connection: dropped (0). All else passes whole. */
+       A packet with SYN but not ACK opens a connection and is dropped (0). All others pass whole. */
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
         BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x12),
@@ -145,7 +145,7 @@ int platform_peer_address(int fd, struct platform_address *address) {
     return from_system(&storage, address);
 }
 
-/* A path needs its terminating NUL; an abstract name, whose first byte is '@' here, may fill the field. */
+/* A path needs its terminating NUL. An abstract name (first byte '@') may fill the whole field. */
 static socklen_t to_unix_address(const char *name, size_t count, struct sockaddr_un *out) {
     memset(out, 0, sizeof *out);
     out->sun_family = AF_UNIX;

@@ -1,23 +1,23 @@
 internal import Glibc
 
-/// Reads a whole small file; every failure is a sentence with the system's own reason.
+/// Reads a whole small file. Every failure carries the system's own reason as a sentence.
 package enum FileContents {
     /// Why a file could not be read.
     package struct Failure: Error, Sendable, Equatable {
         /// The system's reason, such as "No such file or directory".
         package let reason: String
-        /// Whether there is no such file, as against one that cannot be read.
+        /// True if the file does not exist; false if it exists but cannot be read.
         package let isMissing: Bool
     }
 
     /// The bytes of the file at `path`.
     ///
     /// - Parameters:
-    ///   - limit: the greatest size, in bytes; a larger file is refused rather than read.
-    ///   - allowingPipe: whether a pipe may stand in the file's place, as in `--token-file <(…)`; the call then waits
-    ///     for its writer. A setting's file is refused where it is a pipe: it is read again at a
-    ///     reload, which no writer may hold up.
-    ///   - mustBeOwn: whether a file is refused that another user than this one and root owns or can change.
+    ///   - limit: the greatest size in bytes. A larger file is refused and not read.
+    ///   - allowingPipe: whether the path may name a pipe, as in `--token-file <(…)`. The call then waits for the
+    ///     pipe's writer. Files named by settings must not be pipes: a reload reads them again, and a writer could
+    ///     delay it.
+    ///   - mustBeOwn: whether to refuse a file that a user other than this one and root owns or can change.
     package static func read(
         path: String,
         limit: Int,
@@ -30,7 +30,7 @@ package enum FileContents {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 16_384)
         while true {
-            // The buffer is the array's own storage and its own count.
+            // The buffer is the array's own storage with the array's own count.
             let count = unsafe chunk.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
             if count < 0 {
                 guard errno == EINTR else { throw failure() }
@@ -44,10 +44,11 @@ package enum FileContents {
         }
     }
 
-    /// Finds that a regular file can be read at `path`: for files that OpenSSL opens itself, which would wait at a pipe.
+    /// Checks that a regular file can be read at `path`. Use it for files that OpenSSL opens itself, because OpenSSL
+    /// would wait at a pipe.
     package static func requireRegular(path: String) throws(Failure) { close(try openRegular(path)) }
 
-    /// Opens without waiting for a pipe's writer, and refuses what is no regular file.
+    /// Opens without waiting for a pipe's writer, and refuses anything but a regular file.
     private static func openRegular(_ path: String) throws(Failure) -> Int32 {
         let descriptor = try openAny(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         var information = stat()
@@ -58,8 +59,8 @@ package enum FileContents {
         return descriptor
     }
 
-    /// Refuses a file that others own or can change. A group may change it only where it bears its owner's number: many
-    /// systems make each user a group of their own, and files with mode 0664.
+    /// Refuses a file that others own or can change. A group may have write access only if its number equals the
+    /// owner's: many systems give each user a group of their own and create files with mode 0664.
     private static func requireOwn(_ descriptor: Int32) throws(Failure) {
         var information = stat()
         guard unsafe fstat(descriptor, &information) == 0 else { throw failure() }
@@ -84,10 +85,10 @@ package enum FileContents {
     }
 }
 
-/// The system's own words for an error number, such as "No such file or directory".
+/// The system's own text for an error number, such as "No such file or directory".
 package enum SystemReason {
     package static func sentence(for number: Int32) -> String {
-        // `strerror` answers a constant or thread-local text that ends in NUL; it is copied at once.
+        // `strerror` returns a constant or thread-local text that ends in NUL. The text is copied at once.
         guard let text = unsafe strerror(number) else { return "error \(number)" }
         return unsafe String(cString: text)
     }

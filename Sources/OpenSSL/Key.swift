@@ -1,8 +1,9 @@
 internal import COpenSSL
 
-/// A key that OpenSSL holds, of any kind.
+/// An OpenSSL key of any kind.
 ///
-/// Immutable after `init`; OpenSSL allows concurrent use of one key by several contexts, so it may cross threads.
+/// The key is immutable after `init`. OpenSSL allows several contexts to use one key concurrently, so it may cross
+/// threads.
 @safe final class Key: @unchecked Sendable {
     let handle: OpaquePointer
 
@@ -14,11 +15,11 @@ internal import COpenSSL
         unsafe EVP_PKEY_free(handle)
     }
 
-    /// A key that OpenSSL makes: a new one, or one of numbers.
+    /// A key that OpenSSL makes: newly generated, or built from its numbers.
     /// - Parameters:
     ///   - kind: OpenSSL's name of the algorithm.
-    ///   - operation: the function that makes it.
-    ///   - make: has the context make the key; false where OpenSSL refuses it.
+    ///   - operation: the OpenSSL function that makes the key, named in errors.
+    ///   - make: tells the context to make the key; returns false if OpenSSL refuses.
     private convenience init(
         _ kind: String,
         _ operation: String,
@@ -34,8 +35,8 @@ internal import COpenSSL
         unsafe self.init(takingOwnershipOf: made)
     }
 
-    /// Makes a new private key.
-    /// - Parameter configure: tells the context what to make; false where OpenSSL refuses it.
+    /// Generates a new private key.
+    /// - Parameter configure: sets the key's parameters in the context; returns false if OpenSSL refuses them.
     convenience init(generating kind: String, _ configure: (OpaquePointer) -> Bool) throws(OpenSSLError) {
         unsafe try self.init(kind, "EVP_PKEY_generate") { context, key in
             unsafe EVP_PKEY_keygen_init(context) == 1 && configure(context) && EVP_PKEY_generate(context, &key) == 1
@@ -51,18 +52,19 @@ internal import COpenSSL
             })
         else { throw OpenSSLError("BIO_new_mem_buf") }
         defer { unsafe BIO_free(source) }
-        // An encrypted key would otherwise be asked for on the terminal: no passphrase, and so an error.
+        // OpenSSL would ask for an encrypted key's passphrase on the terminal. The callback gives no passphrase, so the
+        // read fails.
         guard let key = unsafe PEM_read_bio_PrivateKey(source, nil, { _, _, _, _ in 0 }, nil) else {
             throw OpenSSLError("PEM_read_bio_PrivateKey")
         }
         unsafe self.init(takingOwnershipOf: key)
     }
 
-    /// A public key from its numbers, without a detour through DER.
+    /// A public key built from its numbers, without encoding them as DER first.
     /// - Parameters:
     ///   - kind: OpenSSL's name of the algorithm.
-    ///   - parameters: gives the builder the key's numbers and has it make the parameters. The builder keeps the addresses
-    ///     of names and numbers until then.
+    ///   - parameters: adds the key's numbers to the builder, then makes the parameters. The builder keeps the
+    ///     addresses of names and numbers until then.
     convenience init(
         public kind: String,
         _ parameters: (_ builder: OpaquePointer) -> UnsafeMutablePointer<OSSL_PARAM>?
@@ -78,10 +80,10 @@ internal import COpenSSL
         }
     }
 
-    /// Whether OpenSSL finds a signature of the digest good, by a context that is ready to verify.
+    /// True if OpenSSL accepts the signature of the digest. The context must be ready to verify.
     ///
-    /// The one return value that means yes is 1; zero and every negative value are a no. The thread's error queue is empty
-    /// afterwards.
+    /// Only the return value 1 means a valid signature; zero and negative values mean an invalid one. The thread's
+    /// error queue is empty afterwards.
     static func isValid(_ signature: Span<UInt8>, of digest: SHA256Digest, in context: OpaquePointer) -> Bool {
         let hash = digest.bytes.span
         let result = unsafe signature.withUnsafeBufferPointer { signature in
@@ -93,12 +95,12 @@ internal import COpenSSL
         return result == 1
     }
 
-    /// A literal for C: it lives as long as the program, and the compiler ends it with a zero byte.
+    /// A literal as a C string: it lives as long as the program, and the compiler ends it with a zero byte.
     static func text(_ literal: StaticString) -> UnsafePointer<CChar> {
         unsafe UnsafeRawPointer(literal.utf8Start).assumingMemoryBound(to: CChar.self)
     }
 
-    /// The signature of `message` with SHA-256, as OpenSSL encodes those of this kind.
+    /// The signature of `message` with SHA-256, in OpenSSL's encoding for this kind of key.
     func signature(for message: [UInt8]) throws(OpenSSLError) -> [UInt8] {
         guard let context = unsafe EVP_MD_CTX_new() else { throw OpenSSLError("EVP_MD_CTX_new") }
         defer { unsafe EVP_MD_CTX_free(context) }
@@ -106,7 +108,7 @@ internal import COpenSSL
         var signature = [UInt8](repeating: 0, count: length)
         let done = unsafe message.withUnsafeBufferPointer { input in
             unsafe signature.withUnsafeMutableBufferPointer { output in
-                // `length` enters as the room in `output` and leaves as the bytes written.
+                // `length` holds the room in `output` before the call and the number of bytes written after it.
                 unsafe EVP_DigestSignInit_ex(context, nil, "SHA256", nil, nil, handle, nil) == 1
                     && EVP_DigestSign(context, output.baseAddress, &length, input.baseAddress, input.count) == 1
             }

@@ -1,13 +1,13 @@
 internal import COpenSSL
 
-/// A failed OpenSSL call: what was attempted and the library's own reason.
+/// A failed OpenSSL call: the function's name and the library's own reason.
 ///
-/// Making one empties the calling thread's error queue, so that a failure can never be
-/// mistaken for the failure of a later, unrelated call on the same thread.
+/// The initializer empties the calling thread's error queue, so a later, unrelated call on the same thread never
+/// reports this failure.
 package struct OpenSSLError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The OpenSSL function that failed.
     package let operation: String
-    /// The oldest reason in the error queue: the root of the failure.
+    /// The oldest reason in the error queue, which is the root cause.
     package let reason: String
 
     /// Describes the failure of `operation` from the thread's error queue, and empties the queue.
@@ -18,21 +18,22 @@ package struct OpenSSLError: Error, Equatable, Sendable, CustomStringConvertible
 
     package var description: String { "\(operation): \(reason)" }
 
-    /// Whether the calling thread's error queue is empty.
+    /// True if the calling thread's error queue is empty.
     package static var isQueueEmpty: Bool { ERR_peek_error() == 0 }
 }
 
-/// What OpenSSL does when the process ends.
+/// OpenSSL's behaviour at the end of the process.
 package enum ProcessExit {
-    /// Tells OpenSSL to leave its memory to the system at the end of the process; later calls change nothing.
+    /// Tells OpenSSL to leave its memory to the system at the end of the process. Later calls change nothing.
     ///
-    /// It counts only before the process's first use of OpenSSL, so each function here that may be that use calls it.
+    /// The setting counts only before the process's first use of OpenSSL. Each function of this module that may be the
+    /// first use therefore calls it.
     ///
-    /// By default OpenSSL frees its global state in an `atexit` handler. `exit` does not wait for other threads, so
-    /// a worker that verifies or a fetch under way would then use freed locks and crash, and an orderly stop would
-    /// end with a signal instead of its exit code (OPENSSL_init_crypto(3), OPENSSL_INIT_NO_ATEXIT).
+    /// By default OpenSSL frees its global state in an `atexit` handler. `exit` does not wait for other threads. A
+    /// worker that verifies or a running fetch would then use freed locks and crash, and an orderly stop would end with
+    /// a signal instead of its exit code (OPENSSL_init_crypto(3), OPENSSL_INIT_NO_ATEXIT).
     package static func leavesOpenSSLInPlace() { _ = inPlace }
 
-    // It fails only when OpenSSL cannot start at all; the next call of OpenSSL then fails with a reason.
+    // It fails only if OpenSSL cannot start at all. The next call of OpenSSL then fails with a reason.
     private static let inPlace = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
 }

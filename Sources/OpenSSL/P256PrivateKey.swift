@@ -1,8 +1,8 @@
 internal import COpenSSL
 
-/// A P-256 private key that signs ES256: what a device holds that proves possession (RFC 9449).
+/// A P-256 private key that signs ES256, as a device holds it to prove possession (RFC 9449).
 ///
-/// Immutable after `init`, so it may cross threads.
+/// The key is immutable after `init`, so it may cross threads.
 package final class P256PrivateKey: Sendable {
     private let key: Key
 
@@ -31,7 +31,7 @@ package final class P256PrivateKey: Sendable {
         return signature
     }
 
-    /// The two numbers of a DER SEQUENCE, 32 bytes each.
+    /// The two numbers of a DER SEQUENCE as 32 bytes each.
     private static func numbers(_ encoded: ArraySlice<UInt8>) -> [UInt8]? {
         var rest = encoded.dropFirst(2)
         var numbers: [UInt8] = []
@@ -45,9 +45,9 @@ package final class P256PrivateKey: Sendable {
         return rest.isEmpty ? numbers : nil
     }
 
-    /// The uncompressed point; empty when the key is of another kind.
+    /// The uncompressed point; empty if the key is of another kind.
     private var point: [UInt8] {
-        // 133 bytes hold a point of any of the NIST curves.
+        // 133 bytes hold a point of any NIST curve.
         var bytes = [UInt8](repeating: 0, count: 133)
         var length = 0
         let done = unsafe bytes.withUnsafeMutableBufferPointer { buffer in

@@ -2,7 +2,7 @@ internal import COpenSSL
 
 /// A P-256 public key that verifies ES256 signatures (RFC 7518 section 3.4).
 ///
-/// Not Sendable: made for each verification, or by each worker.
+/// It is not Sendable: each verification or each worker makes its own.
 @safe package final class P256PublicKey {
     /// The length in bytes of a coordinate, and of each half of a signature.
     package static let coordinateByteCount = 32
@@ -11,13 +11,14 @@ internal import COpenSSL
 
     /// Makes a key from the two coordinates of a point, 32 bytes each, big-endian.
     ///
-    /// A point that is not on the curve is refused; the order of the curve is prime, so every other point of it is sound.
+    /// A point that is not on the curve is refused. The order of the curve is prime, so every other point on it is
+    /// sound.
     package init(x: [UInt8], y: [UInt8]) throws(OpenSSLError) {
         guard x.count == Self.coordinateByteCount, y.count == Self.coordinateByteCount else {
             throw OpenSSLError("EC coordinates")
         }
-        // An uncompressed point begins with 4 (SEC 1 section 2.3.3). To read it takes a tenth of the time that OpenSSL takes
-        // to decode a SubjectPublicKeyInfo.
+        // An uncompressed point begins with 4 (SEC 1 section 2.3.3). OpenSSL reads it in a tenth of the time that it
+        // takes to decode a SubjectPublicKeyInfo.
         let point = [4] + x + y
         key = unsafe try Key(public: "EC") { builder in
             unsafe point.withUnsafeBufferPointer { buffer in
@@ -28,8 +29,8 @@ internal import COpenSSL
         }
     }
 
-    /// Whether `signature`, its two numbers as 32 bytes each, is this key's signature of the message with the digest. The
-    /// thread's error queue is empty afterwards.
+    /// True if `signature` is this key's signature of the message with the digest. The signature is two numbers of 32
+    /// bytes each. The thread's error queue is empty afterwards.
     package func isValidSignature(_ signature: Span<UInt8>, of digest: SHA256Digest) -> Bool {
         let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, key.handle, nil)
         defer { unsafe EVP_PKEY_CTX_free(context) }
@@ -39,7 +40,7 @@ internal import COpenSSL
             ERR_clear_error()
             return false
         }
-        // OpenSSL takes the form of RFC 3279 section 2.2.3. It refuses numbers outside 1 to the order less one.
+        // OpenSSL expects the form of RFC 3279 section 2.2.3. It refuses numbers outside 1 to the order less one.
         return unsafe Key.isValid(Self.sequence(signature).span, of: digest, in: context)
     }
 
@@ -48,7 +49,7 @@ internal import COpenSSL
         let numbers =
             integer(signature.extracting(0..<coordinateByteCount))
             + integer(signature.extracting(coordinateByteCount..<2 * coordinateByteCount))
-        // At most 2 · 35 bytes: the short form of a length.
+        // The content has at most 2 · 35 bytes, so its length has the short form.
         return [0x30, UInt8(numbers.count)] + numbers
     }
 

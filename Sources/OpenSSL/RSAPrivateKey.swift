@@ -1,8 +1,8 @@
 internal import COpenSSL
 
-/// An RSA private key that signs RSASSA-PKCS1-v1_5 with SHA-256: what an issuer holds.
+/// An RSA private key that signs RSASSA-PKCS1-v1_5 with SHA-256, as an issuer holds it.
 ///
-/// Immutable after `init`, so it may cross threads.
+/// The key is immutable after `init`, so it may cross threads.
 package final class RSAPrivateKey: Sendable {
     private let key: Key
 
@@ -31,7 +31,7 @@ package final class RSAPrivateKey: Sendable {
         defer { unsafe BN_free(value) }
         var bytes = [UInt8](repeating: 0, count: (Int(unsafe BN_num_bits(value)) + 7) / 8)
         unsafe bytes.withUnsafeMutableBufferPointer { buffer in
-            // BN_bn2bin writes BN_num_bytes bytes: the size of the array.
+            // BN_bn2bin writes BN_num_bytes bytes, which is the size of the array.
             _ = unsafe BN_bn2bin(value, buffer.baseAddress)
         }
         return bytes

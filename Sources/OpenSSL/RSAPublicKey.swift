@@ -1,17 +1,18 @@
 internal import COpenSSL
 
-/// An RSA public key with a verification context for RSASSA-PKCS1-v1_5 and SHA-256 (RFC 8017 section 8.2.2)
-/// that is initialised once and used again for every signature.
+/// An RSA public key with a verification context for RSASSA-PKCS1-v1_5 and SHA-256 (RFC 8017 section 8.2.2). The
+/// context is initialised once and used again for every signature.
 ///
-/// Not Sendable: one for each worker and key, so that no lock or reference count is shared between workers.
+/// It is not Sendable: each worker has its own for each key, so workers share no lock and no reference count.
 @safe package final class RSAPublicKey {
-    /// The length in bytes of the modulus, hence of every signature under this key.
+    /// The length in bytes of the modulus, and so of every signature under this key.
     package let modulusByteCount: Int
     private let key: Key
     private let context: OpaquePointer
 
-    /// Makes a key from big-endian integers. Policy about sizes belongs to the caller; what could never verify
-    /// anything, but OpenSSL would take, is refused here: a modulus that is even or below 512 bits, no exponent.
+    /// Makes a key from big-endian integers. The caller decides about sizes. OpenSSL accepts some keys that can never
+    /// verify a signature; they are refused here: a modulus that is even or shorter than 512 bits, and a missing
+    /// exponent.
     package init(modulus: [UInt8], exponent: [UInt8]) throws(OpenSSLError) {
         guard modulus.drop(while: { $0 == 0 }).count >= 64, let last = modulus.last, last & 1 == 1,
             exponent.contains(where: { $0 != 0 })
@@ -55,8 +56,8 @@ internal import COpenSSL
         }
     }
 
-    /// Whether `signature` is this key's signature of the message with the given digest. The thread's error queue is empty
-    /// afterwards.
+    /// True if `signature` is this key's signature of the message with the given digest. The thread's error queue is
+    /// empty afterwards.
     package func isValidSignature(_ signature: Span<UInt8>, of digest: SHA256Digest) -> Bool {
         unsafe Key.isValid(signature, of: digest, in: context)
     }

@@ -3,15 +3,15 @@ internal import COpenSSL
 
 /// SHA-256 (FIPS 180-4) with a digest context that is made once and used again for every message.
 ///
-/// Not Sendable: one for each worker. The static door serves code outside the hot path.
+/// It is not Sendable: each worker has its own. Code outside the hot path uses the static function.
 @safe package final class SHA256 {
     private let algorithm: OpaquePointer
     private let context: OpaquePointer
-    /// What ``digest(of:markingStart:)`` has read of its message up to the mark.
+    /// The state of ``digest(of:markingStart:)`` at the mark of its message.
     private let start: OpaquePointer
     private var hasStart = false
 
-    /// Fetches the algorithm once, so that no digest pays for the look-up.
+    /// Fetches the algorithm once, so that no digest repeats the look-up.
     package init() throws(OpenSSLError) {
         ProcessExit.leavesOpenSSLInPlace()
         guard let algorithm = unsafe EVP_MD_fetch(nil, "SHA256", nil) else { throw OpenSSLError("EVP_MD_fetch") }
@@ -33,12 +33,12 @@ internal import COpenSSL
         unsafe EVP_MD_free(algorithm)
     }
 
-    /// The digest of `message`; nil when OpenSSL fails (its error queue is then cleared).
+    /// The digest of `message`; nil if OpenSSL fails (its error queue is then cleared).
     package func digest(of message: Span<UInt8>) -> SHA256Digest? {
         begin() && add(message) ? unsafe finish(context) : failed()
     }
 
-    /// The digest of `message`, whose first `count` bytes are read once for both this digest and ``digestOfStart()``.
+    /// The digest of `message`. Its first `count` bytes are read once for both this digest and ``digestOfStart()``.
     package func digest(of message: Span<UInt8>, markingStart count: Int) -> SHA256Digest? {
         guard begin(), add(message.extracting(first: count)), unsafe EVP_MD_CTX_copy_ex(start, context) == 1,
             add(message.extracting(droppingFirst: count))
@@ -47,7 +47,7 @@ internal import COpenSSL
         return unsafe finish(context)
     }
 
-    /// The digest of the start that ``digest(of:markingStart:)`` marked last; nil when it was asked for already.
+    /// The digest of the start that ``digest(of:markingStart:)`` marked last; nil at the second call for the same mark.
     package func digestOfStart() -> SHA256Digest? {
         guard hasStart else { return nil }
         hasStart = false
@@ -69,7 +69,7 @@ internal import COpenSSL
         var digest = SHA256Digest(bytes: InlineArray(repeating: 0))
         var output = digest.bytes.mutableSpan
         let done = unsafe output.withUnsafeMutableBufferPointer { result in
-            // The result buffer is 32 bytes: exactly what SHA-256 writes.
+            // The result buffer has 32 bytes, and SHA-256 writes exactly 32.
             unsafe EVP_DigestFinal_ex(context, result.baseAddress, nil) == 1
         }
         return done ? digest : failed()
@@ -80,7 +80,7 @@ internal import COpenSSL
         return nil
     }
 
-    /// The digest of `message` through a context of its own.
+    /// The digest of `message`, made with a new context.
     package static func digest(of message: Span<UInt8>) throws(OpenSSLError) -> SHA256Digest {
         guard let digest = try SHA256().digest(of: message) else { throw OpenSSLError("EVP_Digest") }
         return digest
@@ -125,7 +125,7 @@ package enum HMACSHA256 {
         let done = unsafe key.withUnsafeBufferPointer { keyBytes in
             unsafe message.withUnsafeBufferPointer { input in
                 unsafe output.withUnsafeMutableBufferPointer { result in
-                    // The result buffer is 32 bytes, its size is passed, and SHA-256 writes exactly 32.
+                    // The result buffer has 32 bytes, its size is passed, and SHA-256 writes exactly 32.
                     unsafe EVP_Q_mac(
                         nil,
                         "HMAC",
@@ -148,14 +148,14 @@ package enum HMACSHA256 {
     }
 }
 
-/// Comparison whose running time depends on the lengths alone, never on where two values first differ.
+/// Comparison whose running time depends on the lengths alone, never on the position of the first difference.
 package enum ConstantTime {
-    /// Whether two byte strings are equal. Their lengths are not secret.
+    /// True if two byte strings are equal. Their lengths are not secret.
     package static func areEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
         guard left.count == right.count else { return false }
         return unsafe left.withUnsafeBufferPointer { leftBytes in
             unsafe right.withUnsafeBufferPointer { rightBytes in
-                // An empty span may have no base address; two empty strings are equal.
+                // An empty span may have no base address. Two empty strings are equal.
                 guard let leftBase = leftBytes.baseAddress, let rightBase = rightBytes.baseAddress else {
                     return true
                 }
@@ -172,7 +172,7 @@ package enum RandomBytes {
         ProcessExit.leavesOpenSSLInPlace()
         var bytes = [UInt8](repeating: 0, count: count)
         let result = unsafe bytes.withUnsafeMutableBufferPointer { buffer in
-            // RAND_bytes takes a C int; a count beyond it is refused by the generator's own failure value.
+            // RAND_bytes takes a C int. The generator refuses a greater count with its own failure value.
             unsafe RAND_bytes(buffer.baseAddress, Int32(clamping: buffer.count))
         }
         guard result == 1, count <= Int(Int32.max) else { throw OpenSSLError("RAND_bytes") }

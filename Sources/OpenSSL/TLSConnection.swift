@@ -1,28 +1,29 @@
 internal import COpenSSL
 internal import Glibc
 
-/// One TLS connection over a non-blocking descriptor that stays the caller's.
+/// One TLS connection over a non-blocking descriptor that the caller owns.
 ///
-/// Every call returns at once: `wantRead` or `wantWrite` says what to wait for before the same call is made again. A
-/// connection belongs to one thread at a time. OpenSSL's error queue is empty when a call returns.
+/// Every call returns at once. After `wantRead` or `wantWrite`, wait until the descriptor is readable or writable, then
+/// repeat the same call. A connection belongs to one thread at a time. OpenSSL's error queue is empty when a call
+/// returns.
 @safe package final class TLSConnection {
     package enum Step: Sendable, Equatable { case done, wantRead, wantWrite }
 
     package enum Transfer: Sendable, Equatable {
         case bytes(Int)
         case wantRead, wantWrite
-        /// The peer said close_notify: the stream is whole.
+        /// The peer sent close_notify: the stream is whole.
         case closed
     }
 
     let pointer: OpaquePointer
-    // Keeps the settings alive as long as the connection; OpenSSL counts the reference as well.
+    // Keeps the settings alive as long as the connection. OpenSSL counts a reference of its own as well.
     private let context: TLSContext
 
-    /// A client's connection. `hostName` is the host the URL names: it goes into SNI unless it is an IP address
-    /// (RFC 6066, 3), and the certificate must carry it as a subject alternative name (RFC 9525, 6).
+    /// A client's connection. `hostName` is the host of the URL. It goes into SNI unless it is an IP address (RFC 6066,
+    /// 3), and the certificate must carry it as a subject alternative name (RFC 9525, 6).
     package convenience init(client context: TLSContext, descriptor: Int32, hostName: String) throws(TLSError) {
-        // OpenSSL's own bounds: a client has chosen its server.
+        // OpenSSL's own bounds are enough: a client has chosen its server.
         try self.init(context, descriptor, longestMessage: 0)
         try expect(hostName)
         unsafe SSL_set_connect_state(pointer)
@@ -50,9 +51,9 @@ internal import Glibc
         let parameters = unsafe SSL_get0_param(pointer)
         if unsafe X509_VERIFY_PARAM_set1_ip_asc(parameters, hostName) == 1 { return }
         ERR_clear_error()
-        // The root's dot is part of neither SNI (RFC 6066, 3) nor a certificate's name.
+        // The final dot of a root name is part of neither SNI (RFC 6066, 3) nor a certificate's name.
         let name = hostName.hasSuffix(".") ? String(hostName.dropLast()) : hostName
-        // No partial wildcards, and no fall-back to the subject's common name (RFC 9525, 2 and 6.3).
+        // Partial wildcards are refused, and the subject's common name is never used (RFC 9525, 2 and 6.3).
         let flags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS) | UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
         unsafe SSL_set_hostflags(pointer, flags)
         try TLSError.require(unsafe SSL_set1_host(pointer, name), "the host name")
@@ -60,11 +61,11 @@ internal import Glibc
     }
 }
 
-/// The one method table of the socket BIO.
+/// The only method table of the socket BIO.
 nonisolated(unsafe) private let socketMethod = unsafe COpenSSL_BIO_socket_method()
 
 extension TLSConnection {
-    /// Drives the handshake on.
+    /// Continues the handshake.
     package func handshake() throws(TLSError) -> Step {
         ERR_clear_error()
         unsafe COpenSSL_SSL_begin_reading(pointer)
@@ -77,10 +78,10 @@ extension TLSConnection {
         }
     }
 
-    /// Reads what there is, at most the buffer's size and `most` bytes.
+    /// Reads the available bytes, at most the buffer's size and at most `most` bytes.
     package func read(into buffer: inout MutableSpan<UInt8>, atMost most: Int = .max) throws(TLSError) -> Transfer {
         ERR_clear_error()
-        // `SSL_read` of no bytes has no defined outcome.
+        // `SSL_read` of zero bytes has no defined outcome.
         guard min(buffer.count, most) > 0 else { return .bytes(0) }
         let capacity = Int32(clamping: min(buffer.count, most))
         unsafe COpenSSL_SSL_begin_reading(pointer)
@@ -89,7 +90,7 @@ extension TLSConnection {
         return try outcome(of: result, errno: errno)
     }
 
-    /// Writes a first part of the bytes, at most all of them.
+    /// Writes as many of the first bytes as possible, at most all of them.
     package func write(_ bytes: Span<UInt8>) throws(TLSError) -> Transfer {
         ERR_clear_error()
         guard bytes.count > 0 else { return .bytes(0) }
@@ -99,25 +100,26 @@ extension TLSConnection {
         return try outcome(of: result, errno: errno)
     }
 
-    /// Says close_notify where the socket takes it at once; does not wait for the peer's own (RFC 8446, 6.1).
+    /// Sends close_notify if the socket accepts it at once. It does not wait for the peer's close_notify (RFC 8446,
+    /// 6.1).
     package func sayClose() {
         ERR_clear_error()
         _ = unsafe SSL_shutdown(pointer)
         ERR_clear_error()
     }
 
-    /// Whether bytes are decrypted and ready: a poll of the descriptor would not tell.
+    /// True if decrypted bytes are ready. A poll of the descriptor does not report them.
     package var hasPendingBytes: Bool { unsafe SSL_pending(pointer) > 0 }
 
-    /// Whether OpenSSL keeps a buffer for a record of which only a part has come, or was read.
+    /// True if OpenSSL keeps a buffer for a record that has arrived only in part, or was read only in part.
     package var holdsPartialInput: Bool {
         unsafe COpenSSL_SSL_holds_partial_input(pointer) == 1
     }
 
-    /// Server: whether the client had to show a certificate.
+    /// Server: true if the client had to show a certificate.
     package var verifiesClient: Bool { unsafe SSL_get_verify_mode(pointer) & SSL_VERIFY_PEER != 0 }
 
-    /// The version in force, such as `TLSv1.3`.
+    /// The negotiated version, such as `TLSv1.3`.
     package var version: String { unsafe String(cString: SSL_get_version(pointer)) }
 
     private func outcome(of result: Int32, errno: Int32) throws(TLSError) -> Transfer {
@@ -135,7 +137,7 @@ extension TLSConnection {
         }
     }
 
-    /// The reason of a failed handshake or record, the certificate's before the protocol's.
+    /// The reason of a failed handshake or record. The certificate's reason takes precedence over the protocol's.
     private func failure() -> TLSError {
         let verdict = unsafe SSL_get_verify_result(pointer)
         let isTruncation = ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING
@@ -145,15 +147,15 @@ extension TLSConnection {
     }
 }
 
-/// Why TLS did not come about or broke off. `description` is one sentence fit for a log line.
+/// Why TLS could not start or ended with an error. `description` is one sentence fit for a log line.
 package enum TLSError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// A certificate, key or trust file could not be used, or memory was short.
+    /// A certificate, key or trust file could not be used, or memory ran out.
     case configuration(String)
-    /// The peer's certificate was refused, or it refused ours.
+    /// The peer's certificate was refused, or the peer refused this side's.
     case certificate(String)
     /// The peer broke the protocol, or the two sides share no version or cipher.
     case protocolFailure(String)
-    /// The stream ended without the peer's close_notify: what came may be cut short (RFC 8446, 6.1).
+    /// The stream ended without the peer's close_notify: the data may be cut short (RFC 8446, 6.1).
     case truncated
     case system(errno: Int32)
 
@@ -169,18 +171,18 @@ package enum TLSError: Error, Equatable, Sendable, CustomStringConvertible {
 }
 
 extension TLSError {
-    /// Empties this thread's OpenSSL error queue and answers the reason of its oldest entry, the root of the failure.
+    /// Empties this thread's OpenSSL error queue and returns the reason of its oldest entry, which is the root cause.
     static func drainQueue() -> String? {
         let code = ERR_get_error()
         ERR_clear_error()
         guard code != 0 else { return nil }
-        // An errno has no reason of OpenSSL's, but a mark beside it (ERR_GET_REASON(3)).
+        // An errno has no OpenSSL reason; a mark in the code identifies it (ERR_GET_REASON(3)).
         if code & systemErrorMark != 0 { return systemReason(Int32(truncatingIfNeeded: code & (systemErrorMark - 1))) }
         guard let reason = unsafe ERR_reason_error_string(code) else { return "OpenSSL error \(code)" }
         return unsafe String(cString: reason)
     }
 
-    /// `ERR_SYSTEM_FLAG`, which is no name in Swift.
+    /// The macro `ERR_SYSTEM_FLAG`, which Swift cannot import.
     private static let systemErrorMark: CUnsignedLong = 0x8000_0000
 
     static func systemReason(_ number: Int32) -> String { SystemReason.sentence(for: number).lowercased() }

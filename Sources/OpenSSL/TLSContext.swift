@@ -1,12 +1,12 @@
 internal import COpenSSL
 
-/// Settings shared by TLS connections: trust on the client's side, certificate and key on the server's.
+/// Settings shared by TLS connections: trust for clients; certificate and key for servers.
 ///
-/// OpenSSL guards an `SSL_CTX` by its own locks and counts its references, and nothing here changes it after `init`;
-/// hence `@unchecked Sendable`.
+/// OpenSSL guards an `SSL_CTX` with its own locks and counts its references, and nothing here changes it after `init`.
+/// `@unchecked Sendable` is sound for these reasons.
 @safe package final class TLSContext: @unchecked Sendable {
     package enum Trust: Sendable, Equatable {
-        /// The system's trust store; `SSL_CERT_FILE` and `SSL_CERT_DIR` move it.
+        /// The system's trust store. `SSL_CERT_FILE` and `SSL_CERT_DIR` change its location.
         case system
         /// Only the authorities in this PEM file.
         case authorities(file: String)
@@ -14,9 +14,9 @@ internal import COpenSSL
 
     let pointer: OpaquePointer
 
-    /// A client: the peer's certificate and host name are always verified, TLS 1.2 or newer.
+    /// A client's settings. The peer's certificate and host name are always verified, and TLS is 1.2 or newer.
     ///
-    /// - Parameter speaksHTTP: whether ALPN offers `http/1.1`; where not, the protocol has no name to offer.
+    /// - Parameter speaksHTTP: whether ALPN offers `http/1.1`. Set it to false for a protocol that has no ALPN name.
     package convenience init(clientTrusting trust: Trust, speaksHTTP: Bool = true) throws(TLSError) {
         try unsafe self.init(TLS_client_method())
         switch trust {
@@ -31,9 +31,9 @@ internal import COpenSSL
         if speaksHTTP { try offerHTTP1() }
     }
 
-    /// A server: certificate chain and key from PEM files; with `clientAuthoritiesFile`, only clients with a
-    /// certificate of these authorities are let in. Sessions resume by ticket, but never where clients show
-    /// certificates; ALPN chooses `http/1.1`.
+    /// A server's settings, with certificate chain and key from PEM files. With `clientAuthoritiesFile`, only clients
+    /// with a certificate of these authorities are accepted. Sessions resume by ticket, except when clients must show
+    /// certificates. ALPN chooses `http/1.1`.
     package convenience init(
         serverCertificateFile: String,
         keyFile: String,
@@ -43,23 +43,24 @@ internal import COpenSSL
         try Self.requireRegular(serverCertificateFile, "the certificate")
         try Self.requireRegular(keyFile, "the private key")
         if let clientAuthoritiesFile { try Self.requireRegular(clientAuthoritiesFile, "the client authorities") }
-        // An encrypted key would otherwise be asked for on the terminal: no passphrase, and so an error.
+        // OpenSSL would ask for an encrypted key's passphrase on the terminal. The callback gives no passphrase, so the
+        // load fails.
         unsafe SSL_CTX_set_default_passwd_cb(pointer) { _, _, _, _ in 0 }
         let chain = unsafe SSL_CTX_use_certificate_chain_file(pointer, serverCertificateFile)
         try TLSError.require(chain, "the certificate", in: serverCertificateFile)
         let key = unsafe SSL_CTX_use_PrivateKey_file(pointer, keyFile, SSL_FILETYPE_PEM)
         try TLSError.require(key, "the private key", in: keyFile)
         try TLSError.require(unsafe SSL_CTX_check_private_key(pointer), "the private key", in: keyFile)
-        // TLS 1.2 with forward secrecy and authenticated encryption alone (RFC 9325, 4.1 and 4.2).
+        // TLS 1.2 is limited to forward secrecy and authenticated encryption (RFC 9325, 4.1 and 4.2).
         let ciphers = unsafe SSL_CTX_set_cipher_list(pointer, "ECDHE+AESGCM:ECDHE+CHACHA20")
         try TLSError.require(ciphers, "the cipher suites")
-        // The groups of Mozilla's intermediate configuration; OpenSSL would add X448 and P-521.
+        // The groups are those of Mozilla's intermediate configuration. OpenSSL's default adds X448 and P-521.
         let groups = unsafe COpenSSL_SSL_CTX_set_groups(pointer, "X25519:P-256:P-384")
         try TLSError.require(groups, "the key exchange groups")
         if let clientAuthoritiesFile {
             try admitClients(of: clientAuthoritiesFile)
-            // A resumed session's certificate is not verified again, and each resumption gives a new ticket
-            // (RFC 8446, 4.6.1): a chain of tickets would outlive the certificate.
+            // The certificate of a resumed session is not verified again, and each resumption gives a new ticket (RFC
+            // 8446, 4.6.1). A chain of tickets would therefore outlive the certificate.
             try TLSError.require(unsafe COpenSSL_SSL_CTX_never_resume(pointer), "the end of session resumption")
         } else {
             try resumeSessions(lifetimeSeconds: Self.sessionSeconds)
@@ -69,20 +70,20 @@ internal import COpenSSL
         chooseHTTP1()
     }
 
-    /// The longest message of a handshake that a server takes, a hello or a chain of certificates: 16 KiB, what OpenSSL's
-    /// buffer for it holds from the start, so that no client makes it grow. A hello takes up to 2 KiB, with a key exchange
-    /// against quantum computers as well.
+    /// The longest handshake message that a server accepts, in bytes: 16 KiB, for a hello or a chain of certificates.
+    /// OpenSSL's buffer has this size from the start, so no client can make it grow. A hello takes up to 2 KiB, even
+    /// with a post-quantum key exchange.
     static let handshakeMessageBytes = 16_384
 
-    /// How long a session can be resumed: an hour, as long as a connection lives.
+    /// The time in seconds during which a session can be resumed: one hour, the same as a connection's lifetime.
     static let sessionSeconds = 3_600
 
-    /// Server: when the first of the certificates it sends ends, in seconds since 1970; nil where there is none.
+    /// Server: the earliest expiry of the certificates that it sends, in seconds since 1970; nil if it sends none.
     package var certificateExpiry: Int64? {
         guard let own = unsafe SSL_CTX_get0_certificate(pointer) else { return nil }
         var expiry = unsafe COpenSSL_X509_expiry(own)
         let chain = unsafe COpenSSL_SSL_CTX_chain(pointer)
-        // Bounds: an index stays below the count of the chain, which nothing changes after `init`.
+        // In bounds: an index stays below the count of the chain, and nothing changes the chain after `init`.
         for index in 0..<max(0, unsafe COpenSSL_chain_count(chain)) {
             guard let certificate = unsafe COpenSSL_chain_certificate(chain, index) else { continue }
             expiry = min(expiry, unsafe COpenSSL_X509_expiry(certificate))
@@ -90,7 +91,7 @@ internal import COpenSSL
         return expiry < 0 ? nil : expiry
     }
 
-    /// OpenSSL opens the files itself, and would wait for the writer of a pipe.
+    /// Requires a regular file, because OpenSSL opens the files itself and would wait for the writer of a pipe.
     private static func requireRegular(_ file: String, _ subject: String) throws(TLSError) {
         do throws(FileContents.Failure) {
             try FileContents.requireRegular(path: file)
@@ -99,7 +100,7 @@ internal import COpenSSL
         }
     }
 
-    /// - Parameter method: a static table; to take it initialises nothing of OpenSSL.
+    /// - Parameter method: a static table. Passing it initialises nothing in OpenSSL.
     private init(_ method: OpaquePointer?) throws(TLSError) {
         ProcessExit.leavesOpenSSLInPlace()
         guard let pointer = unsafe SSL_CTX_new(method) else { throw .failure(of: "a TLS context") }
@@ -111,12 +112,12 @@ internal import COpenSSL
 }
 
 extension TLSError {
-    /// Demands 1, as OpenSSL's functions answer on success.
+    /// Throws unless the result is 1, which OpenSSL's functions return on success.
     static func require(_ result: Int32, _ subject: String, in file: String? = nil) throws(TLSError) {
         guard result == 1 else { throw .failure(of: subject, in: file) }
     }
 
-    /// A failed step of the set-up, with OpenSSL's reason and the file at fault.
+    /// A failed step of the set-up, with OpenSSL's reason and the file concerned.
     static func failure(of subject: String, in file: String? = nil) -> TLSError {
         let reason = drainQueue() ?? "no reason given"
         guard let file else { return .configuration("\(subject): \(reason)") }
@@ -124,26 +125,27 @@ extension TLSError {
     }
 }
 
-/// `http/1.1` as ALPN carries it: each name after its length (RFC 7301, 3.1).
+/// `http/1.1` in ALPN's encoding: each name follows its length (RFC 7301, 3.1).
 private let http1: [UInt8] = [8, 0x68, 0x74, 0x74, 0x70, 0x2F, 0x31, 0x2E, 0x31]
 
 extension TLSContext {
     /// Client: offers `http/1.1` alone, so that a server cannot choose HTTP/2.
     func offerHTTP1() throws(TLSError) {
-        // This function, against OpenSSL's habit, answers 0 on success.
+        // Unlike most OpenSSL functions, this one returns 0 on success.
         guard unsafe SSL_CTX_set_alpn_protos(pointer, http1, UInt32(http1.count)) == 0 else {
             throw .failure(of: "ALPN")
         }
     }
 
-    /// Server: chooses `http/1.1` where the client offers it; refuses a client that offers only others (RFC 7301, 3.2).
+    /// Server: chooses `http/1.1` if the client offers it, and refuses a client that offers only others (RFC 7301,
+    /// 3.2).
     func chooseHTTP1() {
         unsafe SSL_CTX_set_alpn_select_cb(
             pointer,
             { _, chosen, chosenCount, offered, offeredCount, _ in
                 guard let chosen = unsafe chosen, let chosenCount = unsafe chosenCount, let offered = unsafe offered
                 else { return SSL_TLSEXT_ERR_ALERT_FATAL }
-                // Bounds: `offered` holds `offeredCount` bytes; each step stays below it before it reads.
+                // In bounds: `offered` holds `offeredCount` bytes, and each step checks its index before it reads.
                 let names = unsafe UnsafeBufferPointer(start: offered, count: Int(offeredCount))
                 var index = 0
                 while index < names.count {
@@ -171,7 +173,7 @@ extension TLSContext {
         unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
     }
 
-    /// Server: sessions resume by ticket, with this context alone: another one, made from other files, has other
+    /// Server: sessions resume by ticket with this context alone. Another context, made from other files, has other
     /// ticket keys.
     func resumeSessions(lifetimeSeconds: Int) throws(TLSError) {
         let name: [UInt8] = Array("limited-login".utf8)

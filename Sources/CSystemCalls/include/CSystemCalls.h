@@ -1,7 +1,7 @@
 /*
- * The few system calls Swift cannot name: macros, variadic functions, packed structures and
+ * The few system calls that Swift cannot name: macros, variadic functions, packed structures and
  * address casts. No logic lives here. Every function returns a value that is not negative, or the
- * negated errno, so that no caller reads errno after something else could have changed it.
+ * negated errno. A caller therefore never reads an errno that another call could have changed.
  */
 #ifndef LIMITED_LOGIN_CSYSTEM_H
 #define LIMITED_LOGIN_CSYSTEM_H
@@ -19,7 +19,7 @@ struct platform_address {
     uint8_t is_ipv6;
 };
 
-/* Which file a path names, itself and not what a link leads to. */
+/* The identity of the file at a path. A symbolic link is not followed. */
 struct platform_file {
     uint64_t device;
     uint64_t inode;
@@ -32,19 +32,19 @@ struct platform_event {
     uint32_t events;
 };
 
-/* What to be told about a descriptor, and what was told (epoll_ctl(2)). */
+/* The events of a descriptor, both requested and reported (epoll_ctl(2)). */
 enum {
     PLATFORM_READABLE = EPOLLIN,
     PLATFORM_WRITABLE = EPOLLOUT,
     PLATFORM_ERROR = EPOLLERR,
     PLATFORM_HANG_UP = EPOLLHUP,
     PLATFORM_READ_HANG_UP = EPOLLRDHUP,
-    PLATFORM_EXCLUSIVE = EPOLLEXCLUSIVE, /* Of several sets that wait, one is woken. */
+    PLATFORM_EXCLUSIVE = EPOLLEXCLUSIVE, /* Wakes one of several waiting sets. */
 };
 
 int platform_close(int fd);
 long platform_recv(int fd, void *buffer, size_t count);
-/* send with MSG_NOSIGNAL: a peer that is gone is an error, never SIGPIPE. */
+/* Sends with MSG_NOSIGNAL: a peer that is gone causes an error, never SIGPIPE. */
 long platform_send(int fd, const void *buffer, size_t count);
 int platform_shutdown_write(int fd);
 
@@ -56,9 +56,9 @@ int platform_set_ipv6_only(int fd);
 int platform_set_no_delay(int fd);
 int platform_bind(int fd, const struct platform_address *address);
 int platform_listen(int fd, int backlog);
-/* Makes a listener drop the packets that open connections, while those begun still complete. */
+/* Makes a listener drop packets that open new connections. Connections already begun still complete. */
 int platform_refuse_new_connections(int fd);
-/* The address of the peer is left as it was where there is none, as on a Unix socket. */
+/* Leaves *peer unchanged if the peer has no address, as on a Unix socket. */
 int platform_accept(int fd, struct platform_address *peer);
 int platform_connect(int fd, const struct platform_address *address);
 /* The pending error of a socket, as an errno not negated (0: none). */
@@ -70,37 +70,37 @@ int platform_peer_address(int fd, struct platform_address *address);
 int platform_unix_socket(void);
 int platform_unix_bind(int fd, const char *path, size_t count);
 int platform_unix_connect(int fd, const char *path, size_t count);
-/* Of a listening Unix socket: refuses new connections, while those that wait can still be accepted. */
+/* Makes a listening Unix socket refuse new connections. Waiting connections can still be accepted. */
 int platform_shutdown_read(int fd);
-/* Another number of the same descriptor, closed on exec. */
+/* Duplicates a descriptor; the duplicate is closed on exec. */
 int platform_duplicate(int fd);
 int platform_change_mode(const char *path, uint32_t mode);
 int platform_file_facts(const char *path, struct platform_file *file);
 int platform_unlink(const char *path);
 int platform_open_directory(const char *path);
-/* Takes the lock of an open file that ends when it is closed; an error where another has it. */
+/* Locks an open file until it is closed; an error if another process holds the lock. */
 int platform_lock(int fd);
 
-/* Sends one datagram to a unix socket: a path, or an abstract name where the first byte is '@'. */
+/* Sends one datagram to a Unix socket. The name is a path, or an abstract name if its first byte is '@'. */
 int platform_send_datagram(const char *name, size_t name_count, const void *bytes, size_t count);
 
 int platform_epoll_create(void);
 int platform_epoll_add(int epoll, int fd, uint32_t events, uint64_t tag);
 int platform_epoll_modify(int epoll, int fd, uint32_t events, uint64_t tag);
 int platform_epoll_remove(int epoll, int fd);
-/* Waits for at most count (<= 256) events; timeout_milliseconds -1 waits for ever. */
+/* Waits for at most count (<= 256) events; timeout_milliseconds -1 waits forever. */
 int platform_epoll_wait(int epoll, struct platform_event *events, int count, int timeout_milliseconds);
 
 int platform_event_descriptor(void);
 int platform_event_signal(int fd);
 int platform_event_clear(int fd);
-/* A descriptor of /dev/null, closed on exec: held in reserve for a moment without descriptors. */
+/* Opens /dev/null, closed on exec. Close the descriptor to free one when the process has run out. */
 int platform_spare_descriptor(void);
 /* Names the calling thread; at most 15 bytes. */
 void platform_name_thread(const char *name);
-/* Gives memory that is free in this process back to the system. */
+/* Returns free memory of this process to the system. */
 void platform_release_memory(void);
-/* Raises how many descriptors this process may open to the most that is allowed to it; returns what it is then. */
+/* Raises this process's limit of open descriptors to its hard limit; returns the new limit. */
 int platform_raise_descriptor_limit(void);
 
 uint64_t platform_monotonic_nanoseconds(void);

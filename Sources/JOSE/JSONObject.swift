@@ -1,34 +1,34 @@
 internal import Bytes
 
-/// A JSON object and the bytes it was read from. Of its members, those of another type than the one asked for are nil.
+/// A JSON object and the bytes it was read from. A member whose type differs from the requested one reads as nil.
 package struct JSONObject: ~Copyable {
     package var bytes: [UInt8] = []
     package private(set) var document: JSONDocument
 
-    /// An object that is still to be read.
+    /// An object without content until ``read()`` fills it.
     package init(limits: JSONLimits = JSONLimits(), marksRepeatedMembers: Bool = false) {
         document = JSONDocument(limits: limits, marksRepeatedMembers: marksRepeatedMembers)
     }
 
-    /// Reads one JSON object that names no member twice; nil for anything else.
+    /// Reads one JSON object without repeated members; nil for anything else.
     package init?(_ bytes: [UInt8], limits: JSONLimits = JSONLimits()) {
         self.init(limits: limits)
         self.bytes = bytes
         guard (try? read()) == true else { return nil }
     }
 
-    /// Reads the bytes as JSON; false where it is no object.
+    /// Reads the bytes as JSON; false if the value is not an object.
     package mutating func read() throws(JSONError) -> Bool {
         try document.parse(bytes)
         return document.isObject(document.root)
     }
 
-    /// The outermost object's members in their order, each with the node of its value.
+    /// The outermost object's members in order, each with the node of its value.
     package var members: [(name: String, node: Int)] {
         document.children(of: document.root).map { (string($0), $0 + 1) }
     }
 
-    /// The node of a member's value, in the object at `node` or else the outermost.
+    /// The node of a member's value in the object at `node`, or in the outermost object if `node` is nil.
     package func member(_ name: StaticString, of node: Int? = nil) -> Int? {
         document.member(name, of: node ?? document.root, in: bytes.span)
     }
@@ -54,31 +54,31 @@ package struct JSONObject: ~Copyable {
         member(name, of: node).flatMap { document.integer($0, in: bytes.span) }
     }
 
-    /// The value of a string or name; of any other node, its text.
+    /// The value of a string or name; for any other node, its text.
     package func string(_ node: Int) -> String { document.string(node, in: bytes.span) }
 
-    /// Appends the same as UTF-8.
+    /// Appends ``string(_:)`` of the node as UTF-8.
     package func appendString(_ node: Int, to buffer: inout [UInt8]) {
         document.appendString(node, in: bytes.span, to: &buffer)
     }
 
-    /// The strings of the array at a node; none where it is no array.
+    /// The strings of the array at a node; empty if the node is not an array.
     package func strings(_ node: Int) -> [String] {
         guard document.kind(node) == .array else { return [] }
         return document.children(of: node).filter { document.isString($0) }.map { string($0) }
     }
 }
 
-/// The names of members that a reader knows, found by their bytes: two words looked at and one slot, however many there
-/// are.
+/// The member names that a reader knows. A look-up compares two words with one slot, however many names the table has.
 package struct JSONNameTable: Sendable {
-    /// The bytes of a name, told apart by its length and its first and last eight: with at most sixteen, that is all.
+    /// The bytes of a name as its length and its first and last eight bytes. These identify a name of at most sixteen
+    /// bytes.
     private struct Name: Equatable {
         var count = 0
         var first: UInt64 = 0
         var last: UInt64 = 0
 
-        /// The name in `range`; nil when it is longer than any that is known.
+        /// The name in `range`; nil if it is longer than every name in the table.
         @inline(__always)
         init?(_ bytes: Span<UInt8>, _ range: Range<Int>) {
             guard range.count <= JSONNameTable.nameByteCount else { return nil }
@@ -93,7 +93,7 @@ package struct JSONNameTable: Sendable {
 
         init() {}
 
-        /// The slot that is its first choice, of 64.
+        /// The slot, of 64, that is searched first.
         @inline(__always)
         var slot: Int {
             let mix = first ^ last &* 0xC2B2_AE3D_27D4_EB4F ^ UInt64(truncatingIfNeeded: count)
@@ -106,10 +106,11 @@ package struct JSONNameTable: Sendable {
     /// Greatest number of names. 32: half of the slots stay free, so that a search ends soon.
     package static let nameCount = 32
 
-    /// For each slot its name and the name's place in the list; a count of zero marks a free slot.
+    /// Each slot's name and the name's position in the list. A count of zero marks a free slot.
     private var slots: [(name: Name, place: Int)]
 
-    /// A table of different names, each of 1 to 16 bytes of UTF-8, at most 32 of them: known when the program is written.
+    /// A table of at most 32 distinct names of 1 to 16 bytes of UTF-8. The names must be known when the program is
+    /// written.
     package init(_ names: [String]) {
         precondition(names.count <= Self.nameCount, "too many names")
         slots = Array(repeating: (Name(), 0), count: 64)
@@ -124,12 +125,12 @@ package struct JSONNameTable: Sendable {
         }
     }
 
-    /// The place of the name that is exactly the bytes in `range`; nil when it is none of the list.
+    /// The position in the list of the name that equals the bytes in `range`; nil if no name does.
     @inline(__always)
     func place(of bytes: Span<UInt8>, _ range: Range<Int>) -> Int? {
         guard let name = Name(bytes, range) else { return nil }
         var slot = name.slot
-        // Ends: at least half of the slots are free.
+        // The loop ends because at least half of the slots are free.
         while slots[slot].name.count > 0 {
             if slots[slot].name == name { return slots[slot].place }
             slot = (slot + 1) % 64
@@ -139,11 +140,12 @@ package struct JSONNameTable: Sendable {
 }
 
 extension JSONObject {
-    /// Notes for each member whose name is in the table the node of its value, at the name's place; other places are left as
-    /// they are. `nodes` has at least as many places as the table has names.
+    /// Finds the members whose names are in the table. It writes the node of each one's value at the name's position in
+    /// `nodes` and leaves other positions unchanged. `nodes` must have at least as many positions as the table has
+    /// names.
     ///
-    /// Names are compared after escape decoding. Of a member that is named twice, where that is not refused, the last
-    /// counts. The bytes were read and are an object: ``read()`` was true.
+    /// Names are compared after escape decoding. If an accepted object repeats a name, its last member counts. Call it
+    /// only after ``read()`` returned true.
     package func findMembers(named table: JSONNameTable, nodes found: inout MutableSpan<UInt32>) {
         let bytes = bytes.span
         let end = document.next(document.root)
@@ -152,7 +154,7 @@ extension JSONObject {
             let name = document.nodes[node]
             let place =
                 name.isEscaped ? decodedPlace(of: name.range, in: table) : table.place(of: bytes, name.range)
-            // Fits 32 bits, as every index on the tape.
+            // The value fits 32 bits, as every index on the tape does.
             if let place { found[place] = UInt32(truncatingIfNeeded: node + 1) }
             node = document.next(node + 1)
         }

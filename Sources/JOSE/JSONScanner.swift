@@ -1,8 +1,8 @@
 internal import Bytes
 
-/// The lexical grammar of JSON: pure functions from an offset to the offset behind what was read.
+/// The lexical grammar of JSON: pure functions that take an offset and return the offset after the bytes they read.
 ///
-/// Every function returns an offset from its argument up to `bytes.count`, and reads no byte outside.
+/// Every function returns an offset from its argument up to `bytes.count`, and reads no byte outside the span.
 enum JSONScanner {
     /// RFC 8259 section 2: space, tab, line feed, carriage return.
     @inline(__always)
@@ -24,17 +24,17 @@ enum JSONScanner {
         return end
     }
 
-    /// RFC 8259 section 7: the inside of a string, from behind its opening quote.
+    /// RFC 8259 section 7: the inside of a string, starting after its opening quote.
     ///
-    /// Returns the offset of the closing quote and whether there was an escape. Most strings end within sixteen bytes,
-    /// and are read in place.
+    /// It returns the offset of the closing quote and whether there was an escape. Most strings end within sixteen
+    /// bytes and are read without a call.
     @inline(__always)
     static func scanString(
         _ bytes: Span<UInt8>,
         from start: Int
     ) throws(JSONError) -> (end: Int, isEscaped: Bool) {
         var offset = start
-        // From 0 to `bytes.count`, so no difference or sum below overflows.
+        // The offset is from 0 to `bytes.count`, so no difference or sum below overflows.
         if bytes.count &- start >= 16 {
             offset &+= bytes.vector16(at: start).specialBytes.unmarkedCount
             if offset < bytes.count, bytes[offset] == UInt8(ascii: "\"") { return (offset, false) }
@@ -42,7 +42,7 @@ enum JSONScanner {
         return try scanRest(bytes, from: offset)
     }
 
-    /// The inside of a string from any place in it that is within no escape and no character.
+    /// Reads the rest of a string from any offset that is not within an escape or a character.
     private static func scanRest(
         _ bytes: Span<UInt8>,
         from start: Int
@@ -69,10 +69,10 @@ enum JSONScanner {
         }
     }
 
-    /// Skips bytes that stand for themselves; may stop early, never late.
+    /// Skips bytes that represent themselves. It may stop early, but never late.
     @inline(__always)
     private static func skipPlain(_ bytes: Span<UInt8>, from start: Int) -> Int {
-        // Both are from 0 to `bytes.count`, so no difference or sum below overflows.
+        // Both values are from 0 to `bytes.count`, so no difference or sum below overflows.
         let count = bytes.count
         var offset = start
         while count &- offset >= 16 {
@@ -83,7 +83,8 @@ enum JSONScanner {
         return offset
     }
 
-    /// An escape from its reverse solidus on; returns the offset behind it, or behind the whole surrogate pair.
+    /// Reads an escape from its reverse solidus on. It returns the offset after the escape, or after the whole
+    /// surrogate pair.
     @inline(__always)
     private static func scanEscape(_ bytes: Span<UInt8>, from start: Int) throws(JSONError) -> Int {
         guard start + 1 < bytes.count else { throw JSONError(.truncated, at: bytes.count) }
@@ -93,7 +94,7 @@ enum JSONScanner {
             return start + 2
         case UInt8(ascii: "u"):
             let unit = try scanFourDigits(bytes, from: start + 2)
-            // RFC 8259 section 8.2 and RFC 7493 section 2.1: half a pair stands for no character.
+            // RFC 8259 section 8.2 and RFC 7493 section 2.1: half a surrogate pair is not a character.
             if unit & 0xF800 != 0xD800 { return start + 6 }
             guard unit < 0xDC00, start + 7 < bytes.count, bytes[start + 6] == UInt8(ascii: "\\"),
                 bytes[start + 7] == UInt8(ascii: "u"), try scanFourDigits(bytes, from: start + 8) & 0xFC00 == 0xDC00
@@ -114,8 +115,8 @@ enum JSONScanner {
         return value
     }
 
-    /// One character of two to four bytes, as RFC 3629 section 4 spells them: no overlong form, no surrogate,
-    /// nothing beyond U+10FFFF.
+    /// Reads one character of two to four bytes as RFC 3629 section 4 defines them. It refuses overlong forms,
+    /// surrogates and values above U+10FFFF.
     private static func scanMultibyte(
         _ bytes: Span<UInt8>,
         from start: Int,
@@ -143,11 +144,11 @@ enum JSONScanner {
 }
 
 extension SIMD16<UInt8> {
-    /// Marks, with all ones, each byte that does not stand for itself in a JSON string: below 0x20, a quote, a reverse
+    /// Marks, with all ones, each byte that does not represent itself in a JSON string: below 0x20, a quote, a reverse
     /// solidus, or from 0x80 on.
     @inline(__always)
     var specialBytes: SIMD2<UInt64> {
-        // Read as signed numbers, the bytes from 0x80 on are below 0x20 too. The types are 16 bytes of plain bits each.
+        // As signed numbers, the bytes from 0x80 on are below 0x20 too. Both types are 16 bytes of plain bits.
         let isLow = unsafe unsafeBitCast(self, to: SIMD16<Int8>.self) .< SIMD16<Int8>(repeating: 0x20)
         let isQuote = self .== SIMD16<UInt8>(repeating: UInt8(ascii: "\""))
         let isSolidus = self .== SIMD16<UInt8>(repeating: UInt8(ascii: "\\"))
@@ -156,7 +157,8 @@ extension SIMD16<UInt8> {
 }
 
 extension JSONScanner {
-    /// RFC 8259 section 6: `-`? digits fraction? exponent?, no leading zero; and no value beyond a double.
+    /// RFC 8259 section 6: `-`? digits fraction? exponent?, without a leading zero. Numbers beyond a double are
+    /// refused.
     static func scanNumber(_ bytes: Span<UInt8>, from start: Int, limit: Int) throws(JSONError) -> Int {
         var offset = start
         if bytes[offset] == UInt8(ascii: "-") { offset += 1 }
@@ -183,7 +185,7 @@ extension JSONScanner {
             guard offset > exponent else { throw JSONError(.invalidNumber, at: offset) }
         }
         guard offset - start <= limit else { throw JSONError(.numberOutOfRange, at: start) }
-        // Without an exponent, 64 digits are far within a double's 10³⁰⁸.
+        // 64 digits without an exponent are far within a double's 10³⁰⁸.
         if hasExponent, !(double(bytes, start..<offset)?.isFinite ?? false) {
             throw JSONError(.numberOutOfRange, at: start)
         }
@@ -201,11 +203,12 @@ extension JSONScanner {
         Double(String(decoding: range.map { bytes[$0] }, as: UTF8.self))
     }
 
-    /// The value of a number's text, which is not empty, when it is a plain integer of 64 bits.
+    /// The value of a number's text, which must not be empty; nil unless it is a plain integer of 64 bits.
     static func integer(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int64? {
         let isNegative = bytes[range.lowerBound] == UInt8(ascii: "-")
         let digits = range.lowerBound + (isNegative ? 1 : 0)..<range.upperBound
-        // Nineteen digits stay below 2⁶⁴: nothing overflows. None of them leads with zero, so more are out of range.
+        // Nineteen digits stay below 2⁶⁴, so nothing overflows. The first digit is not zero, so more digits are out of
+        // range.
         guard digits.count <= 19 else { return nil }
         var magnitude: UInt64 = 0
         for offset in digits {

@@ -2,20 +2,20 @@ internal import Bytes
 
 /// Reads the value of a JSON string, UTF-8 byte by byte, with its escapes decoded (RFC 8259 section 7).
 ///
-/// Meant for text the parser accepted; on any other it still ends and reads nothing outside its range.
+/// It is meant for text that the parser accepted. For any other text it still ends and reads nothing outside its range.
 package struct JSONStringReader {
     private var offset: Int
     private let end: Int
-    /// Bytes of a decoded `\u` escape that still have to be handed out.
+    /// Bytes of a decoded `\u` escape that are not returned yet.
     private var pending = Unicode.UTF8.EncodedScalar()
 
-    /// - Parameter range: what stands between the string's quotes.
+    /// - Parameter range: the text between the string's quotes.
     package init(_ range: Range<Int>) {
         offset = range.lowerBound
         end = range.upperBound
     }
 
-    /// Where the bytes up to the next escape stand, or to the end: each of them stands for itself.
+    /// The range of the bytes up to the next escape or the end. Each of these bytes represents itself.
     package mutating func nextRun(in bytes: Span<UInt8>) -> Range<Int> {
         guard pending.isEmpty else { return offset..<offset }
         let start = offset
@@ -23,7 +23,7 @@ package struct JSONStringReader {
         return start..<offset
     }
 
-    /// Appends the rest of the value, for which there is room.
+    /// Appends the rest of the value. The output must have room for it.
     package mutating func readAll(of bytes: Span<UInt8>, to output: inout OutputSpan<UInt8>) {
         while true {
             output.append(bytes.extracting(nextRun(in: bytes)))
@@ -32,7 +32,7 @@ package struct JSONStringReader {
         }
     }
 
-    /// The next byte of the value; nil at its end.
+    /// The next byte of the value; nil at the end.
     package mutating func next(in bytes: Span<UInt8>) -> UInt8? {
         if !pending.isEmpty { return pending.removeFirst() }
         guard offset < end else { return nil }
@@ -52,15 +52,15 @@ package struct JSONStringReader {
         }
     }
 
-    /// Decodes the digits after `\u`, with the second half of a pair, into UTF-8 and hands out its first byte.
+    /// Decodes the digits after `\u`, with the second half of a pair, into UTF-8 and returns the first byte.
     private mutating func nextOfCodePoint(in bytes: Span<UInt8>) -> UInt8? {
         var code = readFourDigits(in: bytes)
         if code & 0xFC00 == 0xD800 {
-            // The parser has proven that the other half follows as `\uDC00` to `\uDFFF`.
+            // The parser has checked that the other half follows as `\uDC00` to `\uDFFF`.
             offset = min(offset + 2, end)
             code = 0x10000 + ((code & 0x3FF) << 10) + (readFourDigits(in: bytes) & 0x3FF)
         }
-        // No text that the parser accepted holds half a pair.
+        // A text that the parser accepted never holds half a pair.
         pending = Unicode.UTF8.encode(Unicode.Scalar(code) ?? "\u{FFFD}") ?? pending
         return pending.isEmpty ? nil : pending.removeFirst()
     }
@@ -75,9 +75,9 @@ package struct JSONStringReader {
     }
 }
 
-/// The text of a JSON string, apart from any document.
+/// The text of a JSON string outside a document.
 package enum JSONText {
-    /// Whether every byte stands for itself in a JSON string: ASCII without control characters, `"` and `\`.
+    /// True if every byte represents itself in a JSON string: ASCII except control characters, `"` and `\`.
     package static func isPlain(_ bytes: Span<UInt8>) -> Bool {
         var offset = 0
         while bytes.count - offset >= 16 {
@@ -93,17 +93,18 @@ package enum JSONText {
         return true
     }
 
-    /// The value of a string the parser accepted, given what stands between its quotes.
+    /// The value of a string that the parser accepted. `range` is the text between its quotes.
     package static func value(_ bytes: Span<UInt8>, _ range: Range<Int>) -> String {
         var value: [UInt8] = []
         append(bytes, range, to: &value)
         return String(decoding: value, as: UTF8.self)
     }
 
-    /// Appends the same as UTF-8.
+    /// Appends the value as UTF-8.
     package static func append(_ bytes: Span<UInt8>, _ range: Range<Int>, to buffer: inout [UInt8]) {
         guard !range.isEmpty else { return }
-        // No escape is shorter than what it stands for: `\u0080` is two bytes of UTF-8, a pair of twelve is four.
+        // An escape is never shorter than its value: `\u0080` is two bytes of UTF-8, and a pair of twelve bytes is
+        // four.
         buffer.append(addingCapacity: range.count) { (output: inout OutputSpan<UInt8>) in
             var reader = JSONStringReader(range)
             reader.readAll(of: bytes, to: &output)

@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// Reads one JSON text onto a tape: the grammar of RFC 8259 with the document's limits.
+/// Reads one JSON text onto a tape by the grammar of RFC 8259 and the document's limits.
 ///
 /// Only the reader holds the tape's memory while it reads, so a node costs a few stores.
 struct JSONTapeReader: ~Copyable {
@@ -10,7 +10,7 @@ struct JSONTapeReader: ~Copyable {
     let marksRepeatedMembers: Bool
     var enclosing: [JSONFrame] = []
 
-    /// Reads one value with the white space around it; returns the offset behind both.
+    /// Reads one value with the white space around it; returns the offset after both.
     mutating func readText(_ bytes: Span<UInt8>, to tape: inout Tape) throws(JSONError) -> Int {
         // RFC 8259 section 8.1: a byte-order mark may be refused.
         if bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF {
@@ -18,7 +18,7 @@ struct JSONTapeReader: ~Copyable {
         }
         var offset = JSONScanner.skipWhitespace(bytes, from: 0)
         guard offset < bytes.count else { throw JSONError(.empty, at: offset) }
-        // The frame of the innermost open object or array; the root is in none.
+        // The frame of the innermost open object or array. The root value is inside no frame.
         var frame = JSONFrame(node: -1, isObject: false)
         while true {
             let value = try openOrAppendValue(bytes, at: offset, frame: &frame, to: &tape)
@@ -28,10 +28,10 @@ struct JSONTapeReader: ~Copyable {
         }
     }
 
-    /// Reads a scalar or an empty container whole, or opens a container up to its first value.
+    /// Reads a scalar or an empty container whole, or opens a container and reads up to its first value.
     ///
-    /// Returns the offset behind what was read, and whether that was a whole value; if not, the first value of
-    /// the container that was opened is at the offset.
+    /// It returns the offset after the bytes it read, and whether they were a whole value. If they were not, the first
+    /// value of the opened container is at that offset.
     @inline(__always)
     private mutating func openOrAppendValue(
         _ bytes: Span<UInt8>,
@@ -62,7 +62,7 @@ struct JSONTapeReader: ~Copyable {
         try append(isObject ? .object : .array, from: start, to: start, on: &tape)
         let inside = JSONScanner.skipWhitespace(bytes, from: start + 1)
         guard inside < bytes.count else { throw JSONError(.truncated, at: inside) }
-        // `enclosing` holds one frame less than the depth once this container is open.
+        // Once this container is open, `enclosing` holds one frame less than the depth.
         guard enclosing.count < limits.depth else { throw JSONError(.tooDeep, at: start) }
         if bytes[inside] == (isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) {
             finish(tape.count - 1, at: inside + 1, on: &tape)
@@ -73,9 +73,9 @@ struct JSONTapeReader: ~Copyable {
         return (isObject ? try appendName(bytes, at: inside, frame: &frame, to: &tape) : inside, false)
     }
 
-    /// After a value: closes every container that ends here and moves to the next value.
+    /// Continues after a value: closes every container that ends here and moves to the next value.
     ///
-    /// Returns false when the root is complete; `offset` is then behind its white space.
+    /// It returns false if the root is complete; `offset` is then after its white space.
     @inline(__always)
     private mutating func closeFinished(
         _ bytes: Span<UInt8>,
@@ -116,7 +116,7 @@ struct JSONTapeReader: ~Copyable {
         try append(.name, from: start + 1, to: name.end, isEscaped: name.isEscaped, on: &tape)
         frame.memberCount &+= 1
         guard frame.memberCount <= limits.memberCount else { throw JSONError(.tooManyMembers, at: start) }
-        // The scanner never moves back: `start < name.end`.
+        // The scanner never moves back, so `start < name.end`.
         let range = start + 1..<name.end
         if Self.isRepeated(range, isEscaped: name.isEscaped, in: &frame, bytes, tape) {
             guard marksRepeatedMembers else { throw JSONError(.repeatedMember, at: start) }
@@ -128,7 +128,7 @@ struct JSONTapeReader: ~Copyable {
         return JSONScanner.skipWhitespace(bytes, from: colon + 1)
     }
 
-    /// Reads `null`, `true`, `false` or a number; returns the offset behind it.
+    /// Reads `null`, `true`, `false` or a number; returns the offset after it.
     private func appendScalar(
         _ bytes: Span<UInt8>,
         at start: Int,
@@ -158,7 +158,7 @@ struct JSONTapeReader: ~Copyable {
         on tape: inout Tape
     ) throws(JSONError) {
         guard tape.count < limits.nodeCount, tape.freeCapacity > 0 else { throw JSONError(.tooManyNodes, at: start) }
-        // Offsets and indices fit 32 bits: `parse` has seen to it.
+        // Offsets and indices fit 32 bits: `parse` checked the length.
         tape.append(
             JSONDocument.Node(
                 start: UInt32(truncatingIfNeeded: start),
@@ -178,7 +178,8 @@ struct JSONTapeReader: ~Copyable {
 }
 
 extension JSONTapeReader {
-    /// Whether the newest name of `frame`, the last node on the tape, was there before; notes it in the filter.
+    /// True if `frame` already had the newest name, which is the last node on the tape. It also records the name in the
+    /// filter.
     ///
     /// Names are compared after escape decoding: `"\u0061lg"` repeats `"alg"`.
     @inline(__always)
@@ -192,7 +193,7 @@ extension JSONTapeReader {
         if isEscaped {
             frame.hasEscapedName = true
         } else if !frame.nameFilter.insert(hash(bytes, name)), !frame.hasEscapedName {
-            // While no name is escaped, a clear bit proves the name new and spares the search.
+            // While no name is escaped, a clear bit proves that the name is new and saves the search.
             return false
         }
         let newest = tape.count - 1
@@ -204,8 +205,8 @@ extension JSONTapeReader {
         return false
     }
 
-    /// A hash of the name's length and of its first and last eight bytes. Names that an attacker makes collide cost
-    /// him their search: at most the limit of members each.
+    /// A hash of the name's length and of its first and last eight bytes. An attacker can make names collide; each such
+    /// name then costs one search over at most the limit of members.
     @inline(__always)
     private static func hash(_ bytes: Span<UInt8>, _ range: Range<Int>) -> UInt64 {
         var mix = UInt64(truncatingIfNeeded: range.count)
@@ -234,26 +235,26 @@ extension JSONTapeReader {
     }
 }
 
-/// An object or array that is being read.
+/// An object or array that is still being read.
 struct JSONFrame {
-    /// Its index on the tape.
+    /// The index of its node on the tape.
     var node: Int
     var isObject: Bool
     var memberCount = 0
-    /// The names so far that are spelt without escapes.
+    /// The names so far that are written without escapes.
     var nameFilter = JSONNameFilter()
-    /// Whether one of the names is spelt with escapes, which the filter cannot see through.
+    /// True if one of the names is written with escapes. The filter does not decode escapes.
     var hasEscapedName = false
 }
 
-/// A filter of 256 bits, one for each hash that was inserted: a clear bit proves that a name is new.
+/// A filter of 256 bits that sets one bit for each inserted hash. A clear bit proves that a name is new.
 struct JSONNameFilter {
     private var words = InlineArray<4, UInt64>(repeating: 0)
 
     /// Sets the bit of a hash; returns whether it was set before.
     @inline(__always)
     mutating func insert(_ hash: UInt64) -> Bool {
-        // The highest eight bits: two choose the word, so below four, and six the bit.
+        // Of the highest eight bits, two choose the word (so it is below four) and six choose the bit.
         let word = Int(truncatingIfNeeded: hash >> 62)
         let bit = UInt64(1) << (hash >> 56 & 63)
         let wasSet = words[word] & bit != 0

@@ -1,8 +1,8 @@
 internal import Bytes
 
-/// An RSA public key for RS256 from a JWK (RFC 7517, RFC 7518 section 6.3), fit to verify.
+/// An RSA public key for RS256, read from a JWK (RFC 7517, RFC 7518 section 6.3) and checked for use in verification.
 public struct JSONWebKey: Equatable, Hashable, Sendable {
-    /// `kid`: the name tokens use for this key; 1 to 256 bytes.
+    /// `kid`: the key ID by which tokens name this key; 1 to 256 bytes.
     public let keyID: String
     /// `n`: the modulus, big-endian, without leading zeros; odd, 2048 to 8192 bits.
     public let modulus: [UInt8]
@@ -11,17 +11,17 @@ public struct JSONWebKey: Equatable, Hashable, Sendable {
 
     /// The bounds of a key.
     package enum Limits {
-        /// Greatest length of a key ID in bytes. 256: Facebook's have 40.
+        /// Greatest length of a key ID in bytes. 256: Facebook's key IDs have 40.
         package static let keyIDByteCount = 256
         /// Least size of a modulus in bits. RFC 7518 section 3.3: a key of 2048 bits or larger MUST be used.
         static let leastModulusBitCount = 2048
-        /// Greatest size of a modulus in bits. 8192: beyond it one signature costs milliseconds.
+        /// Greatest size of a modulus in bits. 8192: with a larger modulus one signature costs milliseconds.
         static let greatestModulusBitCount = 8192
-        /// Greatest public exponent. 2³³: the cost of a signature grows with its length.
+        /// Greatest public exponent. 2³³: the cost of a signature grows with the exponent's length.
         static let greatestPublicExponent: UInt64 = 1 << 33
     }
 
-    /// A key from its parts, judged as a JWK's would be.
+    /// A key from its parts, checked by the same rules as a JWK.
     package init(keyID: String, modulus: [UInt8], publicExponent: [UInt8]) throws(JSONWebKeyError) {
         guard !keyID.isEmpty else { throw .missingKeyID }
         guard keyID.utf8.count <= Limits.keyIDByteCount else { throw .keyIDTooLong }
@@ -34,8 +34,8 @@ public struct JSONWebKey: Equatable, Hashable, Sendable {
     /// The size of the modulus in bits.
     public var modulusBitCount: Int { RSAParameters.bitCount(modulus) }
 
-    /// The JSON text whose SHA-256 is the key's thumbprint: the required members in lexical order, nothing
-    /// else (RFC 7638 section 3).
+    /// The JSON text whose SHA-256 is the key's thumbprint: only the required members, in lexical order (RFC 7638
+    /// section 3).
     public var thumbprintInput: [UInt8] {
         Array("{\"e\":\"".utf8) + Base64URL.encode(publicExponent)
             + Array("\",\"kty\":\"RSA\",\"n\":\"".utf8) + Base64URL.encode(modulus) + Array("\"}".utf8)
@@ -43,7 +43,7 @@ public struct JSONWebKey: Equatable, Hashable, Sendable {
 }
 
 extension JSONWebKey {
-    /// Reads one JWK at `node`: one predicate over all its members, refusing rather than falling back.
+    /// Reads the JWK at `node`. It checks all members together and refuses the key if one check fails.
     init(_ json: borrowing JSONObject, _ node: Int) throws(JSONWebKeyError) {
         try Self.checkType(json, node, "RSA")
         try Self.checkPurpose(json, node, algorithm: "RS256")
@@ -52,16 +52,17 @@ extension JSONWebKey {
         guard var modulus = Self.value("n", json, node), !modulus.isEmpty, let exponent = Self.value("e", json, node),
             !exponent.isEmpty
         else { throw .malformedNumber }
-        // RFC 7518 section 6.3.1.1 notes that some implementations put one zero octet before the modulus. The
-        // value is the same, so refusing it would lock everyone out and protect nobody.
+        // RFC 7518 section 6.3.1.1 notes that some implementations put one zero octet before the modulus. The value is
+        // the same. Refusing it would lock out every user and prevent no attack.
         if modulus.first == 0 { modulus.removeFirst() }
         guard modulus.first != 0, exponent.first != 0 else { throw .malformedNumber }
         try self.init(keyID: keyID, modulus: modulus, publicExponent: exponent)
     }
 
-    /// One object that names no member twice and has the required `kty` (RFC 7517 sections 4 and 4.1).
+    /// Requires an object without repeated members and with the required `kty` (RFC 7517 sections 4 and 4.1).
     ///
-    /// Here and below `==` compares bytes: of the letters in these words none has another spelling in Unicode, as K has.
+    /// Here and below `==` acts as a comparison of bytes: no letter in these words has another spelling in Unicode, as
+    /// K has.
     static func checkType(_ json: borrowing JSONObject, _ node: Int, _ expected: String) throws(JSONWebKeyError) {
         guard json.document.isObject(node) else { throw .notAnObject }
         guard !json.document.isRepeating(node) else { throw .repeatedMember }
@@ -69,14 +70,14 @@ extension JSONWebKey {
         guard type == expected else { throw .unsupportedKeyType }
     }
 
-    /// RFC 7518 sections 6.2.2, 6.3.2 and 6.4.1: a private or symmetric member gives the key away.
+    /// RFC 7518 sections 6.2.2, 6.3.2 and 6.4.1: a private or symmetric member discloses the key.
     static func checkIsPublic(_ json: borrowing JSONObject, _ node: Int) throws(JSONWebKeyError) {
         for name in privateMembers where json.member(name, of: node) != nil { throw .holdsPrivateMembers }
     }
 
     private static let privateMembers: [StaticString] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"]
 
-    /// Refuses a key that says it is for something else: RFC 7517 sections 4.2 to 4.4.
+    /// Refuses a key that is declared for another purpose (RFC 7517 sections 4.2 to 4.4).
     static func checkPurpose(
         _ json: borrowing JSONObject,
         _ node: Int,
@@ -91,8 +92,8 @@ extension JSONWebKey {
         }
     }
 
-    /// RFC 7517 section 4.3: an array of distinct strings. `sign` beside `verify` is no use for a public key but
-    /// does no harm; any other operation says that the key serves another purpose.
+    /// RFC 7517 section 4.3: an array of distinct strings. `sign` beside `verify` has no use in a public key but does
+    /// no harm. Any other operation means that the key serves another purpose.
     private static func checkOperations(_ json: borrowing JSONObject, _ list: Int) throws(JSONWebKeyError) {
         guard json.document.kind(list) == .array else { throw .notForVerifying }
         let operations = json.strings(list).sorted()
@@ -103,39 +104,39 @@ extension JSONWebKey {
 
     /// The bytes of a member (RFC 7518 section 2); nil unless it is a string of strict base64url.
     static func value(_ name: StaticString, _ json: borrowing JSONObject, _ node: Int) -> [UInt8]? {
-        // Decoded first, so that a digit spelt as a JSON escape is the same digit.
+        // The JSON string is decoded first, so that a digit written as a JSON escape counts as that digit.
         guard let text = json.string(name, of: node) else { return nil }
         var value: [UInt8] = []
         return Base64URL.decode(text.utf8.span, 0..<text.utf8.count, into: &value) ? value : nil
     }
 }
 
-/// Why one JWK cannot be used to verify signatures. Later versions may know more reasons.
+/// Why one JWK cannot be used to verify signatures. Later versions may add reasons.
 public struct JSONWebKeyError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The reason as a clause that can follow a colon.
     public let description: String
 
     private init(_ description: String) { self.description = description }
 
-    /// It is not a JSON object.
+    /// The value is not a JSON object.
     public static let notAnObject = Self("the key is not a JSON object")
-    /// It names a member twice (RFC 7517 section 4).
+    /// The object names a member twice (RFC 7517 section 4).
     public static let repeatedMember = Self("the key names a member twice")
     /// `kty` is missing or not a string (RFC 7517 section 4.1).
     public static let malformedKeyType = Self("kty is missing or not a string")
-    /// `kty` is another than `RSA`.
+    /// `kty` is a string other than `RSA`.
     public static let unsupportedKeyType = Self("kty is not RSA")
-    /// `use` is there and not `sig` (RFC 7517 section 4.2).
+    /// `use` is present and is not `sig` (RFC 7517 section 4.2).
     public static let notForSignatures = Self("use is not sig")
-    /// `key_ops` is there and no array of distinct strings with `verify` (RFC 7517 section 4.3).
+    /// `key_ops` is present and is not an array of distinct strings with `verify` (RFC 7517 section 4.3).
     public static let notForVerifying = Self("key_ops does not list verify, or is malformed")
-    /// `alg` is there and not `RS256` (RFC 7517 section 4.4): one key, one algorithm.
+    /// `alg` is present and is not `RS256` (RFC 7517 section 4.4): each key serves one algorithm.
     public static let unsupportedAlgorithm = Self("alg is not RS256")
-    /// `kid` is missing, empty or not a string (RFC 7517 section 4.5): no token could name the key.
+    /// `kid` is missing, empty or not a string (RFC 7517 section 4.5), so no token can name the key.
     public static let missingKeyID = Self("kid is missing, empty or not a string")
     /// `kid` is longer than 256 bytes.
     public static let keyIDTooLong = Self("kid is longer than 256 bytes")
-    /// A private or symmetric member is there: the key is compromised (RFC 7518 sections 6.3.2 and 6.4.1).
+    /// The key has a private or symmetric member and is compromised (RFC 7518 sections 6.3.2 and 6.4.1).
     public static let holdsPrivateMembers = Self("the key holds private members")
     /// `n` or `e` is missing or not strict base64url (RFC 7518 section 6.3.1).
     public static let malformedNumber = Self("n or e is missing or not base64url")
@@ -143,31 +144,32 @@ public struct JSONWebKeyError: Error, Hashable, Sendable, CustomStringConvertibl
     public static let unsupportedCurve = Self("crv is not P-256")
     /// `x` or `y` is missing or not 32 bytes of strict base64url (RFC 7518 section 6.2.1.2).
     public static let malformedCoordinate = Self("x or y is missing or not 32 bytes of base64url")
-    /// `n` has less than 2048 bits (RFC 7518 section 3.3).
+    /// `n` has fewer than 2048 bits (RFC 7518 section 3.3).
     public static let modulusTooShort = Self("the modulus has less than 2048 bits")
     /// `n` has more than 8192 bits.
     public static let modulusTooLong = Self("the modulus has more than 8192 bits")
-    /// `n` is even or has a factor below 168: not the product of two great primes.
+    /// `n` is even or has a factor below 168, so it is not the product of two large primes.
     public static let modulusHasSmallFactor = Self("the modulus has a small factor")
-    /// `n` bears the fingerprint of the weak generator of CVE-2017-15361.
+    /// `n` has the fingerprint of the weak generator of CVE-2017-15361.
     public static let weakModulus = Self("the modulus comes from a generator known to be weak (ROCA)")
     /// `e` is even, less than 3 or greater than 2³³.
     public static let unsafeExponent = Self("the public exponent is even, less than 3 or greater than 2^33")
-    /// Another key of the set has the same key ID but another value, so the ID names neither (RFC 7517 section 4.5).
+    /// Another key of the set has the same key ID but another value, so the ID identifies neither (RFC 7517 section
+    /// 4.5).
     public static let ambiguousKeyID = Self("another key has the same kid")
-    /// An equal key stands earlier in the set.
+    /// An equal key comes earlier in the set.
     public static let repeatedKey = Self("the same key stands earlier in the set")
 }
 
-/// The arithmetic rules of an RSA public key (rules that OpenSSL does not enforce).
+/// The arithmetic rules of an RSA public key that OpenSSL does not enforce.
 enum RSAParameters {
-    /// The primes the two fingerprints below look at.
+    /// The primes that the two fingerprint checks below use.
     private static let smallPrimes: [UInt32] = [
         3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107,
         109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167,
     ]
 
-    /// Refuses what no honest issuer publishes. Both numbers are big-endian without leading zeros.
+    /// Refuses values that an honest issuer never publishes. Both numbers are big-endian without leading zeros.
     static func check(modulus: [UInt8], publicExponent: [UInt8]) throws(JSONWebKeyError) {
         let bitCount = bitCount(modulus)
         guard bitCount >= JSONWebKey.Limits.leastModulusBitCount else { throw .modulusTooShort }
@@ -176,16 +178,16 @@ enum RSAParameters {
         guard let last = modulus.last, last & 1 == 1 else { throw .modulusHasSmallFactor }
         let remainders = smallPrimes.map { remainder(of: modulus, by: $0) }
         guard !remainders.contains(0) else { throw .modulusHasSmallFactor }
-        // CVE-2017-15361: the flawed library made primes of the form k·M + 65537^a mod M, so that modulo every
-        // small prime the modulus is a power of 65537. An honest modulus passes all tests once in about 10^8.
+        // CVE-2017-15361: the flawed library made primes of the form k·M + 65537^a mod M. The modulus is therefore a
+        // power of 65537 modulo every small prime. About one honest modulus in 10^8 has the same property.
         let hasFingerprint = zip(smallPrimes, remainders).allSatisfy { isPowerOf65537($1, modulo: $0) }
         guard !hasFingerprint else { throw .weakModulus }
     }
 
-    /// RFC 8017 section 3.1 wants 3 or more; an even exponent has no inverse.
+    /// RFC 8017 section 3.1 requires 3 or more; an even exponent has no inverse.
     private static func checkExponent(_ exponent: [UInt8]) throws(JSONWebKeyError) {
         guard exponent.count <= 5, let last = exponent.last, last & 1 == 1 else { throw .unsafeExponent }
-        // At most five bytes, so the value fits 64 bits.
+        // The exponent has at most five bytes, so the value fits 64 bits.
         let value = exponent.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         guard value >= 3, value <= JSONWebKey.Limits.greatestPublicExponent else { throw .unsafeExponent }
     }
@@ -197,7 +199,7 @@ enum RSAParameters {
     }
 
     private static func remainder(of number: [UInt8], by divisor: UInt32) -> UInt32 {
-        // The remainder stays below 168, so 256 times it plus a byte fits easily.
+        // The remainder stays below 168, so 256 times it plus a byte fits 32 bits.
         number.reduce(UInt32(0)) { ($0 << 8 | UInt32($1)) % divisor }
     }
 

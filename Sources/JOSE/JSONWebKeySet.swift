@@ -1,14 +1,14 @@
 internal import Bytes
 
-/// A JWK Set (RFC 7517 section 5): the keys this project can use, and the ones it cannot, with reasons.
+/// A JWK Set (RFC 7517 section 5): the usable keys, and the ignored keys with their reasons.
 public struct JSONWebKeySet: Equatable, Sendable {
-    /// A key that was left out of the set, and why. One bad key never spoils the others.
+    /// A key that was left out of the set, and the reason. One bad key never spoils the others.
     public struct IgnoredKey: Equatable, Sendable {
         /// The position in the `keys` array, from zero.
         public let index: Int
-        /// `kid`, where it is a string of at most 256 bytes.
+        /// `kid`, if it is a string of at most 256 bytes.
         public let keyID: String?
-        /// Why the key is of no use here.
+        /// Why the key cannot be used.
         public let reason: JSONWebKeyError
     }
 
@@ -16,16 +16,16 @@ public struct JSONWebKeySet: Equatable, Sendable {
     package enum Limits {
         /// Greatest length of the text in bytes. 64 KiB: Facebook's set has about 1 KiB.
         package static let byteCount = 65_536
-        /// Greatest number of keys. 64: Facebook publishes two; a set beyond it is refused whole.
+        /// Greatest number of keys. 64: Facebook publishes two. A larger set is refused whole.
         static let keyCount = 64
     }
 
-    /// The keys that may verify, in the order of the set; no two have the same key ID.
+    /// The usable keys in the order of the set; no two have the same key ID.
     public let keys: [JSONWebKey]
     /// The keys left out, in the order of the set.
     public let ignoredKeys: [IgnoredKey]
 
-    /// A set of these keys. Keys that share a key ID are left out, as in a set that was read.
+    /// A set of these keys. Keys that share a key ID are left out, as in a parsed set.
     public init(keys: [JSONWebKey]) {
         self.init(Array(keys.enumerated()).map { ($0.offset, $0.element) }, ignored: [])
     }
@@ -35,8 +35,8 @@ public struct JSONWebKeySet: Equatable, Sendable {
         keys.first { $0.keyID.utf8.elementsEqual(keyID.utf8) }
     }
 
-    /// Leaves out every key whose ID another key has too: the ID would not say which of them signed
-    /// (RFC 7517 section 4.5). Of equal keys the first stays, for there is nothing to mistake.
+    /// Leaves out every key that shares its ID with a different key: the ID would not identify the signing key (RFC
+    /// 7517 section 4.5). Of equal keys the first stays, because they cannot be confused.
     init(_ candidates: [(index: Int, key: JSONWebKey)], ignored: [IgnoredKey]) {
         var keys: [JSONWebKey] = []
         var ignored = ignored
@@ -57,7 +57,7 @@ public struct JSONWebKeySet: Equatable, Sendable {
 }
 
 extension JSONWebKey {
-    /// Whether both are the same public key, whatever their names.
+    /// True if both are the same public key, whatever their key IDs.
     package func hasSameValue(as other: JSONWebKey) -> Bool {
         modulus == other.modulus && publicExponent == other.publicExponent
     }
@@ -66,11 +66,11 @@ extension JSONWebKey {
 extension JSONWebKeySet {
     /// Reads the JSON text of a JWK Set (RFC 7517 section 5).
     ///
-    /// Keys of other kinds and malformed keys are ignored one by one and told in `ignoredKeys`; other members
-    /// of the set are ignored. A set without any usable key is no error here: what it means depends on the
-    /// keys the caller already has.
+    /// Keys of other kinds and malformed keys are ignored one by one and reported in `ignoredKeys`. Other members of
+    /// the set are ignored. A set without any usable key is not an error here: its meaning depends on the keys that the
+    /// caller already has.
     /// - Parameter text: at most 64 KiB of UTF-8.
-    /// - Throws: `JSONWebKeySetError` when the text is no JWK Set at all, or holds more than 64 keys.
+    /// - Throws: `JSONWebKeySetError` if the text is not a JWK Set, or holds more than 64 keys.
     public init(parsing text: Span<UInt8>) throws(JSONWebKeySetError) {
         guard text.count <= Limits.byteCount else { throw .tooLong }
         var json = JSONObject(marksRepeatedMembers: true)
@@ -99,7 +99,7 @@ extension JSONWebKeySet {
     }
 
     /// Reads the JSON text of a JWK Set.
-    /// - Throws: `JSONWebKeySetError`, as for bytes.
+    /// - Throws: `JSONWebKeySetError`, as ``init(parsing:)`` for bytes does.
     public init(parsing text: String) throws(JSONWebKeySetError) {
         try self.init(parsing: Array(text.utf8).span)
     }
@@ -112,7 +112,7 @@ extension JSONWebKeySet {
     }
 }
 
-/// Why a text is no JWK Set at all.
+/// Why a text is not a JWK Set.
 public struct JSONWebKeySetError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The reason as one sentence without its full stop.
     public let description: String
@@ -121,23 +121,23 @@ public struct JSONWebKeySetError: Error, Equatable, Sendable, CustomStringConver
 
     /// The text is longer than 64 KiB.
     public static let tooLong = Self("the JWK Set is longer than \(JSONWebKeySet.Limits.byteCount) bytes")
-    /// The text is JSON but no object with an array `keys` (RFC 7517 section 5.1), or names `keys` twice.
+    /// The text is JSON but not an object with an array `keys` (RFC 7517 section 5.1), or it names `keys` twice.
     public static let notAKeySet = Self("the JSON text is no JWK Set: it is no object with one array \"keys\"")
     /// The array holds more than 64 keys.
     public static let tooManyKeys = Self("the JWK Set holds more than \(JSONWebKeySet.Limits.keyCount) keys")
 
-    /// The text is not strict JSON; the reason and the place as a clause.
+    /// The text is not strict JSON. The clause gives the reason and the position.
     static func malformed(_ reason: String) -> Self { Self("the JWK Set is not JSON: \(reason)") }
 }
 
-/// Gives the keys that verify now: a cache that keeps an issuer's JWK Set at hand, or a fixed set in a test.
+/// Provides the currently valid verification keys: a cache of an issuer's JWK Set, or a fixed set in a test.
 public protocol JSONWebKeySetProvider: Sendable {
-    /// Why there are no keys to give.
+    /// The error if no keys can be provided.
     associatedtype Failure: Error
 
-    /// The keys that verify now, for a token of this key ID. It may wait, within a bound, for a key that was only just
-    /// published; the set answered may lack the key all the same, and then no such key is published.
-    /// - Throws: when there are no usable keys, or the key is unknown and its source cannot be asked.
+    /// The currently valid keys, for a token with this key ID. The call may wait, within a bound, for a key that was
+    /// published a moment ago. If the returned set lacks the key, no such key is published.
+    /// - Throws: if there are no usable keys, or if the key is unknown and its source cannot be asked.
     func keySet(containing keyID: String) async throws(Failure) -> JSONWebKeySet
 }
 

@@ -4,16 +4,15 @@ internal import Bytes
 package struct JWSCompactSerialization: Equatable, Sendable {
     /// The encoded JOSE header; never empty.
     package let header: Range<Int>
-    /// The encoded payload; may be empty, as a JWS may carry nothing.
+    /// The encoded payload; may be empty, because RFC 7515 allows an empty payload.
     package let payload: Range<Int>
     /// The encoded signature; never empty.
     package let signature: Range<Int>
 
-    /// The bytes that are signed, exactly as received: everything before the second full stop
-    /// (RFC 7515 section 5.2 step 8).
+    /// The signed bytes, exactly as received: everything before the second full stop (RFC 7515 section 5.2 step 8).
     package var signingInput: Range<Int> { 0..<payload.upperBound }
 
-    /// Finds the three parts. Their encoding is judged when they are decoded.
+    /// Finds the three parts. Decoding them checks their encoding.
     package init(splitting token: Span<UInt8>) throws(JWSError) {
         let dot = UInt8(ascii: ".")
         let first = token.firstOffset(of: dot, from: 0)
@@ -28,7 +27,8 @@ package struct JWSCompactSerialization: Equatable, Sendable {
         self.signature = second + 1..<token.count
     }
 
-    /// The number of parts, counted without storing any (a million full stops cost a million steps, no memory).
+    /// The number of parts. It is counted without storing them: a million full stops cost a million steps and no
+    /// memory.
     private static func partCount(_ token: Span<UInt8>) -> Int {
         var count = 1
         for offset in 0..<token.count where token[offset] == UInt8(ascii: ".") { count += 1 }
@@ -36,30 +36,29 @@ package struct JWSCompactSerialization: Equatable, Sendable {
     }
 }
 
-/// Why bytes are no JWS in compact serialization.
+/// Why bytes are not a JWS in compact serialization.
 package enum JWSError: Error, Equatable, Sendable {
-    /// There are not exactly two full stops.
+    /// The number of full stops is not two.
     case notThreeParts(count: Int)
-    /// Nothing stands before the first full stop.
+    /// The part before the first full stop is empty.
     case emptyHeader
-    /// Nothing stands after the second full stop: an unsecured or stripped token (RFC 7515 appendix A.5).
+    /// The part after the second full stop is empty: an unsecured or stripped token (RFC 7515 appendix A.5).
     case emptySignature
 }
 
-/// The header parameters of a JWS that matter to an RS256 verifier, as nodes of the parsed header
-/// (RFC 7515 section 4.1).
+/// The header parameters of a JWS that matter to an RS256 verifier, as nodes of the parsed header (RFC 7515 section
+/// 4.1).
 ///
-/// `jku`, `jwk`, `x5u`, `x5c` and `x5t` are not here because they are never read: a token does not bring
-/// its own key.
+/// `jku`, `jwk`, `x5u`, `x5c` and `x5t` are missing because they are never read: a token must not supply its own key.
 package struct JOSEHeader: Sendable {
     private static let names = JSONNameTable(["alg", "kid", "typ", "crit", "b64", "cty", "enc", "zip", "p2c", "p2s"])
 
-    /// For each of the names the node of its value. Zero, which is the root's, for none.
+    /// The node of the value of each of the names. Zero, the index of the root, means that the parameter is missing.
     private var nodes = InlineArray<10, UInt32>(repeating: 0)
 
     package init() {}
 
-    /// Sorts the members of a header.
+    /// Finds the known parameters of a header.
     package init(_ header: borrowing JSONObject) {
         var span = nodes.mutableSpan
         header.findMembers(named: Self.names, nodes: &span)
@@ -73,10 +72,10 @@ package struct JOSEHeader: Sendable {
     package var keyID: Int? { node(1) }
     /// `typ`, section 4.1.9.
     package var type: Int? { node(2) }
-    /// Whether `crit`, section 4.1.11, or `b64`, RFC 7797 section 3, is there in any form.
+    /// True if `crit` (section 4.1.11) or `b64` (RFC 7797 section 3) is present in any form.
     package var demandsExtension: Bool { nodes[3] | nodes[4] != 0 }
-    /// Whether `cty`, section 4.1.10, is there in any form: a nested token (RFC 7519 section 5.2).
+    /// True if `cty` (section 4.1.10) is present in any form: a nested token (RFC 7519 section 5.2).
     package var hasContentType: Bool { nodes[5] != 0 }
-    /// Whether a parameter of an encrypted token (RFC 7516 section 4.1, RFC 7518 section 4.8.1) is there.
+    /// True if a parameter of an encrypted token is present (RFC 7516 section 4.1, RFC 7518 section 4.8.1).
     package var hasEncryption: Bool { nodes[6] | nodes[7] | nodes[8] | nodes[9] != 0 }
 }

@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// A P-256 public key for ES256 from a JWK (RFC 7517, RFC 7518 section 6.2), as a DPoP proof brings it.
+/// A P-256 public key for ES256, read from a JWK (RFC 7517, RFC 7518 section 6.2) such as the one in a DPoP proof.
 package struct P256JSONWebKey: Equatable, Sendable {
     /// The length in bytes of a coordinate of P-256 (RFC 7518 section 6.2.1.2).
     package static let coordinateByteCount = 32
@@ -10,9 +10,9 @@ package struct P256JSONWebKey: Equatable, Sendable {
     /// `y`, 32 bytes, big-endian.
     package let y: [UInt8]
 
-    /// A key from its coordinates. Whether they are a point of the curve is for OpenSSL to say.
+    /// A key from its coordinates. OpenSSL checks later that they are a point of the curve.
     package init(x: [UInt8], y: [UInt8]) throws(JSONWebKeyError) {
-        // Leading zeros are not left out (RFC 7518 section 6.2.1.2).
+        // Leading zeros must be kept (RFC 7518 section 6.2.1.2).
         guard x.count == Self.coordinateByteCount, y.count == Self.coordinateByteCount else {
             throw .malformedCoordinate
         }
@@ -20,7 +20,7 @@ package struct P256JSONWebKey: Equatable, Sendable {
         self.y = y
     }
 
-    /// Reads the JWK at `node`: one predicate over all its members, refusing rather than falling back.
+    /// Reads the JWK at `node`. It checks all members together and refuses the key if one check fails.
     package init(_ json: borrowing JSONObject, _ node: Int) throws(JSONWebKeyError) {
         try JSONWebKey.checkType(json, node, "EC")
         // RFC 7518 section 6.2.1.1.
@@ -34,7 +34,8 @@ package struct P256JSONWebKey: Equatable, Sendable {
         try self.init(x: x, y: y)
     }
 
-    /// The JSON text whose SHA-256 is the key's thumbprint (RFC 7638 section 3.2): the required members in lexical order.
+    /// The JSON text whose SHA-256 is the key's thumbprint: the required members in lexical order (RFC 7638 section
+    /// 3.2).
     package var thumbprintInput: [UInt8] {
         Array(#"{"crv":"P-256","kty":"EC","x":""#.utf8) + Base64URL.encode(x) + Array(#"","y":""#.utf8)
             + Base64URL.encode(y) + Array(#""}"#.utf8)

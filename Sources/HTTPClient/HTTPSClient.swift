@@ -1,10 +1,10 @@
 package import OpenSSL
 package import Sockets
 
-/// A minimal HTTPS client: each request blocks its thread, has a connection of its own, and is bounded in time and size
-/// whatever the other side does. Connections under way at once share the trust store, which takes some 10 ms to read. It
-/// is read anew once all of them have ended, and each minute: so a renewed authority is seen, and no memory is held in
-/// between.
+/// A minimal HTTPS client. Each request blocks its thread, has a connection of its own, and is bounded in time and size
+/// against any peer. Concurrent connections share the trust store, which takes about 10 ms to read. It is read again
+/// after 60 s, and after all connections that share it have ended. A renewed authority is therefore noticed, and an
+/// idle client holds no memory for it.
 package final class HTTPSClient: Sendable {
     private let trust: TLSContext.Trust
     private let shared = Locked(SharedContext())
@@ -13,8 +13,8 @@ package final class HTTPSClient: Sendable {
     let cancellation = WakeSignal()
 
     /// - Parameters:
-    ///   - trust: The authorities to trust; verification itself cannot be turned off.
-    ///   - proxy: Where to send CONNECT; plain `http` to loopback never goes through a proxy.
+    ///   - trust: The authorities to trust. Verification itself cannot be turned off.
+    ///   - proxy: The proxy that receives CONNECT. Plain `http` to loopback never goes through a proxy.
     package init(
         trust: TLSContext.Trust = .system,
         proxy: ProxySettings = .none,
@@ -25,7 +25,7 @@ package final class HTTPSClient: Sendable {
         self.names = names
     }
 
-    /// Fetches a URL; follows redirects within the same host. Only the body of a 2xx is read.
+    /// Fetches a URL and follows redirects within the same host. Only the body of a 2xx response is read.
     package func get(
         _ url: HTTPURL,
         headers: [HTTPSResponse.Field] = [],
@@ -36,7 +36,7 @@ package final class HTTPSClient: Sendable {
         for _ in 0...max(limits.redirectCount, 0) {
             let request = HTTPSRequest(.get, url, headers: headers)
             let response = try perform(request, limits, deadline) { (200..<300).contains($0) }
-            // RFC 9110, 15.4: of the redirects only these name another place to get the same from.
+            // RFC 9110, 15.4: only these redirects name another location of the same resource.
             guard [301, 302, 303, 307, 308].contains(response.status) else { return response }
             guard let location = response.value(of: "location") else {
                 throw .redirectRefused(reason: "it names no place")
@@ -46,11 +46,12 @@ package final class HTTPSClient: Sendable {
         throw .redirectRefused(reason: "there are more than \(limits.redirectCount) in a row")
     }
 
-    /// Sends one request, once, and reads the body of whatever status comes. No redirect is followed.
+    /// Sends one request once and reads the body of the response, whatever its status. Redirects are not followed.
     /// - Parameters:
-    ///   - deadline: When the call ends at the latest; ``HTTPSClientLimits/fetchTimeout`` bounds it too.
-    ///   - needsBody: False where the status is enough: a fault of the body is ``HTTPSResponse/bodyFault`` then.
-    ///   - sent: Called once the whole request is on its way: after an error beyond that the server may have acted on it.
+    ///   - deadline: The latest end of the call; ``HTTPSClientLimits/fetchTimeout`` bounds it too.
+    ///   - needsBody: False if the status is enough: a fault of the body is then reported in
+    ///     ``HTTPSResponse/bodyFault``.
+    ///   - sent: Called once the whole request is sent. After a later error the server may have acted on the request.
     package func send(
         _ request: HTTPSRequest,
         limits: HTTPSClientLimits = .init(),
@@ -62,7 +63,7 @@ package final class HTTPSClient: Sendable {
         return try perform(request, limits, deadline, needsBody: needsBody, sent: sent) { _ in true }
     }
 
-    /// - Parameter wanted: Whether to read the body of an answer of this status.
+    /// - Parameter wanted: Whether to read the body of a response with this status.
     private func perform(
         _ request: HTTPSRequest,
         _ limits: HTTPSClientLimits,
@@ -80,7 +81,7 @@ package final class HTTPSClient: Sendable {
         return response
     }
 
-    /// What connections share for as long as one of them is under way.
+    /// The settings that concurrent connections share.
     private struct SharedContext {
         weak var context: TLSContext?
         var isOldAt = MonotonicInstant(nanoseconds: 0)
@@ -89,7 +90,7 @@ package final class HTTPSClient: Sendable {
     /// The TLS settings of a new connection.
     func context() throws(StreamError) -> TLSContext {
         do throws(TLSError) {
-            // The others wait meanwhile: they need it too.
+            // Other connections wait meanwhile, because they need the context too.
             return try shared.withLock { shared throws(TLSError) in
                 let now = MonotonicClock.now()
                 if let context = shared.context, now < shared.isOldAt { return context }
@@ -102,26 +103,26 @@ package final class HTTPSClient: Sendable {
         }
     }
 
-    /// Waits, unless the client is cancelled, which ends it at once.
+    /// Waits until the moment. Cancelling the client ends the wait at once.
     package func pause(until moment: MonotonicInstant) throws(HTTPSClientError) {
         if BlockingWait.wait(for: [], or: cancellation, until: moment) == .signal { throw .stream(.cancelled) }
     }
 
-    /// Ends the request under way and every later one at once, from any thread.
+    /// Ends the running request and every later one at once, from any thread.
     package func cancel() { cancellation.give() }
 }
 
 /// Every limit of the HTTPS client, with its default and reason.
 package struct HTTPSClientLimits: Sendable, Equatable {
-    /// What bounds the connecting.
+    /// The bounds of connecting.
     package var race = ClientStream.RaceLimits()
-    /// The whole fetch, names, redirects and body included, however slowly bytes come. 10 s.
+    /// The duration of the whole fetch, including name look-ups, redirects and body. 10 s.
     package var fetchTimeout: Duration = .seconds(10)
     /// Bytes of a decoded body. 64 KiB: Facebook's two keys take 1 KiB.
     package var bodyBytes = 64 * 1024
-    /// Bytes of a status line and header section. 32 KiB, as the server's own.
+    /// Bytes of a status line and header section. 32 KiB, the same as the server's own limit.
     package var headBytes = 32 * 1024
-    /// Fields in a header section. 100, as the server's own.
+    /// Fields in a header section. 100, the same as the server's own limit.
     package var fieldCount = 100
     /// Redirects followed, all within the same host. 3.
     package var redirectCount = 3
@@ -129,9 +130,9 @@ package struct HTTPSClientLimits: Sendable, Equatable {
     package init() {}
 }
 
-/// Why a fetch yielded no response. `description` is one sentence fit for a log line; it quotes nothing the peer sent.
+/// Why a fetch yielded no response. `description` is one sentence fit for a log line. It quotes nothing from the peer.
 package enum HTTPSClientError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// No connection, or it broke.
+    /// The connection could not be made, or it broke.
     case stream(StreamError)
     case proxyFailed(reason: String)
     case malformedRequest

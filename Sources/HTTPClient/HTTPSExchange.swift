@@ -2,15 +2,14 @@ internal import Bytes
 internal import HTTP1
 internal import Sockets
 
-/// One request and its response over a connection of their own, on which nothing waits beyond the deadline or a
-/// cancellation.
+/// One request and its response over a connection of their own. The deadline and a cancellation bound every wait.
 struct HTTPSExchange {
     let stream: ClientStream
     let client: HTTPSClient
     let limits: HTTPSClientLimits
     let deadline: MonotonicInstant
 
-    /// Connects to the host of a URL, through the proxy where one is set for it.
+    /// Connects to the host of a URL, through the proxy if one is set for it.
     init(
         with url: HTTPURL,
         client: HTTPSClient,
@@ -38,9 +37,9 @@ struct HTTPSExchange {
         if url.scheme == .https { try secure(hostName: url.host) }
     }
 
-    /// RFC 9110, 9.3.6: asks the proxy for a tunnel. TLS runs within it, so the proxy sees the host's name and no more.
+    /// RFC 9110, 9.3.6: asks the proxy for a tunnel. TLS runs inside it, so the proxy sees only the host's name.
     private func openTunnel(to url: HTTPURL, authorization: String?) throws(HTTPSClientError) {
-        // Unlike in `Host`, the port always stands in the target of CONNECT.
+        // The target of CONNECT always includes the port, unlike `Host`.
         let place = "\(url.bracketedHost):\(url.port)"
         var lines = ["CONNECT \(place) HTTP/1.1", "Host: \(place)"]
         if let authorization { lines.append("Proxy-Authorization: \(authorization)") }
@@ -48,7 +47,7 @@ struct HTTPSExchange {
         var received: [UInt8] = []
         let head = try readHead(into: &received, answersConnect: true)
         guard (200..<300).contains(head.status) else { throw .proxyFailed(reason: "it answered \(head.status)") }
-        // A TLS server never speaks first.
+        // A TLS server never sends first.
         guard received.count == head.byteCount else {
             throw .proxyFailed(reason: "it sent bytes that nobody asked for")
         }
@@ -78,11 +77,13 @@ struct HTTPSExchange {
         }
     }
 
-    /// Reads what comes next, at least one byte; 0 at the end of the stream, which under TLS was announced.
+    /// Reads the next bytes, at least one. Returns 0 at the end of the stream; under TLS the peer must have announced
+    /// the end.
     func read(into buffer: inout [UInt8]) throws(HTTPSClientError) -> Int {
         do throws(StreamError) {
             while true {
-                // A peer that always has a byte ready would never let a wait notice the time.
+                // The deadline is checked before each read: a peer that always has a byte ready would never cause a
+                // wait.
                 guard MonotonicClock.now() < deadline else { throw .timedOut(phase: .receiving) }
                 switch try stream.receive(into: &buffer) {
                 case .bytes(let count): return count
@@ -97,8 +98,8 @@ struct HTTPSExchange {
 }
 
 extension HTTPSExchange {
-    /// The whole response within the limits, however it is cut. A body that is not wanted is left unread; the fault of one
-    /// that is not needed is told in the response.
+    /// Reads the whole response within the limits, in any pieces. An unwanted body is left unread. A fault of a body
+    /// that is not needed is reported in the response.
     func readResponse(
         bodyOf wanted: (_ status: Int) -> Bool,
         needsBody: Bool
@@ -114,7 +115,8 @@ extension HTTPSExchange {
         var response = HTTPSResponse(status: head.status, fields: fields)
         guard wanted(head.status) else { return response }
         do throws(HTTPSClientError) {
-            // RFC 9110, 8.4: no coding was offered, so every coding is refused. 8.4.1: its case does not matter.
+            // RFC 9110, 8.4: the request offered no coding, so every coding is refused. 8.4.1: the case of a coding
+            // does not matter.
             if fields.contains(where: { $0.name == "content-encoding" && $0.value.lowercased() != "identity" }) {
                 throw .malformedResponse(reason: "the body is encoded, although no coding was offered")
             }
@@ -153,7 +155,7 @@ extension HTTPSExchange {
         let limit = limits.bodyBytes
         var length = Int.max
         if case .length(let declared) = framing { length = declared }
-        // Refused before it is read.
+        // A body with too great a declared length is refused before it is read.
         guard length == .max || length <= limit else { throw .bodyTooLarge(limit: limit) }
         var decoder = ChunkedDecoder(limits: HTTPLimits(), bodyLimit: limit)
         var body: [UInt8] = []
@@ -171,14 +173,14 @@ extension HTTPSExchange {
             if piece.count < 16_384 { piece = [UInt8](repeating: 0, count: 16_384) }
             count = try read(into: &piece)
             if count == 0 {
-                // Right for a body that ends with the stream, too early for every other (RFC 9112, 8).
+                // The end of the stream completes only a body without a declared length (RFC 9112, 8).
                 guard framing == .untilClose else { throw .stream(.closed) }
                 return body
             }
         }
     }
 
-    /// - Returns: Whether the body is whole.
+    /// - Returns: Whether the body is complete.
     private func decode(
         _ bytes: Span<UInt8>,
         by decoder: inout ChunkedDecoder,

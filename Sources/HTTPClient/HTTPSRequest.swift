@@ -1,10 +1,11 @@
 internal import Bytes
 internal import HTTP1
 
-/// Whose request a call is made for.
+/// The trace context of the incoming request that caused this call.
 package enum CallTrace {
-    /// The `traceparent` (W3C Trace Context, section 3.2) that each request of this thread passes on; nil for calls of the
-    /// service's own accord. The service records no span of its own, so the value stays as it came (section 3.3).
+    /// The `traceparent` (W3C Trace Context, section 3.2) that each request of this thread passes on; nil for calls
+    /// that no incoming request caused. The service records no span of its own, so the value stays unchanged (section
+    /// 3.3).
     @TaskLocal package static var parent: String?
 }
 
@@ -14,11 +15,11 @@ package struct HTTPSRequest: Sendable {
         case post = "POST"
         case delete = "DELETE"
 
-        /// Whether sending it twice means no more than once (RFC 9110, 9.2.2).
+        /// True if sending the request twice has the same effect as sending it once (RFC 9110, 9.2.2).
         package var isIdempotent: Bool { self != .post }
     }
 
-    /// Content with the media type it is declared as.
+    /// Content and its declared media type.
     package struct Body: Sendable, Equatable {
         package let mediaType: String
         package let bytes: [UInt8]
@@ -50,7 +51,7 @@ package struct HTTPSRequest: Sendable {
         self.body = body
     }
 
-    /// The bytes of the request. Fields that could split it are refused (RFC 9110, 5.5).
+    /// The bytes of the request. A field that could split the request is refused (RFC 9110, 5.5).
     func encoded() throws(HTTPSClientError) -> [UInt8] {
         var lines = [
             "\(method.rawValue) \(url.target) HTTP/1.1",
@@ -61,7 +62,7 @@ package struct HTTPSRequest: Sendable {
             "Connection: close",
         ]
         if let body { lines.append("Content-Type: \(body.mediaType)") }
-        // RFC 9110, 8.6: where the method expects content, no content is said aloud.
+        // RFC 9110, 8.6: a method that expects content sends `Content-Length: 0` for an empty body.
         if body != nil || method == .post { lines.append("Content-Length: \(body?.bytes.count ?? 0)") }
         let trace = CallTrace.parent.map { [(name: "traceparent", value: $0)] }
         for field in headers + (trace ?? []) {
@@ -76,16 +77,17 @@ package struct HTTPSRequest: Sendable {
 
 /// A whole response: status, fields in order, decoded body.
 package struct HTTPSResponse: Sendable {
-    /// A field line; the name of one received is in lower case.
+    /// A field line; a received field's name is in lower case.
     package typealias Field = (name: String, value: String)
 
     package let status: Int
     package let fields: [Field]
     package var body: [UInt8] = []
-    /// Why the body could not be read, for a caller that does not need it; then it is empty.
+    /// Why the body could not be read. It is set only for a caller that does not need the body, and the body is then
+    /// empty.
     package internal(set) var bodyFault: HTTPSClientError?
 
-    /// The value of a field that stands once; field lines that repeat are joined with commas (RFC 9110, 5.3).
+    /// The value of a field; repeated field lines are joined with commas (RFC 9110, 5.3).
     package func value(of name: String) -> String? {
         let values = fields.filter { $0.name == name }.map(\.value)
         return values.isEmpty ? nil : values.joined(separator: ", ")

@@ -1,19 +1,19 @@
 internal import Bytes
 internal import Sockets
 
-/// An absolute `https` URL, or an `http` URL of a loopback host: the only ones a key set is fetched from.
+/// An absolute `https` URL, or an `http` URL of a loopback host. Key sets are fetched from no other URLs.
 ///
 /// Strict (RFC 3986 with the limits of RFC 9110, 4.2): no user information (4.2.4), no fragment, no white space, no
 /// control or non-ASCII bytes, no empty host, a port of 1 … 65535.
 package struct HTTPURL: Sendable, Equatable, CustomStringConvertible {
-    /// `https` or, to a loopback host alone, `http`.
+    /// `https`, or `http` to a loopback host.
     package enum Scheme: String, Sendable {
         case https, http
 
         package var defaultPort: UInt16 { self == .https ? 443 : 80 }
     }
 
-    /// Why a text is not such a URL, in words that follow "cannot be used:".
+    /// Why a text is not such a URL, as a clause that follows "cannot be used:".
     package enum ParsingError: String, Error {
         case unsupportedScheme = "it does not begin with https://"
         case userInformation = "it holds user information"
@@ -24,13 +24,13 @@ package struct HTTPURL: Sendable, Equatable, CustomStringConvertible {
     }
 
     package let scheme: Scheme
-    /// Lower case; an IPv6 address without its brackets.
+    /// The host in lower case; an IPv6 address has no brackets.
     package let host: String
     package let port: UInt16
-    /// Path and query as they go into the request line; never empty.
+    /// Path and query as they appear in the request line; never empty.
     package let target: String
 
-    /// The host and, unless it is the scheme's default, the port: the value of `Host` (RFC 9110, 7.2).
+    /// The value of `Host` (RFC 9110, 7.2): the host, and the port unless it is the scheme's default.
     package var authority: String { port == scheme.defaultPort ? bracketedHost : "\(bracketedHost):\(port)" }
 
     var bracketedHost: String { host.utf8.contains(0x3A) ? "[\(host)]" : host }
@@ -39,8 +39,8 @@ package struct HTTPURL: Sendable, Equatable, CustomStringConvertible {
 }
 
 extension String {
-    /// The text as an error may quote it where a URL is expected: what stands before an `@` may be a password, whatever
-    /// else is wrong with the URL.
+    /// The text in the form that an error about a URL may quote. The text before an `@` is replaced, because it may be
+    /// a password.
     package var withoutUserInformation: String {
         lastIndex(of: "@").map { "…" + self[$0...] } ?? self
     }
@@ -57,7 +57,7 @@ extension HTTPURL {
         let authorityEnd = rest.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? rest.endIndex
         let authority = rest[..<authorityEnd]
         rest = rest[authorityEnd...]
-        // RFC 9110, 4.2.4: user information in a URL only serves deceit.
+        // RFC 9110, 4.2.4: user information in a URL mainly serves deception.
         guard !authority.contains(UInt8(ascii: "@")) else { throw .userInformation }
         let place: HostAndPort
         do throws(HostAndPort.ParsingError) {
@@ -72,11 +72,11 @@ extension HTTPURL {
         guard scheme == .https || isLoopbackHost else { throw .plainHTTPBeyondLoopback }
     }
 
-    /// Whether the host is `localhost` or a loopback address: known without asking a resolver.
+    /// True if the host is `localhost` or a loopback address. No resolver is asked.
     package var isLoopbackHost: Bool { SocketAddress(host: host)?.isLoopback == true }
 
-    /// Path and query: visible ASCII without the fragment, which never travels (RFC 9110, 4.2.5), and without the bytes
-    /// that no URL holds (RFC 3986, 2).
+    /// Path and query: visible ASCII without the fragment, which is never sent (RFC 9110, 4.2.5). A byte that no URL
+    /// may hold is refused (RFC 3986, 2).
     private static func target(_ rest: ArraySlice<UInt8>) throws(ParsingError) -> String {
         let forbidden = Array("\"<>\\^`{|}#".utf8)
         for byte in rest {
@@ -88,10 +88,10 @@ extension HTTPURL {
 }
 
 extension HTTPURL {
-    /// The URL that a `Location` value names, seen from this one (RFC 9110, 10.2.2): an absolute URL, or a path from the
-    /// root. Any other relative reference is refused: no key server needs one.
+    /// Resolves a `Location` value against this URL (RFC 9110, 10.2.2): an absolute URL or a path from the root. Other
+    /// relative references are refused, because no key server needs one.
     func redirected(to location: String) throws(HTTPSClientError) -> HTTPURL {
-        // RFC 9110, 10.2.2: a fragment may stand there; it never travels.
+        // RFC 9110, 10.2.2: the value may have a fragment, which is never sent.
         let reference = String(location.prefix { $0 != "#" })
         let text: String
         if reference.hasPrefix("//") {

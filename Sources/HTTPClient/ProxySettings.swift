@@ -2,17 +2,17 @@ internal import Bytes
 internal import Glibc
 internal import Sockets
 
-/// Which hosts are reached through an HTTP proxy (`HTTPS_PROXY`, `NO_PROXY`).
+/// The proxy and the hosts it serves (`HTTPS_PROXY`, `NO_PROXY`).
 package struct ProxySettings: Sendable, Equatable {
     /// A proxy that opens tunnels by CONNECT.
     struct Server: Sendable, Equatable {
         let host: String
         let port: UInt16
-        /// The value of `Proxy-Authorization`, made of the user information in the proxy's URL. A secret.
+        /// The value of `Proxy-Authorization`, made from the user information in the proxy's URL. A secret.
         let authorization: String?
     }
 
-    /// Why the settings cannot be used. The value is not quoted, for it may hold a password.
+    /// Why the settings cannot be used. The value is not quoted, because it may hold a password.
     package struct ParsingError: Error, Equatable, Sendable, CustomStringConvertible {
         package let description: String
     }
@@ -23,7 +23,7 @@ package struct ProxySettings: Sendable, Equatable {
     /// No proxy for any host.
     package static let none = ProxySettings(server: nil, exceptions: [])
 
-    /// The proxy for a URL. A loopback host is never behind one, nor is plain `http`.
+    /// The proxy for a URL. Loopback hosts and plain `http` URLs never use a proxy.
     func server(for url: HTTPURL) -> Server? {
         guard let server, url.scheme == .https, !url.isLoopbackHost else { return nil }
         return exceptions.contains { $0.matches(host: url.host, port: url.port) } ? nil : server
@@ -31,7 +31,7 @@ package struct ProxySettings: Sendable, Equatable {
 }
 
 extension ProxySettings {
-    /// The settings in environment variables; each name is looked for in lower case first, as most programs do.
+    /// The settings from environment variables. Each name is tried in lower case first, as most programs do.
     package init(environment: (_ name: String) -> String?) throws(ParsingError) {
         func value(_ name: String) -> String? {
             [name.lowercased(), name].lazy.compactMap(environment).first { !$0.isEmpty }
@@ -46,13 +46,13 @@ extension ProxySettings {
 
     /// The settings in this process's environment.
     package static func ofProcess() throws(ParsingError) -> ProxySettings {
-        // The environment's text is copied at once.
+        // The text of the environment is copied at once.
         try ProxySettings { name in unsafe getenv(name).map { unsafe String(cString: $0) } }
     }
 }
 
 extension ProxySettings.Server {
-    /// Reads `http://[user[:password]@]host[:port][/]`, or the same without the scheme; the port is 80 when not given.
+    /// Reads `http://[user[:password]@]host[:port][/]`, or the same without the scheme. The default port is 80.
     init(parsing text: String) throws(ProxySettings.ParsingError) {
         var rest = Substring(text)
         if let separator = text.firstRange(of: "://") {
@@ -77,7 +77,7 @@ extension ProxySettings.Server {
         self.init(host: place.host, port: place.port ?? 80, authorization: authorization)
     }
 
-    /// Nil for a malformed escape, or where a control character would come out.
+    /// The decoded bytes; nil if an escape is malformed or the result holds a control character.
     private static func percentDecoded(_ text: Substring) -> [UInt8]? {
         let bytes = Array(text.utf8)
         guard let decoded = PercentEncoding.decode(bytes.span, bytes.indices),
@@ -87,8 +87,8 @@ extension ProxySettings.Server {
     }
 }
 
-/// One element of `NO_PROXY`: `*`, a domain (which stands for its subdomains too, a leading dot changes nothing), an
-/// address or a CIDR block; a domain or address may carry a port.
+/// One element of `NO_PROXY`: `*`, a domain, an address or a CIDR block. A domain includes its subdomains, and a
+/// leading dot changes nothing. A domain or address may have a port.
 enum ProxyException: Sendable, Equatable {
     case everything
     case domain(String, port: UInt16?)
@@ -125,7 +125,7 @@ enum ProxyException: Sendable, Equatable {
         }
     }
 
-    /// Separates a port; an IPv6 address has one only behind brackets.
+    /// Splits off a port. An IPv6 address with a port must have brackets.
     private static func split(_ text: String) -> (host: String, port: UInt16?) {
         var host = Substring(text)
         var port: UInt16?

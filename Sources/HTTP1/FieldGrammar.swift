@@ -129,8 +129,8 @@ package struct HTTPLimits: Sendable, Equatable {
     package var headerSectionBytes = 32_768
     /// Field lines in a header section: 100, as Envoy, hyper and Kestrel; beyond it 431.
     package var fieldCount = 100
-    /// Body, in bytes, after chunked coding is removed: 16 KiB, eight times the longest token; beyond it 413.
-    package var bodyBytes = 16_384
+    /// Body, in bytes, after chunked coding is removed: 48 KiB, the longest token and half as much again; beyond it 413.
+    package var bodyBytes = 49_152
     /// Chunk extensions of a whole message, in bytes: 256 (RFC 9112 §7.1.1 asks for a bound); beyond it 400.
     package var chunkExtensionBytes = 256
     /// Trailer section, in bytes: 8 KiB; trailers are checked and dropped; beyond it 431.

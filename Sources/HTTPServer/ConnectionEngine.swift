@@ -96,8 +96,9 @@ package struct ConnectionEngine: ~Copyable {
     /// Lets the connection keep what `buffer` holds, when its bytes must outlive this event.
     mutating func keep(_ buffer: inout RequestBuffer, for connection: Connection) {
         let own = spareBuffer.take() ?? KeptBuffer(limits: limits.http)
-        // A declared body is received behind its head without growing again.
-        let declared = connection.phase == .body ? buffer.requestEnd : 0
+        // A declared body of usual length is received behind its head without growing again. A longer one grows as it
+        // comes: its length is the client's word.
+        let declared = connection.phase == .body ? min(buffer.requestEnd, buffer.count + limits.receiveBytes) : 0
         buffer.move(to: &own.buffer, reserving: declared)
         connection.input = own
         account(connection)

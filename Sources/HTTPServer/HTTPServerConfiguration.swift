@@ -93,12 +93,13 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package var pipelineBudget = 32
     /// Response bytes gathered before they are sent: 32 KiB; parsing stops while they wait.
     package var outputBytes = 32_768
-    /// Request bytes one connection holds: 64 KiB, above the greatest request the grammar's limits let through; no more
+    /// Request bytes one connection holds: 96 KiB, above the greatest request the grammar's limits let through; no more
     /// is received while so much waits, and where nothing of it can be answered the connection closes.
-    package var requestBytes = 65_536
-    /// Answer bytes that wait on one connection for a client that does not read: 64 KiB; beyond it the connection closes.
+    package var requestBytes = 98_304
+    /// Answer bytes that wait on one connection for a client that does not read: 96 KiB, above the greatest answer behind
+    /// those that were gathered before it; beyond it the connection closes.
     /// What is shared among connections does not count.
-    package var waitingAnswerBytes = 65_536
+    package var waitingAnswerBytes = 98_304
     /// What all connections of the server take in memory: 32 MiB, half of the 64 MiB promised for the process;
     /// each worker has its equal share, beyond which connections are closed in the order of ``MemoryOrder``.
     package var connectionBytes = 32 * 1_048_576

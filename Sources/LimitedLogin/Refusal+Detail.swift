@@ -10,6 +10,8 @@ extension Refusal {
         case .invalidKeyThumbprint: "The key thumbprint given is not 43 digits of base64url (RFC 7638)."
         case .noNonceIssuer: "No nonces are issued here, so the token's cannot be one of them."
         case .unknownApp: "The app ID given is not one of the configured apps."
+        case .tokenTooLong:
+            "The token is longer than \(VerificationLimits.tokenByteCount) bytes, so it is not read."
         case .malformedToken(let fault): fault.detail
         case .notAnIDToken(let kind): kind.detail
         case .unsupportedAlgorithm(let name): Self.algorithmDetail(name)
@@ -51,7 +53,9 @@ extension Refusal {
         case .nonceMismatch(.notHashed):
             "The token's nonce is the raw nonce itself, not its SHA-256: the client does not hash it, so give it as nonce."
         case .nonceNotIssued:
-            "The token's nonce was not issued here for this app: it belongs to a login begun elsewhere."
+            "The token's nonce was not issued here for this app: it belongs to a login begun elsewhere, or the secret it was "
+                + "issued with was taken away. If the SDK refreshed the token of a session, give the session's user as "
+                + "subject, alone."
         case .nonceExpired(.over(let date, let now)):
             "The token's nonce expired \(Self.seconds(from: date, to: now)) ago: begin the login anew, with a new nonce. If "
                 + "the SDK refreshed the token of a session, give the session's user as subject beside the nonce."
@@ -102,7 +106,6 @@ extension Refusal.MalformedToken {
     fileprivate var detail: String {
         switch self {
         case .empty: "The token is empty."
-        case .tooLong: "The token is longer than \(VerificationLimits.tokenByteCount) bytes."
         case .wrongPartCount(let count): "An id token has three parts separated by full stops; this has \(count)."
         case .jsonSerialization: "The token is in the JSON serialization; only the compact one is accepted."
         case .emptyPart(.signature): "The signature is empty: the token is not signed."

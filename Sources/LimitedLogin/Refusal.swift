@@ -9,6 +9,8 @@ package enum Refusal: Error, Equatable, Sendable {
     /// The caller asks for a nonce that was issued here, and the verifier has no ``NonceIssuer``.
     case noNonceIssuer
     case unknownApp
+    /// There are more than 32 KiB.
+    case tokenTooLong
     case malformedToken(MalformedToken)
     case notAnIDToken(ForeignToken)
     /// `alg` is not `RS256`; its value where it is a short name.
@@ -54,8 +56,6 @@ package enum Refusal: Error, Equatable, Sendable {
     /// What makes bytes no token at all.
     package enum MalformedToken: Equatable, Sendable {
         case empty
-        /// There are more than 8 KiB.
-        case tooLong
         /// There are not three parts separated by full stops; their number.
         case wrongPartCount(Int)
         /// It is JSON, not the compact form (RFC 7515 section 7.2).
@@ -151,6 +151,7 @@ extension Refusal {
             (.invalidRequest, nil, .expectation)
         case .invalidNonce: (.invalidNonce, nil, .expectation)
         case .unknownApp: (.unknownApp, nil, .expectation)
+        case .tokenTooLong: (.tokenTooLong, nil, .size)
         case .malformedToken(let fault): (.malformedToken, nil, fault.check)
         case .notAnIDToken(.accessToken), .notAnIDToken(.encrypted): (.notAnIDToken, nil, .serialization)
         case .notAnIDToken: (.notAnIDToken, nil, .type)
@@ -191,7 +192,7 @@ extension Refusal {
 extension Refusal.MalformedToken {
     fileprivate var check: VerificationCheck {
         switch self {
-        case .empty, .tooLong: .size
+        case .empty: .size
         case .emptyPart(.payload): .payload
         case .wrongPartCount, .jsonSerialization, .emptyPart, .invalidBase64URL: .serialization
         case .invalidJSON(let part, _), .notAnObject(let part): part == .header ? .header : .payload

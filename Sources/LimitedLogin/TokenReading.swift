@@ -30,19 +30,18 @@ package struct TokenReading: Sendable {
     private let satisfiedPermissions: UInt16
     /// The length of the header in base64url.
     private let headerDigitCount: UInt16
-    /// Each text's first byte in the payload (13 bits: a payload has at most 6,144) and length (11 bits), the low half and
-    /// the high one.
+    /// Each text's first byte in the payload (13 bits) and length (11 bits), the low half and the high one.
     private var low = InlineArray<12, UInt16>(repeating: .max)
     private var high = InlineArray<12, UInt8>(repeating: .max)
     private let isLimited: Bool
     private let isBoundToKey: Bool
 
-    /// A start that no payload has: the claim is not there.
+    /// The claim is not there. Greater starts than the one before it have no room either.
     private static let absent = 0x1FFF
     private static let greatestLength = 0x7FE
 
     /// Reads off a token that was accepted; nil for one that this form has no room for: with `nbf`, fractions of a second, a
-    /// moment after 2106, or a text of 2 KiB. Such a token is read each time.
+    /// moment after 2106, a text of 2 KiB, or one beyond the first 8,190 bytes, as behind the IDs of many friends. Such a token is read each time.
     package init?(_ claims: VerifiedClaims, of token: Span<UInt8>) {
         guard let issuedAt = UInt32(exactly: claims.issuedAt.secondsSince1970),
             let expiresAt = UInt32(exactly: claims.expiresAt.secondsSince1970),

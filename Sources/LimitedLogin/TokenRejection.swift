@@ -18,6 +18,8 @@ public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertibl
         public static let unknownApp = Self("unknown_app")
         /// The token is no JWS of JSON.
         public static let malformedToken = Self("malformed_token")
+        /// It is longer than any token that is read.
+        public static let tokenTooLong = Self("token_too_long")
         /// The token is of another kind.
         public static let notAnIDToken = Self("not_an_id_token")
         /// `alg` is not RS256.
@@ -68,7 +70,8 @@ public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertibl
         package static let keysUnavailable = Self("keys_unavailable")
 
         package static let allCases: [Self] = [
-            .invalidRequest, .invalidNonce, .unknownApp, .malformedToken, .notAnIDToken, .unsupportedAlgorithm,
+            .invalidRequest, .invalidNonce, .unknownApp, .tokenTooLong, .malformedToken, .notAnIDToken,
+            .unsupportedAlgorithm,
             .unsupportedCriticalHeader, .missingKeyID, .unknownKey, .invalidSignature, .missingClaim, .malformedClaim,
             .invalidIssuer, .invalidAudience, .expired, .notYetValid, .tooOld, .nonceMismatch, .nonceNotIssued,
             .nonceExpired, .nonceUsed, .tokenReplayed, .loginRevoked, .subjectMismatch, .keyThumbprintMismatch,

@@ -24,7 +24,7 @@ extension TokenVerifier {
 
     func checkSize(_ token: Span<UInt8>) throws(Refusal) {
         guard !token.isEmpty else { throw .malformedToken(.empty) }
-        guard token.count <= VerificationLimits.tokenByteCount else { throw .malformedToken(.tooLong) }
+        guard token.count <= VerificationLimits.tokenByteCount else { throw .tokenTooLong }
     }
 
     func split(_ token: Span<UInt8>) throws(Refusal) -> JWSCompactSerialization {

@@ -88,7 +88,7 @@ public struct TokenVerifier: Sendable {
         digest: SHA256Digest? = nil,
         workspace: inout VerificationWorkspace
     ) throws(Refusal) {
-        // At most 8 KiB, before any work is done.
+        // At most 32 KiB, before any work is done.
         try checkSize(token)
         // Three parts (RFC 7515 section 7.1), each strict base64url (section 2).
         let jws = try split(token)

@@ -260,8 +260,11 @@ struct ByteStringSet: Sendable {
 
 /// The bounds of a token that is worth judging.
 package enum VerificationLimits {
-    /// Greatest length of a token in bytes. 8 KiB: real ones have about 1 KiB, and no work is done beyond it.
-    package static let tokenByteCount = 8_192
+    /// Greatest length of a token in bytes. 32 KiB: most have about 1 KiB, but `user_friends` names each friend, so that
+    /// 1,000 friends make 28 KB. No work is done beyond it.
+    package static let tokenByteCount = 32_768
+    /// Greatest length of a JOSE header in bytes. 6 KiB: real ones have about 100 bytes, and it is read before the signature.
+    static let headerByteCount = 6_144
     /// Greatest length of `sub` in bytes. OpenID Connect Core section 2: 255 ASCII characters.
     static let subjectByteCount = 255
     /// Greatest clock skew in seconds. 300: more would noticeably lengthen the life of a stolen token.
@@ -272,6 +275,6 @@ package enum VerificationLimits {
     static let issuerByteCount = 1_024
 
     /// The bounds of the header: few members and no deep nesting, for it is read before the signature is.
-    static let header = JSONLimits(byteCount: tokenByteCount, memberCount: 32, nodeCount: 512)
+    static let header = JSONLimits(byteCount: headerByteCount, memberCount: 32, nodeCount: 512)
     static let payload = JSONLimits(byteCount: tokenByteCount, nodeCount: 4_096)
 }

@@ -155,7 +155,7 @@ package struct VerifiedClaims {
     package var isBoundToKey = false
 }
 
-/// A range of a token's payload in four bytes, since claims are handed on by value: a token has at most 8 KiB.
+/// A range of a token's payload in four bytes, since claims are handed on by value: a token has at most 32 KiB.
 @propertyWrapper
 package struct PayloadRange {
     @usableFromInline var start = UInt16.max

@@ -75,6 +75,9 @@ package struct UnixSocketMode: Hashable, Sendable, CustomStringConvertible {
         self.bits = bits
     }
 
+    /// Whether every user of the machine may connect: to write is enough (unix(7)).
+    package var isForEverybody: Bool { bits & 0o002 != 0 }
+
     /// Four octal digits.
     package var description: String { "0" + String(bits, radix: 8) }
 }

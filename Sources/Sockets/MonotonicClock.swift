@@ -50,7 +50,10 @@ package enum MonotonicClock {
 
 /// The wall clock, for the `Date` field and token times.
 package enum WallClock {
-    /// Whole seconds since 1970-01-01T00:00:00Z.
+    /// Nanoseconds since 1970-01-01T00:00:00Z.
+    package static func unixNanoseconds() -> Int64 { platform_unix_nanoseconds() }
+
+    /// Whole seconds since 1970-01-01T00:00:00Z, a few milliseconds behind, by the coarse clock that costs least.
     package static func unixSeconds() -> Int64 {
         platform_unix_seconds()
     }

@@ -145,6 +145,9 @@ package struct AddressPrefix: Sendable, Equatable {
         bitCount = count
     }
 
+    /// Whether every address of its family has it.
+    package var isEverything: Bool { bitCount == 0 }
+
     package func contains(_ address: SocketAddress) -> Bool {
         guard address.bytes.count == bytes.count else { return false }
         let whole = bitCount / 8

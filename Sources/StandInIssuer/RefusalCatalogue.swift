@@ -59,8 +59,8 @@ extension CatalogueEntry {
         CatalogueEntry("second-spelling", "malformed_token", "Its last character differs in bits that carry nothing.") {
             CatalogueWorkshop.respelled(try $0.token())
         },
-        CatalogueEntry("too-long", "malformed_token", "It has more than 8 KiB.") {
-            try $0.token([("picture", FacebookJSON.string(String(repeating: "x", count: 8_192)))])
+        CatalogueEntry("too-long", "token_too_long", "It has more than 32 KiB.") {
+            try $0.token([("picture", FacebookJSON.string(String(repeating: "x", count: 32_768)))])
         },
         CatalogueEntry("claims-are-a-list", "malformed_token", "Its payload is a JSON array.") {
             try $0.minted(payload: "[\($0.payload())]")

@@ -75,6 +75,9 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
 
     private static let discoveryPath = "/.well-known/openid-configuration"
     private static let keySetPath = "/.well-known/oauth/openid/jwks"
+    /// The longest body: a token of 32 KiB, and half as much again for what stands around it.
+    private static let bodyByteLimit = 49_152
+
     /// What takes `POST`, besides the paths of ``callback(_:)``.
     private static let postPaths: Set = [
         "/tokens", "/refresh", "/access-tokens", "/proofs", "/rotate", "/platform/uninstall",
@@ -104,7 +107,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
             response.addField(isForReading ? "Allow: GET, HEAD" : "Allow: POST")
             return refuse(405, "method not allowed", &response)
         }
-        guard isForReading else { return .readBody(atMost: 16_384) }
+        guard isForReading else { return .readBody(atMost: Self.bodyByteLimit) }
         if name == Self.keySetPath {
             writeKeySet(head, bytes, &response)
         } else {

@@ -23,6 +23,9 @@ struct Cure {
         case .invalidKeyThumbprint:
             "Give the key's RFC 7638 thumbprint as an earlier answer had it (key_thumbprint): 43 digits of base64url."
         case .unknownApp: "Give an app id that LIMITED_LOGIN_APP_IDS names."
+        case .tokenTooLong:
+            "Look for what was pasted along with the token. If it is the token alone, have the app ask for fewer permissions: "
+                + "user_friends puts the id of each friend into it."
         case .malformedToken(let fault): PastedText(bytes: token).cure ?? malformed(fault)
         case .notAnIDToken(let kind): foreign(kind)
         case .unsupportedAlgorithm(let name): algorithm(name)
@@ -41,7 +44,6 @@ struct Cure {
     private func malformed(_ fault: Refusal.MalformedToken) -> String {
         switch fault {
         case .empty: "Nothing was given: pass what the app reads from AuthenticationToken.current.tokenString."
-        case .tooLong: "An id token has about 1,000 characters, so look what else was pasted along with it."
         case .wrongPartCount(let count) where count < 3:
             "The text ends too early, so copy the token anew, whole, up to the end of its third part."
         case .wrongPartCount: "Look for two tokens pasted one behind the other, or a full stop at the end."
@@ -129,7 +131,7 @@ struct Cure {
         case .nonceMismatch(let fault): nonce(fault)
         case .nonceNotIssued:
             "Have the app log in with a nonce of POST /nonces for this very app id, issued with the secret that "
-                + "LIMITED_LOGIN_NONCE_SECRET_FILE holds."
+                + "LIMITED_LOGIN_NONCE_SECRET_FILE holds. For the refresh of a session give --subject alone."
         case .nonceExpired(.over(let moment, _)):
             "Its nonce was good until \(LocalTime.describe(moment, now: now)): for a token that the SDK refreshed add "
                 + "--subject, for a login ask for a new nonce when the person taps the button, not before."

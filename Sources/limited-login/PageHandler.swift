@@ -24,8 +24,8 @@ struct PageRefusal: Error {
 
 /// Serves the page, and what its script asks for. What it does is done on a queue of its own while the request is parked.
 final class PageHandler: HTTPRequestHandler {
-    /// The longest body: a token of 8 KiB, and as much again for what belongs to it. The listener reads no more.
-    private static let bodyByteLimit = 16_384
+    /// The longest body: a token of 32 KiB, and half as much again for what belongs to it. The listener reads no more.
+    private static let bodyByteLimit = 49_152
     /// The longest wait: several requests of the service, each of which may wait for a fetch of its keys.
     private static let patience = Duration.seconds(15)
     /// Requests that wait at a time. 16: one person has few pages open.

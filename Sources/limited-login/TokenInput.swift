@@ -9,8 +9,8 @@ internal import StandInIssuer
 
 /// Gets the token to judge, without the white space around it.
 enum TokenInput {
-    /// Four times the greatest token: enough to tell that it is too long.
-    static let byteLimit = 32_768
+    /// Half as much again as the greatest token: enough to tell that it is too long.
+    static let byteLimit = 49_152
 
     /// The token from where the command line says.
     static func read(argument: String?, file: String?) throws -> [UInt8] {

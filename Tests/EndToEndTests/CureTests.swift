@@ -68,8 +68,8 @@ struct CureTests {
         Case(name: "the JSON around it", code: "malformed_token", cure: "not the JSON around it") {
             "{\"id_token\":\"\(try token())\"}"
         },
-        Case(name: "far too long", code: "malformed_token", cure: "about 1,000 characters") {
-            "\(try token())\(String(repeating: "a", count: 9_000))"
+        Case(name: "far too long", code: "token_too_long", cure: "user_friends") {
+            "\(try token())\(String(repeating: "a", count: 33_000))"
         },
         Case(name: "a damaged header", code: "malformed_token", cure: "unchanged") { "x\(try token())" },
         Case(name: "an access token", code: "not_an_id_token", cure: "not AccessToken.current.tokenString") {

@@ -29,6 +29,18 @@ struct ConnectionMemoryTests {
         #expect(most <= driver.engine.limits.requestBytes, "\(most) bytes")
     }
 
+    @Test("A body that is only declared takes no memory beyond one receive", arguments: [1, 1_000, 20_000, 49_000])
+    func declared(count: Int) {
+        let driver = ConnectionDriver()
+        driver.send(Array("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 49152\r\n\r\n".utf8))
+        for _ in 0..<count { driver.send([UInt8(ascii: "a")]) }
+        let held = driver.connection.input?.buffer.bytes.capacity ?? 0
+        // A page more for the head, and one that is not full.
+        #expect(held >= count && held <= max(count, driver.engine.limits.receiveBytes) + 8_192, "\(held) bytes")
+        driver.send([UInt8](repeating: UInt8(ascii: "a"), count: 49_152 - count))
+        #expect(driver.statuses == [200] && driver.closed == nil)
+    }
+
     @Test(
         "A shared body is sent whole and in order, also to a client that reads late",
         arguments: TestServer.Kind.allCases

@@ -39,24 +39,42 @@ struct EnvelopeTests {
         #expect(try Login.rejection(of: encrypted)?.check == .type)
     }
 
-    @Test("A token of 8 KiB is judged and one byte more is not")
+    @Test("A token of 32 KiB is accepted; one byte more is too long, which is no word about its form")
     func size() throws {
-        let good = try StandInKeys.current.mint(Login.claims)
-        let filler = String(repeating: "A", count: 8192 - good.utf8.count)
-        #expect(try Login.rejection(of: good + filler) == .invalidSignature(.wrongLength))
-        #expect(try Login.rejection(of: good + filler + "A") == .malformedToken(.tooLong))
+        let good = try #require(try StandInKeys.current.mint(ofLength: 32_768, Login.claims))
+        #expect(try Login.verify(good).profile.userID == Login.userID)
+        let long = try #require(try StandInKeys.current.mint(ofLength: 32_769, Login.claims))
+        let refusal = try #require(try Login.rejection(of: long))
+        #expect(refusal == .tokenTooLong)
+        #expect(refusal.code.rawValue == "token_too_long" && refusal.check == .size)
+        #expect(refusal.detail.contains("32768 bytes"))
+    }
+
+    @Test("A person may have many friends, each of whom is told", arguments: [0, 1, 257, 258, 1_000, 1_100])
+    func friends(count: Int) throws {
+        var claims = Login.fullClaims
+        claims.friendIDs = (0..<count).map { String(10_158_273_645_546_372 + $0) }
+        let token = try StandInKeys.current.mint(claims)
+        let profile = try Login.verify(token).profile
+        #expect(profile.friendIDs == claims.friendIDs)
+        // Those stand behind the friends in the payload.
+        #expect(profile.hometown?.name == "Martinez, California" && profile.gender == "female")
+        #expect(profile.linkURL == claims.link)
     }
 
     @Test("A million full stops cost neither memory nor time")
     func fullStops() throws {
         let dots = String(repeating: ".", count: 1_000_000)
-        #expect(try Login.rejection(of: dots) == .malformedToken(.tooLong))
-        #expect(try Login.rejection(of: String(dots.prefix(8192))) == .malformedToken(.wrongPartCount(8193)))
+        #expect(try Login.rejection(of: dots) == .tokenTooLong)
+        #expect(try Login.rejection(of: String(dots.prefix(32_768))) == .malformedToken(.wrongPartCount(32_769)))
     }
 
     @Test(
         "A header that is not one strict JSON object is refused",
-        arguments: ["", "{", "{}{}", "{\"alg\":\"RS256\",}", "\u{FEFF}{\"alg\":\"RS256\"}", "{\"alg\":\"RS256\"}\u{0}"]
+        arguments: [
+            "", "{", "{}{}", "{\"alg\":\"RS256\",\"x\":\"" + String(repeating: "x", count: 6_144) + "\"}",
+            "{\"alg\":\"RS256\",}", "\u{FEFF}{\"alg\":\"RS256\"}", "{\"alg\":\"RS256\"}\u{0}",
+        ]
     )
     func headers(header: String) throws {
         let rejection = try Login.rejection(of: Login.token(header: header))

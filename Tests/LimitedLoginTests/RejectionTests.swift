@@ -10,7 +10,7 @@ struct RejectionTests {
     /// One of every kind.
     private static let all: [Refusal] = [
         .bindingRequired, .invalidNonce, .invalidSubject, .unknownApp, .malformedToken(.empty),
-        .malformedToken(.tooLong),
+        .tokenTooLong,
         .malformedToken(.wrongPartCount(2)), .malformedToken(.jsonSerialization), .malformedToken(.emptyPart(.header)),
         .malformedToken(.emptyPart(.payload)), .malformedToken(.emptyPart(.signature)),
         .malformedToken(.invalidBase64URL(.payload)), .malformedToken(.invalidJSON(.header, reason: "x")),
@@ -50,7 +50,8 @@ struct RejectionTests {
     func codes() {
         #expect(
             TokenRejection.Code.allCases.map(\.rawValue) == [
-                "invalid_request", "invalid_nonce", "unknown_app", "malformed_token", "not_an_id_token",
+                "invalid_request", "invalid_nonce", "unknown_app", "token_too_long", "malformed_token",
+                "not_an_id_token",
                 "unsupported_algorithm", "unsupported_critical_header", "missing_key_id", "unknown_key",
                 "invalid_signature", "missing_claim", "malformed_claim", "invalid_issuer", "invalid_audience",
                 "expired",

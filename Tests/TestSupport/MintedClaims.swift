@@ -113,6 +113,21 @@ extension TokenMinter {
         try mint(header: header, payload: claims.payload)
     }
 
+    /// A token of exactly so many bytes: white space stands before its payload, and in its header where three bytes in four
+    /// digits leave a length out. Nil where none has that length.
+    package func mint(ofLength length: Int, _ claims: MintedClaims) throws(OpenSSLError) -> String? {
+        for blanks in 0..<4 {
+            let header = header + [UInt8](repeating: 0x20, count: blanks)
+            let bare = try mint(header: header, payload: claims.payload)
+            let missing = max(0, length - bare.utf8.count) * 3 / 4
+            for count in max(0, missing - 2)..<missing + 3 {
+                let token = try mint(header: header, payload: [UInt8](repeating: 0x20, count: count) + claims.payload)
+                if token.utf8.count == length { return token }
+            }
+        }
+        return nil
+    }
+
     /// A token with these members as its payload, in this order, repeated ones and all.
     package func mint(members: [FacebookJSON.Member]) throws(OpenSSLError) -> String {
         try mint(header: header, payload: Array(FacebookJSON.object(members).utf8))

@@ -217,7 +217,7 @@ struct AccessTokenFaultTests {
         let knows = Locked(true)
         let service = try await GraphService(
             appIDs: [InProcessService.appID, "42"],
-            secrets: "\(InProcessService.appID) \(GraphService.secret)\n42 \(GraphService.secret)\n",
+            secrets: "\(InProcessService.appID) \(GraphService.secret)\n42 other-\(GraphService.secret)\n",
             acceptsAccessTokens: true
         ) { request, peer in
             if request.path.contains("/me?") { return try peer.answerAndStay(GraphStory.me) }

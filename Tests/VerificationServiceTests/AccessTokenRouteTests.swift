@@ -188,7 +188,7 @@ struct AccessTokenRouteTests {
         let ours = GraphStory.data([("app_id", #""42""#)])
         let service = try await GraphService(
             appIDs: [InProcessService.appID, "42", "43"],
-            secrets: "\(InProcessService.appID) \(GraphService.secret)\n42 \(other)\n43 \(other)\n",
+            secrets: "\(InProcessService.appID) \(GraphService.secret)\n42 \(other)\n43 third-\(other)\n",
             acceptsAccessTokens: true
         ) { request, peer in
             if request.path.contains("/me?") { return try peer.answerAndStay(GraphStory.me) }

@@ -14,7 +14,8 @@ struct AppSecretsTests {
             ("1 \(secret) x", "line 1"),
             ("1 short-\(secret.prefix(7))", "line 1"), ("1 \(secret)|", "line 1"), ("1 \(secret)\u{e4}", "line 1"),
             ("\n3 \(secret)", "line 2"), ("\(secret) 1", "line 1"), ("1 \(secret)\n1 \(secret)", "line 2"),
-            ("1 \(secret)\n1 other-\(secret)", "line 2"), ("1 \(String(repeating: secret, count: 5))", "line 1"),
+            ("1 \(secret)\n1 other-\(secret)", "line 2"), ("1 \(secret)\n2 \(secret)", "line 2"),
+            ("1 \(String(repeating: secret, count: 5))", "line 1"),
         ]
     )
     func malformed(_ text: String, _ place: String) throws {

@@ -65,12 +65,28 @@ struct NonceRouteTests {
         return try DecodedNonce(answer)
     }
 
+    @Test("A refresh outlives the secret of its login's nonce: the refusal names the subject alone, which is enough")
+    func removedSecret() async throws {
+        let before = try NonceIssuer(secret: "5c0f0d2ab3f14e67a1b7c9d2e8f40316")
+        let issued = before.issue(
+            appID: InProcessService.appID,
+            lifetimeSeconds: 600,
+            now: WallClock.unixMilliseconds() - 86_400_000,
+            randomBytes: (0..<16).map { $0 }
+        )
+        let token = try Self.token(try #require(issued).nonce.value)
+        let service = try await Self.service()
+        let refused = try service.verify(token, #""issued_nonce":true,"subject":"2954873201847263""#)
+        #expect(refused.code == "nonce_not_issued" && refused.text.contains("subject, alone"))
+        #expect(try service.verify(token, #""subject":"2954873201847263""#).status == 200)
+    }
+
     @Test("A nonce is issued, a token with it accepted once, and never again")
     func life() async throws {
         let service = try await Self.service()
         let before = WallClock.unixSeconds()
         let nonce = try Self.nonce(service)
-        #expect((before...WallClock.unixSeconds()).contains(nonce.issuedAt))
+        #expect((before...WallClock.unixNanoseconds() / 1_000_000_000).contains(nonce.issuedAt))
         #expect(nonce.appID == InProcessService.appID)
         #expect(nonce.expiresAt - nonce.issuedAt == 600)
         let token = try Self.token(nonce.nonce)

@@ -8,6 +8,41 @@ import Testing
 
 @Suite("POST /verify: what is answered", .live)
 struct VerifyRouteTests {
+    @Test("A token is taken whole up to 32 KiB at every route with a body; beyond it, it is too long and no forgery")
+    func longTokens() async throws {
+        let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
+        let service = try await InProcessService(clients: keys, gatewayIsEnabled: true)
+        let form = ["Content-Type: application/x-www-form-urlencoded", "X-Api-Key: secret"]
+        let json = ["Content-Type: application/json", "X-Api-Key: secret"]
+        for count in [257, 258, 1_000] {
+            var claims = Tokens.claims()
+            claims.friendIDs = (0..<count).map { String(10_158_273_645_546_372 + $0) }
+            // The friends come first, so that every other claim stands behind them.
+            let members = claims.members
+            let friends = members.filter { $0.name == "user_friends" }
+            let token = try StandInKeys.current.mint(members: friends + members.filter { $0.name != "user_friends" })
+            let answer = try service.answer(fields: json, body: #"{"id_token":"\#(token)","nonce":"n-1"}"#)
+            #expect(answer.status == 200)
+            let decoded = try JSONDecoder().decode(DecodedAnswer.self, from: Data(answer.body))
+            #expect(decoded.profile.friendIDs == claims.friendIDs && decoded.profile.userID == claims.subject)
+            // Again from memory.
+            for _ in 0..<2 {
+                let told = try service.answer("POST", "/introspect", fields: form, body: "token=\(token)")
+                let sub = #""sub":"2954873201847263""#
+                #expect(told.text.contains(sub) && told.text.contains(claims.tokenID ?? "-"), "\(count)")
+                let auth = try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"])
+                #expect(auth.status == 200 && auth["x-auth-subject"] == claims.subject, "\(count)")
+            }
+        }
+        for (length, code) in [(32_768, nil), (32_769, "token_too_long")] as [(Int, String?)] {
+            let token = try #require(try StandInKeys.current.mint(ofLength: length, Tokens.claims()))
+            let answer = try service.answer(fields: json, body: #"{"id_token":"\#(token)","nonce":"n-1"}"#)
+            #expect(answer.status == (code == nil ? 200 : 401) && answer.code == code)
+            let told = try service.answer("POST", "/introspect", fields: form, body: "token=\(token)")
+            #expect(told.status == 200 && told.text.hasPrefix(code == nil ? #"{"active":true"# : #"{"active":false}"#))
+        }
+    }
+
     @Test("A good token is answered with the authentication token, the whole Profile and its claims")
     func accepted() async throws {
         let service = try await InProcessService()

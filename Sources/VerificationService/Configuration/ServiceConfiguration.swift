@@ -208,10 +208,9 @@ extension ServiceConfiguration {
                 "The app id '\(odd)' is no decimal number, as Facebook's are: no token of Facebook's is for it."
             )
         }
-        if let address = listen.network, !address.isLoopback, clientKeysFile == nil, tls?.clientAuthorities == nil {
+        if let odd = issuers.first(where: { $0.hasSuffix("/") }) {
             doubts.append(
-                "The listener \(address) is open to anybody who can reach it: "
-                    + "neither client_keys_file nor tls_client_ca_file is set."
+                "The issuer '\(odd)' ends with a slash: issuers are compared byte by byte, and Facebook's have none there."
             )
         }
         // Not refused: iPhones with Limited Login alone and Android beside them is a setup that makes sense.
@@ -221,6 +220,13 @@ extension ServiceConfiguration {
                     + "access token."
             )
         }
+        if !bindingIsRequired {
+            doubts.append(
+                "binding is optional: a backend that sends neither nonce nor subject takes a token that was stolen, or "
+                    + "made for another login."
+            )
+        }
+        doubts += doubtsOfCallers + doubtsOfGateways
         if let replayStore, !replayStore.isSecure, !replayStore.isLoopbackHost,
             replayStore.password != nil || replayStorePasswordFile != nil
         {
@@ -249,6 +255,57 @@ extension ServiceConfiguration {
         }
         if let fileWithPassword { doubts += Self.looseness(of: fileWithPassword, "the password in replay_store") }
         return doubts
+    }
+
+    /// Who may ask, and how often.
+    private var doubtsOfCallers: [String] {
+        var doubts: [String] = []
+        let isOpen = clientKeysFile == nil && tls?.clientAuthorities == nil
+        if isOpen, let address = listen.network, !address.isLoopback {
+            doubts.append(
+                "The listener \(address) is open to anybody who can reach it: "
+                    + "neither client_keys_file nor tls_client_ca_file is set."
+            )
+        }
+        if isOpen, listen.network == nil, listenMode.isForEverybody {
+            doubts.append(
+                "The listener \(listen) is open to every user of this machine: listen_mode is \(listenMode), and "
+                    + "client_keys_file is not set."
+            )
+        }
+        if isOpen, accessTokensAreAccepted {
+            doubts.append(
+                "access_tokens is accept and client_keys_file is not set: anybody who can reach the listener can have the "
+                    + "app ask Graph, which limits how often an app asks."
+            )
+        }
+        if trustedPeers.contains(where: \.isEverything) {
+            doubts.append(
+                "trusted_peers names every address: one client may then take all connections. Name the gateway's."
+            )
+        }
+        return doubts
+    }
+
+    /// What a gateway is told of tokens that are bound to a key (RFC 9449 section 7.2).
+    private var doubtsOfGateways: [String] {
+        guard let gateway else {
+            guard case .text(DPoPDemand.requiredIfBound.rawValue) = values[.dpop] else { return [] }
+            return ["dpop is required_if_bound and gateway is not enabled: no route asks for a proof."]
+        }
+        if gateway.dpop != .requiredIfBound {
+            return [
+                "gateway is enabled and dpop is \(gateway.dpop.rawValue): a token that is bound to a key passes as Bearer "
+                    + "without a proof (RFC 9449 section 7.2). Set dpop to required_if_bound where your clients send proofs."
+            ]
+        }
+        if gateway.origin == nil {
+            return [
+                "dpop is required_if_bound and gateway_origin is not set: scheme and host of a proof are compared with what "
+                    + "the gateway says, so it must set X-Forwarded-Proto and X-Forwarded-Host itself."
+            ]
+        }
+        return []
     }
 
     /// What is wrong with the permissions of a secret's file; nothing where they are good.

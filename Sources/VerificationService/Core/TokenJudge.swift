@@ -239,10 +239,11 @@ package final class SignatureMemory {
     }
 }
 
-/// The wall clock, as far as verdicts need it.
+/// The wall clock, as far as verdicts need it: with its fraction, for a device's `iat` may have one, and without a skew a
+/// whole second would be up to a second behind it.
 enum ServiceClock {
     static func now() throws(Problem) -> NumericDate {
-        guard let now = NumericDate(secondsSince1970: WallClock.unixSeconds()) else {
+        guard let now = NumericDate(secondsSince1970: Double(WallClock.unixNanoseconds()) / 1_000_000_000) else {
             throw Problem(.internalError, "This machine's clock stands before 1970.")
         }
         return now

@@ -5,8 +5,8 @@ internal import LimitedLogin
 
 /// `POST /introspect`: OAuth 2.0 Token Introspection (RFC 7662) of an id token.
 enum IntrospectEndpoint {
-    /// Greatest body, in bytes: the greatest token with every byte escaped would be 24 KiB, but none needs an escape.
-    static let bodyLimit = 16_384
+    /// Greatest body, in bytes: the greatest token, and half as much again for what stands around it.
+    static let bodyLimit = 49_152
 
     static let answer: Route.Answer = { worker, head, bytes, body, context, response in
         let claims: VerifiedClaims?

@@ -29,6 +29,10 @@ package struct AppSecrets: Sendable, Equatable {
                         + "\(AppSecret.byteRange.upperBound) characters of [A-Za-z0-9_-]"
                 )
             }
+            // A signed request names no app but by the secret that signed it.
+            if let other = secrets.values.first(where: { $0.signingKey == secret.signingKey && $0.appID != appID }) {
+                throw line.error("the apps \(other.appID) and \(appID) have one secret: each app has its own")
+            }
             guard secrets.updateValue(secret, forKey: appID) == nil else {
                 throw line.error("the app \(appID) stands in the file twice")
             }

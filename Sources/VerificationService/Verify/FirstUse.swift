@@ -110,7 +110,8 @@ extension ReplayQuestion {
             scope: Array(proof.keyThumbprint.utf8).span,
             Array(proof.tokenID.utf8).span,
             bornAt: issuedAt,
-            expiresAt: issuedAt + UInt64(DPoPProof.greatestAgeSeconds) * 1_000
+            // One millisecond more for the fraction that was cut off.
+            expiresAt: issuedAt + UInt64(DPoPProof.greatestAgeSeconds) * 1_000 + 1
         )
         guard let entry else { return nil }
         self.init([entry])

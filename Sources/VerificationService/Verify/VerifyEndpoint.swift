@@ -6,8 +6,8 @@ internal import LoginStores
 
 /// `POST /verify`: reads the request, has the token judged, answers from the verified bytes.
 enum VerifyEndpoint {
-    /// Greatest body, in bytes: twice the greatest token, with room for its JSON.
-    static let bodyLimit = 16_384
+    /// Greatest body, in bytes: the greatest token, and half as much again for what stands around it.
+    static let bodyLimit = 49_152
 
     static let answer: Route.Answer = { worker, head, bytes, body, context, response in
         do throws(Problem) {

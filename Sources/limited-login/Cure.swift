@@ -24,8 +24,8 @@ struct Cure {
             "Give the key's RFC 7638 thumbprint as an earlier answer had it (key_thumbprint): 43 digits of base64url."
         case .unknownApp: "Give an app id that LIMITED_LOGIN_APP_IDS names."
         case .tokenTooLong:
-            "Look for what was pasted along with the token. If it is the token alone, have the app ask for fewer permissions: "
-                + "user_friends puts the id of each friend into it."
+            "Look for what was pasted along with the token, or have the app ask for no user_friends, which puts the id of each "
+                + "friend into it."
         case .malformedToken(let fault): PastedText(bytes: token).cure ?? malformed(fault)
         case .notAnIDToken(let kind): foreign(kind)
         case .unsupportedAlgorithm(let name): algorithm(name)

@@ -3,6 +3,8 @@
 #   docker build --tag limited-login .
 #   docker run --rm --publish 8080:8080 --env LIMITED_LOGIN_APP_IDS=<your app id> limited-login
 #
+# The file names no architecture: it builds for linux/arm64 as for linux/amd64, by reading; it was tried on amd64 alone.
+#
 # Nothing is written at run time, so it runs with --read-only and --cap-drop=ALL as it is.
 
 # The base image's digest, to build from the very same one again: --build-arg SWIFT_DIGEST=@sha256:...
@@ -47,13 +49,17 @@ RUN install -D "$(swift build --configuration release --show-bin-path)/limited-l
 FROM scratch
 ARG VERSION
 ARG REVISION=unknown
+# The address of the repository that the image was built from.
+ARG SOURCE=unknown
 LABEL org.opencontainers.image.title="limited-login" \
       org.opencontainers.image.description="Verifies Facebook Limited Login id tokens and returns the Profile" \
+      org.opencontainers.image.source="${SOURCE}" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /image /
 # The runtime's crash reporter is a program of its own, which is not here: do not look for it at every start.
-ENV LIMITED_LOGIN_LISTEN=0.0.0.0:8080 \
+# PORT is the port of `listen`, unless that is set; hosts of containers set it too.
+ENV PORT=8080 \
     LIMITED_LOGIN_ADMIN_LISTEN=0.0.0.0:8081 \
     SWIFT_BACKTRACE=enable=no
 USER 65532:65532

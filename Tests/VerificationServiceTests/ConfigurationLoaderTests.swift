@@ -84,6 +84,55 @@ struct ConfigurationLoaderTests {
         #expect(none.signaturesPerWorker == 0)
     }
 
+    @Test("PORT is the port of listen on every address, unless listen is set")
+    func hostedPort() throws {
+        let app = ["LIMITED_LOGIN_APP_IDS": "123", "PORT": "9999"]
+        let loaded = try load(environment: app)
+        #expect(loaded.configuration.listen.description == "0.0.0.0:9999")
+        #expect(loaded.settings[.listen]?.origin == .environment("PORT"))
+        let named = app.merging(["LIMITED_LOGIN_LISTEN": "127.0.0.1:7"]) { $1 }
+        #expect(try load(environment: named).configuration.listen.description == "127.0.0.1:7")
+        #expect(
+            try load(flags: [.listen: "127.0.0.1:8"], environment: app).configuration.listen.description
+                == "127.0.0.1:8"
+        )
+        let inFile = #"{"listen": "127.0.0.1:9"}"#
+        #expect(try load(environment: app, file: inFile).configuration.listen.description == "127.0.0.1:9")
+        #expect(
+            try load(environment: app, file: #"{"listen": null}"#).configuration.listen.description == "0.0.0.0:9999"
+        )
+        for wrong in ["", "0", "65536", "http", "-1", "80 "] {
+            let error = #expect(throws: ConfigurationError.self) {
+                try load(environment: app.merging(["PORT": wrong]) { $1 })
+            }
+            #expect(error?.description == "environment variable PORT: a port from 1 to 65535 is needed")
+        }
+    }
+
+    @Test("The variables that Kubernetes makes for a Service of this name stop no start; misspelt ones do")
+    func serviceLinks() throws {
+        let links = [
+            "LIMITED_LOGIN_SERVICE_HOST": "10.0.0.7", "LIMITED_LOGIN_SERVICE_PORT": "80",
+            "LIMITED_LOGIN_SERVICE_PORT_HTTP": "80", "LIMITED_LOGIN_PORT": "tcp://10.0.0.7:80",
+            "LIMITED_LOGIN_PORT_80_TCP": "tcp://10.0.0.7:80", "LIMITED_LOGIN_PORT_80_TCP_PROTO": "tcp",
+            "LIMITED_LOGIN_PORT_80_TCP_PORT": "80", "LIMITED_LOGIN_PORT_80_TCP_ADDR": "10.0.0.7",
+            "LIMITED_LOGIN_PORT_53_UDP": "udp://10.0.0.7:53", "LIMITED_LOGIN_APP_IDS": "123",
+        ]
+        #expect(
+            try load(environment: links).configuration
+                == load(environment: ["LIMITED_LOGIN_APP_IDS": "123"]).configuration
+        )
+        let others = [
+            "LIMITED_LOGIN_PORT": "8080", "LIMITED_LOGIN_PORT_X_TCP": "1", "LIMITED_LOGIN_PORT_80": "1",
+            "LIMITED_LOGIN_SERVICE": "1", "LIMITED_LOGIN_PORT_80_SCTP": "1",
+        ]
+        for other in others {
+            #expect(throws: ConfigurationError.self) {
+                try load(environment: ["LIMITED_LOGIN_APP_IDS": "123", other.key: other.value])
+            }
+        }
+    }
+
     @Test("The file named by LIMITED_LOGIN_CONFIG is read")
     func fileVariable() throws {
         let file = try TemporaryFile(contents: #"{"app_ids": ["7"]}"#)

@@ -59,6 +59,18 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     /// The variable that names the configuration file; the only one that is no key.
     package static let fileVariable = "LIMITED_LOGIN_CONFIG"
 
+    /// The port to listen on, as Cloud Run, Heroku, Render and Fly set it.
+    package static let portVariable = "PORT"
+
+    /// Whether Kubernetes made the variable, for a Service named `limited-login` (Kubernetes, "Accessing the Service").
+    static func isServiceLink(_ name: String, _ value: String) -> Bool {
+        let rest = name.dropFirst(environmentPrefix.count)
+        if rest == "SERVICE_HOST" || rest == "SERVICE_PORT" || rest.hasPrefix("SERVICE_PORT_") { return true }
+        if rest == "PORT" { return value.hasPrefix("tcp://") || value.hasPrefix("udp://") }
+        let parts = rest.split(separator: "_", omittingEmptySubsequences: false)
+        return parts.count >= 3 && parts[0] == "PORT" && UInt16(parts[1]) != nil && ["TCP", "UDP"].contains(parts[2])
+    }
+
     /// The environment variable, such as `LIMITED_LOGIN_APP_IDS`.
     package var environmentName: String { Self.environmentPrefix + rawValue.uppercased() }
 

@@ -17,7 +17,8 @@ package enum ConfigurationLoader {
 
     /// - Parameters:
     ///   - flags: the values given on the command line, by key.
-    ///   - environment: the process's environment; names with the project's prefix must be known.
+    ///   - environment: the process's environment; names with the project's prefix must be known. `PORT` is the port of
+    ///     `listen` if nothing else sets that.
     ///   - file: the file named by `--config`, if any; it must then be readable.
     ///   - known: the file that was read before, if any. It must still be there: without it, what it forbids is allowed.
     ///   - readsDefaultFile: whether ``defaultFile`` is read where no file is named.
@@ -40,7 +41,9 @@ package enum ConfigurationLoader {
             readFile = path
         }
         for (name, value) in environment.sorted(by: { $0.key < $1.key })
-        where name.hasPrefix(ConfigurationKey.environmentPrefix) && name != ConfigurationKey.fileVariable {
+        where name.hasPrefix(ConfigurationKey.environmentPrefix) && name != ConfigurationKey.fileVariable
+            && !ConfigurationKey.isServiceLink(name, value)
+        {
             guard let key = ConfigurationKey.allCases.first(where: { $0.environmentName == name }) else {
                 let member = name.dropFirst(ConfigurationKey.environmentPrefix.count).lowercased()
                 let hint = ConfigurationFile.nearest(member).map { "; did you mean \($0.environmentName)?" } ?? ""
@@ -50,6 +53,11 @@ package enum ConfigurationLoader {
         }
         for (key, value) in flags.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             settings[key] = try ConfigurationSetting(text: value, key: key, origin: .flag(key.flagName))
+        }
+        if settings[.listen] == nil, let port = environment[ConfigurationKey.portVariable] {
+            let origin = ConfigurationOrigin.environment(ConfigurationKey.portVariable)
+            guard let number = UInt16(port), number > 0 else { throw origin.error("a port from 1 to 65535 is needed") }
+            settings[.listen] = ConfigurationSetting(value: .text("0.0.0.0:\(number)"), origin: origin)
         }
         return LoadedConfiguration(
             configuration: try ServiceConfiguration(settings: settings),

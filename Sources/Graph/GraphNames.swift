@@ -1,11 +1,17 @@
-/// A person's app-scoped id: 1 to 32 decimal digits, so that nothing else of a caller's words gets into a URL.
+internal import Bytes
+
+/// A person's app-scoped id, as Facebook writes it. No other spelling names anyone, and nothing else of a caller's words
+/// gets into a URL.
 package struct GraphUserID: Sendable, Equatable {
     package let text: String
 
     package init?(_ text: String) {
-        guard (1...32).contains(text.utf8.count), text.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
+        guard DecimalNumber.isIdentifier(text.utf8) else { return nil }
         self.text = text
     }
+
+    /// The shape of an id, for messages.
+    package static let shape = "1 to 20 decimal digits without a leading zero"
 }
 
 /// The name of a permission: 1 to 64 of `[a-z_.]`, such as `user_actions.fitness`. A full stop stands between two words,

@@ -25,7 +25,7 @@ public struct AccessTokenInspection: Equatable, Sendable {
     /// Greatest length of an access token in bytes. 4,096: real ones have about 200.
     package static let greatestByteCount = 4_096
     /// The life of a short-lived token in seconds: what stands for `issued_at` where Graph does not tell it.
-    private static let shortLifeSeconds: Double = 7_200
+    package static let shortLifeSeconds: Double = 7_200
     /// How much Facebook's clock may be ahead in seconds: a minute.
     private static let clockMarginSeconds: Double = 60
     /// Greatest length of a permission's name in bytes: 64.

@@ -7,10 +7,13 @@ package import OpenSSL
 /// Its form is `base64url(signature).base64url(payload)`; the signature is HMAC-SHA256 over the payload as it is encoded,
 /// under the app's secret (Meta, "Data Deletion Request Callback" and "Parsing the Signed Request"). It may be a day
 /// old, and ahead of your clock by the skew.
+///
+/// Facebook signs for logins, page tabs and Instant Games in the same form and under the same secret. Those are refused:
+/// the web SDK's cookie holds a login's, so anyone with a person's cookie could have that person's data deleted.
 public struct SignedRequest: Equatable, Sendable {
     /// The app whose secret signed it.
     public let appID: String
-    /// `user_id`: the person, under an ID that only this app knows; 1 to 20 digits.
+    /// `user_id`: the person, under an ID that only this app knows; 1 to 20 digits without a leading zero.
     public let userID: String
     /// `issued_at`: when Facebook made it.
     public let issuedAt: NumericDate
@@ -27,7 +30,8 @@ public struct SignedRequest: Equatable, Sendable {
     ///   - clockSkewSeconds: how far `issued_at` may lie ahead; less than 0 counts as 0, more than 300 as 300.
     ///   - now: the time to judge as of.
     /// - Throws: the one reason it was refused for. The callback's answer is then 403, and nothing else happens.
-    ///   ``SignedRequestRejection/cannotVerify`` is no refusal: answer 500.
+    ///   ``SignedRequestRejection/cannotVerify`` is no refusal: answer 500. Acknowledge
+    ///   ``SignedRequestRejection/noPerson`` with 200 at the deauthorize callback.
     public init(
         verifying text: String,
         secrets: [(appID: String, secret: String)],
@@ -62,12 +66,34 @@ public struct SignedRequest: Equatable, Sendable {
         guard let algorithm = request.string("algorithm"),
             algorithm.utf8.span.equalIgnoringCase(0..<algorithm.utf8.count, "hmac-sha256")
         else { throw .unsupportedAlgorithm }
-        guard let user = request.identifier("user_id") else { throw .invalidUser }
+        for (name, purpose) in Self.otherPurposes where request.member(name) != nil { throw purpose }
+        guard let user = request.identifier("user_id"), user == Self.pageUser || DecimalNumber.isIdentifier(user.utf8)
+        else { throw .invalidUser }
         guard let issuedAt = request.date("issued_at"),
             issuedAt.isRecent(within: Self.greatestAgeSeconds, clockSkewSeconds: clockSkewSeconds, now: now)
         else { throw .outOfTime }
+        guard Self.isInForce(request, clockSkewSeconds, now) else { throw .expired }
+        guard user != Self.pageUser else { throw .noPerson }
         userID = user
         self.issuedAt = issuedAt
+    }
+
+    /// Members at the top level that no callback has, with any value. A login's stand in the web SDK's cookie, in the
+    /// dialog's answer and in a canvas page (Meta, "Using the signed_request"; php-graph-sdk, `hasOAuthData`).
+    private static let otherPurposes: [(name: StaticString, SignedRequestRejection)] = [
+        ("code", .login), ("oauth_token", .login), ("access_token", .login), ("page", .pageTab),
+        ("player_id", .instantGame), ("asid", .instantGame), ("request_payload", .instantGame),
+    ]
+
+    /// The `user_id` of a page that removed the app.
+    private static let pageUser = "0"
+
+    /// Whether `expires` is ahead, not there, or 0.
+    private static func isInForce(_ request: borrowing JSONObject, _ clockSkewSeconds: Int, _ now: NumericDate) -> Bool
+    {
+        guard request.member("expires") != nil else { return true }
+        guard let end = request.date("expires") else { return false }
+        return end.secondsSince1970 == 0 || !now.isAhead(of: end, clockSkewSeconds: clockSkewSeconds)
     }
 
     /// The app whose secret the signature was made with.
@@ -99,8 +125,20 @@ public struct SignedRequestRejection: Error, Equatable, Sendable, CustomStringCo
     package static let malformed = Self("The signed request is not two parts of base64url with a JSON object.")
     package static let invalidSignature = Self("The signature was made with no configured app secret.")
     package static let unsupportedAlgorithm = Self("The algorithm is not HMAC-SHA256.")
-    package static let invalidUser = Self("The member user_id is missing or not 1 to 20 digits.")
+    package static let login = Self(
+        "This is a login's signed request (it has code, oauth_token or access_token), not a callback's."
+    )
+    package static let pageTab = Self("This is a page tab's signed request (it has page), not a callback's.")
+    package static let instantGame = Self(
+        "This is an Instant Game's signed request (it has player_id, asid or request_payload), not a callback's."
+    )
+    package static let invalidUser = Self(
+        "The member user_id is missing or not 1 to 20 digits without a leading zero."
+    )
     package static let outOfTime = Self("The member issued_at is missing, more than a day ago, or in the future.")
+    package static let expired = Self("The member expires is in the past, or no number of seconds.")
+    /// The member `user_id` is 0: a page removed the app. Answer 200 at the deauthorize callback and 403 at data deletion.
+    public static let noPerson = Self("The member user_id is 0: a page removed the app, and no person is named.")
     /// OpenSSL failed; nothing is known about the request.
     public static let cannotVerify = Self("The signature cannot be verified now.")
 

@@ -218,7 +218,7 @@ struct RedisRevocations {
         case .write(let all, let waiting):
             revocations.confirm(all)
             for one in waiting {
-                if let moment = one.replaced { note(Revocation(login: one.revocation.login, moment: moment)) }
+                if let replaced = one.replaced { note(replaced) }
                 one.completion(.remembered)
             }
         case .remove: break

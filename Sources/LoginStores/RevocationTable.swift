@@ -140,26 +140,44 @@ extension RevokedLogin {
     }
 }
 
+/// The cause of a revocation. It matters for access tokens whose issue Graph does not tell.
+package enum RevocationKind: Int64, Sendable {
+    /// Facebook's own callback told of it: from then on Graph calls no token from before valid.
+    case callback = 0
+    /// It was ordered here. Graph may still call tokens from before valid.
+    case order = 1
+}
+
 /// Every token of the login that was issued in this second or before is refused.
 struct Revocation: Hashable, Sendable {
     let login: RevokedLogin
     /// Whole seconds since 1970.
     var moment: Int64
+    var kind = RevocationKind.order
+
+    /// The order among the revocations of one login: the later one counts, and of two in one second the order.
+    var rank: Int64 { moment << 1 | kind.rawValue }
 }
 
-/// How Redis holds a revocation: as `app:user:moment` in decimal, or with `#` and 32 hexadecimal digits for the login.
+/// How Redis holds a revocation: as `app:user:moment` in decimal, or with `#` and 32 hexadecimal digits for the login. One
+/// that a callback told of ends with `:c`.
 extension Revocation {
     private static let hashSign = UInt8(ascii: "#")
     private static let colon = UInt8(ascii: ":")
 
     var member: [UInt8] {
-        guard login.isHash else { return Array("\(login.app):\(login.user):\(moment)".utf8) }
-        return [Self.hashSign] + ReplayKey(high: login.user, low: login.app).hexadecimal + Array(":\(moment)".utf8)
+        let end = kind == .callback ? ":\(moment):c" : ":\(moment)"
+        guard login.isHash else { return Array("\(login.app):\(login.user)\(end)".utf8) }
+        return [Self.hashSign] + ReplayKey(high: login.user, low: login.app).hexadecimal + Array(end.utf8)
     }
 
     /// Nil for bytes that ``member`` would not have written.
     init?(member: [UInt8]) {
-        let parts = member.split(separator: Self.colon, omittingEmptySubsequences: false)
+        var parts = member.split(separator: Self.colon, omittingEmptySubsequences: false)
+        if parts.last == [UInt8(ascii: "c")] {
+            kind = .callback
+            parts.removeLast()
+        }
         guard let last = parts.last, let moment = Self.number(last) else { return nil }
         if member.first == Self.hashSign {
             guard parts.count == 2, parts[0].count == 33, let bytes = Hexadecimal.decode(parts[0].dropFirst())

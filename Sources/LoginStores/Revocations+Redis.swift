@@ -39,13 +39,13 @@ extension Revocations {
             var superseded: [Revocation] = []
             for written in page where !isOutOfTime(written, now) {
                 guard let revocation = cut(written, max(now, serverTime), &state) else { continue }
-                let known = RevocationValue(moment: revocation.moment, mark: state.mark)
+                let known = RevocationValue(revocation, mark: state.mark)
                 let value = table.value(of: revocation.login)
                 if value == nil, table.count >= sharedCapacity {
                     state.hasOverflown = true
-                } else if value?.moment ?? .min < revocation.moment {
+                } else if value?.rank ?? .min < revocation.rank {
                     set(known, of: revocation.login, now: now, &state)
-                } else if let value, value.moment > revocation.moment {
+                } else if let value, value.rank > revocation.rank {
                     superseded.append(revocation)
                 } else if value?.mark != 0 {
                     // What was written without an answer is written again, for others may have read past it.
@@ -79,8 +79,8 @@ extension Revocations {
     /// Redis holds these.
     func confirm(_ all: [Revocation]) {
         state.withLock { state in
-            for revocation in all where table.value(of: revocation.login)?.moment == revocation.moment {
-                table.set(RevocationValue(moment: revocation.moment, mark: state.mark), of: revocation.login)
+            for revocation in all where table.value(of: revocation.login)?.rank == revocation.rank {
+                table.set(RevocationValue(revocation, mark: state.mark), of: revocation.login)
             }
         }
     }
@@ -99,9 +99,10 @@ extension Revocations {
             var found: [Revocation] = []
             while slot < table.slotCount, found.count < count {
                 if let (login, value) = table.entry(at: slot), value.mark != state.mark, value.moment >= oldest {
-                    found.append(Revocation(login: login, moment: value.moment))
+                    let revocation = Revocation(login: login, value)
+                    found.append(revocation)
                     // Until Redis confirms this very writing: found by a reading, its score may be a wrong one.
-                    table.set(RevocationValue(moment: value.moment, mark: 0), of: login)
+                    table.set(RevocationValue(revocation, mark: 0), of: login)
                 }
                 slot += 1
             }
@@ -114,7 +115,7 @@ extension Revocations {
     func superseded(among all: some Sequence<Revocation>) -> [Revocation] {
         state.withLock { state in
             all.filter { old in
-                table.value(of: old.login).map { $0.mark == state.mark && $0.moment > old.moment } ?? false
+                table.value(of: old.login).map { $0.mark == state.mark && $0.rank > old.rank } ?? false
             }
         }
     }

@@ -14,8 +14,8 @@ package enum RevocationAnswer: Equatable, Sendable {
 /// A revocation on its way to Redis, and the callback of its caller.
 struct WaitingRevocation: Sendable {
     let revocation: Revocation
-    /// The moment of the login's revocation before, which Redis need not hold any longer.
-    let replaced: Int64?
+    /// The login's revocation before, which Redis need not hold any longer.
+    let replaced: Revocation?
     let completion: @Sendable (RevocationAnswer) -> Void
 }
 
@@ -30,6 +30,9 @@ package final class Revocations: Sendable {
     package static let defaultCapacity = 250_000
     /// How long a revocation is remembered: 90 days. Facebook's longest tokens live for 60.
     package static let lifetimeSeconds: Int64 = 90 * 86_400
+    /// The farthest ahead of the clock that a revocation may lie: 300 s, the greatest skew. Facebook's clock dates its
+    /// callbacks and its tokens alike, so a callback's own moment must stand.
+    static let greatestLeadSeconds: Int64 = 300
     /// Revocations that wait for Redis. 8,192: what a second of a busy service asks.
     static let waitingLimit = 8_192
     /// Revocations dated ahead that are remembered as such: 16,384, half a megabyte.
@@ -86,40 +89,43 @@ package final class Revocations: Sendable {
     /// Refuses every token of a person and app that was issued in the second of `moment` or before, from now on. From any
     /// thread, without a wait.
     ///
-    /// An older moment never replaces a newer one, and one ahead of the clock counts as the present.
+    /// An older moment never replaces a newer one, and one farther ahead than ``greatestLeadSeconds`` counts as that.
     /// - Parameters:
     ///   - moment: whole seconds since 1970.
+    ///   - kind: the cause.
     ///   - completion: called once, at once or on the store's thread. Except for ``RevocationAnswer/full`` the revocation
     ///     is in force here before.
     package func revoke(
         app: Span<UInt8>,
         user: Span<UInt8>,
         at moment: Int64,
+        kind: RevocationKind = .order,
         completion: @escaping @Sendable (RevocationAnswer) -> Void
     ) {
         let now = now
         guard let login = RevokedLogin(app: app, user: user) else { return completion(.full) }
-        let moment = min(max(moment, 0), now)
+        let moment = min(max(moment, 0), now + Self.greatestLeadSeconds)
+        let revocation = Revocation(login: login, moment: moment, kind: kind)
         // Nil where the store's thread answers.
         let answer: RevocationAnswer? = state.withLock { state in
             let before = table.value(of: login)
-            if let before, before.moment >= moment, wake == nil || before.mark == state.mark {
+            if let before, before.rank >= revocation.rank, wake == nil || before.mark == state.mark {
                 return .remembered
             }
             if before == nil, table.count >= capacity {
                 sweep(&state, now: now)
                 guard table.count < capacity else { return .full }
             }
-            let kept = max(moment, before?.moment ?? 0)
-            set(RevocationValue(moment: kept, mark: 0), of: login, now: now, &state)
+            let former = before.map { Revocation(login: login, $0) }
+            let kept = former.flatMap { $0.rank > revocation.rank ? $0 : nil } ?? revocation
+            set(RevocationValue(kept, mark: 0), of: login, now: now, &state)
             if wake == nil { return .remembered }
             guard state.link != .down, state.waiting.count < Self.waitingLimit else {
                 state.hasUnwritten = true
                 return .rememberedHereOnly
             }
-            let revocation = Revocation(login: login, moment: kept)
-            let replaced = before.flatMap { $0.moment < kept ? $0.moment : nil }
-            state.waiting.append(WaitingRevocation(revocation: revocation, replaced: replaced, completion: completion))
+            let replaced = former.flatMap { $0.rank < kept.rank ? $0 : nil }
+            state.waiting.append(WaitingRevocation(revocation: kept, replaced: replaced, completion: completion))
             return nil
         }
         if let answer { completion(answer) } else { wake?() }
@@ -169,21 +175,32 @@ package final class Revocations: Sendable {
     }
 }
 
-/// What the table holds of a login, in one word: its moment, and what is known of Redis.
+/// A login's entry in the table, in one word: its moment and kind, and what is known of Redis.
 struct RevocationValue: Equatable {
-    private static let markBits: UInt64 = 24
+    private static let markBits: UInt64 = 23
 
-    /// The moment in the upper 40 bits (seconds, until the year 36,812), the mark in the others.
+    /// The moment in the upper 40 bits (seconds, until the year 36,812), then the kind in one, the mark in the others.
     let bits: UInt64
 
-    var moment: Int64 { Int64(bits >> Self.markBits) }
+    /// As ``Revocation/rank``.
+    var rank: Int64 { Int64(bits >> Self.markBits) }
+    var moment: Int64 { rank >> 1 }
+    var kind: RevocationKind { rank & 1 == RevocationKind.order.rawValue ? .order : .callback }
     var mark: UInt64 { bits & Self.markLimit }
 
     static let markLimit: UInt64 = 1 << markBits - 1
+    /// The latest moment that fits: in the year 36,812.
+    static let greatestMoment: Int64 = 1 << 40 - 1
 }
 
 extension RevocationValue {
-    init(moment: Int64, mark: UInt64) { bits = UInt64(max(0, moment)) << Self.markBits | mark }
+    init(_ revocation: Revocation, mark: UInt64) { bits = UInt64(max(0, revocation.rank)) << Self.markBits | mark }
+}
+
+extension Revocation {
+    init(login: RevokedLogin, _ value: RevocationValue) {
+        self.init(login: login, moment: value.moment, kind: value.kind)
+    }
 }
 
 /// One worker's way to the revocations: two atomic loads where there are none.
@@ -210,9 +227,14 @@ package final class RevocationReader {
     ///   - app, user: the token's `aud` and `sub`, escapes decoded.
     ///   - issuedAt: its `iat` in whole seconds since 1970.
     package func isRevoked(app: Span<UInt8>, user: Span<UInt8>, issuedAt: Int64) -> Bool {
-        if isEmpty() { return false }
+        latest(app: app, user: user).map { issuedAt <= $0.moment } ?? false
+    }
+
+    /// The latest revocation of a login: its moment in whole seconds since 1970, and its kind. Nil where there is none.
+    package func latest(app: Span<UInt8>, user: Span<UInt8>) -> (moment: Int64, kind: RevocationKind)? {
+        if isEmpty() { return nil }
         // Where OpenSSL fails nothing can be looked up, and nothing may be accepted.
-        guard let login = RevokedLogin(app: app, user: user) else { return true }
-        return copy.value.value(of: login).map { issuedAt <= $0.moment } ?? false
+        guard let login = RevokedLogin(app: app, user: user) else { return (RevocationValue.greatestMoment, .order) }
+        return copy.value.value(of: login).map { ($0.moment, $0.kind) }
     }
 }

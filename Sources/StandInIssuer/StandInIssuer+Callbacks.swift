@@ -35,7 +35,7 @@ extension StandInIssuer {
     static func callback(_ path: String) -> (userID: String, name: String)? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 4, parts[1] == "users", ["deauthorize", "data-deletion"].contains(parts[3]),
-            (1...20).contains(parts[2].utf8.count), parts[2].utf8.allSatisfy({ ASCII.digit($0) != nil })
+            DecimalNumber.isIdentifier(parts[2].utf8)
         else { return nil }
         return (parts[2], parts[3])
     }

@@ -94,7 +94,7 @@ struct PersonOptions: ParsableArguments {
 
     func validate() throws {
         guard GraphUserID(userID) != nil else {
-            throw ValidationError("'\(userID)' is no user id; they are 1 to 32 decimal digits.")
+            throw ValidationError("'\(userID)' is no user id; they are \(GraphUserID.shape).")
         }
     }
 

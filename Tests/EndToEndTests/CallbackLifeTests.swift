@@ -152,7 +152,18 @@ struct CallbackLifeTests {
         let rest = made.output.dropFirst().trimmingCharacters(in: .newlines)
         let forged = try run(["judge", "--json", "--", other + rest])
         #expect(forged.exitCode == 1 && forged.output.hasPrefix("{\"code\":\"invalid_signed_request\",\"detail\":\""))
-        for usage in [["make", "me", "--app-id", "42"], ["make", "1"], ["judge"], ["judge", "a.b", "--at", "noon"]] {
+        // The command line tells the kinds of signed requests apart.
+        for (members, word) in [
+            (#""code":"x","user_id":"1""#, "a login's"), (#""page":{},"user_id":"1""#, "a page tab's"),
+            (#""player_id":"1""#, "an Instant Game's"), (#""user_id":0"#, "a page removed the app"),
+            (#""expires":1,"user_id":"1""#, "expires"), (#""user_id":"01""#, "leading zero"),
+        ] {
+            let payload = #"{"algorithm":"HMAC-SHA256","issued_at":1700000000,\#(members)}"#
+            let text = try TestSignedRequest.make(payload, secret: Self.appSecret)
+            let refused = try run(["judge", "--at", "1700000010", "--", text])
+            #expect(refused.exitCode == 1 && refused.output.contains(word), "\(refused.output)\(refused.errors)")
+        }
+        for usage in [["make", "0", "--app-id", "42"], ["make", "me", "--app-id", "42"], ["make", "1"], ["judge"], ["judge", "a.b", "--at", "noon"]] {
             #expect(try run(usage).exitCode == 64, "\(usage)")
         }
         #expect(try run(["judge", "a.b"], secrets: nil).exitCode == 78)

@@ -3,13 +3,17 @@ import Testing
 
 @Suite("What a caller says gets to Graph only in its own shape")
 struct GraphNamesTests {
-    @Test("A user id is 1 to 32 digits", arguments: ["1", "2954873201847263", String(repeating: "9", count: 32)])
+    @Test(
+        "A user id is 1 to 20 digits without a leading zero",
+        arguments: ["1", "10", "2954873201847263", String(repeating: "9", count: 20)]
+    )
     func users(_ text: String) { #expect(GraphUserID(text)?.text == text) }
 
     @Test(
         "Anything else is none",
         arguments: [
-            "", "me", "1/x", "1?a", "%31", "1 ", "-1", "+1", "1\n", "１", String(repeating: "9", count: 33), "..", "1.0",
+            "", "me", "1/x", "1?a", "%31", "1 ", "-1", "+1", "1\n", "１", String(repeating: "9", count: 21), "..", "1.0",
+            "0", "00", "01", "000444", "-0",
         ]
     )
     func noUsers(_ text: String) { #expect(GraphUserID(text) == nil) }

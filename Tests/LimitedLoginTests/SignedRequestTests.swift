@@ -100,10 +100,44 @@ struct SignedRequestTests {
             case .malformed: .malformed
             case .signature: .invalidSignature
             case .algorithm: .unsupportedAlgorithm
+            case .login: .login
+            case .pageTab: .pageTab
+            case .instantGame: .instantGame
             case .user: .invalidUser
             case .time: .outOfTime
+            case .expiry: .expired
             }
         #expect(Self.rejection(try forgery.text(1_699_999_990)) == expected)
+    }
+
+    @Test("Callbacks of every known shape are accepted")
+    func shapes() throws {
+        for payload in TestSignedRequest.callbacks(issuedAt: 1_699_999_990) {
+            #expect(try Self.verify(Self.make(payload)).userID == "218471", "\(payload)")
+        }
+    }
+
+    @Test("One that names no person says so, unless it is refused for anything else")
+    func noPerson() throws {
+        for payload in TestSignedRequest.pageRemovals(issuedAt: 1_699_999_990) {
+            #expect(Self.rejection(try Self.make(payload)) == .noPerson)
+            #expect(Self.rejection(try Self.make(payload.replacing("1699999990", with: "1699900000"))) == .outOfTime)
+            #expect(Self.rejection(try Self.make(payload.dropLast() + #","code":"x"}"#)) == .login)
+            #expect(Self.rejection(try Self.make(payload, secret: "another")) == .invalidSignature)
+        }
+    }
+
+    @Test(
+        "The end is a bound where it is there and not 0, with the skew",
+        arguments: [
+            ("0", true), ("1700000000", true), ("1699999999", true), ("1699999940", true), ("1699999939", false),
+            ("1", false), ("1699999940.5", true), ("9007199254740992", true), ("9007199254740993", false),
+            ("true", false), ("[]", false),
+        ]
+    )
+    func end(expires: String, isAccepted: Bool) throws {
+        let text = try Self.make(Self.payload.replacing("1700003590", with: expires))
+        #expect(Self.rejection(text) == (isAccepted ? nil : .expired))
     }
 
     @Test("There are forgeries enough, and every reason has one")

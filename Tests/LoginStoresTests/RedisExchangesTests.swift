@@ -58,6 +58,41 @@ struct RedisExchangesTests {
         #expect(writer.answers.last == .remembered)
     }
 
+    @Test("Redis keeps the kind of a revocation, and of two in one second every replica keeps the order")
+    func kinds() {
+        let server = SortedSet()
+        let (first, second) = (Replica(server), Replica(server))
+        Replica.pass(.seconds(3), first, second)
+        first.revoke("1", kind: .callback)
+        second.revoke("2", kind: .order)
+        Replica.pass(.milliseconds(1_900), first, second)
+        #expect(second.kind(of: "1") == .callback && first.kind(of: "2") == .order)
+        second.revoke("1", kind: .order)
+        first.revoke("2", kind: .callback)
+        first.revoke("2", at: Replica.now + 50, kind: .callback)
+        Replica.pass(.milliseconds(1_900), first, second)
+        #expect([first, second].allSatisfy { $0.kind(of: "1") == .order && $0.kind(of: "2") == .callback })
+        // What is superfluous is removed.
+        Replica.pass(.seconds(3), first, second)
+        #expect(
+            Set(server.members.map { String(decoding: $0.member, as: UTF8.self) }) == [
+                "42:1:\(Replica.now)", "42:2:\(Replica.now + 50):c",
+            ]
+        )
+        // One that starts reads the same, and gives it back to a server that came back empty.
+        let late = Replica(server)
+        Replica.pass(.seconds(3), first, second, late)
+        #expect(late.kind(of: "1") == .order && late.kind(of: "2") == .callback)
+        server.members = []
+        late.renew(run: "b")
+        Replica.pass(.seconds(3), late)
+        #expect(
+            Set(server.members.map { String(decoding: $0.member, as: UTF8.self) }) == [
+                "42:1:\(Replica.now)", "42:2:\(Replica.now + 50):c",
+            ]
+        )
+    }
+
     @Test("A revocation whose score the server's clock gives the lie is not acknowledged, and is written again")
     func unconfirmed() {
         let server = SortedSet()

@@ -14,10 +14,11 @@ struct RevocationsTests {
         _ revocations: Revocations,
         _ user: String,
         app: String = "42",
-        at moment: Int64 = now
+        at moment: Int64 = now,
+        kind: RevocationKind = .order
     ) -> RevocationAnswer? {
         let answer = Locked<RevocationAnswer?>(nil)
-        revocations.revoke(app: app.utf8.span, user: user.utf8.span, at: moment) { given in
+        revocations.revoke(app: app.utf8.span, user: user.utf8.span, at: moment, kind: kind) { given in
             answer.withLock { $0 = given }
         }
         return answer.withLock { $0 }
@@ -65,7 +66,7 @@ struct RevocationsTests {
     }
 
     @Test(
-        "An older moment never replaces a newer one, a newer one does, and one ahead of the clock counts as the present"
+        "An older moment never replaces a newer one, a newer one does, and one ahead stands up to the greatest skew"
     )
     func order() {
         let revocations = Revocations(clock: { Self.now })
@@ -76,12 +77,36 @@ struct RevocationsTests {
         #expect(Self.revoke(revocations, "1", at: Self.now - 100) == .remembered)
         #expect(Self.isRevoked(reader, "1", issuedAt: Self.now - 50))
         #expect(!Self.isRevoked(reader, "1", issuedAt: Self.now - 49))
+        #expect(Self.revoke(revocations, "1", at: Self.now + 50) == .remembered)
+        #expect(Self.isRevoked(reader, "1", issuedAt: Self.now + 50))
+        #expect(!Self.isRevoked(reader, "1", issuedAt: Self.now + 51))
         #expect(Self.revoke(revocations, "1", at: .max) == .remembered)
-        #expect(Self.isRevoked(reader, "1", issuedAt: Self.now))
-        #expect(!Self.isRevoked(reader, "1", issuedAt: Self.now + 1))
+        #expect(Self.isRevoked(reader, "1", issuedAt: Self.now + 300))
+        #expect(!Self.isRevoked(reader, "1", issuedAt: Self.now + 301))
         #expect(Self.revoke(revocations, "2", at: .min) == .remembered)
         #expect(Self.isRevoked(reader, "2", issuedAt: 0))
         #expect(!Self.isRevoked(reader, "2", issuedAt: 1))
+    }
+
+    private static let histories: [(all: [(Int64, RevocationKind)], moment: Int64, kind: RevocationKind)] = [
+        ([(100, .callback)], 100, .callback), ([(100, .order)], 100, .order),
+        ([(100, .order), (101, .callback)], 101, .callback), ([(101, .callback), (100, .order)], 101, .callback),
+        ([(100, .callback), (101, .order)], 101, .order), ([(101, .order), (100, .callback)], 101, .order),
+        ([(100, .callback), (100, .order)], 100, .order), ([(100, .order), (100, .callback)], 100, .order),
+    ]
+
+    @Test(
+        "The later revocation counts with its kind; of two in one second the order does, in whichever order they come",
+        arguments: histories
+    )
+    func kinds(_ all: [(Int64, RevocationKind)], moment: Int64, kind: RevocationKind) {
+        let revocations = Revocations(clock: { Self.now })
+        let reader = RevocationReader(revocations)
+        #expect(reader.latest(app: "42".utf8.span, user: "1".utf8.span) == nil)
+        for (moment, kind) in all { Self.revoke(revocations, "1", at: moment, kind: kind) }
+        let latest = reader.latest(app: "42".utf8.span, user: "1".utf8.span)
+        #expect(latest?.moment == moment && latest?.kind == kind)
+        #expect(Self.isRevoked(reader, "1", issuedAt: moment) && !Self.isRevoked(reader, "1", issuedAt: moment + 1))
     }
 
     @Test("At the bound the next login is refused and nobody is forgotten; after 90 days there is room again")
@@ -97,7 +122,7 @@ struct RevocationsTests {
         #expect(Self.revoke(revocations, "999", at: Self.now + 7) == .remembered)
         #expect((0..<1_000).allSatisfy { Self.isRevoked(reader, "\($0)", issuedAt: Self.now) })
         time.withLock { $0 = Self.now + Revocations.lifetimeSeconds + 5 }
-        #expect(Self.revoke(revocations, "1000", at: .max) == .remembered)
+        #expect(Self.revoke(revocations, "1000", at: Self.now + Revocations.lifetimeSeconds + 5) == .remembered)
         #expect(revocations.count == 2)
         #expect(Self.isRevoked(reader, "999", issuedAt: Self.now + 7))
     }
@@ -248,15 +273,20 @@ struct RevocationsTests {
         let moment = Self.now
         for (app, user) in [("42", "1000200030004000"), ("my-app", "jo"), ("0", "007")] {
             let login = try Self.login(app, user)
-            let revocation = Revocation(login: login, moment: moment)
-            #expect(Revocation(member: revocation.member) == revocation)
-            #expect(revocation.member.count < 60)
+            for kind in [RevocationKind.order, .callback] {
+                let revocation = Revocation(login: login, moment: moment, kind: kind)
+                #expect(Revocation(member: revocation.member) == revocation)
+                #expect(revocation.member.count < 60)
+                let value = RevocationValue(revocation, mark: RevocationValue.markLimit)
+                #expect(Revocation(login: login, value) == revocation && value.mark == RevocationValue.markLimit)
+            }
         }
         let bad = [
             "", ":", "::", "1:2", "1:2:", ":2:3", "1::3", "1:2:3:4", "01:2:3", "1:02:3", "1:2:03", "-1:2:3", "1:2:-3",
             "1:2:3 ", "1:2:1234567890123456789", "0:2:3", "1:0:3", "a:2:3", "#:3", "#00:3",
             "#00000000000000000000000000000000:3", "#ffffffffffffffffffffffffffffff:3",
             "#gfffffffffffffffffffffffffffffff:3", "#ffffffffffffffffffffffffffffffff", "1:2:3\n",
+            "1:2:3:", "1:2:3:C", "1:2:3:o", "1:2:3:c:c", "1:2:c", "c", ":c", "1:2:3:c ", "1:2::c",
         ]
         for text in bad { #expect(Revocation(member: Array(text.utf8)) == nil, "\(text)") }
     }

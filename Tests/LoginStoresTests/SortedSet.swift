@@ -75,10 +75,14 @@ final class Replica {
         exchanges.begin(life, serverMilliseconds: server.clock / 1_000, at: moment)
     }
 
-    func revoke(_ user: String) {
-        revocations.revoke(app: "42".utf8.span, user: user.utf8.span, at: Self.now) { [given] answer in
+    func revoke(_ user: String, at moment: Int64 = now, kind: RevocationKind = .order) {
+        revocations.revoke(app: "42".utf8.span, user: user.utf8.span, at: moment, kind: kind) { [given] answer in
             given.withLock { $0.append(answer) }
         }
+    }
+
+    func kind(of user: String) -> RevocationKind? {
+        RevocationReader(revocations).latest(app: "42".utf8.span, user: user.utf8.span)?.kind
     }
 
     func isRevoked(_ user: String) -> Bool {

@@ -120,13 +120,15 @@ def independent(program, issuer, folder):
         taken = len(backend.events)
         for text in (signed_request(secret="another-secret-of-16"), signed_request(algorithm="none"),
                      signed_request(issued_at=int(time.time()) - 90_000), signed_request(user_id="me"),
-                     signed_request()[:-1], signed_request().split(".")[1]):
+                     signed_request(code="AQBx"), signed_request(oauth_token="EAA"), signed_request(user_id="0218471"),
+                     signed_request(expires=int(time.time()) - 90), signed_request()[:-1],
+                     signed_request().split(".")[1]):
             for name in ("deauthorize", "data-deletion"):
                 status, answer, _ = call(running, name, text)
                 expect(status == 403 and answer["code"] == "invalid_signed_request", f"{status} {answer}")
         expect(len(backend.events) == taken, "a forgery was delivered")
         check_library(backend.events)
-    print(f"independent: {taken} taken, 12 forgeries refused, none of them delivered")
+    print(f"independent: {taken} taken, 20 forgeries refused, none of them delivered")
 
 
 def check_library(events):
@@ -263,7 +265,7 @@ def flood(program, issuer, folder, count=200):
         quiet = verdicts(running, token, 1_000)
         with concurrent.futures.ThreadPoolExecutor(count) as pool:
             waiting = [pool.submit(call, running, "deauthorize", signed_request(user_id=str(number)))
-                       for number in range(count)]
+                       for number in range(1, count + 1)]
             while len(backend.events) < 4:
                 time.sleep(0.01)
             busy = verdicts(running, token, 1_000)

@@ -15,6 +15,28 @@ package enum TestSignedRequest {
         #"{"algorithm":"HMAC-SHA256","expires":\#(issuedAt + 3_600),"issued_at":\#(issuedAt),"user_id":"218471"}"#
     }
 
+    /// Callbacks of every shape that is known (Meta, "Data Deletion Request Callback" and "Deauthorize Callback").
+    package static func callbacks(issuedAt now: Int64) -> [String] {
+        let user = #""user":{"country":"in","locale":"en_US"}"#
+        return [
+            payload(issuedAt: now),
+            #"{"algorithm":"HMAC-SHA256","issued_at":\#(now),"user_id":"218471"}"#,
+            #"{"algorithm":"HMAC-SHA256","expires":0,"issued_at":\#(now),"user_id":"218471"}"#,
+            #"{"algorithm":"HMAC-SHA256","issued_at":\#(now),"expires":\#(now + 3_600),\#(user),"user_id":"218471"}"#,
+            #"{"algorithm":"HMAC-SHA256","issued_at":\#(now),\#(user),"user_id":218471}"#,
+            #"{"user_id":"218471","profile_id":"1","issued_at":\#(now),"algorithm":"hmac-sha256"}"#,
+            // Members of a login further within are none of the request's.
+            #"{"algorithm":"HMAC-SHA256","issued_at":\#(now),"user_id":"218471","user":{"code":"in","page":1},"app_data":"code"}"#,
+        ]
+    }
+
+    /// The removal of an app by a page, which names no person.
+    package static func pageRemovals(issuedAt now: Int64) -> [String] {
+        ["0", "\"0\""].map {
+            #"{"algorithm":"HMAC-SHA256","issued_at":\#(now),"profile_id":"1","user":{"country":"in"},"user_id":\#($0)}"#
+        }
+    }
+
     /// A request with this payload, signed under the secret of app 222 unless another is given.
     package static func make(_ payload: String, secret: String = secrets[1].secret) throws -> String {
         try make(encoded: String(decoding: Base64URL.encode(Array(payload.utf8)), as: UTF8.self), secret: secret)
@@ -30,7 +52,9 @@ package enum TestSignedRequest {
 /// A forged signed request, and what it is refused for.
 package struct SignedRequestForgery: Sendable, CustomStringConvertible {
     /// What a refusal says; the library has a sentence for each.
-    package enum Fault: CaseIterable, Sendable { case malformed, signature, algorithm, user, time }
+    package enum Fault: CaseIterable, Sendable {
+        case malformed, signature, algorithm, login, pageTab, instantGame, user, time, expiry
+    }
 
     package let name: String
     package let fault: Fault
@@ -75,7 +99,48 @@ package struct SignedRequestForgery: Sendable, CustomStringConvertible {
         return (parts.first ?? "", parts.last ?? "")
     }
 
-    package static let all: [Self] = forms + signatures + contents
+    package static let all: [Self] = forms + signatures + contents + otherPurposes
+
+    /// What Facebook signs for logins, page tabs and Instant Games. The first twelve are logins: either member or both, in
+    /// any order, with the members of a good callback or fewer.
+    package static let otherPurposes: [Self] = [
+        // The cookie of the web SDK.
+        signed("a cookie", .login) { _, now in
+            #"{"algorithm":"HMAC-SHA256","code":"AQBx","issued_at":\#(now),"user_id":"218471"}"#
+        },
+        // A canvas page, and the dialog's answer.
+        signed("a canvas page", .login) { _, now in
+            #"{"algorithm":"HMAC-SHA256","expires":\#(now + 7_200),"issued_at":\#(now),"oauth_token":"EAA","#
+                + #""user":{"country":"in","locale":"en_US","age":{"min":21}},"user_id":"218471"}"#
+        },
+        signed("both members", .login) { _, now in
+            #"{"user_id":"218471","code":"AQBx","oauth_token":"EAA","algorithm":"HMAC-SHA256","issued_at":\#(now)}"#
+        },
+        signed("both the other way round", .login) { good, _ in
+            #"{"oauth_token":"EAA","code":"AQBx","# + good.dropFirst()
+        },
+        signed("a code with a user", .login) { good, _ in
+            good.dropLast() + #","code":"AQBx","user":{"country":"in","locale":"en_US"}}"#
+        },
+        signed("a code before the rest", .login) { good, _ in #"{"code":"AQBx","# + good.dropFirst() },
+        signed("a token behind the rest", .login) { good, _ in good.dropLast() + #","oauth_token":"EAA"}"# },
+        signed("a code in the midst", .login) { good, _ in
+            good.replacing(#""issued_at""#, with: #""code":"AQBx","issued_at""#)
+        },
+        signed("an access token", .login) { good, _ in good.dropLast() + #","access_token":"EAA"}"# },
+        signed("a code of null", .login) { good, _ in good.dropLast() + #","code":null}"# },
+        signed("an escaped name", .login) { good, _ in good.dropLast() + #","\u0063o\u0064e":""}"# },
+        signed("a token of another type", .login) { good, _ in #"{"oauth_token":{"x":[1]},"# + good.dropFirst() },
+        signed("a page tab", .pageTab) { good, _ in
+            good.dropLast() + #","page":{"id":"1","liked":true,"admin":false},"app_data":"x"}"#
+        },
+        signed("a player", .instantGame) { good, _ in good.dropLast() + #","player_id":"1"}"# },
+        signed("a player's payload", .instantGame) { good, _ in good.dropLast() + #","request_payload":"n"}"# },
+        signed("a player without a user", .instantGame) { _, now in
+            #"{"algorithm":"HMAC-SHA256","issued_at":\#(now),"player_id":"1","request_payload":"n"}"#
+        },
+        signed("a player's other id", .instantGame) { good, _ in #"{"asid":"218471","# + good.dropFirst() },
+    ]
 
     private static let forms: [Self] = [
         changed("nothing", .malformed) { _ in "" },
@@ -163,6 +228,10 @@ package struct SignedRequestForgery: Sendable, CustomStringConvertible {
         signed("a user too long", .user) { good, _ in
             good.replacing("218471", with: String(repeating: "1", count: 21))
         },
+        signed("a leading zero", .user) { good, _ in good.replacing("218471", with: "0218471") },
+        signed("two zeros", .user) { good, _ in good.replacing("218471", with: "00") },
+        signed("zero with a sign", .user) { good, _ in good.replacing(#""218471""#, with: "-0") },
+        signed("zero with a fraction", .user) { good, _ in good.replacing(#""218471""#, with: "0.0") },
         signed("a user of null", .user) { good, _ in good.replacing(#""218471""#, with: "null") },
         signed("a list of users", .user) { good, _ in good.replacing(#""218471""#, with: #"["218471"]"#) },
         signed("no moment", .time) { _, _ in #"{"algorithm":"HMAC-SHA256","user_id":"1"}"# },
@@ -177,5 +246,11 @@ package struct SignedRequestForgery: Sendable, CustomStringConvertible {
         },
         signed("a day and a minute ago", .time) { _, now in TestSignedRequest.payload(issuedAt: now - 86_460) },
         signed("ahead by more than the skew", .time) { _, now in TestSignedRequest.payload(issuedAt: now + 300) },
+        signed("an end in the past", .expiry) { _, now in TestSignedRequest.payload(issuedAt: now - 3_661) },
+        signed("an end as text", .expiry) { good, now in
+            good.replacing("\(now + 3_600)", with: "\"\(now + 3_600)\"")
+        },
+        signed("an end of null", .expiry) { good, now in good.replacing("\(now + 3_600)", with: "null") },
+        signed("an end before 1970", .expiry) { good, now in good.replacing("\(now + 3_600)", with: "-1") },
     ]
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Graph
+import LoginStores
 import OpenSSL
 import Sockets
 import TestSupport
@@ -291,5 +292,43 @@ struct AccessTokenRouteTests {
             #expect(response.code == (token.isGood ? nil : "login_revoked"), "\(token)")
         }
         await service.stop()
+    }
+
+    @Test(
+        "After a callback a token whose issue Graph does not tell is good, after an order the answer tells until when not"
+    )
+    func unknownIssue() async throws {
+        for kind in [RevocationKind.callback, .order] {
+            let story = Locked(GraphStory.data())
+            let service = try await GraphService(acceptsAccessTokens: true) { request, peer in
+                let data = story.withLock { $0 }
+                try peer.answerAndStay(request.path.contains("/debug_token?") ? data : GraphStory.me)
+            }
+            let moment = WallClock.unixSeconds() - 10
+            func text(_ seconds: Int64) -> String {
+                ISO8601DateFormatter().string(from: Date(timeIntervalSince1970: Double(seconds)))
+            }
+            service.core.revocations.revoke(
+                app: InProcessService.appID.utf8.span,
+                user: "218471".utf8.span,
+                at: moment,
+                kind: kind
+            ) { _ in }
+            // A token of an hour that was issued a moment after the revocation, and one that never expires.
+            for (expiry, end) in [(moment + 3_610, moment + 7_200), (0, moment + 90 * 86_400)] {
+                story.withLock { $0 = GraphStory.data([("issued_at", nil), ("expires_at", "\(expiry)")]) }
+                let response = try service.judge()
+                #expect(response.code == (kind == .callback ? nil : "login_revoked"), "\(expiry): \(response.text)")
+                guard kind == .order else { continue }
+                #expect(response.status == 401 && response.text.contains(#""claim":"iat""#))
+                #expect(response.text.contains(text(moment)) && response.text.contains(text(end)), "\(response.text)")
+            }
+            // One whose issue Graph tells is judged by it.
+            story.withLock { $0 = GraphStory.data([("issued_at", "\(moment)"), ("expires_at", "4000000000")]) }
+            #expect(try service.judge().code == "login_revoked")
+            story.withLock { $0 = GraphStory.data([("issued_at", "\(moment + 1)"), ("expires_at", "4000000000")]) }
+            #expect(try service.judge().status == 200)
+            await service.stop()
+        }
     }
 }

@@ -235,6 +235,11 @@ struct CallbackFaultTests {
         elsewhere.stop()
     }
 
+    private static func request(user: Int) throws -> String {
+        let form = FormEncoding.encode([("signed_request", try CallbackService.good(user: user))])
+        return CallbackService.request("deauthorize", form: form)
+    }
+
     @Test("Deliveries are bounded: what is beyond is answered at once, and told in log and metrics")
     func bounded() async throws {
         var limits = CallbackService.limits()
@@ -242,12 +247,11 @@ struct CallbackFaultTests {
         limits.queueLength = 1
         let service = try await CallbackService(limits: limits) { _, peer in peer.waitUntilClosed() }
         let waiting = try (0..<2).map { _ in try service.connect() }
-        let form = FormEncoding.encode([("signed_request", try CallbackService.good())])
-        waiting[0].send(CallbackService.request("deauthorize", form: form))
+        waiting[0].send(try Self.request(user: 1))
         await eventually("the backend is asked") { service.backend.requestCount == 1 }
-        waiting[1].send(CallbackService.request("deauthorize", form: form))
+        waiting[1].send(try Self.request(user: 2))
         await eventually("the other waits for the thread") { service.server.counters.parked == 2 }
-        #expect(try service.call("deauthorize", CallbackService.good()).status == 503)
+        #expect(try service.call("deauthorize", CallbackService.good(user: 3)).status == 503)
         #expect((service.metric("limited_login_webhooks_total{result=\"unsent\"}") ?? 0) >= 1)
         #expect(service.log.withLock { $0.contains { $0.contains("too many deliveries are waiting") } })
         // Who waits is not forgotten by a stop: it is answered.
@@ -259,10 +263,9 @@ struct CallbackFaultTests {
     func hungBackend() async throws {
         let limits = CallbackService.limits()
         let service = try await CallbackService(limits: limits) { _, peer in peer.waitUntilClosed() }
-        let form = FormEncoding.encode([("signed_request", try CallbackService.good())])
-        let waiting = try (0..<200).map { _ in
+        let waiting = try (1...200).map { user in
             let client = try service.connect()
-            client.send(CallbackService.request("deauthorize", form: form))
+            client.send(try Self.request(user: user))
             return client
         }
         // All are taken once those beyond the threads and their queue have been told; none ends while the backend hangs.
@@ -294,6 +297,38 @@ struct CallbackFaultTests {
         }
         service.backend.setScript { _, peer in try peer.answer("{}") }
         #expect(try service.call("deauthorize", CallbackService.good()).status == 200)
+        await service.stop()
+    }
+
+    @Test("A flood that repeats one callback on 100 connections costs 12 genuine ones nothing, and is delivered once")
+    func flood() async throws {
+        let gate = Locked(false)
+        let service = try await CallbackService { _, peer in
+            while !gate.withLock({ $0 }) { try peer.pause(.milliseconds(5)) }
+            try peer.answer("{}")
+        }
+        let repeated = try Self.request(user: 999)
+        func send(_ requests: [String]) throws -> [BlockingClient] {
+            try requests.map { request in
+                let client = try service.connect()
+                client.send(request)
+                return client
+            }
+        }
+        let flood = try send(Array(repeating: repeated, count: 100))
+        await eventually("all repetitions wait") { service.server.counters.parked == 100 }
+        let genuine = try send((1...12).map { try Self.request(user: $0) })
+        await eventually("the genuine ones wait") { service.server.counters.parked == 112 }
+        gate.withLock { $0 = true }
+        for client in flood + genuine { #expect(client.readResponses(1).first?.status == 200) }
+        #expect(service.backend.requestCount == 13)
+        // From now on a repetition is answered from memory, also where the backend is gone.
+        service.backend.setScript { _, peer in peer.reset() }
+        for client in try send(Array(repeating: repeated, count: 100)) {
+            #expect(client.readResponses(1).first?.status == 200)
+        }
+        #expect(service.backend.requestCount == 13)
+        #expect(service.metric("limited_login_webhooks_total{result=\"delivered\"}") == 13)
         await service.stop()
     }
 }

@@ -108,9 +108,9 @@ final class CallbackService: Sendable {
         try BlockingClient(server.localAddresses.first ?? .loopback(port: 0))
     }
 
-    /// A good request for user 218471 of app 222, made now.
-    static func good(issuedAt: Int64 = WallClock.unixSeconds()) throws -> String {
-        try TestSignedRequest.make(TestSignedRequest.payload(issuedAt: issuedAt))
+    /// A good request for user 218471 of app 222, or another one, made now.
+    static func good(issuedAt: Int64 = WallClock.unixSeconds(), user: Int = 218_471) throws -> String {
+        try TestSignedRequest.make(TestSignedRequest.payload(issuedAt: issuedAt).replacing("218471", with: "\(user)"))
     }
 
     /// Sends a callback on a connection of its own and reads the answer.

@@ -19,6 +19,9 @@ package struct WebhookLimits: Sendable {
     package var queueLength = 64
 
     package init() {}
+
+    /// Deliveries that run or wait.
+    var places: Int { threadCount + queueLength }
 }
 
 /// Why the backend was not told. The sentence quotes nothing of the backend's.
@@ -89,9 +92,14 @@ package final class WebhookSender: Sendable {
             let outcome = CallTrace.$parent.withValue(trace) { self.deliver(event, to: target, until: deadline) }
             done(self.finish(event, outcome))
         }
-        if isQueued { return }
+        if !isQueued { done(refuse(event)) }
+    }
+
+    /// Counts and logs a delivery that finds no place.
+    @discardableResult
+    func refuse(_ event: CallbackEvent) -> Outcome {
         let failure = WebhookFailure(reason: .unsent, sentence: "too many deliveries are waiting")
-        done(finish(event, .failure(failure)))
+        return finish(event, .failure(failure))
     }
 
     /// Ends the deliveries under way, and every later one at once.

@@ -9,7 +9,7 @@ package import Sockets
 internal import Synchronization
 
 /// What all workers share: the policy, the keys, the metrics and whether the service is stopping. Immutable but for
-/// one flag, so that nothing on the request path takes a lock.
+/// one flag and what callbacks share, so that nothing on the path of a verdict takes a lock.
 package final class ServiceCore: Sendable {
     package let settings: Published<RuntimeSettings>
     package let cache: JWKSetCache
@@ -24,6 +24,10 @@ package final class ServiceCore: Sendable {
     package let graph: GraphWorkers?
     /// Tells the backend of Facebook's callbacks; nil where it is not told.
     package let webhooks: WebhookSender?
+    /// The callbacks under way and those of the day.
+    let callbackLedger: Locked<CallbackLedger>
+    /// The refused callbacks that the log has not told of.
+    let refusedCallbacks = Locked(RefusedCallbacks())
     /// Renders the metrics page; called by the administrative listener alone.
     package let exposition: @Sendable () -> String
     private let draining = Atomic<Bool>(false)
@@ -51,6 +55,7 @@ package final class ServiceCore: Sendable {
         self.auditLogger = auditLogger
         self.graph = graph
         self.webhooks = webhooks
+        callbackLedger = Locked(CallbackLedger(places: (webhooks?.limits ?? WebhookLimits()).places))
         self.exposition = exposition
     }
 

@@ -88,7 +88,7 @@ struct PermissionsRequest {
             Route.permission.parameters(head.path, bytes) ?? Route.permissions.parameters(head.path, bytes) ?? []
         let texts = parts.map { part in String(decoding: part.map { bytes[$0] }, as: UTF8.self) }
         guard let first = texts.first, let user = GraphUserID(first) else {
-            throw Problem(.invalidRequest, "The user_id in the path must be 1 to 32 decimal digits.")
+            throw Problem(.invalidRequest, "The user_id in the path must be \(GraphUserID.shape).")
         }
         self.user = user
         if texts.count > 1 {

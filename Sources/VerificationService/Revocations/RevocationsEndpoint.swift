@@ -18,7 +18,7 @@ enum RevocationsEndpoint {
         let members = try JSONDocument.texts(body, known: ["user_id", "app_id"])
         guard let text = members["user_id"] else { throw Problem(.invalidRequest, "The member user_id is missing.") }
         guard let user = GraphUserID(text)?.text.utf8 else {
-            throw Problem(.invalidRequest, "The member user_id must be 1 to 32 decimal digits.")
+            throw Problem(.invalidRequest, "The member user_id must be \(GraphUserID.shape).")
         }
         let app = try worker.settings.app(named: members["app_id"]).utf8
         let (jobs, deadline) = (worker.revocationJobs, MonotonicClock.now() + FirstUse.patience)

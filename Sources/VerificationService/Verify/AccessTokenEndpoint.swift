@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 internal import Graph
 internal import HTTP1
 internal import HTTPServer
@@ -67,12 +68,8 @@ enum AccessTokenEndpoint {
         // Refuses the token of a login that was revoked since it was issued.
         guard worker.revocations.isKnown else { throw TokenJudge.unknownRevocations }
         let (token, now) = (verified.inspection, try ServiceClock.now())
-        let isRevoked = worker.revocations.isRevoked(
-            app: token.appID.utf8.span,
-            user: token.userID.utf8.span,
-            issuedAt: token.earliestIssue(now: now).wholeSeconds
-        )
-        if isRevoked { throw Problem(Refusal.loginRevoked) }
+        let revocation = worker.revocations.latest(app: token.appID.utf8.span, user: token.userID.utf8.span)
+        if let revocation, let problem = refusal(of: token, revocation.moment, revocation.kind, now) { throw problem }
         VerifyEndpoint.addFields(to: &response)
         AccessTokenAnswer.write(verified, asked: request.permissions, to: &response.body)
         guard worker.settings.rejectsReplays else { return .accepted(.accessToken) }
@@ -85,6 +82,36 @@ enum AccessTokenEndpoint {
             context,
             response
         )
+    }
+}
+
+extension AccessTokenEndpoint {
+    /// The refusal of a token that was, or may have been, issued before its login was revoked; nil where it is newer.
+    private static func refusal(
+        of token: AccessTokenInspection,
+        _ moment: Int64,
+        _ kind: RevocationKind,
+        _ now: NumericDate
+    ) -> Problem? {
+        let earliest = token.earliestIssue(now: now)
+        guard earliest.wholeSeconds <= moment else { return nil }
+        if token.issuedAt != nil { return Problem(Refusal.loginRevoked) }
+        // Facebook ended every token from before its callback, and Graph has just called this one valid.
+        if kind == .callback { return nil }
+        // Without an estimate the token is refused for as long as the revocation is remembered.
+        let isEstimated = earliest.secondsSince1970 > 0
+        let wait = isEstimated ? Int64(AccessTokenInspection.shortLifeSeconds) : Revocations.lifetimeSeconds
+        let (revoked, good) = (Self.text(moment), Self.text(moment + wait))
+        return Problem(
+            .rejectedToken(.loginRevoked),
+            "The login was revoked at \(revoked), and Graph does not tell when this access token was issued, so it may be older. "
+                + "A token like it is good for certain if its login begins after \(good); an id token is good at once.",
+            claim: Refusal.loginRevoked.claim
+        )
+    }
+
+    private static func text(_ moment: Int64) -> String {
+        Date(timeIntervalSince1970: Double(moment)).formatted(Date.ISO8601FormatStyle())
     }
 }
 

@@ -1,0 +1,108 @@
+/// The callbacks under way, and those of the day: each `webhook-id` is delivered by one request at a time.
+///
+/// Every reader of a signed request can send it again, so a repetition takes no place of another callback. It waits for
+/// the delivery under way, or is answered from memory. No clock is needed: a request older than a day is refused before
+/// it comes here.
+struct CallbackLedger: Sendable {
+    /// The result for Facebook, with the backend's answer for the person if it gave one.
+    typealias Outcome = Result<DeletionStatus?, Problem>
+    /// Answers one request.
+    typealias Waiter = @Sendable (Outcome) -> Void
+
+    /// Repetitions that wait for deliveries under way, of all ids together. 128: with the places for deliveries, fewer than
+    /// one worker lets wait (``CallbackEndpoint/waitingLimit``).
+    static let repetitionLimit = 128
+    /// Greatest number of ids that are remembered. 4,096: a day of a busy app, in about 600 KB. The oldest go first; a
+    /// repetition of those is delivered again, and your backend knows its `webhook-id`.
+    static let memoryLimit = 4_096
+    /// Greatest size of the answers that are remembered, in bytes: 1 MiB.
+    static let statusByteLimit = 1_048_576
+
+    /// The fate of a callback, as it is remembered.
+    enum Memory: Sendable {
+        /// The backend has not taken it.
+        case failed
+        /// The backend took it, but the other replicas were not told of the revocation.
+        case delivered(DeletionStatus?)
+        /// Facebook was told that all is done.
+        case acknowledged(DeletionStatus?)
+
+        fileprivate var byteCount: Int {
+            switch self {
+            case .failed: 0
+            case .delivered(let status), .acknowledged(let status):
+                status.map { $0.url.utf8.count + $0.confirmationCode.utf8.count } ?? 0
+            }
+        }
+    }
+
+    enum Step {
+        /// Revoke the login, tell the backend unless that is remembered as done, then call ``CallbackLedger/end(_:_:)``.
+        case perform(Memory?)
+        /// The waiter is called when the delivery under way ends.
+        case wait
+        /// All is done already.
+        case answered(DeletionStatus?)
+        /// Too many deliveries are under way.
+        case refused
+        /// Too many repetitions wait already.
+        case repetitionRefused
+    }
+
+    private struct Delivery {
+        var waiters: [Waiter]
+        let isRetry: Bool
+    }
+
+    /// Most deliveries under way.
+    private let places: Int
+    private var underWay: [String: Delivery] = [:]
+    private var repetitions = 0
+    private var retries = 0
+    private var memory: [String: Memory] = [:]
+    /// The remembered ids, oldest first.
+    private var order: [String] = []
+    private var statusBytes = 0
+
+    init(places: Int) { self.places = places }
+
+    /// Most deliveries under way of ids that failed before: half of the places, so that the others are left to new ids.
+    private var retryLimit: Int { max(1, places / 2) }
+
+    /// A good callback has come.
+    mutating func begin(_ id: String, _ waiter: @escaping Waiter) -> Step {
+        if underWay[id] != nil {
+            guard repetitions < Self.repetitionLimit else { return .repetitionRefused }
+            repetitions += 1
+            underWay[id]?.waiters.append(waiter)
+            return .wait
+        }
+        let known = memory[id]
+        if case .acknowledged(let status)? = known { return .answered(status) }
+        let isRetry = known != nil
+        guard underWay.count < places, !isRetry || retries < retryLimit else { return .refused }
+        if isRetry { retries += 1 }
+        underWay[id] = Delivery(waiters: [waiter], isRetry: isRetry)
+        return .perform(known)
+    }
+
+    /// The delivery of an id is over.
+    /// - Returns: the requests to answer.
+    mutating func end(_ id: String, _ result: Memory) -> [Waiter] {
+        guard let delivery = underWay.removeValue(forKey: id) else { return [] }
+        repetitions -= delivery.waiters.count - 1
+        if delivery.isRetry { retries -= 1 }
+        remember(id, result)
+        return delivery.waiters
+    }
+
+    private mutating func remember(_ id: String, _ result: Memory) {
+        let former = memory.updateValue(result, forKey: id)
+        statusBytes += result.byteCount - (former?.byteCount ?? 0)
+        if former == nil { order.append(id) }
+        while order.count > Self.memoryLimit || statusBytes > Self.statusByteLimit, let oldest = order.first {
+            order.removeFirst()
+            statusBytes -= memory.removeValue(forKey: oldest)?.byteCount ?? 0
+        }
+    }
+}

@@ -163,7 +163,10 @@ struct CallbackLifeTests {
             let refused = try run(["judge", "--at", "1700000010", "--", text])
             #expect(refused.exitCode == 1 && refused.output.contains(word), "\(refused.output)\(refused.errors)")
         }
-        for usage in [["make", "0", "--app-id", "42"], ["make", "me", "--app-id", "42"], ["make", "1"], ["judge"], ["judge", "a.b", "--at", "noon"]] {
+        for usage in [
+            ["make", "0", "--app-id", "42"], ["make", "me", "--app-id", "42"], ["make", "1"], ["judge"],
+            ["judge", "a.b", "--at", "noon"],
+        ] {
             #expect(try run(usage).exitCode == 64, "\(usage)")
         }
         #expect(try run(["judge", "a.b"], secrets: nil).exitCode == 78)

@@ -200,13 +200,21 @@ static inline X509 *COpenSSL_chain_certificate(const STACK_OF(X509) *chain, int 
     return sk_X509_value(chain, index);
 }
 
-/// The seconds from 1970 to a certificate's `notAfter`; -1 if it cannot be read.
-static inline int64_t COpenSSL_X509_expiry(const X509 *certificate) {
+static inline int64_t COpenSSL_seconds(const ASN1_TIME *time) {
     ASN1_TIME *epoch = ASN1_TIME_set(NULL, 0);
     int days = 0, seconds = 0;
-    int is_read = epoch != NULL && ASN1_TIME_diff(&days, &seconds, epoch, X509_get0_notAfter(certificate)) == 1;
+    int is_read = epoch != NULL && ASN1_TIME_diff(&days, &seconds, epoch, time) == 1;
     ASN1_TIME_free(epoch);
     return is_read ? (int64_t)days * 86400 + seconds : -1;
+}
+
+/// Seconds since 1970 of a certificate's `notBefore` and `notAfter`; -1 where it cannot be read.
+static inline int64_t COpenSSL_X509_start(const X509 *certificate) {
+    return COpenSSL_seconds(X509_get0_notBefore(certificate));
+}
+
+static inline int64_t COpenSSL_X509_expiry(const X509 *certificate) {
+    return COpenSSL_seconds(X509_get0_notAfter(certificate));
 }
 
 static inline int COpenSSL_SSL_set_host_name(SSL *connection, const char *name) {

@@ -181,8 +181,26 @@ int platform_shutdown_read(int fd) { NEGATED(shutdown(fd, SHUT_RD)); }
 int platform_duplicate(int fd) { NEGATED(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 int platform_change_mode(const char *path, uint32_t mode) { NEGATED(chmod(path, mode)); }
 int platform_unlink(const char *path) { NEGATED(unlink(path)); }
-int platform_open_directory(const char *path) { NEGATED(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)); }
-int platform_lock(int fd) { NEGATED(flock(fd, LOCK_EX | LOCK_NB)); }
+
+int platform_lock_file(const char *path) {
+    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return errno == ELOOP ? -EPERM : -errno;
+    struct stat own, named;
+    int error = 0;
+    if (fstat(fd, &own) < 0)
+        error = errno;
+    else if (!S_ISREG(own.st_mode) || own.st_uid != geteuid())
+        error = EPERM;
+    else if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        error = errno;
+    else if (lstat(path, &named) < 0 || named.st_dev != own.st_dev || named.st_ino != own.st_ino)
+        error = EAGAIN;
+    if (error == 0)
+        return fd;
+    close(fd);
+    return -error;
+}
 
 int platform_file_facts(const char *path, struct platform_file *file) {
     struct stat facts;
@@ -202,6 +220,9 @@ int platform_send_datagram(const char *name, size_t name_count, const void *byte
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
+    /* A receiver that does not read must not hold the sender for ever. */
+    struct timeval limit = {.tv_sec = 2};
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     ssize_t sent = sendto(fd, bytes, count, MSG_NOSIGNAL, (struct sockaddr *)&address, length);
     int result = sent < 0 ? -errno : 0;
     close(fd);
@@ -260,6 +281,20 @@ int platform_raise_descriptor_limit(void) {
     if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
         limit = raised;
     return limit.rlim_cur > INT_MAX ? INT_MAX : (int)limit.rlim_cur;
+}
+
+int platform_start_thread(void *(*body)(void *), void *context) {
+    pthread_attr_t attributes;
+    int error = pthread_attr_init(&attributes);
+    if (error != 0)
+        return -error;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    /* Below 2 MiB, so that the system does not back a whole stack with one huge page. */
+    pthread_attr_setstacksize(&attributes, 1 << 20);
+    pthread_t thread;
+    error = pthread_create(&thread, &attributes, body, context);
+    pthread_attr_destroy(&attributes);
+    return -error;
 }
 
 void platform_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }

@@ -1,4 +1,3 @@
-internal import Dispatch
 package import Sockets
 internal import Synchronization
 
@@ -10,7 +9,8 @@ package final class HTTPServer: Sendable {
     private let system: SystemCalls
     private let shared = WorkerShared()
     private let addresses = Locked<[ListenAddress]>([])
-    private let workers = DispatchGroup()
+    /// The workers that have not ended, and the tasks that wait for that.
+    private let workers = Monitor((running: 0, waiting: [CheckedContinuation<Void, Never>]()))
 
     /// - Parameters:
     ///   - faults: Makes system calls fail, for tests.
@@ -29,10 +29,10 @@ package final class HTTPServer: Sendable {
     }
 
     /// Binds, listens and starts the workers; returns once connections are accepted. A server starts once.
-    /// - Throws: Where an address cannot be bound or a descriptor cannot be had; nothing is left open then.
+    /// - Throws: Where an address cannot be bound, or a descriptor or a thread cannot be had; nothing is left open then, and
+    ///   it may be started again.
     package func start() throws(SocketError) {
-        let workerCount = max(1, configuration.workerCount ?? ProcessLimits.processorCount())
-        let listening = try ListenerSet(configuration, workerCount: workerCount)
+        let listening = try ListenerSet(configuration, workerCount: configuration.plannedWorkers)
         for listener in listening.listeners.joined() { system.opened(listener.descriptor) }
         var handles: [WorkerHandle] = []
         do throws(SocketError) {
@@ -42,12 +42,25 @@ package final class HTTPServer: Sendable {
             for handle in handles { system.close(handle.poll) }
             throw error
         }
+        // No worker begins before all threads are there.
+        let gate = Monitor(Gate.closed)
+        for (index, handle) in handles.enumerated() where !startThread(handle, index, gate) {
+            gate.withLock { $0 = .givenUp }
+            gate.wake()
+            waitUntilEnded()
+            for listener in listening.listeners.joined() { listener.close(system) }
+            for handle in handles { system.close(handle.poll) }
+            throw SocketError(.startThread, errorNumber: ErrorNumber.again)
+        }
         shared.runningWorkers.store(handles.count, ordering: .relaxed)
         shared.handles.withLock { $0 = handles }
         addresses.withLock { $0 = listening.addresses }
-        for _ in handles { workers.enter() }
-        for (index, handle) in handles.enumerated() { run(handle, index) }
+        gate.withLock { $0 = .open }
+        gate.wake()
     }
+
+    /// What the threads of the workers wait for at the start.
+    private enum Gate { case closed, open, givenUp }
 
     private func prepare(_ listeners: [Listener]) throws(SocketError) -> WorkerHandle {
         let poll = system.createPoll()
@@ -61,13 +74,30 @@ package final class HTTPServer: Sendable {
         return WorkerHandle(wake: wake, poll: poll, listeners: listeners)
     }
 
-    private func run(_ handle: WorkerHandle, _ index: Int) {
-        LoopQueue.start("http-worker-\(index)") { [self] in
-            var worker = Worker(handle, index, configuration, shared, system, handler: makeHandler(index))
-            worker.run()
-            shared.runningWorkers.wrappingSubtract(1, ordering: .relaxed)
-            workers.leave()
+    private func startThread(_ handle: WorkerHandle, _ index: Int, _ gate: Monitor<Gate>) -> Bool {
+        workers.withLock { $0.running += 1 }
+        let isStarted = LoopQueue.start("http-worker-\(index)") { [self] in
+            let isOpen = gate.wait { $0 == .closed ? .wait(until: .never) : .done($0 == .open) }
+            if isOpen {
+                var worker = Worker(handle, index, configuration, shared, system, handler: makeHandler(index))
+                worker.run()
+                shared.runningWorkers.wrappingSubtract(1, ordering: .relaxed)
+            }
+            workerEnded()
         }
+        if !isStarted { workerEnded() }
+        return isStarted
+    }
+
+    private func workerEnded() {
+        let waiting = workers.withLock { workers -> [CheckedContinuation<Void, Never>] in
+            workers.running -= 1
+            guard workers.running == 0 else { return [] }
+            defer { workers.waiting = [] }
+            return workers.waiting
+        }
+        workers.wake()
+        for continuation in waiting { continuation.resume() }
     }
 
     /// The bound addresses, with the ports the system chose; empty before ``start()``.
@@ -110,12 +140,25 @@ package final class HTTPServer: Sendable {
     /// Returns when every worker has ended.
     package func untilEnded() async {
         await withCheckedContinuation { continuation in
-            workers.notify(queue: DispatchQueue(label: "http-server-end")) { continuation.resume() }
+            let hasEnded = workers.withLock { workers in
+                if workers.running > 0 { workers.waiting.append(continuation) }
+                return workers.running == 0
+            }
+            if hasEnded { continuation.resume() }
         }
     }
 
     /// Blocks the calling thread until every worker has ended; for a main thread that has nothing else to do.
-    package func waitUntilEnded() { workers.wait() }
+    package func waitUntilEnded() { workers.wait { $0.running == 0 ? .done(()) : .wait(until: .never) } }
+
+    /// The number of a worker that has not turned for longer than `limit`; nil where all turn.
+    package func stuckWorker(at now: MonotonicInstant, within limit: Duration) -> Int? {
+        // Workers end one after the other.
+        if isDraining { return nil }
+        return shared.handles.withLock { $0 }.firstIndex { handle in
+            !handle.pulse.isBeating(at: now, within: limit) { handle.wake.give() }
+        }
+    }
 
     package var counters: HTTPServerCounters {
         var sum = HTTPServerCounters()
@@ -151,9 +194,9 @@ struct ListenerSet {
 
     private mutating func add(_ address: SocketAddress, backlog: Int32) throws(SocketError) {
         var bound = address
-        // A shared port would be shared with another process of the same user too, in silence: a bind that does not share
-        // fails where somebody listens.
-        if address.port != 0 { _ = try Socket.bound(to: address) }
+        // A shared port would be shared with another process of the same user too, in silence.
+        let claim = address.port == 0 ? -1 : try Socket.claim(on: address).release()
+        defer { if claim >= 0 { SystemCalls().close(claim) } }
         for worker in listeners.indices {
             let socket = try Socket.listener(on: bound, backlog: backlog, sharesPort: true)
             // Accepted sockets inherit it, so that no accept costs a further call.

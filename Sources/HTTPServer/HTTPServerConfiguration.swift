@@ -14,6 +14,9 @@ package struct HTTPServerConfiguration: Sendable {
     /// The TLS settings of the listeners; nil: they speak plain HTTP.
     package var tls: Published<TLSContext>?
 
+    /// How many workers it will have.
+    package var plannedWorkers: Int { max(1, workerCount ?? ProcessLimits.processorCount()) }
+
     package init(
         addresses: [ListenAddress],
         socketMode: UnixSocketMode = .standard,
@@ -131,17 +134,19 @@ package struct HTTPServerLimits: Sendable, Equatable {
     }
 
     /// Descriptors that are no connection of the service's: 512, for connections to the administrative listener and those
-    /// held beyond a limit (384), calls to Facebook, the store and the backend (40), files.
+    /// held beyond a limit (384), calls to Facebook, the store and the backend, files.
     private static let otherDescriptors = 512
     /// Descriptors of one worker besides its connections: 8, for its epoll sets, listeners and wake-ups.
-    private static let workerDescriptors = 8
+    package static let workerDescriptors = 8
 
     /// Cuts ``connections``, so that probes, calls and files find descriptors whatever the clients of this server open.
     /// - Parameters:
     ///   - descriptors: how many the process may open.
     ///   - workers: how many this server has.
-    package mutating func leaveDescriptors(of descriptors: Int, workers: Int) {
+    ///   - free: how many of them nothing else may need; a quarter of these is the least for each kind of connection.
+    package mutating func leaveDescriptors(of descriptors: Int, workers: Int, free: Int) {
         let others = Self.otherDescriptors + Self.workerDescriptors * workers
-        connections = min(connections, max(descriptors - others, descriptors / 4))
+        connections = min(connections, max(descriptors - others, free / 4))
+        reservedConnections = min(reservedConnections, free / 4)
     }
 }

@@ -124,6 +124,7 @@ struct Worker: ~Copyable {
     private mutating func handle(_ event: (tag: UInt64, bits: UInt32)) {
         if event.tag == Self.wakeTag {
             handle.wake.take()
+            handle.pulse.beat()
         } else if event.tag >= Self.firstListenerTag {
             let position = Int(event.tag - Self.firstListenerTag)
             if position < listeners.count { acceptReady(listeners[position]) }
@@ -227,6 +228,8 @@ struct WorkerCommand: OptionSet {
 /// One worker as other threads see it.
 final class WorkerHandle: Sendable {
     let wake: WakeSignal
+    /// Whether the worker still turns; an ended one is asked no more.
+    let pulse = Pulse()
     /// What the worker is given before its loop begins, as its own: an epoll set, and bound sockets that stand in it.
     let poll: Int32
     let listeners: [Listener]

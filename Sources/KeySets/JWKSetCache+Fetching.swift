@@ -1,4 +1,3 @@
-internal import Dispatch
 internal import JOSE
 internal import Sockets
 
@@ -36,8 +35,9 @@ extension JWKSetCache {
             return storage.machine.nextWake(after: now).map { ($0, storage.alarm) }
         }
         guard let alarm else { return }
-        let delay = Int(clamping: alarm.at.nanoseconds(since: now))
-        queue.asyncAfter(deadline: .now() + .nanoseconds(delay)) { [weak self] in
+        // The cache's clock is another one in tests.
+        let moment = MonotonicClock.now().adding(nanoseconds: alarm.at.nanoseconds(since: now))
+        queue.setAlarm(at: moment) { [weak self] in
             guard let self, self.storage.withLock({ $0.alarm == alarm.number }) else { return }
             self.tick()
         }
@@ -155,6 +155,7 @@ extension JWKSetCache {
         var lastReason = ""
         for index in order(for: reason, current: current) {
             if storage.withLock({ $0.machine.isStopped }) { break }
+            queue.pulse.beat()
             do {
                 return .success(try ask(index, validator: index == current ? validator : nil))
             } catch {

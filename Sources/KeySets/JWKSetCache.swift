@@ -1,4 +1,3 @@
-internal import Dispatch
 internal import HTTPClient
 public import JOSE
 internal import OpenSSL
@@ -19,7 +18,7 @@ public final class JWKSetCache: Sendable {
     let seedFile: String?
     let clock: @Sendable () -> MonotonicInstant
     let events: EventHandler
-    let queue = DispatchQueue(label: "key-set-cache", qos: .utility)
+    let queue = SerialThread("key-set-cache")
     let storage: Locked<Storage>
     /// The snapshot in force; published with the lock held, so that epochs follow in their order.
     package let published = Published(JWKSetSnapshot.empty)
@@ -128,6 +127,16 @@ public final class JWKSetCache: Sendable {
     private func fetchNow(_ reason: JWKSetEvent.Reason) {
         let now = clock()
         if storage.withLock({ $0.machine.begin(at: now) }) { run(reason) }
+    }
+
+    /// Starts the cache's thread before it is needed.
+    /// - Returns: False where the system has no thread left; a fetch then begins as soon as it has one.
+    package func startThread() -> Bool { queue.start() }
+
+    /// Whether the cache's thread still turns. It may wait for one source as long as a fetch may take, and for
+    /// `limit` besides.
+    package func isAlive(at now: MonotonicInstant, within limit: Duration) -> Bool {
+        queue.isAlive(at: now, within: limit + HTTPSClientLimits().fetchTimeout)
     }
 
     /// Runs what was begun under the lock.

@@ -52,12 +52,14 @@ package final class RedisReplayStore: Sendable {
     }
 
     /// Starts the thread, which connects at once.
-    package func start() {
+    /// - Returns: False where the system has no thread left.
+    @discardableResult
+    package func start() -> Bool {
         let mustStart = state.withLock { state in
             defer { state.isRunning = true }
             return !state.isRunning && !state.isStopped
         }
-        if mustStart { LoopQueue.start("replay-store") { [self] in run() } }
+        return !mustStart || LoopQueue.start("replay-store") { [self] in run() }
     }
 
     /// Ends the thread; questions under way are answered as unavailable, and so are all others from now on.

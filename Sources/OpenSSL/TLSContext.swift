@@ -78,17 +78,22 @@ internal import COpenSSL
     /// The time in seconds during which a session can be resumed: one hour, the same as a connection's lifetime.
     static let sessionSeconds = 3_600
 
-    /// Server: the earliest expiry of the certificates that it sends, in seconds since 1970; nil if it sends none.
-    package var certificateExpiry: Int64? {
-        guard let own = unsafe SSL_CTX_get0_certificate(pointer) else { return nil }
-        var expiry = unsafe COpenSSL_X509_expiry(own)
+    /// Server: when the first of the certificates it sends ends, in seconds since 1970; nil where there is none.
+    package var certificateExpiry: Int64? { certificateTimes.map(\.end).min().flatMap { $0 < 0 ? nil : $0 } }
+
+    /// Server: when the last of the certificates it sends begins; nil where there is none.
+    package var certificateStart: Int64? { certificateTimes.map(\.start).max() }
+
+    private var certificateTimes: [(start: Int64, end: Int64)] {
+        guard let own = unsafe SSL_CTX_get0_certificate(pointer) else { return [] }
+        var times = [(unsafe COpenSSL_X509_start(own), unsafe COpenSSL_X509_expiry(own))]
         let chain = unsafe COpenSSL_SSL_CTX_chain(pointer)
         // In bounds: an index stays below the count of the chain, and nothing changes the chain after `init`.
         for index in 0..<max(0, unsafe COpenSSL_chain_count(chain)) {
             guard let certificate = unsafe COpenSSL_chain_certificate(chain, index) else { continue }
-            expiry = min(expiry, unsafe COpenSSL_X509_expiry(certificate))
+            times.append((unsafe COpenSSL_X509_start(certificate), unsafe COpenSSL_X509_expiry(certificate)))
         }
-        return expiry < 0 ? nil : expiry
+        return times
     }
 
     /// Requires a regular file, because OpenSSL opens the files itself and would wait for the writer of a pipe.

@@ -47,14 +47,6 @@ package struct UnixSocketPath: Hashable, Sendable, CustomStringConvertible {
         guard count <= most else { throw fault("has at most \(most) bytes, and this one \(count)") }
         description = text
     }
-
-    /// The directory that holds the file.
-    var directory: String {
-        guard let slash = description.utf8.lastIndex(of: UInt8(ascii: "/")), slash > description.startIndex else {
-            return "/"
-        }
-        return String(description[..<slash])
-    }
 }
 
 /// The permissions of a socket's file: a client needs the right to write to it.

@@ -43,7 +43,7 @@ package final class NameResolver: Sendable {
             throw .nameNotResolved(host: host, reason: SystemReason.sentence(for: error.errorNumber))
         }
         let progress = Locked(Progress())
-        LoopQueue.start("name-resolution") { [self] in
+        let isStarted = LoopQueue.start("name-resolution") { [self] in
             let result = lookup(host)
             progress.withLock { progress in
                 if progress.isLeft { left.subtract(1, ordering: .relaxed) }
@@ -51,6 +51,7 @@ package final class NameResolver: Sendable {
             }
             done.give()
         }
+        guard isStarted else { throw .nameNotResolved(host: host, reason: "the system has no thread left") }
         let isDone = (descriptor: done.descriptor, wantsInput: true, wantsSpace: false)
         let event = BlockingWait.wait(for: [isDone], or: cancellation, until: deadline)
         let outcome = progress.withLock { progress in

@@ -1,5 +1,3 @@
-internal import CSystemCalls
-internal import Dispatch
 internal import Glibc
 package import Synchronization
 
@@ -73,19 +71,5 @@ package final class Published<Value: Sendable>: Sendable {
         _ = unsafe pthread_mutex_lock(mutex)
         defer { _ = unsafe pthread_mutex_unlock(mutex) }
         return try body(&value)
-    }
-}
-
-/// Runs loops that end with what they serve, each on a serial dispatch queue of its own.
-///
-/// Such a queue takes a thread for the time of its block and watches nothing. The global pool would: one use of it keeps
-/// libdispatch's monitor awake once a second for ever, where an idle server shall not wake at all.
-package enum LoopQueue {
-    /// Runs `body` on a queue of its own; its thread is named `name` meanwhile (at most 15 bytes are kept).
-    package static func start(_ name: String, _ body: @escaping @Sendable () -> Void) {
-        DispatchQueue(label: name).async {
-            unsafe String(name.prefix(15)).withCString { unsafe platform_name_thread($0) }
-            body()
-        }
     }
 }

@@ -24,8 +24,9 @@ package struct ServiceManager: Sendable {
     }
 
     /// Tells the state, with a line for people.
+    /// - Parameter time: how long the step may take, where that may be more than the manager allows.
     /// - Throws: Where the manager does not listen; the service goes on.
-    package func notify(_ state: State, status: String) throws(SocketError) {
+    package func notify(_ state: State, status: String, within time: Duration? = nil) throws(SocketError) {
         var text: String
         switch state {
         case .ready: text = "READY=1"
@@ -34,6 +35,7 @@ package struct ServiceManager: Sendable {
             text = "RELOADING=1\nMONOTONIC_USEC=\(MonotonicClock.now().nanoseconds / 1_000)"
         case .stopping: text = "STOPPING=1"
         }
+        if let time { text += "\nEXTEND_TIMEOUT_USEC=\(time.components.seconds * 1_000_000)" }
         // A line feed would begin another assignment.
         text += "\nSTATUS=" + String(status.map { $0.isNewline ? " " : $0 })
         let bytes = Array(text.utf8)

@@ -58,6 +58,19 @@ package struct Socket: ~Copyable {
         return socket
     }
 
+    /// A socket that keeps other processes from `address` until sockets of this process that share the port listen there.
+    ///
+    /// It fails where any socket listens, and of two processes that claim an address at once the system lets at most one
+    /// listen. Connections are not taken meanwhile: their clients try again after a moment.
+    package static func claim(on address: SocketAddress) throws(SocketError) -> Socket {
+        let socket = try bound(to: address)
+        _ = platform_refuse_new_connections(socket.descriptor)
+        try check(platform_listen(socket.descriptor, 1), .listen, .network(address))
+        // From here on sockets of this user may share the port; only those that ask for it, which another claim does not.
+        try check(platform_set_reuse_port(socket.descriptor), .setOption, .network(address))
+        return socket
+    }
+
     /// Gives the descriptor away: its taker closes it.
     package consuming func release() -> Int32 {
         let descriptor = descriptor

@@ -15,11 +15,11 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
         case controlPoll = "change an epoll set"
         case createEventDescriptor = "create an event descriptor"
         case readAddress = "read the address of"
-        case openDirectory = "open the directory of"
-        case lockDirectory = "lock the directory of"
+        case lock = "lock"
         case setMode = "set the permissions of"
         case replace = "replace"
         case duplicate = "duplicate the descriptor of"
+        case startThread = "start a thread"
     }
 
     package let operation: Operation
@@ -38,8 +38,11 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
         let place = address.map { " \($0)" } ?? ""
         // The system's words for it would be of an operation on a socket.
         let isOther = operation == .replace && errorNumber == ErrorNumber.notSocket
+        let isOthersLock = operation == .lock && errorNumber == ErrorNumber.notPermitted
         let reason =
-            isOther ? "the file there is no socket, so it is left alone" : SystemReason.sentence(for: errorNumber)
+            if isOther { "the file there is no socket, so it is left alone" } else if isOthersLock {
+                "the file of that name with .lock at its end is another user's, or no file; remove it"
+            } else { SystemReason.sentence(for: errorNumber) }
         return "cannot \(operation.rawValue)\(place): \(reason)"
     }
 }
@@ -48,6 +51,7 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
 package enum ErrorNumber {
     package static let again = EAGAIN
     package static let addressInUse = EADDRINUSE
+    package static let addressNotAvailable = EADDRNOTAVAIL
     package static let brokenPipe = EPIPE
     package static let connectionAborted = ECONNABORTED
     package static let connectionRefused = ECONNREFUSED
@@ -57,6 +61,7 @@ package enum ErrorNumber {
     package static let interrupted = EINTR
     package static let noBufferSpace = ENOBUFS
     package static let noSuchFile = ENOENT
+    package static let notPermitted = EPERM
     package static let notSocket = ENOTSOCK
     package static let processFileLimit = EMFILE
     package static let protocolError = EPROTO

@@ -13,11 +13,15 @@ package struct UnixListener: ~Copyable {
     /// Takes a path: makes the file, or replaces a socket that no process listens on any more.
     ///
     /// A socket refuses every connection until it listens, so no client connects before the permissions are right. A socket
-    /// that is bound and does not listen yet looks like one whose process is gone. So the directory is locked meanwhile, and
-    /// of two processes that start at once neither takes the other's path.
+    /// that is bound and does not listen yet looks like one whose process is gone. So a file beside it is locked meanwhile,
+    /// and of two processes that start at once neither takes the other's path.
     package init(on path: UnixSocketPath, mode: UnixSocketMode, backlog: Int32) throws(SocketError) {
-        let directory = try Self.lockDirectory(of: path)
-        defer { _ = platform_close(directory) }
+        let lock = try Self.lock(path)
+        defer {
+            // While it is locked: a process that opened it before finds that it is gone.
+            _ = unsafe Self.lockFile(of: path).withCString { unsafe platform_unlink($0) }
+            _ = platform_close(lock)
+        }
         let socket = try Self.bound(to: path)
         guard let file = UnixSocketFile(at: path) else {
             throw SocketError(.bind, errorNumber: ErrorNumber.noSuchFile, address: .unix(path))
@@ -40,17 +44,18 @@ package struct UnixListener: ~Copyable {
         return number
     }
 
-    /// - Returns: the directory's descriptor, which holds the lock until the caller closes it.
-    private static func lockDirectory(of path: UnixSocketPath) throws(SocketError) -> Int32 {
-        let directory = unsafe path.directory.withCString { unsafe platform_open_directory($0) }
-        try Socket.check(directory, .openDirectory, .unix(path))
+    /// A file that only this process's user can open, and therefore lock: anybody who may read the directory could lock
+    /// that.
+    private static func lockFile(of path: UnixSocketPath) -> String { path.description + ".lock" }
+
+    /// - Returns: the lock file's descriptor, which holds the lock until the caller closes it.
+    private static func lock(_ path: UnixSocketPath) throws(SocketError) -> Int32 {
         let deadline = MonotonicClock.now() + Self.lockWait
         while true {
-            let result = platform_lock(directory)
-            if result >= 0 { return directory }
+            let result = unsafe lockFile(of: path).withCString { unsafe platform_lock_file($0) }
+            if result >= 0 { return result }
             guard result == -ErrorNumber.again, MonotonicClock.now() < deadline else {
-                _ = platform_close(directory)
-                throw SocketError(.lockDirectory, errorNumber: -result, address: .unix(path))
+                throw SocketError(.lock, errorNumber: -result, address: .unix(path))
             }
             _ = BlockingWait.wait(for: [], until: MonotonicClock.now() + Self.lockPause)
         }

@@ -45,6 +45,7 @@ struct Application {
             auditLogger: configuration.auditIsOn ? LoggingSetup.auditLogger : nil,
             graph: graph,
             webhooks: webhooks,
+            stuckThread: { process.application?.stuckThread(at: $0) },
             exposition: {
                 process.update()
                 return registry.render()
@@ -52,15 +53,14 @@ struct Application {
         )
         let memory = ProcessLimits.memory(of: configuration.memoryLimitBytes)
         var limits = HTTPServerLimits()
+        let descriptors = ProcessLimits.raiseDescriptorLimit()
         // The other half is for the program with its files (20 MB), for what buffers leave unused, for the signatures that
         // are remembered (``SignatureMemory/memoryShare``), and for what was used.
         limits.connectionBytes = memory / 2
         limits.idleTimeout = .seconds(configuration.idleTimeoutSeconds)
         limits.trustedPeers = configuration.trustedPeers
-        limits.leaveDescriptors(
-            of: ProcessLimits.raiseDescriptorLimit(),
-            workers: configuration.workerCount
-        )
+        let free = try Need(configuration).freeDescriptors(of: descriptors)
+        limits.leaveDescriptors(of: descriptors, workers: Need(configuration).workers, free: free)
         server = HTTPServer(
             configuration: HTTPServerConfiguration(
                 addresses: [configuration.listen],
@@ -71,7 +71,7 @@ struct Application {
             )
         ) { [core] _ in ServiceHandler(core: core, listener: .service) }
         // Probes and Prometheus need no more.
-        limits.connections = 256
+        limits.connections = min(256, free / 4)
         // The metrics are longer than any answer of the service; a few slow readers of them are all there may be.
         limits.connectionBytes = memory / 16
         limits.waitingAnswerBytes = limits.connectionBytes / 4
@@ -86,15 +86,17 @@ struct Application {
         process.observe(self)
     }
 
-    /// Binds both listeners, then starts the key cache. The store of what was used connects meanwhile.
-    func start() throws(SocketError) {
-        if case .redis(let store) = replayStore { store.start() }
-        try administration.start()
-        try server.start()
+    /// Takes all that the configuration needs, then says that the service is ready: threads, both listeners. The store of
+    /// what was used connects meanwhile.
+    /// - Parameter time: how long an address is tried that cannot be had.
+    func start(tryingFor time: Duration) throws(StartError) {
+        var threads = cache.startThread() && LoopQueue.canStart(Need(configuration).threads)
+        if case .redis(let store) = replayStore { threads = threads && store.start() }
+        guard threads else { throw StartError(SocketError(.startThread, errorNumber: ErrorNumber.again), "") }
+        try start(administration, .adminListen, until: MonotonicClock.now() + time)
+        try start(server, .listen, until: MonotonicClock.now() + time)
         cache.start()
-        if let expiry = tls?.value.certificateExpiry, expiry <= WallClock.unixSeconds() {
-            core.logger.warning("the TLS certificate has expired")
-        }
+        if let tls { warnOfTimes(of: tls.value) }
         warnOfDoubts(in: configuration)
         let addresses = server.localAddresses.map(\.description).joined(separator: ",")
         notify(.ready, "Listening on \(addresses)")
@@ -109,6 +111,48 @@ struct Application {
         )
     }
 
+    /// Starts a server. An error that may pass with time is waited for, unless the program is to stop.
+    private func start(
+        _ server: HTTPServer,
+        _ key: ConfigurationKey,
+        until deadline: MonotonicInstant
+    ) throws(StartError) {
+        var isTold = false
+        while true {
+            do throws(SocketError) {
+                return try server.start()
+            } catch {
+                let mayPass = [ErrorNumber.addressInUse, ErrorNumber.addressNotAvailable, ErrorNumber.again]
+                let now = MonotonicClock.now()
+                guard mayPass.contains(error.errorNumber), now < deadline,
+                    !ProcessSignals.shared.waitForStop(until: now + Self.bindingPause)
+                else { throw StartError(error, "--\(key.flagName)") }
+                if !isTold { core.logger.warning("trying on", metadata: ["reason": "\(error)"]) }
+                isTold = true
+            }
+        }
+    }
+
+    private static let bindingPause: Duration = .milliseconds(100)
+
+    func warnOfTimes(of tls: TLSContext) {
+        let now = WallClock.unixSeconds()
+        if let expiry = tls.certificateExpiry, expiry <= now {
+            core.logger.warning("the TLS certificate has expired")
+        }
+        if let start = tls.certificateStart, start > now {
+            core.logger.warning("the TLS certificate is not valid yet")
+        }
+    }
+
+    /// The name of a thread that has not turned for 10 s; nil where all turn. Nothing wakes them but this question.
+    private func stuckThread(at now: MonotonicInstant) -> String? {
+        if let number = server.stuckWorker(at: now, within: Self.longestTurn) { return "http-worker-\(number)" }
+        return cache.isAlive(at: now, within: Self.longestTurn) ? nil : "key-set-cache"
+    }
+
+    private static let longestTurn: Duration = .seconds(10)
+
     /// Logged at the start and at each reload, when the operator reads the log.
     func warnOfDoubts(in configuration: ServiceConfiguration) {
         for doubt in configuration.doubts {
@@ -118,9 +162,11 @@ struct Application {
 
     func notify(_ state: ServiceManager.State, _ status: String) {
         let socket = ProcessInfo.processInfo.environment["NOTIFY_SOCKET"]
-        guard let manager = ServiceManager(notifySocket: socket) else { return }
+        guard let manager = ServiceManager(notifySocket: socket), state == .stopping || !core.isDraining else { return }
         do throws(SocketError) {
-            try manager.notify(state, status: status)
+            // Requests under way and the log may take a while beyond the delay.
+            let time = Duration.seconds(configuration.drainDelaySeconds + 20)
+            try manager.notify(state, status: status, within: state == .stopping ? time : nil)
         } catch {
             core.logger.warning("the service manager cannot be told", metadata: ["reason": "\(error)"])
         }
@@ -141,5 +187,44 @@ struct Application {
         core.webhooks?.stop()
         if case .redis(let store) = replayStore { store.stop() }
         core.logger.notice("stopped", metadata: ["requests_cut_off": "\(cut)"])
+    }
+}
+
+/// What a configuration needs of the system, connections aside.
+private struct Need {
+    let workers: Int
+    /// The most calls of other servers at a time, the fetch of the keys among them. Each has a thread, and another one while
+    /// a name is looked up.
+    private let calls: Int
+
+    init(_ configuration: ServiceConfiguration) {
+        workers = max(1, configuration.workers ?? ProcessLimits.processorCount())
+        var calls = 1
+        if configuration.appSecretsFile != nil { calls += GraphWorkers.threadLimit }
+        if configuration.accessTokensAreAccepted { calls += GraphWorkers.accessTokenThreadLimit }
+        if configuration.webhook != nil { calls += WebhookLimits().threadCount }
+        self.calls = calls
+    }
+
+    /// Workers, that of the administrative listener, calls with their look-ups, a reload.
+    var threads: Int { workers + 1 + 2 * calls + 1 }
+
+    /// A worker has an epoll set, a wake-up, a listener and a spare one; a call a connection, a wake-up, and its look-up
+    /// two more. 16 are for Redis, files, and the look whether an address is free.
+    private var descriptors: Int { 4 * (workers + 1) + 4 * calls + 16 }
+
+    /// Descriptors for the connections of both listeners, and those held beyond a limit: 64, a quarter for each kind.
+    private static let leastConnections = 64
+
+    /// How many descriptors are left for connections.
+    func freeDescriptors(of limit: Int) throws(StartError) -> Int {
+        let needed = ProcessMetrics.openDescriptors() + descriptors
+        guard limit - needed >= Self.leastConnections else {
+            throw StartError(
+                "\(needed + Self.leastConnections) descriptors are needed with \(workers) workers, and the system "
+                    + "gives this process \(limit): set workers lower, or raise its limit (ulimit -n, LimitNOFILE=)"
+            )
+        }
+        return limit - needed
     }
 }

@@ -38,11 +38,17 @@ struct Demo: AsyncParsableCommand {
         let backend = HTTPServer(configuration: listener) { _ in DemonstrationBackend(key: webhookKey) }
         try backend.start()
         let backendURL = backend.localAddresses.first.map { "http://\($0)" } ?? ""
-        let files = try DemonstrationFiles(appID: Self.appID, webhookKey: webhookKey)
+        let files = DemonstrationFiles()
+        ProcessSignals.shared.onDeath { files.remove() }
         defer { files.remove() }
-        let issuer = try StandInIssuer(audience: Self.appID, appSecret: files.appSecret)
+        let (appSecret, settings) = try files.make(appID: Self.appID, webhookKey: webhookKey)
+        let issuer = try StandInIssuer(audience: Self.appID, appSecret: appSecret)
         let desk = DemoDesk(issuer: issuer)
-        try issuer.start(at: issuerListen) { PageHandler(desk: desk, behind: $0) }
+        do throws(SocketError) {
+            try issuer.start(at: issuerListen) { PageHandler(desk: desk, behind: $0) }
+        } catch {
+            throw StartError(error, "--issuer-listen")
+        }
         let facebook = "http://\(issuer.address ?? issuerListen)"
         let configuration = try ConfigurationLoader.load(
             flags: [
@@ -56,15 +62,15 @@ struct Demo: AsyncParsableCommand {
                 .listen: listen.description,
                 .adminListen: adminListen.description,
                 .logLevel: "warning",
-            ].merging(files.settings) { $1 },
+            ].merging(settings) { $1 },
             environment: [:],
             file: nil,
             readsDefaultFile: false
         ).configuration
         let application = try Application(configuration, logger: LoggingSetup.bootstrap(configuration).logger)
         files.remove()
-        try await Lifecycle.run { () throws(SocketError) in
-            try application.start()
+        try await Lifecycle.run { () throws(StartError) in
+            try application.start(tryingFor: .zero)
             let service = application.server.localAddresses.first.map(\.description)
             issuer.service.withLock { $0 = service.map { "http://\($0)" } }
             desk.open(application)
@@ -106,30 +112,21 @@ struct Demo: AsyncParsableCommand {
     }
 }
 
-/// The files that a demonstration's service is configured with: they are needed while it starts, and gone after.
-struct DemonstrationFiles {
+/// The files that a demonstration's service is configured with: they are needed while it starts, and gone after. A signal
+/// that ends the program meanwhile has another thread remove them.
+final class DemonstrationFiles: Sendable {
     /// The key of the demonstration's caller. It is no secret, and nothing but a demonstration takes it.
     static let clientKey = "demo"
-    /// The secret of the demonstration's app, made anew each time.
-    let appSecret: String
-    /// The settings that name the files.
-    private(set) var settings: [ConfigurationKey: String] = [:]
-    private let folder: URL
+    /// A folder of its own, which only its user may look into. Whether it was removed is guarded by its lock.
+    private let folder = FileManager.default.temporaryDirectory.appending(
+        path: "limited-login-demo-\(UUID().uuidString)"
+    )
+    private let isRemoved = Locked(false)
 
-    init(appID: String, webhookKey: [UInt8]) throws {
-        // A folder of its own, which only its user may look into.
-        let place = FileManager.default.temporaryDirectory
-        folder = place.appending(path: "limited-login-demo-\(UUID().uuidString)")
-        do {
-            try FileManager.default.createDirectory(
-                at: folder,
-                withIntermediateDirectories: false,
-                attributes: [.posixPermissions: 0o700]
-            )
-        } catch {
-            throw StartError("\(place.path) cannot be written; set TMPDIR to a folder that you may write to")
-        }
-        appSecret = Hexadecimal.encode(try RandomBytes.make(count: 16))
+    /// Writes the files.
+    /// - Returns: The secret of the demonstration's app, made anew each time, and the settings that name the files.
+    func make(appID: String, webhookKey: [UInt8]) throws -> (appSecret: String, [ConfigurationKey: String]) {
+        let appSecret = Hexadecimal.encode(try RandomBytes.make(count: 16))
         let texts: [ConfigurationKey: String] = [
             .clientKeysFile: "demo \(try SHA256.digest(of: Array(Self.clientKey.utf8).span).hexadecimal)",
             .appSecretsFile: "\(appID) \(appSecret)",
@@ -137,14 +134,38 @@ struct DemonstrationFiles {
             // Of this run alone: its nonces are worthless afterwards.
             .nonceSecretFile: Hexadecimal.encode(try RandomBytes.make(count: NonceSecret.leastByteCount)),
         ]
-        for (key, text) in texts {
-            let file = folder.appending(path: key.rawValue)
-            try Data("\(text)\n".utf8).write(to: file)
-            settings[key] = file.path
+        try isRemoved.withLock { isRemoved in
+            // The program ends.
+            if isRemoved { return }
+            try makeFolder()
+            for (key, text) in texts { try Data("\(text)\n".utf8).write(to: folder.appending(path: key.rawValue)) }
+        }
+        return (
+            appSecret,
+            Dictionary(uniqueKeysWithValues: texts.keys.map { ($0, folder.appending(path: $0.rawValue).path) })
+        )
+    }
+
+    private func makeFolder() throws {
+        do {
+            try FileManager.default.createDirectory(
+                at: folder,
+                withIntermediateDirectories: false,
+                attributes: [.posixPermissions: 0o700]
+            )
+        } catch {
+            let place = folder.deletingLastPathComponent().path
+            throw StartError("\(place) cannot be written; set TMPDIR to a folder that you may write to")
         }
     }
 
-    func remove() { try? FileManager.default.removeItem(at: folder) }
+    func remove() {
+        isRemoved.withLock { isRemoved in
+            guard !isRemoved else { return }
+            isRemoved = true
+            try? FileManager.default.removeItem(at: folder)
+        }
+    }
 }
 
 /// The app's backend as `demo` plays it: it takes the webhooks of Facebook's callbacks, verifies them as any backend must,

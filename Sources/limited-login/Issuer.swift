@@ -56,8 +56,12 @@ struct Issuer: AsyncParsableCommand {
     func run() async throws {
         let standIn = try StandInIssuer(issuer: issuer, audience: appID, maxAgeSeconds: maxAge, appSecret: appSecret)
         standIn.service.withLock { $0 = serviceURL }
-        try await Lifecycle.run {
-            try standIn.start(at: listen)
+        try await Lifecycle.run { () throws(StartError) in
+            do throws(SocketError) {
+                try standIn.start(at: listen)
+            } catch {
+                throw StartError(error, "--listen")
+            }
             let base = "http://\(standIn.address ?? listen)"
             StandardOutput.write("stand-in issuer on \(base)")
             StandardOutput.write("JWK Set: \(base)/.well-known/oauth/openid/jwks/")

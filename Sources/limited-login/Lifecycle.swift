@@ -1,4 +1,3 @@
-internal import Dispatch
 internal import Glibc
 internal import Sockets
 
@@ -9,25 +8,33 @@ enum Lifecycle {
     static func run<Failure>(start: () throws(Failure) -> Void, stop: () async -> Void) async throws(Failure) {
         let (untilSignal, signal) = AsyncStream.makeStream(of: Never.self)
         ProcessSignals.shared.onStop { signal.finish() }
-        try start()
+        do throws(Failure) {
+            try start()
+        } catch {
+            // A start that was given up because of the signal is an orderly end.
+            if ProcessSignals.shared.waitForStop(until: MonotonicClock.now()) { return }
+            throw error
+        }
         for await _ in untilSignal {}
         await stop()
     }
 }
 
-/// Where the program's asynchronous work runs: one serial queue, which the system does not watch.
+/// Where the program's asynchronous work runs: one thread, which is there from the start.
 ///
-/// Swift's own executor uses libdispatch's shared thread pool, and from its first use on a monitor of that pool wakes
-/// the process once a second for ever. An idle server shall sleep, and starting and stopping need no second thread.
+/// Swift's own executor uses libdispatch's shared thread pool. From its first use on a monitor of that pool wakes the
+/// process once a second for ever, and where the system has no thread left SIGTERM would wait for one.
 final class LifecycleExecutor: TaskExecutor {
     static let shared = LifecycleExecutor()
 
-    // A queue of its own takes its threads from the pool that is not monitored.
-    private let queue = DispatchQueue(label: "lifecycle")
+    private let thread = SerialThread("lifecycle")
+
+    /// - Returns: False where the system has no thread left.
+    func start() -> Bool { thread.start() }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        queue.async { [self] in unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
+        thread.async { [self] in unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
     }
 }
 
@@ -42,16 +49,48 @@ final class ProcessSignals: Sendable {
     private struct Handlers {
         var stop: (@Sendable () -> Void)?
         var reload: (@Sendable () -> Void)?
+        /// Runs before a signal ends the program that nothing else takes.
+        var cleanUp: (@Sendable () -> Void)?
         var isStopping = false
+        /// Whether SIGHUP is kept for `reload`, which may not be there yet, instead of ending the program.
+        var keepsHangUps = true
+        var keptHangUp = false
     }
 
-    private let handlers = Locked(Handlers())
+    private let handlers = Monitor(Handlers())
 
     /// `body` runs at the first SIGTERM or SIGINT; the second ends the process at once.
     func onStop(_ body: @escaping @Sendable () -> Void) { handlers.withLock { $0.stop = body } }
 
-    /// `body` runs at each SIGHUP.
-    func onReload(_ body: @escaping @Sendable () -> Void) { handlers.withLock { $0.reload = body } }
+    /// `body` runs at each SIGHUP; at once, where one came before. It must not wait for anything.
+    func onReload(_ body: @escaping @Sendable () -> Void) {
+        let isDue = handlers.withLock { handlers in
+            handlers.reload = body
+            return handlers.keptHangUp
+        }
+        if isDue { body() }
+    }
+
+    /// From now on SIGHUP ends the program, as one does that came before.
+    func endAtHangUp() {
+        let hasCome = handlers.withLock { handlers in
+            handlers.keepsHangUps = false
+            return handlers.keptHangUp
+        }
+        if hasCome { dieOf(SIGHUP) }
+    }
+
+    /// `body` runs before a signal ends the program at once.
+    func onDeath(_ body: @escaping @Sendable () -> Void) { handlers.withLock { $0.cleanUp = body } }
+
+    /// Waits for the first SIGTERM or SIGINT.
+    /// - Returns: False where none comes in time.
+    func waitForStop(until deadline: MonotonicInstant) -> Bool {
+        handlers.wait { handlers in
+            if handlers.isStopping { return .done(true) }
+            return MonotonicClock.now() < deadline ? .wait(until: deadline) : .done(false)
+        }
+    }
 
     /// Blocks the signals for this thread and all it starts; called by the main thread before anything else.
     static func block() {
@@ -70,19 +109,25 @@ final class ProcessSignals: Sendable {
 
     private func take(_ number: Int32) {
         let body: (@Sendable () -> Void)? = handlers.withLock { handlers in
-            if number == SIGHUP { return handlers.reload }
+            if number == SIGHUP {
+                guard handlers.reload == nil, handlers.keepsHangUps else { return handlers.reload }
+                handlers.keptHangUp = true
+                return {}
+            }
             // The code a shell reports for a process that the signal killed.
             if handlers.isStopping { _exit(128 + number) }
             handlers.isStopping = handlers.stop != nil
             return handlers.stop
         }
-        if let body { body() } else { Self.dieOf(number) }
+        handlers.wake()
+        if let body { body() } else { dieOf(number) }
     }
 
     /// What the signal does to a program that does not care for it.
-    private static func dieOf(_ number: Int32) -> Never {
+    private func dieOf(_ number: Int32) -> Never {
+        handlers.withLock { $0.cleanUp }?()
         signal(number, SIG_DFL)
-        var set = signals([number])
+        var set = Self.signals([number])
         unsafe pthread_sigmask(SIG_UNBLOCK, &set, nil)
         raise(number)
         // The first process of a container is spared by the system.

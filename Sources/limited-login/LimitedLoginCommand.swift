@@ -28,27 +28,39 @@ struct LimitedLoginCommand: AsyncParsableCommand {
 enum Main {
     static func main() {
         ProcessSignals.block()
+        StandardStreams.prepare()
+        guard LifecycleExecutor.shared.start() else {
+            let sentence = "the system gives this process no second thread: raise its limit of processes (ulimit -u)"
+            Glibc.exit(Exit.refusing(sentence).rawValue)
+        }
         ProcessExit.leavesOpenSSLInPlace()
         Task(executorPreference: LifecycleExecutor.shared) {
-            await run()
-            Glibc.exit(0)
+            end(await run())
         }
         ProcessSignals.shared.takeForEver()
     }
 
-    private static func run() async {
+    /// What was logged is written first, for as long as the reader of the log takes it.
+    private static func end(_ code: ExitCode) -> Never {
+        LoggingSetup.writer.flush(until: MonotonicClock.now() + LoggingSetup.flushTime)
+        Glibc.exit(code.rawValue)
+    }
+
+    private static func run() async -> ExitCode {
         let arguments = Array(CommandLine.arguments.dropFirst())
         do {
             var command = try LimitedLoginCommand.parseAsRoot(arguments)
+            if !(command is Serve) { ProcessSignals.shared.endAtHangUp() }
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
             } else {
                 try command.run()
             }
-        } catch let error
-            where error is ConfigurationError || error is StartError || error is SocketError || error is OpenSSLError
-        {
-            Glibc.exit(Exit.refusing("\(error)").rawValue)
+            return .success
+        } catch let error as StartError {
+            return Exit.refusing("\(error)", error.exitCode)
+        } catch let error where error is ConfigurationError || error is SocketError || error is OpenSSLError {
+            return Exit.refusing("\(error)")
         } catch {
             let code = LimitedLoginCommand.exitCode(for: error)
             // Help and the version.
@@ -58,7 +70,7 @@ enum Main {
             if !message.isEmpty { StandardError.write(lines: message) }
             // `verify` is used in scripts that tell 0, 1, 2 and 3 apart, as grep's users do.
             let isUsageOfVerify = arguments.first == Verify._commandName && code == .validationFailure
-            Glibc.exit(isUsageOfVerify ? Exit.verifyUsage.rawValue : code.rawValue)
+            return isUsageOfVerify ? Exit.verifyUsage : code
         }
     }
 }

@@ -5,6 +5,7 @@ internal import LoginStores
 internal import Metrics
 internal import OpenSSL
 internal import Sockets
+internal import VerificationService
 
 /// The gauges that are read when somebody asks for the metrics, not kept up to date in between.
 final class ProcessMetrics: Sendable {
@@ -21,14 +22,18 @@ final class ProcessMetrics: Sendable {
     /// Tells whose counters to read; called once, when all are there.
     func observe(_ application: Application) { observed.withLock { $0 = application } }
 
+    /// The application, once it is there.
+    var application: Application? { observed.withLock { $0 } }
+
     func update() {
-        if let application = observed.withLock({ $0 }) { update(application) }
+        if let application { update(application) }
         var usage = rusage()
         guard unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 else { return }
         let seconds = Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
         let micros = Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
         gauge("process_cpu_seconds_total", [], seconds + micros / 1e6)
         gauge("process_resident_memory_bytes", [], Double(Self.residentBytes()))
+        gauge("limited_login_log_lines_dropped_total", [], Double(LoggingSetup.writer.droppedLines))
         gauge("process_open_fds", [], Double(Self.openDescriptors()))
     }
 
@@ -82,7 +87,7 @@ final class ProcessMetrics: Sendable {
     }
 
     /// Number of open descriptors; 0 where /proc is not mounted.
-    private static func openDescriptors() -> Int {
+    static func openDescriptors() -> Int {
         guard let directory = unsafe opendir("/proc/self/fd") else { return 0 }
         defer { unsafe closedir(directory) }
         var count = 0

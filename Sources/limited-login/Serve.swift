@@ -15,13 +15,57 @@ struct Serve: AsyncParsableCommand {
 
     func run() async throws {
         let loaded = try options.load()
-        let (logger, level) = LoggingSetup.bootstrap(loaded.configuration)
+        let (logger, level) = try LoggingSetup.bootstrap(loaded.configuration)
         logger.notice("configuration read", metadata: ["file": "\(loaded.file ?? "none")"])
         let application = try Application(loaded.configuration, logger: logger)
         let inForce = Locked(loaded)
-        // Before anybody is told that the service is ready: the signal would end it.
-        ProcessSignals.shared.onReload { [options] in application.reload(options, level, inForce) }
-        try await Lifecycle.run(start: application.start, stop: application.stop)
+        let reloads = Reloads { [options] in application.reload(options, level, inForce) }
+        try await Lifecycle.run { () throws(StartError) in
+            try application.start(tryingFor: Self.bindingTime)
+            // A signal that came before was kept until now: a service that is not ready must not say so.
+            ProcessSignals.shared.onReload {
+                if !reloads.begin() {
+                    logger.error(
+                        "configuration not reloaded, the old one stays",
+                        metadata: ["reason": "no thread left"]
+                    )
+                }
+            }
+        } stop: {
+            await application.stop()
+        }
+    }
+
+    /// How long an address is tried that cannot be had: 5 s, for a process that just ends, or an interface that just comes.
+    private static let bindingTime: Duration = .seconds(5)
+}
+
+/// Reloads, one after the other, on a thread that nothing waits for: a file on a volume that hangs must not keep SIGTERM.
+private final class Reloads: Sendable {
+    private let body: @Sendable () -> Void
+    private let state = Locked((isRunning: false, isAskedFor: false))
+
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+    /// Begins a reload, or has another one follow that which is under way.
+    /// - Returns: False where the system has no thread left.
+    func begin() -> Bool {
+        let mustStart = state.withLock { state in
+            state.isAskedFor = true
+            defer { state.isRunning = true }
+            return !state.isRunning
+        }
+        guard mustStart, !LoopQueue.start("reload", { while self.isDue() { self.body() } }) else { return true }
+        state.withLock { $0 = (false, false) }
+        return false
+    }
+
+    private func isDue() -> Bool {
+        state.withLock { state in
+            state.isRunning = state.isAskedFor
+            state.isAskedFor = false
+            return state.isRunning
+        }
     }
 }
 
@@ -46,7 +90,10 @@ extension Application {
             let settings = try ServiceParts.settings(configuration)
             let tls = try ServiceParts.tlsContext(configuration)
             core.settings.publish(settings)
-            if let tls { self.tls?.publish(tls) }
+            if let tls {
+                self.tls?.publish(tls)
+                warnOfTimes(of: tls)
+            }
             inForce.withLock { $0 = new }
             logLevel.set(Logger.Level(rawValue: configuration.logLevel) ?? .info)
             warnOfDoubts(in: configuration)

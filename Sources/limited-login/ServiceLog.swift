@@ -3,6 +3,7 @@ internal import KeySets
 internal import Logging
 internal import LoginStores
 internal import Metrics
+internal import Sockets
 internal import VerificationService
 
 /// Turns events of the service's parts into log lines and metrics.
@@ -32,7 +33,7 @@ enum ServiceEvents {
                     ]
                 )
             case .keySetChanged(let source, let added, let removed, let replaced):
-                logger.notice(
+                logger.info(
                     "key set changed",
                     metadata: [
                         "source": "\(source)", "added": "\(added.joined(separator: ","))",
@@ -48,7 +49,7 @@ enum ServiceEvents {
                     ]
                 )
             case .phaseChanged(let from, let to):
-                logger.info("key cache state changed", metadata: ["from": "\(from.rawValue)", "to": "\(to.rawValue)"])
+                logger.debug("key cache state changed", metadata: ["from": "\(from.rawValue)", "to": "\(to.rawValue)"])
             case .seedLoaded(let file, let age):
                 logger.notice("seed keys loaded", metadata: ["file": "\(file)", "age": "\(age.inSeconds)"])
             case .seedIgnored(let file, let reason):
@@ -90,8 +91,16 @@ enum ServiceEvents {
 
 /// Bootstraps swift-log once, as the configuration asks.
 enum LoggingSetup {
+    /// Where every line goes.
+    static let writer = LogWriter(descriptor: STDERR_FILENO)
+    /// How long the end of the program waits for the reader of the log: 2 s.
+    static let flushTime: Duration = .seconds(2)
+    private static let auditLabel = "limited-login.audit"
+
     /// The logger of the whole program, and the switch of its level.
-    static func bootstrap(_ configuration: ServiceConfiguration) -> (logger: Logger, level: LogLevelSwitch) {
+    static func bootstrap(
+        _ configuration: ServiceConfiguration
+    ) throws(StartError) -> (logger: Logger, level: LogLevelSwitch) {
         let level = LogLevelSwitch(Logger.Level(rawValue: configuration.logLevel) ?? .info)
         let format: LineLogHandler.Format =
             switch configuration.logFormat {
@@ -99,17 +108,21 @@ enum LoggingSetup {
             case "text": .text
             default: isatty(STDERR_FILENO) == 1 ? .text : .json
             }
+        let own = LineLogHandler(label: "limited-login", level: level, format: format) { _ in }
+        let isStarted = writer.start { count in
+            own.line(.warning, "log lines dropped", ["count": "\(count)"])
+        }
+        guard isStarted else { throw StartError(SocketError(.startThread, errorNumber: ErrorNumber.again), "") }
         LoggingSystem.bootstrap { label in
-            LineLogHandler(label: label, level: level, format: format) { line in
-                StandardError.write(line: line)
-            }
+            let share: LogWriter.Share = label == auditLabel ? .audit : .other
+            return LineLogHandler(label: label, level: level, format: format) { writer.write($0, share) }
         }
         return (Logger(label: "limited-login"), level)
     }
 
     /// Writes the lines of the audit, whatever the level of the others.
     static var auditLogger: Logger {
-        var logger = Logger(label: "limited-login.audit")
+        var logger = Logger(label: auditLabel)
         logger.logLevel = .info
         return logger
     }

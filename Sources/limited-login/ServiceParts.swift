@@ -1,3 +1,4 @@
+internal import ArgumentParser
 internal import Graph
 internal import HTTPClient
 internal import KeySets
@@ -206,6 +207,28 @@ enum ServiceParts {
 /// Why the service does not start: one sentence for standard error.
 struct StartError: Error, CustomStringConvertible {
     let description: String
+    let exitCode: ExitCode
 
-    init(_ description: String) { self.description = description }
+    init(_ description: String, _ exitCode: ExitCode = Exit.configuration) {
+        self.description = description
+        self.exitCode = exitCode
+    }
+
+    /// A server that cannot be started at the address of this flag.
+    init(_ error: SocketError, _ flag: String) {
+        switch error.errorNumber {
+        case _ where error.operation == .startThread:
+            self.init(
+                "the system gives this process fewer threads than the configuration needs: set workers lower, "
+                    + "or raise its limit of processes (ulimit -u, TasksMax=, pids.max)"
+            )
+        case ErrorNumber.addressInUse, ErrorNumber.again:
+            let cure = "stop the program that has it, or choose another address with \(flag)"
+            self.init("\(error); \(cure)", Exit.addressUnavailable)
+        case ErrorNumber.addressNotAvailable:
+            let cure = "no network interface has it (yet): choose another address with \(flag)"
+            self.init("\(error); \(cure)", Exit.addressUnavailable)
+        default: self.init("\(error)")
+        }
+    }
 }

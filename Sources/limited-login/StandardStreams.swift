@@ -1,7 +1,23 @@
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
+internal import Sockets
 internal import VerificationService
+
+/// The three descriptors that every program has.
+enum StandardStreams {
+    /// Makes them safe to use; called first of all.
+    ///
+    /// A reader that is gone is an error of the write, never a signal that ends the program. What is closed leads to
+    /// `/dev/null`: the number would otherwise go to the next file or socket, which would get the log.
+    static func prepare() {
+        signal(SIGPIPE, SIG_IGN)
+        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+            // It takes the least number that is free. The root folder can be neither read nor written.
+            if unsafe open("/dev/null", O_RDWR) < 0 { _ = unsafe open("/", O_RDONLY | O_DIRECTORY) }
+        }
+    }
+}
 
 /// Lines for people and scripts on standard error; standard output carries results alone.
 enum StandardError {
@@ -33,15 +49,22 @@ private func writeWhole(_ whole: [UInt8], to descriptor: Int32) {
     while !bytes.isEmpty {
         // The buffer is the slice's own storage and its own count.
         let count = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-        if count < 0, errno != EINTR { return }
+        if count < 0, errno == EAGAIN {
+            let interest = (descriptor: descriptor, wantsInput: false, wantsSpace: true)
+            _ = BlockingWait.wait(for: [interest], until: .never)
+        } else if count < 0, errno != EINTR {
+            return
+        }
         bytes = bytes.dropFirst(max(0, count))
     }
 }
 
 /// The exit codes of the program, after BSD's sysexits.
 enum Exit {
-    /// A configuration that cannot be used, a port in use, an unreadable file (EX_CONFIG).
+    /// A configuration that cannot be used, an unreadable file, too few threads or descriptors (EX_CONFIG).
     static let configuration = ExitCode(78)
+    /// An address that cannot be had now: another process has it, or no interface does yet (EX_TEMPFAIL).
+    static let addressUnavailable = ExitCode(75)
     /// The token is refused (`verify`), Graph refuses (`permissions`), or the service is not well (`healthcheck`).
     static let rejected = ExitCode(1)
     /// `verify` was called wrongly.
@@ -49,10 +72,10 @@ enum Exit {
     /// The issuer's keys are not to be had (`verify`, `keys`), or Graph cannot be asked now (`permissions`).
     static let unavailable = ExitCode(3)
 
-    /// Says one sentence on standard error and ends with the configuration's exit code.
-    static func refusing(_ sentence: String) -> ExitCode {
+    /// Says one sentence on standard error and ends with the configuration's exit code, or another one.
+    static func refusing(_ sentence: String, _ code: ExitCode = configuration) -> ExitCode {
         StandardError.write("limited-login: \(sentence)")
-        return configuration
+        return code
     }
 }
 

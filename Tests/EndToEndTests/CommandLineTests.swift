@@ -15,10 +15,6 @@ struct CommandLineTests {
             (["LIMITED_LOGIN_APP_IDS": "1", "LIMITED_LOGIN_WORKERS": "0"], [], "LIMITED_LOGIN_WORKERS"),
             (["LIMITED_LOGIN_APP_IDS": "1"], ["--config", "/nonexistent.json"], "/nonexistent.json"),
             (["LIMITED_LOGIN_APP_IDS": "1"], ["--listen", "nowhere"], "--listen"),
-            (
-                ["LIMITED_LOGIN_APP_IDS": "1"], ["--listen", "192.0.2.1:80", "--admin-listen", "127.0.0.1:0"],
-                "192.0.2.1:80"
-            ),
             (["LIMITED_LOGIN_APP_IDS": ""], [], "the value is empty"),
             (["LIMITED_LOGIN_APP_IDS": "1"], ["--ca-file", "/nonexistent"], "ca_file: /nonexistent: the file"),
             (["LIMITED_LOGIN_APP_IDS": "1"], ["--ca-file", "/etc/passwd"], "ca_file: TLS cannot be set up"),
@@ -40,19 +36,27 @@ struct CommandLineTests {
         #expect(run.output.isEmpty)
     }
 
-    @Test("A port in use is named, with exit code 78")
-    func portInUse() throws {
+    @Test("An address that cannot be had is named with its flag, and the exit code says that it may pass")
+    func addressUnavailable() throws {
         let holder = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)
-        let address = try holder.localAddress()
-        for flag in ["--listen", "--admin-listen"] {
+        let taken = "\(try holder.localAddress())"
+        for (flag, address) in [("--listen", taken), ("--admin-listen", taken), ("--listen", "192.0.2.1:8080")] {
             let other = flag == "--listen" ? "--admin-listen" : "--listen"
-            let run = try FinishedRun(
-                ["serve", flag, "\(address)", other, "127.0.0.1:0"],
-                environment: Self.required
+            let run = try FinishedRun(["serve", flag, address, other, "127.0.0.1:0"], environment: Self.required)
+            #expect(run.exitCode == 75)
+            let told = try #require(run.errors.split(separator: "\n").last)
+            #expect(
+                told.contains("cannot bind to \(address)") || told.contains("cannot listen on \(address)"),
+                "\(told)"
             )
-            #expect(run.exitCode == 78)
-            #expect(run.errors.contains("\(address)"), "\(run.errors)")
-            #expect(run.errors.contains("in use"), "\(run.errors)")
+            #expect(told.hasSuffix("choose another address with \(flag)"), "\(told)")
+            #expect(run.errors.ranges(of: "trying on").count == 1)
+        }
+        for flag in ["--listen", "--admin-listen", "--issuer-listen"] {
+            let free = ["--listen", "--admin-listen", "--issuer-listen"].filter { $0 != flag }
+            let demo = try FinishedRun(["demo", flag, taken] + free.flatMap { [$0, "127.0.0.1:0"] })
+            #expect(demo.exitCode == 75)
+            #expect(demo.errors.contains("choose another address with \(flag)\n"), "\(demo.errors)")
         }
     }
 
@@ -63,7 +67,7 @@ struct CommandLineTests {
             ["serve", "--listen", "\(first.address)", "--admin-listen", "127.0.0.1:0"],
             environment: Self.required
         )
-        #expect(run.exitCode == 78)
+        #expect(run.exitCode == 75)
         #expect(run.errors.contains("in use"), "\(run.errors)")
     }
 

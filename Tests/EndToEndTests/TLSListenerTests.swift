@@ -229,6 +229,32 @@ struct TLSListenerTests {
         #expect(run.exitCode != 0)
     }
 
+    @Test("A certificate that has expired, or is not valid yet, is told at the start and at a reload")
+    func unfitCertificates() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "unfit-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (certificate, key) = (folder.appending(path: "c.pem"), folder.appending(path: "k.pem"))
+        func install(_ identity: TestCertificates.Identity) throws {
+            try Data(contentsOf: URL(filePath: identity.certificateFile)).write(to: certificate)
+            try Data(contentsOf: URL(filePath: identity.keyFile)).write(to: key)
+        }
+        try install(certificates.expired)
+        let service = try RunningService(
+            jwksURL: "http://127.0.0.1:1/",
+            environment: [
+                "LIMITED_LOGIN_TLS_CERTIFICATE_FILE": certificate.path, "LIMITED_LOGIN_TLS_KEY_FILE": key.path,
+            ]
+        )
+        #expect(service.process.waitForErrors(1, of: "the TLS certificate has expired"))
+        try install(certificates.notYetValid)
+        service.process.signal(SIGHUP)
+        #expect(service.process.waitForErrors(1, of: "the TLS certificate is not valid yet"))
+        try install(certificates.expired)
+        service.process.signal(SIGHUP)
+        #expect(service.process.waitForErrors(2, of: "the TLS certificate has expired"))
+    }
+
     @Test("A certificate is exchanged at SIGHUP; a pair that does not match, or a missing file, leaves the old one")
     func reload() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "tls-\(UUID().uuidString)").path

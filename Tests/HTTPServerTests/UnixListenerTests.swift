@@ -118,9 +118,9 @@ struct UnixListenerTests {
     @Test(
         "A place where no file can be made is told with the path",
         arguments: [
-            ("/nonexistent/http.sock", "cannot open the directory of", "No such file or directory"),
-            ("/dev/null/http.sock", "cannot open the directory of", "Not a directory"),
-            ("/proc/http.sock", "cannot bind to", ""),
+            ("/nonexistent/http.sock", "cannot lock", "No such file or directory"),
+            ("/dev/null/http.sock", "cannot lock", "Not a directory"),
+            ("/proc/http.sock", "cannot lock", ""),
         ]
     )
     func noPlace(text: String, operation: String, reason: String) throws {
@@ -193,17 +193,49 @@ struct UnixListenerTests {
         for server in servers { server.waitUntilEnded() }
     }
 
-    @Test("Where the directory stays locked, no path can be taken there, and none waits for ever")
+    @Test("Where another start holds the lock, no path can be taken, and none waits for ever")
     func locked() throws {
         // A process that another test starts meanwhile would keep the lock.
-        let directory = unsafe open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        try #require(flock(directory, LOCK_EX) == 0)
+        let file = unsafe open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        try #require(flock(file, LOCK_EX) == 0)
         let error = #expect(throws: SocketError.self) { try server().start() }
-        #expect(error?.description.hasPrefix("cannot lock the directory of unix:\(path): ") == true)
-        _ = close(directory)
+        #expect(error?.description.hasPrefix("cannot lock unix:\(path): ") == true)
+        _ = close(file)
         let unlocked = server()
         try unlocked.start()
         unlocked.beginStop(drainDelay: .zero, grace: .zero)
+        #expect(mode("\(path).lock") == nil)
+    }
+
+    @Test("A lock of the directory, which anybody who may read it can take, keeps no service from starting")
+    func lockedDirectory() async throws {
+        let directory = unsafe open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { _ = close(directory) }
+        try #require(flock(directory, LOCK_EX) == 0)
+        let server = server()
+        try server.start()
+        #expect(try status() == 200)
+        await server.stop(drainDelay: .zero, grace: .seconds(5))
+    }
+
+    @Test(
+        "What is no lock file of this user's is refused, and left alone",
+        arguments: ["a link", "a folder", "another's"]
+    )
+    func foreignLock(kind: String) throws {
+        let name = "\(path).lock"
+        switch kind {
+        case "a link": try #require(unsafe symlink("/dev/null", name) == 0)
+        case "a folder": try #require(unsafe mkdir(name, 0o700) == 0)
+        default:
+            _ = close(unsafe open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0o666))
+            // Only root can give a file away.
+            guard unsafe chown(name, 65_534, 65_534) == 0 else { return }
+        }
+        let error = #expect(throws: SocketError.self) { try server().start() }
+        #expect(error?.description.hasPrefix("cannot lock unix:\(path): ") == true, "\(error?.description ?? "")")
+        #expect(mode(name) != nil)
+        _ = unsafe rmdir(name)
     }
 
     @Test("Of several that start at once where a socket was left over, one serves and the others are refused")

@@ -58,7 +58,8 @@ final class InProcessService {
         nonceLifetimeSeconds: Int = 600,
         rejectsReplays: Bool = false,
         replayStore: ReplayStore? = nil,
-        auditLogger: Logger? = nil
+        auditLogger: Logger? = nil,
+        stuckThread: String? = nil
     ) async throws {
         source = ScriptedSource(minters)
         var limits = JWKSetCacheLimits()
@@ -85,6 +86,7 @@ final class InProcessService {
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             identifiers: RequestIdentifier(process: 0xabc),
             auditLogger: auditLogger,
+            stuckThread: { _ in stuckThread },
             exposition: { registry.render() }
         )
         handler = ServiceHandler(core: core, listener: listener)

@@ -77,9 +77,9 @@ int platform_duplicate(int fd);
 int platform_change_mode(const char *path, uint32_t mode);
 int platform_file_facts(const char *path, struct platform_file *file);
 int platform_unlink(const char *path);
-int platform_open_directory(const char *path);
-/* Locks an open file until it is closed; an error if another process holds the lock. */
-int platform_lock(int fd);
+/* Makes or opens a file of this user's that no other user can open, and locks it until it is closed. EAGAIN: another
+   process has the lock, or has just removed the file. EPERM: the file is another user's, or no regular file. */
+int platform_lock_file(const char *path);
 
 /* Sends one datagram to a Unix socket. The name is a path, or an abstract name if its first byte is '@'. */
 int platform_send_datagram(const char *name, size_t name_count, const void *bytes, size_t count);
@@ -96,6 +96,8 @@ int platform_event_signal(int fd);
 int platform_event_clear(int fd);
 /* Opens /dev/null, closed on exec. Close the descriptor to free one when the process has run out. */
 int platform_spare_descriptor(void);
+/* Starts a detached thread with a stack of 1 MiB. */
+int platform_start_thread(void *(*body)(void *), void *context);
 /* Names the calling thread; at most 15 bytes. */
 void platform_name_thread(const char *name);
 /* Returns free memory of this process to the system. */

@@ -44,7 +44,7 @@ final class BlockingThreads: Sendable {
     /// - Parameters:
     ///   - owner: On whose behalf it is done.
     ///   - drop: Called in place of the job if it loses its place while it waits. It must not block.
-    /// - Returns: False where too many wait already; then nothing is done.
+    /// - Returns: False where too many wait already, or the system has no thread left; then nothing is done.
     func submit(owner: JobOwner = .all, drop: @escaping Job = {}, _ job: @escaping Job) -> Bool {
         let (isTaken, needsThread, dropped) = state.withLock { state -> (Bool, Bool, Waiting?) in
             var dropped: Waiting?
@@ -62,8 +62,19 @@ final class BlockingThreads: Sendable {
             return (true, needsThread, dropped)
         }
         dropped?.drop()
-        if needsThread { LoopQueue.start(name) { self.work() } }
-        return isTaken
+        guard needsThread, !LoopQueue.start(name, { self.work() }) else { return isTaken }
+        return state.withLock { state in
+            state.threads -= 1
+            // Another thread takes the job, if there is one.
+            guard state.threads == 0 else { return true }
+            _ = state.waiting[owner]?.popLast()
+            if state.waiting[owner]?.isEmpty == true {
+                state.waiting[owner] = nil
+                state.turns.removeAll { $0 == owner }
+            }
+            state.unfinished -= 1
+            return false
+        }
     }
 
     /// Removes the newest waiting job of the owner with the most; nil unless that has two more than `owner`. A look at every

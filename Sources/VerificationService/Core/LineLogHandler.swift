@@ -45,6 +45,11 @@ package struct LineLogHandler: LogHandler {
     package func log(event: LogEvent) {
         var facts = metadata
         if let own = event.metadata { facts.merge(own) { _, new in new } }
+        write(line(event.level, event.message, facts))
+    }
+
+    /// The line of an event, its line feed included.
+    package func line(_ level: Logger.Level, _ message: Logger.Message, _ facts: Logger.Metadata) -> [UInt8] {
         let sorted = facts.sorted { $0.key < $1.key }
         var line: [UInt8] = []
         let moment = Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
@@ -52,9 +57,9 @@ package struct LineLogHandler: LogHandler {
         case .json:
             JSONWriter.raw("{", to: &line)
             JSONWriter.member("time", moment, to: &line)
-            JSONWriter.member("level", event.level.rawValue, to: &line)
+            JSONWriter.member("level", level.rawValue, to: &line)
             JSONWriter.member("logger", label, to: &line)
-            JSONWriter.member("message", "\(event.message)", to: &line)
+            JSONWriter.member("message", "\(message)", to: &line)
             for (key, value) in sorted {
                 JSONWriter.raw(",", to: &line)
                 JSONWriter.string(key, to: &line)
@@ -63,14 +68,14 @@ package struct LineLogHandler: LogHandler {
             }
             JSONWriter.raw("}", to: &line)
         case .text:
-            line.append(contentsOf: "\(moment) \(event.level.rawValue) \(event.message)".utf8)
+            line.append(contentsOf: "\(moment) \(level.rawValue) \(message)".utf8)
             for (key, value) in sorted {
                 line.append(contentsOf: " \(key)=".utf8)
                 JSONWriter.string("\(value)", to: &line)
             }
         }
         let text = String(decoding: line, as: UTF8.self)
-        write(Array(((format == .json ? TerminalText.safe(json: text) : TerminalText.safe(text)) + "\n").utf8))
+        return Array(((format == .json ? TerminalText.safe(json: text) : TerminalText.safe(text)) + "\n").utf8)
     }
 }
 

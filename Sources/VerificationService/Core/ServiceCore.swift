@@ -30,6 +30,8 @@ package final class ServiceCore: Sendable {
     let refusedCallbacks = Locked(RefusedCallbacks())
     /// Renders the metrics page; called by the administrative listener alone.
     package let exposition: @Sendable () -> String
+    /// Names a thread that has not turned for too long; nil where all turn.
+    package let stuckThread: @Sendable (_ now: MonotonicInstant) -> String?
     private let draining = Atomic<Bool>(false)
 
     package init(
@@ -43,6 +45,7 @@ package final class ServiceCore: Sendable {
         auditLogger: Logger? = nil,
         graph: GraphWorkers? = nil,
         webhooks: WebhookSender? = nil,
+        stuckThread: @escaping @Sendable (_ now: MonotonicInstant) -> String? = { _ in nil },
         exposition: @escaping @Sendable () -> String
     ) {
         self.settings = Published(settings)
@@ -57,6 +60,7 @@ package final class ServiceCore: Sendable {
         self.webhooks = webhooks
         callbackLedger = Locked(CallbackLedger(places: (webhooks?.limits ?? WebhookLimits()).places))
         self.exposition = exposition
+        self.stuckThread = stuckThread
     }
 
     /// Whether the service has been told to stop: readiness fails from then on.

@@ -21,6 +21,8 @@ enum HealthEndpoint {
                     throw Problem(.keysUnavailable, "No usable keys\(reason).")
                 }
                 guard core.revocations.isKnown else { throw TokenJudge.unknownRevocations }
+            } else if worker.listener == .administration, let name = core.stuckThread(context.now) {
+                throw Problem(.overloaded, "The thread \(name) has not turned for 10 s.")
             }
             response.addField("Cache-Control: no-store")
             if isVerbose {

@@ -27,6 +27,7 @@ package final class ServiceMetrics: Sendable {
         "limited_login_graph_request_duration_seconds": "Time a call of Graph took, tries and pauses included.",
         "limited_login_callbacks_total": "Callbacks of Facebook's, by result: accepted, or the code of the refusal.",
         "limited_login_webhooks_total": "Callbacks passed on to the backend, by result: delivered, or what failed.",
+        "limited_login_log_lines_dropped_total": "Log lines that standard error did not take in time.",
         "http_server_request_duration_seconds": "Time from a request's first byte to its encoded answer.",
         "http_server_connections": "Connections open now, by state.",
         "http_server_connections_limit": "Connections that may be open at once.",

@@ -1,0 +1,97 @@
+import Foundation
+import Sockets
+import TestSupport
+import Testing
+
+@Suite("serve and demo: the start", .live)
+struct StartTests {
+    private static let required = [
+        "LIMITED_LOGIN_APP_IDS": RunningService.appID, "LIMITED_LOGIN_JWKS_URLS": "http://127.0.0.1:1/",
+        "LIMITED_LOGIN_ADMIN_LISTEN": "127.0.0.1:0", "LIMITED_LOGIN_LOG_FORMAT": "json",
+    ]
+
+    @Test(
+        "A port that comes free within five seconds is taken; SIGHUP before that reloads afterwards and kills nothing"
+    )
+    func passingError() throws {
+        var holder: Socket? = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)
+        let address = "\(try #require(try holder?.localAddress()))"
+        let process = try ServiceProcess(["serve", "--listen", address], environment: Self.required)
+        #expect(process.waitForError("trying on"))
+        process.signal(SIGHUP)
+        holder = nil
+        #expect(process.waitForError("\"message\":\"listening\""), "\(process.errorText)")
+        #expect(process.waitForError("configuration reloaded"), "\(process.errorText)")
+        process.end()
+    }
+
+    @Test("SIGTERM ends a start that waits for an address, with exit code 0")
+    func stopWhileWaiting() throws {
+        let holder = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)
+        let process = try ServiceProcess(
+            ["serve", "--listen", "\(try holder.localAddress())"],
+            environment: Self.required
+        )
+        #expect(process.waitForError("trying on"))
+        process.terminate()
+        #expect(process.waitForExit() == 0)
+    }
+
+    @Test("Of services that start at once on one port, one listens")
+    func atOnce() throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.end() }
+        for _ in 0..<3 {
+            let port = try FreePort.take()
+            let processes = try (0..<3).map { _ in
+                try ServiceProcess(["serve", "--listen", "127.0.0.1:\(port)"], environment: Self.required)
+            }
+            #expect(
+                becomesTrue {
+                    processes.allSatisfy { $0.errorText.contains("listening") || $0.errorText.contains("trying on") }
+                }
+            )
+            // Each says "trying on" before it can say anything else, so by now all have tried.
+            #expect(processes.count { $0.errorText.contains("listening") } <= 1)
+            #expect(becomesTrue { processes.contains { $0.errorText.contains("listening") } })
+            for process in processes where !process.errorText.contains("listening") {
+                #expect(process.waitForExit() == 75, "\(process.errorText)")
+            }
+            #expect(processes.count { $0.errorText.contains("\"message\":\"listening\"") } == 1)
+            for process in processes where process.errorText.contains("listening") { process.end() }
+        }
+    }
+
+    @Test("Too few descriptors are told before anything listens", arguments: [10, 14, 18, 40, 70])
+    func descriptors(limit: Int) throws {
+        let run = try FinishedRun(
+            ["-c", "ulimit -n \(limit); exec \"$0\" serve --workers 2", ServiceProcess.executable],
+            environment: Self.required.merging(["LIMITED_LOGIN_LISTEN": "127.0.0.1:0"]) { $1 },
+            program: "/bin/bash"
+        )
+        #expect(run.exitCode == 78)
+        #expect(run.errors.contains("descriptors are needed with 2 workers"), "\(run.errors)")
+        #expect(run.errors.split(separator: "\n").count == 1, "\(run.errors)")
+    }
+
+    @Test("The demonstration's secrets are gone, whenever it is interrupted", arguments: [SIGINT, SIGTERM, SIGHUP])
+    func demonstrationFiles(signal: Int32) throws {
+        let folder = try ShortFolder()
+        for delay in 0..<6 {
+            let ports = ["--listen", "--admin-listen", "--issuer-listen"].flatMap { [$0, "127.0.0.1:0"] }
+            let process = try ServiceProcess(["demo"] + ports, environment: ["TMPDIR": folder.path])
+            // From the moment the folder is there on: the files are gone some milliseconds later.
+            #expect(
+                becomesTrue {
+                    let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path)
+                    return names?.isEmpty == false || process.outputText.contains("Control-C")
+                }
+            )
+            usleep(UInt32(delay) * 500)
+            process.signal(signal)
+            let code = process.waitForExit()
+            #expect(code == 0 || code == -signal, "\(process.errorText)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
+        }
+    }
+}

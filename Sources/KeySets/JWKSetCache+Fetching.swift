@@ -10,19 +10,25 @@ extension JWKSetCache {
         let number = storage.withLock { $0.machine.fetchNumber }
         let result = askSources(for: reason)
         let now = clock()
+        var seed: [UInt8] = []
         switch result {
-        case .success(let answer): accept(answer, duration: now.duration(since: began), at: now)
+        case .success(let answer): seed = accept(answer, duration: now.duration(since: began), at: now)
         case .failure(let failure): reject(failure, at: now)
         }
         announcePhase(at: now)
         notifyWaiters(through: number)
         arm()
+        writeSeed(seed)
     }
 
     /// Evaluates what is due: a refresh, a retry, a state that changed by time alone.
     package func tick() {
         let now = clock()
-        let due = storage.withLock { $0.machine.wake(at: now) }
+        let due = storage.withLock { storage in
+            let due = storage.machine.wake(at: now)
+            if due == .unknownKeyID { storage.counters.fetchesForUnknownKeyIDs += 1 }
+            return due
+        }
         announcePhase(at: now)
         if let due { runFetch(due) } else { arm() }
     }
@@ -79,7 +85,8 @@ extension JWKSetCache {
     }
 
     /// Puts a good answer in force.
-    private func accept(_ answer: SourceAnswer, duration: Duration, at now: MonotonicInstant) {
+    /// - Returns: The bytes in force.
+    private func accept(_ answer: SourceAnswer, duration: Duration, at now: MonotonicInstant) -> [UInt8] {
         let name = sources[answer.source].name
         let (change, life, bytes) = storage.withLock { storage -> (JWKSetEvent?, Duration, [UInt8]) in
             let before = published.value
@@ -109,7 +116,7 @@ extension JWKSetCache {
                 events(.keyIgnored(source: name, index: key.index, keyID: key.keyID, reason: reason))
             }
         }
-        writeSeed(bytes)
+        return bytes
     }
 
     /// Publishes keys with the times the machine has given them.

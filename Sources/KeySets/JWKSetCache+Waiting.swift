@@ -5,28 +5,31 @@ package import Sockets
 extension JWKSetCache {
     /// The keys that verify now, for a token of this key ID: waits for a fetch where that may bring the key.
     ///
-    /// Waits at most ``JWKSetCacheLimits/waitForFetch``. The set answered may still lack the key: then no source has it
-    /// and the token is to be rejected.
+    /// Waits at most ``JWKSetCacheLimits/waitForUnknownKeyID``, or ``JWKSetCacheLimits/waitForFetch`` where there are no
+    /// keys. The set answered may still lack the key: then no source has it and the token is to be rejected.
     /// - Throws: ``JWKSetCacheError/unavailable(_:)`` when there are no usable keys, or when the key is unknown and the
-    ///   sources cannot be asked at present, because they fail or were asked moments ago: not the token's fault. Also when
-    ///   the task is cancelled while it waits.
+    ///   sources fail: not the token's fault. Also when the task is cancelled while it waits.
+    ///   ``JWKSetCacheError/exhausted(retryAfterSeconds:)`` when too many tasks wait already.
     public func keySet(containing keyID: String) async throws(JWKSetCacheError) -> JSONWebKeySet {
         let began = clock()
         var now = began
+        var hasWaited = false
         while true {
             let snapshot = published.value
             let isUsable = snapshot.isUsable(at: now)
             if isUsable, snapshot.keySet.key(withID: keyID) != nil { return snapshot.keySet }
             let hash = isUsable ? Self.hash(keyID.utf8.span) : nil
-            switch missingKey(hash, seenEpoch: snapshot.epoch, waitingSince: began, now: now) {
+            let mayWait = hasWaited || storage.withLock { $0.waiters.count < limits.waitingTaskCount }
+            switch missingKey(hash, seenEpoch: snapshot.epoch, waitingSince: began, mayWait: mayWait, now: now) {
             case .lookAgain: break
             case .wait(let deadline):
-                await wait(until: deadline) { $0.fetchUnderWay }
+                await wait(until: deadline) { $0.awaitedFetch }
+                hasWaited = true
                 if Task.isCancelled { throw .unavailable("the task was cancelled") }
             case .unknown: return snapshot.keySet
             case .unavailable where !isUsable: throw unavailable("no source has answered yet")
-            case .unavailable(let seconds):
-                throw unavailable("the sources can be asked about an unknown key in \(seconds) s")
+            case .unavailable: throw unavailable("the sources fail")
+            case .exhausted(let seconds): throw .exhausted(retryAfterSeconds: seconds)
             }
             now = clock()
         }
@@ -41,7 +44,7 @@ extension JWKSetCache {
     }
 
     /// A queue of its own: one use of the global pool would keep libdispatch's monitor awake for ever.
-    private static let waitQueue = DispatchQueue(label: "key-set-waits")
+    static let waitQueue = DispatchQueue(label: "key-set-waits")
 
     /// Why there are no keys: `reason`, unless more is known.
     private func unavailable(_ reason: String) -> JWKSetCacheError {
@@ -90,27 +93,31 @@ extension JWKSetCache {
 extension JWKSetCache {
     /// The snapshot of epoch `seenEpoch` lacks a token's key: answers what to do about it.
     ///
-    /// Begins a fetch where the budget allows. Takes the cache's lock: only tokens whose key is not at hand come here. A
-    /// bad signature must not, for it says nothing about the keys.
+    /// Begins a fetch where the interval allows, or sees to it that one begins when the interval is over. Takes the cache's
+    /// lock: only tokens whose key is not at hand come here. A bad signature must not, for it says nothing about the keys.
     /// - Parameters:
     ///   - hash: of `kid` as the token has it, decoded. Nil where the snapshot is unusable, empty or too old: then no
     ///     fetch is begun, and the answer is never `unknown`.
     ///   - waitingSince: When the request came in; it bounds the wait however often the request asks again.
+    ///   - mayWait: False where the caller has no place for one more request that waits for an unknown key.
     package func missingKey(
         _ hash: UInt64?,
         seenEpoch: UInt64,
         waitingSince: MonotonicInstant,
+        mayWait: Bool = true,
         now: MonotonicInstant
     ) -> MissingKeyAnswer {
-        let (answer, begins) = storage.withLock { storage -> (MissingKeyAnswer, Bool) in
-            if published.epoch != seenEpoch { return (.lookAgain, false) }
-            let result = storage.machine.missingKey(hash: hash, since: waitingSince, at: now)
+        let (answer, begins, arms) = storage.withLock { storage -> (MissingKeyAnswer, Bool, Bool) in
+            if published.epoch != seenEpoch { return (.lookAgain, false, false) }
+            let wasWanted = storage.machine.isRefetchWanted
+            let result = storage.machine.missingKey(hash: hash, since: waitingSince, mayWait: mayWait, at: now)
             // A request that waits is counted when it has its answer, however often it asks.
             if case .wait = result.answer {} else if hash != nil { storage.counters.unknownKeyIDs += 1 }
             if result.begins { storage.counters.fetchesForUnknownKeyIDs += 1 }
-            return result
+            return (result.answer, result.begins, storage.machine.isRefetchWanted && !wasWanted)
         }
         if begins { run(.unknownKeyID) }
+        if arms { arm() }
         return answer
     }
 
@@ -129,12 +136,13 @@ extension JWKSetCache {
 package enum MissingKeyAnswer: Sendable, Equatable {
     /// The key set has changed since it was looked at: take the new snapshot and look again.
     case lookAgain
-    /// A fetch that may bring the key is under way: park the request, ask again at the next update, and at the latest
-    /// at this moment, which never lies past the request's own wait.
+    /// A fetch that may bring the key is under way or will be: park the request, ask again at each update, and at the
+    /// latest at this moment, which never lies past the request's own wait.
     case wait(until: MonotonicInstant)
     /// A source was asked, gave a set, and does not have it: 401 `unknown_key`.
     case unknown
-    /// The sources cannot be asked at present, because they fail or because the budget for asking is spent: 503
-    /// `keys_unavailable`.
+    /// There are no usable keys, or the sources fail: 503 `keys_unavailable`.
     case unavailable(retryAfterSeconds: Int)
+    /// Too many requests wait, or this one has waited its time, though the sources answer: 429 `key_checks_exhausted`.
+    case exhausted(retryAfterSeconds: Int)
 }

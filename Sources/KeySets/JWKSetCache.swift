@@ -13,12 +13,20 @@ public final class JWKSetCache: Sendable {
     /// Receives events, one at a time, on the cache's own queue. It must not call ``JWKSetCache/stop()``.
     public typealias EventHandler = @Sendable (JWKSetEvent) -> Void
 
+    /// Writes these bytes to the file of this path, as a whole.
+    package typealias FileWriter = @Sendable ([UInt8], String) throws(JWKSetSourceError) -> Void
+
     let sources: [any JWKSetSource]
     let limits: JWKSetCacheLimits
     let seedFile: String?
     let clock: @Sendable () -> MonotonicInstant
     let events: EventHandler
     let queue = SerialThread("key-set-cache")
+    /// Writes the seed file: a thread of its own, since a write stands still for as long as its volume does.
+    let seedQueue = SerialThread("key-set-file")
+    let seedWrites = Locked(SeedWrites())
+    /// What writes it; nil for ``KeySetFile/write(_:to:)``.
+    let writeFile: FileWriter?
     let storage: Locked<Storage>
     /// The snapshot in force; published with the lock held, so that epochs follow in their order.
     package let published = Published(JWKSetSnapshot.empty)
@@ -55,6 +63,7 @@ public final class JWKSetCache: Sendable {
         seedFile: String?,
         clock: @escaping @Sendable () -> MonotonicInstant,
         jitter: @escaping @Sendable () -> Double,
+        writeFile: FileWriter? = nil,
         events: @escaping EventHandler
     ) throws(JWKSetCacheError) {
         // Before a source's first use of OpenSSL: a fetch may be under way when the process exits.
@@ -65,6 +74,7 @@ public final class JWKSetCache: Sendable {
         self.limits = limits
         self.seedFile = seedFile
         self.clock = clock
+        self.writeFile = writeFile
         self.events = events
         storage = Locked(Storage(machine: JWKSetCacheState(limits: limits, jitter: jitter)))
     }
@@ -115,10 +125,12 @@ public final class JWKSetCache: Sendable {
         await stopAndWait()
     }
 
-    /// Stops, and returns when the fetch under way has ended: keys that it published are in the seed file then.
+    /// Stops, and returns when the fetch under way has ended: keys that it published are in the seed file then, unless that
+    /// takes longer than a second.
     package func stopAndWait() async {
         stop()
         await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
+        await waitForSeedWrites(atMost: .seconds(1))
     }
 
     /// Fetches now, whatever the times and budgets say, unless a fetch is under way. Does not wait.
@@ -177,10 +189,13 @@ public enum JWKSetCacheError: Error, Sendable, Equatable, CustomStringConvertibl
     case invalidLimits(String)
     /// No source was named.
     case noSources
-    /// No usable keys, or not the one asked for, and none came within ``JWKSetCacheLimits/waitForFetch``; the sentence
-    /// is the last failure's, or says when the sources can be asked again, that the cache was not started or was
-    /// stopped, or that the waiting task was cancelled.
+    /// No usable keys, or not the one asked for while the sources fail; the sentence is the last failure's, or says that
+    /// the cache was not started or was stopped, or that the waiting task was cancelled.
     case unavailable(String)
+    /// The key is unknown, and the sources, which answer, could not be asked about it: more than
+    /// ``JWKSetCacheLimits/waitingTaskCount`` tasks wait for unknown keys, or this one has waited its time. Anybody can
+    /// bring this about with made-up tokens: answer 429 to it and never 503, for which balancers take a server out.
+    case exhausted(retryAfterSeconds: Int)
 
     /// One sentence.
     public var description: String {
@@ -188,6 +203,7 @@ public enum JWKSetCacheError: Error, Sendable, Equatable, CustomStringConvertibl
         case .invalidLimits(let reason): "the key cache's limits are invalid: \(reason)"
         case .noSources: "the key cache has no source"
         case .unavailable(let reason): "no keys are available: \(reason)"
+        case .exhausted(let seconds): "too many tokens name unknown keys; try again in \(seconds) s"
         }
     }
 }

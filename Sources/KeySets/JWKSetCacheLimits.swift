@@ -18,23 +18,27 @@ public struct JWKSetCacheLimits: Sendable, Equatable {
     /// How long the last good keys serve past their expiry. 86400 s: longer than any outage seen, short enough that a
     /// withdrawn key does not verify for ever.
     public var maximumStaleness: Duration = .seconds(86_400)
-    /// How long a request waits for a fetch that may bring its key, counted from its arrival. 2 s: a login can bear it.
+    /// How long a request waits for the first keys where there are none, counted from its arrival. 2 s: a login can bear
+    /// it.
     public var waitForFetch: Duration = .seconds(2)
-    /// Refetches for unknown key IDs that may follow each other at once. 2: a rotation one second after a fetch is
-    /// still picked up by the first token that needs it.
-    public var unknownKeyIDBurst = 2
-    /// Time in which one more such refetch is earned. 5 s: the longest that a flood of made-up key IDs can delay a
+    /// Time between two fetches for unknown key IDs. 5 s: the longest that a flood of made-up key IDs can delay a
     /// rotation, and twelve small conditional requests a minute while it lasts. Separate from ordinary refreshes, which
     /// no flood delays.
     public var unknownKeyIDInterval: Duration = .seconds(5)
+    /// How long a request whose key ID is unknown waits for the next fetch, counted from its arrival. 6 s: the interval,
+    /// and a second for the fetch.
+    public var waitForUnknownKeyID: Duration = .seconds(6)
+    /// Tasks that wait in ``JWKSetCache/keySet(containing:)`` for an unknown key ID. 512, about a hundred a second: each
+    /// holds a token.
+    public var waitingTaskCount = 512
     /// Key IDs remembered as unknown. 1,024, about 24 KiB: the memory of a flood stays flat.
     public var negativeEntryCount = 1024
-    /// How long a key ID that was asked about stays unknown after a good fetch without it. 5 s, in which one more refetch is
-    /// earned: so an edge of the issuer's that still has the previous set keeps a new key out no longer, and a key ID that
-    /// keeps coming is refused all the while. A changed set forgets it sooner.
-    public var negativeLifetime: Duration = .seconds(5)
-    /// The same for a key that has just left the set, for the same reason; and how long a fetch answers the requests that
-    /// waited for it. 2 s.
+    /// How long a key ID that was asked about stays unknown after a good fetch without it. 60 s: one that keeps coming is
+    /// refused all the while and takes no place among those that wait. A changed set forgets it sooner. While it keeps
+    /// coming, one more fetch after the interval sees whether an edge of the issuer's had answered with the previous set.
+    public var negativeLifetime: Duration = .seconds(60)
+    /// The same for a key that has just left the set: such an edge must not keep it out longer. Also how long a fetch
+    /// answers the requests that waited for it. 2 s.
     public var joinedNegativeLifetime: Duration = .seconds(2)
     /// Wait after a first failed fetch, doubled by each further one. 1 s.
     public var minimumBackOff: Duration = .seconds(1)
@@ -66,8 +70,8 @@ extension JWKSetCacheLimits {
             ((.zero...year).contains(maximumStaleness), "the maximum staleness is negative or exceeds a year"),
             // Above a half, jitter could put the refresh before the fetch.
             ((0...0.5).contains(refreshAheadFraction), "the refresh-ahead fraction lies outside 0 … 0.5"),
-            (waitForFetch >= .zero, "the wait for a fetch is negative"),
-            (unknownKeyIDBurst >= 1, "the burst of refetches is below 1"),
+            (waitForFetch >= .zero && waitForUnknownKeyID >= .zero, "a wait for a fetch is negative"),
+            (waitingTaskCount >= 0, "the number of waiting tasks is negative"),
             (unknownKeyIDInterval > .zero, "the interval of refetches is not above zero"),
             ((4...1_000_000).contains(negativeEntryCount), "the negative entries lie outside 4 … 1000000"),
             (negativeLifetime >= .zero && joinedNegativeLifetime >= .zero, "a negative lifetime is below zero"),

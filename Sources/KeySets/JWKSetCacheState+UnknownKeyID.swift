@@ -3,30 +3,46 @@ internal import Sockets
 extension JWKSetCacheState {
     /// A token's key is not at hand; answers what to do about it and whether a fetch is thereby begun.
     ///
-    /// `hash` stands for the key ID, and is nil where there are no usable keys at all: then the question is only whether
-    /// a fetch is worth waiting for. `since` is when the request began to wait, which bounds its wait however often it
-    /// asks again.
+    /// - Parameters:
+    ///   - hash: stands for the key ID; nil where there are no usable keys at all. Then the question is only whether a fetch
+    ///     is worth waiting for.
+    ///   - since: when the request began to wait, which bounds its wait however often it asks again.
+    ///   - mayWait: false where there is no place left for one more request with an unknown key.
     mutating func missingKey(
         hash: UInt64?,
         since: MonotonicInstant,
+        mayWait: Bool = true,
         at now: MonotonicInstant
     ) -> (answer: MissingKeyAnswer, begins: Bool) {
-        if let hash, isAnswered(since: since, at: now) || isKnownToBeUnknown(hash, at: now) { return (.unknown, false) }
-        switch fetch {
-        case .backingOff(let until):
-            return (.unavailable(retryAfterSeconds: Self.seconds(from: now, to: until)), false)
-        case .underWay(let began):
-            if let hash { join(hash, isOlder: began < since) }
-            return (wait(since: since, at: now), false)
-        case .idle:
-            guard let hash, !isStopped else { return (.unavailable(retryAfterSeconds: 1), false) }
-            // The sources were not asked about this key ID, so it may not be called unknown.
-            guard budget.take(at: now), begin(at: now) else {
-                return (.unavailable(retryAfterSeconds: Self.seconds(from: now, to: budget.nextAt)), false)
+        if let hash {
+            if isAnswered(since: since, at: now) { return (.unknown, false) }
+            if isKnownToBeUnknown(hash, at: now) {
+                if since >= lastGoodFetchEndedAt { lookOnceMore(for: hash) }
+                return (.unknown, false)
             }
-            memory.store(.init(hash: hash, fetch: fetchNumber))
-            return (wait(since: since, at: now), true)
         }
+        if case .backingOff(let until) = fetch {
+            return (.unavailable(retryAfterSeconds: Self.seconds(from: now, to: until)), false)
+        }
+        guard let hash else { return (waitForFirstKeys(since: since, at: now), false) }
+        let deadline = since + limits.waitForUnknownKeyID
+        guard !isStopped, now < deadline, mayWait else { return (noAnswer(at: now), false) }
+        if case .underWay(let began) = fetch {
+            join(hash, isOlder: began < since)
+            return (.wait(until: deadline), false)
+        }
+        // The sources were not asked about this key ID, so it may not be called unknown. The next fetch answers for it.
+        memory.store(.init(hash: hash, fetch: fetchNumber + 1))
+        if beginRefetch(at: now) { return (.wait(until: deadline), true) }
+        isRefetchWanted = true
+        return (nextRefetchAt < deadline ? .wait(until: deadline) : noAnswer(at: now), false)
+    }
+
+    /// Begins a fetch for unknown key IDs if the interval since the last one is over.
+    mutating func beginRefetch(at now: MonotonicInstant) -> Bool {
+        guard now >= nextRefetchAt, begin(at: now) else { return false }
+        nextRefetchAt = now + limits.unknownKeyIDInterval
+        return true
     }
 
     /// The good fetch that has just ended no longer has this key: its tokens are rejected for a moment without another
@@ -35,9 +51,24 @@ extension JWKSetCacheState {
         memory.store(.init(hash: hash, fetch: fetchNumber, hasLeft: true))
     }
 
-    private func wait(since: MonotonicInstant, at now: MonotonicInstant) -> MissingKeyAnswer {
+    /// There are no usable keys: a fetch under way may bring the first.
+    private func waitForFirstKeys(since: MonotonicInstant, at now: MonotonicInstant) -> MissingKeyAnswer {
         let deadline = since + limits.waitForFetch
-        return now < deadline && !isStopped ? .wait(until: deadline) : .unavailable(retryAfterSeconds: 1)
+        let waits = isFetching && !isStopped && now < deadline
+        return waits ? .wait(until: deadline) : .unavailable(retryAfterSeconds: 1)
+    }
+
+    /// The request cannot wait (on). It is an outage only where the last fetch failed: else any client could make one.
+    private func noAnswer(at now: MonotonicInstant) -> MissingKeyAnswer {
+        if isStopped || consecutiveFailures > 0 { return .unavailable(retryAfterSeconds: 1) }
+        return .exhausted(retryAfterSeconds: Self.seconds(from: now, to: max(now, nextRefetchAt)))
+    }
+
+    /// One fetch alone has said that this key ID is unknown, and its tokens keep coming. An edge of the issuer's may have
+    /// answered with the previous set, so it is looked for once more; no request waits for that.
+    private mutating func lookOnceMore(for hash: UInt64) {
+        guard fetch == .idle, !isStopped, memory.entry(for: hash)?.fetch == lastGoodFetch else { return }
+        isRefetchWanted = true
     }
 
     /// Whether a good fetch has just ended that was begun while this request waited: no request causes or joins another,
@@ -76,8 +107,8 @@ extension JWKSetCacheState {
 /// Remembers which key IDs the sources were asked for, in a table of fixed size.
 ///
 /// The sender of a token chooses its key ID: so an entry holds a keyed 64-bit hash, never the text, and the table
-/// never grows. Four entries share a bucket; the one of the oldest fetch gives way. A forgotten entry costs at most one
-/// refetch of the budget, never a wrong answer about a key.
+/// never grows. Four entries share a bucket; the one of the oldest fetch gives way. A forgotten entry costs a wait for the
+/// next fetch, never a wrong answer about a key.
 struct UnknownKeyIDMemory: Sendable {
     struct Entry: Sendable {
         var hash: UInt64 = 0
@@ -111,31 +142,5 @@ struct UnknownKeyIDMemory: Sendable {
     private func bucket(of hash: UInt64) -> Range<Int> {
         let first = Int(hash % UInt64(capacity / Self.bucketSize)) * Self.bucketSize
         return first..<(first + Self.bucketSize)
-    }
-}
-
-/// How many refetches unknown key IDs may cause: a burst, then one per interval (the generic cell rate algorithm, which
-/// needs one moment of memory and no timer).
-struct RefetchBudget: Sendable {
-    private let interval: UInt64
-    private let tolerance: UInt64
-    // The moment at which the whole burst is earned again.
-    private var fullAgainAt = MonotonicInstant(nanoseconds: 0)
-
-    init(burst: Int, interval: Duration) {
-        self.interval = interval.wholeNanoseconds
-        let (tolerance, overflow) = self.interval.multipliedReportingOverflow(by: UInt64(max(burst, 1) - 1))
-        self.tolerance = overflow ? .max : tolerance
-    }
-
-    /// When the next refetch may be taken; in the past if one is left.
-    var nextAt: MonotonicInstant {
-        MonotonicInstant(nanoseconds: fullAgainAt.nanoseconds - min(tolerance, fullAgainAt.nanoseconds))
-    }
-
-    mutating func take(at now: MonotonicInstant) -> Bool {
-        guard now >= nextAt else { return false }
-        fullAgainAt = max(fullAgainAt, now).adding(nanoseconds: interval)
-        return true
     }
 }

@@ -36,14 +36,15 @@ struct JWKSetCacheState: Sendable {
     var lastGoodFetchEndedAt = MonotonicInstant(nanoseconds: 0)
     // What was learned about key IDs before this fetch no longer holds: it changed the set.
     var setChangedByFetch: UInt64 = 0
-    var budget: RefetchBudget
+    // When the sources may be asked again for unknown key IDs, and whether that fetch is wanted.
+    var nextRefetchAt = MonotonicInstant(nanoseconds: 0)
+    var isRefetchWanted = false
     var memory: UnknownKeyIDMemory
 
     /// `jitter` answers numbers from 0 up to 1.
     init(limits: JWKSetCacheLimits, jitter: @escaping @Sendable () -> Double) {
         self.limits = limits
         self.jitter = jitter
-        budget = RefetchBudget(burst: limits.unknownKeyIDBurst, interval: limits.unknownKeyIDInterval)
         memory = UnknownKeyIDMemory(capacity: limits.negativeEntryCount)
     }
 
@@ -53,6 +54,9 @@ struct JWKSetCacheState: Sendable {
 
     /// The number of the fetch under way; nil when none is.
     var fetchUnderWay: UInt64? { isFetching ? fetchNumber : nil }
+
+    /// The number of the fetch that requests wait for: the one under way, or the next.
+    var awaitedFetch: UInt64? { fetchUnderWay ?? (isRefetchWanted ? fetchNumber + 1 : nil) }
 
     /// When the sources are asked again after a failure; nil when none was the last word.
     var nextAttempt: MonotonicInstant? {
@@ -75,7 +79,8 @@ struct JWKSetCacheState: Sendable {
     func nextWake(after now: MonotonicInstant) -> MonotonicInstant? {
         guard !isStopped else { return nil }
         let changes = [times?.expiresAt, times?.usableUntil].compactMap { $0 }.filter { now < $0 }
-        let fetches = [fetch == .idle ? times?.refreshAt : nil, nextAttempt].compactMap { $0 }
+        let refetchAt = isRefetchWanted ? nextRefetchAt : nil
+        let fetches = (fetch == .idle ? [times?.refreshAt, refetchAt] : [nextAttempt]).compactMap { $0 }
         return (changes + fetches).filter { $0 != .never }.min()
     }
 }
@@ -93,11 +98,13 @@ extension JWKSetCacheState {
         )
     }
 
-    /// Begins a fetch if none is under way, whatever the budget and the back-off say: a start, or a person asking.
+    /// Begins a fetch if none is under way, whatever the interval and the back-off say: a start, or a person asking.
     mutating func begin(at now: MonotonicInstant) -> Bool {
         if isStopped || isFetching { return false }
         fetchNumber += 1
         fetch = .underWay(since: now)
+        // It answers for all that wait.
+        isRefetchWanted = false
         return true
     }
 
@@ -106,7 +113,8 @@ extension JWKSetCacheState {
         switch fetch {
         case .underWay: nil
         case .backingOff(let until): now >= until && begin(at: now) ? .retry : nil
-        case .idle: times.map { now >= $0.refreshAt } ?? false && begin(at: now) ? .refresh : nil
+        case .idle where times.map { now >= $0.refreshAt } ?? false: begin(at: now) ? .refresh : nil
+        case .idle: isRefetchWanted && beginRefetch(at: now) ? .unknownKeyID : nil
         }
     }
 

@@ -44,8 +44,10 @@ enum KeySetFile {
         )
     }
 
-    /// Replaces the file as a whole: a crash at any moment leaves the old one or the new one, never a part.
+    /// Replaces the file as a whole: a crash at any moment leaves the old one or the new one, never a part. Where the path is
+    /// a symbolic link, the file it leads to is replaced and the link stays.
     static func write(_ bytes: [UInt8], to path: String) throws(JWKSetSourceError) {
+        let path = try target(of: path)
         // In the same directory, for a rename does not cross file systems. Its name is this write's own: processes in
         // containers share a volume and have the same numbers.
         let temporary = "\(path).\(String(UInt64.random(in: 0 ... .max), radix: 16)).new"
@@ -74,6 +76,15 @@ enum KeySetFile {
         defer { _ = close(directory) }
         // Only now does the new name survive a power failure.
         guard fsync(directory) == 0 else { throw Self.failure("cannot sync the directory") }
+    }
+
+    /// The path without symbolic links, where the last of its parts is one.
+    private static func target(of path: String) throws(JWKSetSourceError) -> String {
+        var information = stat()
+        guard unsafe lstat(path, &information) == 0, information.st_mode & S_IFMT == S_IFLNK else { return path }
+        guard let resolved = unsafe realpath(path, nil) else { throw failure("cannot follow the symbolic link") }
+        defer { unsafe free(resolved) }
+        return unsafe String(cString: resolved)
     }
 
     /// Moves up to `count` bytes, for as long as each call moves some.
@@ -144,13 +155,66 @@ extension JWKSetCache {
         }
     }
 
-    /// Keeps the bytes in force for the next start.
+    /// Keeps the bytes in force for the next start. Does not wait for that: one write at a time is made on the seed file's own
+    /// queue, and of those asked for meanwhile only the last.
     func writeSeed(_ bytes: [UInt8]) {
         guard let seedFile, !bytes.isEmpty else { return }
-        do {
-            try KeySetFile.write(bytes, to: seedFile)
-        } catch {
-            events(.seedNotWritten(file: seedFile, reason: error.reason))
+        let begins = seedWrites.withLock { writes in
+            guard writes.isUnderWay else {
+                writes.isUnderWay = true
+                return true
+            }
+            writes.next = bytes
+            return false
+        }
+        if begins {
+            seedQueue.async { self.write(bytes, to: seedFile) }
+        } else {
+            events(.seedNotWritten(file: seedFile, reason: "the write before has not ended"))
         }
     }
+
+    /// Makes a write, and those asked for until it has ended. Runs on the seed file's queue.
+    private func write(_ bytes: [UInt8], to path: String) {
+        var next: [UInt8]? = bytes
+        while let bytes = next {
+            do throws(JWKSetSourceError) {
+                if let writeFile { try writeFile(bytes, path) } else { try KeySetFile.write(bytes, to: path) }
+            } catch {
+                let reason = error.reason
+                queue.async { self.events(.seedNotWritten(file: path, reason: reason)) }
+            }
+            next = seedWrites.withLock { writes in
+                defer { writes.next = nil }
+                writes.isUnderWay = writes.next != nil
+                return writes.next
+            }
+        }
+    }
+
+    /// Returns when the last write has ended, or this time is over.
+    func waitForSeedWrites(atMost time: Duration) async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let waiting = Locked<CheckedContinuation<Void, Never>?>(continuation)
+            let goOn: @Sendable () -> Void = {
+                let continuation = waiting.withLock { waiting in
+                    defer { waiting = nil }
+                    return waiting
+                }
+                continuation?.resume()
+            }
+            seedQueue.async(goOn)
+            Self.waitQueue.asyncAfter(
+                deadline: .now() + .nanoseconds(Int(clamping: time.wholeNanoseconds)),
+                execute: goOn
+            )
+        }
+    }
+}
+
+/// The writes of a seed file.
+struct SeedWrites: Sendable {
+    var isUnderWay = false
+    /// What to write next: it was published while a write was under way.
+    var next: [UInt8]?
 }

@@ -2,7 +2,7 @@
 ///
 /// An array holds no other array: no command this project sends is answered with one.
 package enum RESPLimits {
-    /// Bytes of one whole answer. 64 KiB: INFO takes 6, a page of revocations 40.
+    /// Bytes of one whole answer. 64 KiB: a section of INFO takes 2, a page of revocations 40.
     package static let answerBytes = 65_536
     /// Bytes of a line without its end: a status, an error, a number, a count. 1,024: the servers cut the sentences of
     /// their errors below that.
@@ -36,7 +36,7 @@ package enum RedisReply: Equatable, Sendable {
 /// Takes answers out of a stream of bytes in RESP2 (https://redis.io/docs/latest/develop/reference/protocol-spec/).
 ///
 /// Bytes that break the protocol, use a part of it that nothing here asks for, or exceed ``RESPLimits`` are
-/// ``RedisFailure/malformedAnswer``.
+/// ``RedisFailure/malformedAnswer``; an answer that is too long as a whole is ``RedisFailure/answerTooLong``.
 /// Each byte is looked at once, except those of an unfinished line; announced lengths reserve no memory. After an error
 /// the reader is not asked again.
 package struct RESPReader {
@@ -69,7 +69,7 @@ package struct RESPReader {
     /// The next whole answer; nil where more bytes are needed for it.
     package mutating func next() throws(RedisFailure) -> RedisReply? {
         while let item = try nextItem() {
-            guard taken <= RESPLimits.answerBytes else { throw .malformedAnswer }
+            guard taken <= RESPLimits.answerBytes else { throw .answerTooLong }
             switch item {
             case .array(let count):
                 guard elements == nil, count <= RESPLimits.arrayElements else { throw .malformedAnswer }
@@ -82,7 +82,7 @@ package struct RESPReader {
             if let array = elements, array.count == elementCount { return finished(.array(array)) }
         }
         // All that is left belongs to the answer that is being read.
-        guard taken + waitingCount <= RESPLimits.answerBytes else { throw .malformedAnswer }
+        guard taken + waitingCount <= RESPLimits.answerBytes else { throw .answerTooLong }
         return nil
     }
 
@@ -106,7 +106,8 @@ package struct RESPReader {
         case UInt8(ascii: ":"): item = .whole(.integer(try Self.number(line)))
         default:
             let length = try Self.number(line)
-            guard (-1...Int64(RESPLimits.answerBytes)).contains(length) else { throw .malformedAnswer }
+            guard length >= -1 else { throw .malformedAnswer }
+            guard length <= Int64(RESPLimits.answerBytes) else { throw .answerTooLong }
             if length == -1 {
                 item = .whole(.null)
             } else if kind == UInt8(ascii: "*") {
@@ -114,7 +115,7 @@ package struct RESPReader {
             } else {
                 let start = end
                 end += Int(length) + 2
-                guard taken + end - position <= RESPLimits.answerBytes else { throw .malformedAnswer }
+                guard taken + end - position <= RESPLimits.answerBytes else { throw .answerTooLong }
                 guard end <= bytes.count else { return nil }
                 guard bytes[end - 2] == 0x0D, bytes[end - 1] == 0x0A else { throw .malformedAnswer }
                 item = .whole(.string(Array(bytes[start..<end - 2])))

@@ -5,8 +5,10 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     /// No connection, or it broke; the reason in the network's words.
     case connection(String)
     case timedOut
-    /// It is no RESP, or longer than ``RESPLimits`` allow.
+    /// It is no RESP, or has longer lines or arrays than ``RESPLimits`` allow.
     case malformedAnswer
+    /// It is longer than ``RESPLimits/answerBytes``.
+    case answerTooLong
     case unauthenticated
     case notPermitted
     case readOnly
@@ -50,6 +52,7 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
         case .connection(let reason): reason
         case .timedOut: "the server does not answer in time"
         case .malformedAnswer: "what answers does not speak the Redis protocol, or speaks it through TLS"
+        case .answerTooLong: "an answer of the server is longer than \(RESPLimits.answerBytes) bytes"
         case .unauthenticated:
             "the password or user is refused: check LIMITED_LOGIN_REPLAY_STORE_PASSWORD_FILE and the user in the URL"
         case .notPermitted:

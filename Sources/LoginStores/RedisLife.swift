@@ -89,7 +89,7 @@ package struct RedisServerFacts: Equatable, Sendable {
     /// Run and history: the same process may have been a replica in between, and so have other data under its old name.
     package var identity: String { runID + (history.map { ":\($0)" } ?? "") }
 
-    /// Reads INFO; refuses a server that cannot be relied on.
+    /// Reads INFO, or its sections server, memory, persistence and replication; refuses a server that cannot be relied on.
     package init(info: String) throws(RedisFailure) {
         let fields = Self.fields(info)
         guard let runID = fields["run_id"], Self.isIdentifier(runID) else { throw .malformedAnswer }
@@ -186,8 +186,7 @@ struct RedisGreeting {
     ) throws(RedisFailure) {
         let talk = Talk(channel: channel, deadline: deadline)
         try talk.introduce(configuration)
-        guard let info = try talk.ask(["INFO"]).text else { throw .malformedAnswer }
-        let facts = try RedisServerFacts(info: info)
+        let facts = try RedisServerFacts(info: try talk.info())
         (history, room) = (facts.history, facts.room)
         guard let time = try talk.ask(["TIME"]).serverMicroseconds else { throw .malformedAnswer }
         serverTime = time / 1_000
@@ -217,6 +216,17 @@ struct RedisGreeting {
                 guard case .status("OK") = try channel.call(words, until: deadline) else { throw .unauthenticated }
             }
             if configuration.url.database != 0 { _ = try ask(["SELECT", String(configuration.url.database)]) }
+        }
+
+        /// The sections of INFO that matter here, one by one: servers before Redis 7 take no list of them. The others may be of
+        /// any length: errorstats has a line for each name of an error that anybody has made up.
+        func info() throws(RedisFailure) -> String {
+            var info = ""
+            for section in ["server", "memory", "persistence", "replication"] {
+                guard let text = try ask(["INFO", section]).text else { throw .malformedAnswer }
+                info += text + "\r\n"
+            }
+            return info
         }
 
         func ask(_ words: [String]) throws(RedisFailure) -> RedisReply {

@@ -1,7 +1,8 @@
-import HTTPClient
 import OpenSSL
 import TestSupport
 import Testing
+
+@testable import HTTPClient
 
 @Suite("The HTTPS client follows redirects", .live)
 struct HTTPSClientRedirectTests {
@@ -59,6 +60,16 @@ struct HTTPSClientRedirectTests {
             try client.get(HTTPURL(parsing: issuer.url))
         }
         #expect(issuer.connectionCount == 1)
+    }
+
+    @Test("A redirect from http to https, on the same port or another, is told as what it is")
+    func upwards() throws {
+        let url = try HTTPURL(parsing: "http://localhost:8080/keys")
+        for location in ["https://localhost:8080/keys", "https://localhost/keys"] {
+            #expect(throws: HTTPSClientError.redirectRefused(reason: "it leads from http to https")) {
+                try url.redirected(to: location)
+            }
+        }
     }
 
     @Test("A loop ends after three, a redirect without a place at once")

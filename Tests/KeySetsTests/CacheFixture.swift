@@ -10,7 +10,12 @@ final class CacheFixture: Sendable {
     let cache: JWKSetCache
     private let record = EventRecord()
 
-    init(_ sources: [any JWKSetSource], limits: JWKSetCacheLimits = .init(), seedFile: String? = nil) throws {
+    init(
+        _ sources: [any JWKSetSource],
+        limits: JWKSetCacheLimits = .init(),
+        seedFile: String? = nil,
+        writeFile: JWKSetCache.FileWriter? = nil
+    ) throws {
         let record = record
         cache = try JWKSetCache(
             sources: sources,
@@ -18,6 +23,7 @@ final class CacheFixture: Sendable {
             seedFile: seedFile,
             clock: { [clock] in clock.now },
             jitter: { 0.5 },
+            writeFile: writeFile,
             events: { event in record.append(event) }
         )
     }
@@ -33,8 +39,9 @@ final class CacheFixture: Sendable {
 
     /// Waits until what was begun has ended.
     func settle() async {
-        let queue = cache.queue
-        await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
+        for queue in [cache.queue, cache.seedQueue, cache.queue] {
+            await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
+        }
     }
 
     /// Lets time pass and evaluates what is due then.

@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationEssentials
 import Glibc
 import Sockets
@@ -144,6 +145,46 @@ struct JWKSetCacheSeedTests {
         #expect(fixture.keyIDs == ["a"])
         #expect(fixture.events.contains { if case .seedNotWritten = $0 { true } else { false } })
         fixture.cache.stop()
+    }
+
+    @Test(
+        "A write that hangs keeps no request waiting, no later keys away and no stop; what came meanwhile is written then"
+    )
+    func hangingVolume() async throws {
+        let gate = DispatchSemaphore(value: 0)
+        let written = Locked<[[UInt8]]>([])
+        let source = StubSource(keySet: TestKeySet.json(["a"]))
+        let fixture = try CacheFixture([source], seedFile: path) { bytes, _ throws(JWKSetSourceError) in
+            gate.wait()
+            written.withLock { $0.append(bytes) }
+        }
+        for keyIDs in [["a"], ["b"], ["c"]] {
+            source.setKeySet(TestKeySet.json(keyIDs))
+            #expect(await fixture.cache.refresh().keys.map(\.id) == keyIDs)
+        }
+        await fixture.cache.stopAndWait()
+        let reason = "the write before has not ended"
+        #expect(fixture.events.count { $0 == .seedNotWritten(file: path, reason: reason) } == 2)
+        #expect(written.withLock { $0 }.isEmpty)
+        gate.signal()
+        gate.signal()
+        await fixture.settle()
+        #expect(written.withLock { $0 } == [TestKeySet.json(["a"]), TestKeySet.json(["c"])])
+    }
+
+    @Test("A symbolic link is written through and stays; one that leads nowhere is refused")
+    func symbolicLink() throws {
+        let target = directory + "/volume"
+        try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
+        try Data([1]).write(to: URL(filePath: target + "/keys.json"))
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "volume/keys.json")
+        try KeySetFile.write([2], to: path)
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == "volume/keys.json")
+        #expect(try Data(contentsOf: URL(filePath: target + "/keys.json")) == Data([2]))
+        try FileManager.default.removeItem(atPath: target + "/keys.json")
+        let error = #expect(throws: JWKSetSourceError.self) { try KeySetFile.write([3], to: path) }
+        #expect(error?.reason == "cannot follow the symbolic link: no such file or directory")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: target).isEmpty)
     }
 
     @Test("A file is a source as well: read anew when it changes, not modified while it does not")

@@ -31,7 +31,7 @@ struct JWKSetCacheWaitingTests {
         await fixture.settle()
         #expect(fixture.cache.missingKey(nil, seenEpoch: 0, waitingSince: now, now: now) == .lookAgain)
         #expect(updates.value == 1)
-        #expect(fixture.ask("b") == .wait(until: now + .seconds(2)))
+        #expect(fixture.ask("b") == .wait(until: now + .seconds(6)))
         gate.signal()
         await fixture.settle()
         #expect(fixture.ask("b") == .unavailable(retryAfterSeconds: 1))
@@ -121,11 +121,33 @@ struct JWKSetCacheWaitingTests {
         #expect(try await fixture.cache.keySet(containing: "a").keys.count == 1)
         #expect(try await fixture.cache.keySet(containing: "b").key(withID: "b") == nil)
         #expect(source.fetchCount == 2)
+        fixture.clock.advance(by: .seconds(5))
         source.fail("no route")
         let error = await #expect(throws: JWKSetCacheError.self) { try await fixture.cache.keySet(containing: "c") }
         #expect(error == .unavailable("stub: no route"))
         #expect(try await fixture.cache.keySet(containing: "a").keys.count == 1)
         fixture.cache.stop()
+    }
+
+    @Test("A task beyond the last place is told when to come again; those that wait are answered by one fetch")
+    func places() async throws {
+        let source = StubSource(keySet: TestKeySet.json(["a"]))
+        var limits = JWKSetCacheLimits()
+        limits.waitingTaskCount = 2
+        let fixture = try CacheFixture([source], limits: limits)
+        await fixture.start()
+        let cache = fixture.cache
+        _ = try await cache.keySet(containing: "made up")
+        source.setKeySet(TestKeySet.json(["a", "b"]))
+        let waiting = (0..<2).map { _ in Task { try await cache.keySet(containing: "b").key(withID: "b") != nil } }
+        await eventually("both wait") { cache.waiterCount == 2 }
+        await #expect(throws: JWKSetCacheError.exhausted(retryAfterSeconds: 5)) {
+            try await cache.keySet(containing: "c")
+        }
+        await fixture.advance(by: .seconds(5))
+        for task in waiting { #expect(try await task.value) }
+        #expect(source.fetchCount == 3 && cache.status.counters.fetchesForUnknownKeyIDs == 2)
+        cache.stop()
     }
 
     @Test("Before any keys it throws with the source's own words, and after a stop at once")

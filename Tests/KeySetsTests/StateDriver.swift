@@ -39,8 +39,8 @@ struct StateDriver {
     }
 
     /// Asks about a key ID, or without any keys about none, as a request does that arrives now.
-    mutating func ask(_ hash: UInt64?, since: MonotonicInstant? = nil) -> MissingKeyAnswer {
-        let result = state.missingKey(hash: hash, since: since ?? now, at: now)
+    mutating func ask(_ hash: UInt64?, since: MonotonicInstant? = nil, mayWait: Bool = true) -> MissingKeyAnswer {
+        let result = state.missingKey(hash: hash, since: since ?? now, mayWait: mayWait, at: now)
         if result.begins { noteFetch(.unknownKeyID) }
         return result.answer
     }

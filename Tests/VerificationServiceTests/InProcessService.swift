@@ -65,6 +65,8 @@ final class InProcessService {
         var limits = JWKSetCacheLimits()
         // What a fetch did not find stays unknown for the whole test.
         (limits.negativeLifetime, limits.joinedNegativeLifetime) = (.seconds(3_600), .seconds(3_600))
+        // One fetch for unknown key IDs, and requests that wait for the next one as long as the test takes.
+        (limits.unknownKeyIDInterval, limits.waitForUnknownKeyID) = (.seconds(3_600), .seconds(7_200))
         cache = try JWKSetCache(sources: [source], limits: limits)
         if minters != nil { _ = await cache.refresh() }
         let registry = registry
@@ -126,9 +128,10 @@ final class InProcessService {
         if handler.receiveHead(parser.head, bytes: bytes.span, context: context, response: &response) != .respond {
             response.reset()
             context.visit = visit
+            let request = bytes + content
             let decision = handler.receiveRequest(
                 parser.head,
-                bytes: bytes.span,
+                bytes: request.span,
                 body: content.span,
                 context: context,
                 response: &response
@@ -138,6 +141,9 @@ final class InProcessService {
         handler.didRespond(status: response.status, context: context)
         return .answered(Self.read(response))
     }
+
+    /// Has the client of the last request leave.
+    func abandonLast() { handler.didAbandon(ParkedRequest(connectionID: 1, requestsBefore: requests)) }
 
     /// Sends a request that must be answered at once.
     func answer(

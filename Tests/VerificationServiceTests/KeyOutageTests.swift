@@ -1,3 +1,4 @@
+import Bytes
 import HTTPServer
 import KeySets
 import Sockets
@@ -67,7 +68,7 @@ struct KeyOutageTests {
         #expect(answer.code == "unknown_key" && service.source.fetchCount == fetches)
     }
 
-    @Test("A request whose wait has run out is answered: nobody could tell")
+    @Test("A request whose wait has run out while the issuer answers is told to come again: nobody is at fault")
     func expiredVisit() async throws {
         let service = try await InProcessService()
         let token = try Tokens.mint(Tokens.claims(), by: StandInKeys.stranger)
@@ -76,8 +77,46 @@ struct KeyOutageTests {
             Issue.record("parked for ever")
             return
         }
-        #expect(answer.status == 503)
-        #expect(answer.code == "keys_unavailable")
+        #expect(answer.status == 429)
+        #expect(answer.code == "key_checks_exhausted")
+        #expect(answer["retry-after"] != nil)
+    }
+
+    @Test("Of requests with unknown keys 512 wait; one more is 429, but for a key that another waits for already")
+    func places() async throws {
+        let service = try await InProcessService()
+        func send(_ keyID: String, padding: Int = 0) throws -> InProcessService.Outcome {
+            let header = Array("{\"alg\":\"RS256\",\"kid\":\"\(keyID)\"}".utf8)
+            let token = "\(String(decoding: Base64URL.encode(header), as: UTF8.self)).e30.AAAA"
+            let space = String(repeating: " ", count: padding)
+            return try service.send(body: "{\"id_token\":\"\(token)\",\(space)\"nonce\":\"n-1\"}")
+        }
+        func isParked(_ outcome: InProcessService.Outcome) -> Bool {
+            if case .parked = outcome { true } else { false }
+        }
+        // The fetch that may begin at once has begun and ended.
+        #expect(isParked(try send("first")))
+        service.abandonLast()
+        _ = await service.cache.refresh()
+        let fetches = service.source.fetchCount
+        // Long ones have an eighth of the places.
+        for number in 0..<64 { #expect(isParked(try send("long-\(number)", padding: 8_192))) }
+        #expect(!isParked(try send("long", padding: 8_192)))
+        for number in 64..<512 { #expect(isParked(try send("short-\(number)"))) }
+        guard case .answered(let answer) = try send("one more") else {
+            Issue.record("there is no bound")
+            return
+        }
+        #expect(answer.status == 429 && answer.code == "key_checks_exhausted")
+        #expect((3_000...3_600).contains(Int(answer["retry-after"] ?? "") ?? 0))
+        #expect(answer["www-authenticate"] == nil)
+        #expect(isParked(try send("short-511")))
+        // One that leaves gives its place back.
+        service.abandonLast()
+        #expect(!isParked(try send("one more")))
+        for _ in 0..<512 { #expect(isParked(try send("short-511"))) }
+        #expect(!isParked(try send("short-511")))
+        #expect(service.source.fetchCount == fetches)
     }
 
     @Test("A request whose key comes as its wait runs out does not wait anew for the store: 503, and it may come again")

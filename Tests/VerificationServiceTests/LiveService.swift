@@ -18,7 +18,7 @@ final class LiveService: Sendable {
     /// The defaults, but with requests that wait as long as a slow machine may need.
     static var patient: JWKSetCacheLimits {
         var limits = JWKSetCacheLimits()
-        limits.waitForFetch = .seconds(600)
+        (limits.waitForFetch, limits.waitForUnknownKeyID) = (.seconds(600), .seconds(600))
         return limits
     }
 

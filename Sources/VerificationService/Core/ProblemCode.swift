@@ -9,7 +9,8 @@ package enum ProblemCode: Sendable, Hashable {
     case invalidNonce, invalidPermission, unknownApp, unauthorizedClient, missingToken, invalidDPoPProof
     case tooManyProofs, insufficientScope, invalidSignedRequest, notFound, methodNotAllowed, requestTimeout, bodyTooLarge
     case uriTooLong, unsupportedMediaType, expectationFailed, misdirectedRequest, headersTooLarge
-    case internalError, notImplemented, keysUnavailable, replayStoreUnavailable, callbackNotDelivered
+    case keyChecksExhausted, internalError, notImplemented, keysUnavailable, replayStoreUnavailable,
+        callbackNotDelivered
     case overloaded, draining, httpVersionNotSupported
 
     /// The service's code for a verdict's: what is the caller's mistake or an outage keeps the status it has anywhere.
@@ -29,7 +30,8 @@ package enum ProblemCode: Sendable, Hashable {
             .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .missingToken,
             .invalidDPoPProof, .tooManyProofs, .insufficientScope, .invalidSignedRequest, .notFound, .methodNotAllowed, .requestTimeout,
             .bodyTooLarge, .uriTooLong, .unsupportedMediaType, .expectationFailed,
-            .misdirectedRequest, .headersTooLarge, .internalError, .notImplemented, .keysUnavailable,
+            .misdirectedRequest, .keyChecksExhausted, .headersTooLarge, .internalError, .notImplemented,
+            .keysUnavailable,
             .replayStoreUnavailable, .callbackNotDelivered,
             .overloaded, .draining, .httpVersionNotSupported,
         ] + ofGraph
@@ -70,6 +72,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .unsupportedMediaType: ("unsupported_media_type", 415, "The body's media type is not supported")
         case .expectationFailed: ("expectation_failed", 417, "The expectation cannot be met")
         case .misdirectedRequest: ("misdirected_request", 421, "This server does not answer for that host")
+        case .keyChecksExhausted: ("key_checks_exhausted", 429, "Too many tokens name unknown keys")
         case .headersTooLarge: ("headers_too_large", 431, "The header section is too large")
         case .internalError: ("internal_error", 500, "The service failed")
         case .notImplemented: ("not_implemented", 501, "The method or transfer coding is not implemented")
@@ -95,6 +98,7 @@ package enum ProblemCode: Sendable, Hashable {
     var retryAfterSeconds: Int? {
         switch self {
         case .keysUnavailable: 2
+        case .keyChecksExhausted: 5
         case .graph(let error): error.retryAfterSeconds
         case .replayStoreUnavailable, .overloaded, .draining: 1
         case .callbackNotDelivered, .tooManyProofs: 60

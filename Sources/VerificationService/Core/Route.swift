@@ -174,7 +174,7 @@ extension Route {
         caller: .knownWhereConfigured,
         body: .json(atMost: VerifyEndpoint.bodyLimit),
         problems: [.invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .unsupportedMediaType]
-            + ProblemCode.ofTokens + [.keysUnavailable, .replayStoreUnavailable]
+            + ProblemCode.ofTokens + [.keyChecksExhausted, .keysUnavailable, .replayStoreUnavailable]
             + ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens,
         answer: VerifyEndpoint.answer
     )
@@ -186,7 +186,9 @@ extension Route {
         methods: [.post],
         caller: .known,
         body: .form(atMost: IntrospectEndpoint.bodyLimit),
-        problems: [.unauthorizedClient, .unsupportedMediaType, .keysUnavailable, .replayStoreUnavailable],
+        problems: [
+            .unauthorizedClient, .unsupportedMediaType, .keyChecksExhausted, .keysUnavailable, .replayStoreUnavailable,
+        ],
         answer: IntrospectEndpoint.answer
     )
 
@@ -198,7 +200,7 @@ extension Route {
         requirement: .gateway,
         body: .ignored,
         problems: [
-            .missingToken, .invalidDPoPProof, .tooManyProofs, .insufficientScope, .keysUnavailable,
+            .missingToken, .invalidDPoPProof, .tooManyProofs, .insufficientScope, .keyChecksExhausted, .keysUnavailable,
             .replayStoreUnavailable,
         ]
             + ProblemCode.ofUnboundTokens,
@@ -246,7 +248,8 @@ extension Route {
         caller: .known,
         body: .json(atMost: VerifyEndpoint.bodyLimit),
         problems: [
-            .unknownApp, .unauthorizedClient, .unsupportedMediaType, .keysUnavailable, .replayStoreUnavailable,
+            .unknownApp, .unauthorizedClient, .unsupportedMediaType, .keyChecksExhausted, .keysUnavailable,
+            .replayStoreUnavailable,
         ] + ProblemCode.ofUnboundTokens + ProblemCode.ofGraph,
         answer: UninstallEndpoint.answer
     )

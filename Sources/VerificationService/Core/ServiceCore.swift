@@ -120,6 +120,7 @@ final class WorkerParts {
     }
 
     func abandon(_ request: ParkedRequest) {
+        judge.abandon(request)
         for jobs in waits { jobs.abandon(request) }
     }
 

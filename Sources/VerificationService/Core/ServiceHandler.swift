@@ -67,6 +67,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         begin(head, bytes, context)
         // The head was let through, so there is a route.
         guard let place else { return .respond }
+        worker.judge.requestByteCount = bytes.count
         do throws(Problem) {
             let outcome: Outcome
             if context.visit != .first, let known = try worker.goOn(context, &response) {

@@ -21,11 +21,16 @@ final class TokenJudge {
     private var keys: VerificationKeys
     private let revocations: RevocationReader
     private let noSignatures = SignatureMemory(capacity: 0)
+    /// The requests that wait for a key that is not in the set.
+    private(set) var keyWaits: KeyWaits
+    /// How many bytes the request under way takes, head and body; the handler says it.
+    var requestByteCount = 0
     /// What the token judged last left behind: its payload, which the ranges of its claims point into, and its nonce.
     private(set) var workspace = VerificationWorkspace()
 
-    init(cache: JWKSetCache, revocations: RevocationReader) {
+    init(cache: JWKSetCache, revocations: RevocationReader, keyWaitPlaces: Int = KeyWaits.defaultPlaces) {
         self.cache = cache
+        keyWaits = KeyWaits(places: keyWaitPlaces)
         self.revocations = revocations
         snapshot = Published.Copy(cache.published)
         keys = VerificationKeys(snapshot.value.keySet)
@@ -44,6 +49,8 @@ final class TokenJudge {
         context: RequestContext,
         trace: @autoclosure () -> String?
     ) throws(Problem) -> Outcome {
+        // One that waits on takes its place again.
+        let hasWaited = context.visit != .first && keyWaits.remove(context.request)
         guard revocations.isKnown else { throw Self.unknownRevocations }
         // A second and third look are for a key set that is published between the look and the question to the cache.
         for _ in 0..<3 {
@@ -66,15 +73,18 @@ final class TokenJudge {
                 } catch {
                     // An ID that is too long for any published key is empty here: nobody is asked about it.
                     guard error.code == .unknownKey, !workspace.keyID.isEmpty else { throw Problem(error) }
-                    wait = try waitForKeys(Problem(error), context, trace())
+                    wait = try waitForKeys(Problem(error), context, hasWaited, trace())
                 }
             } else {
-                wait = try waitForKeys(nil, context, nil)
+                wait = try waitForKeys(nil, context, hasWaited, nil)
             }
             if let wait { return .wait(wait) }
         }
         throw Problem(.keysUnavailable, "The issuer's keys are changing; try again shortly.")
     }
+
+    /// The client of a request has left.
+    func abandon(_ request: ParkedRequest) { _ = keyWaits.remove(request) }
 
     /// On the request path it costs one atomic load; the snapshot is taken, and OpenSSL's contexts are made, only when the
     /// cache has published another epoch.
@@ -111,39 +121,90 @@ extension TokenJudge {
     /// What a request does whose token cannot be judged with the keys at hand: it is parked, at most until the moment
     /// returned, or looks again (nil), or is answered.
     ///
-    /// Where a key ID is not in the set, the issuer may have rotated: its set is asked for once more, within a budget.
-    /// - Parameter unknown: what the token is refused with when the issuer has no such key; nil where there are no keys at
-    ///   all, so that only a fetch under way is waited for.
+    /// Where a key ID is not in the set, the issuer may have rotated: the request waits for the next fetch.
+    /// - Parameters:
+    ///   - unknown: what the token is refused with when the issuer has no such key; nil where there are no keys at all, so
+    ///     that only a fetch under way is waited for.
+    ///   - hasWaited: whether the request had a place among those that wait.
     private func waitForKeys(
         _ unknown: Problem?,
         _ context: RequestContext,
+        _ hasWaited: Bool,
         _ trace: @autoclosure () -> String?
     ) throws(Problem) -> MonotonicInstant? {
-        var retryAfter: Int?
-        if context.visit != .expired {
-            let answer = CallTrace.$parent.withValue(trace()) {
-                cache.missingKey(
-                    unknown == nil ? nil : JWKSetCache.hash(workspace.keyID.span),
-                    seenEpoch: snapshot.value.epoch,
-                    waitingSince: context.firstByteAt,
-                    now: context.now
-                )
-            }
-            switch answer {
-            case .wait(let moment): return moment
-            case .lookAgain: return nil
-            case .unknown: if let unknown { throw unknown }
-            case .unavailable(let seconds): retryAfter = seconds
-            }
+        let hash = unknown == nil ? nil : JWKSetCache.hash(workspace.keyID.span)
+        let mayWait = hasWaited || hash.map { keyWaits.hasRoom(for: $0, bytes: requestByteCount) } ?? true
+        let answer = CallTrace.$parent.withValue(trace()) {
+            cache.missingKey(
+                hash,
+                seenEpoch: snapshot.value.epoch,
+                waitingSince: context.firstByteAt,
+                mayWait: mayWait,
+                now: context.now
+            )
         }
-        // It cannot be known whether the key exists: an outage or a spent budget is never the token's fault.
-        throw Problem(
-            .keysUnavailable,
-            unknown == nil
-                ? "The issuer's keys could not be fetched; try again shortly."
-                : "The token's key is not cached, and the issuer could not be asked for it; try again shortly.",
-            retryAfter: retryAfter
-        )
+        // Neither an outage nor a crowd is the token's fault, so it is no 401.
+        switch answer {
+        case .wait(let moment) where context.visit != .expired:
+            if let hash { keyWaits.add(context.request, hash, bytes: requestByteCount) }
+            return moment
+        case .lookAgain: return nil
+        case .unknown: throw unknown ?? Problem(.keysUnavailable, Self.noKeys)
+        case .wait:
+            throw hash == nil ? Problem(.keysUnavailable, Self.noKeys) : Problem(.keyChecksExhausted, Self.noPlace)
+        case .unavailable(let seconds): throw Problem(.keysUnavailable, Self.noKeys, retryAfter: seconds)
+        case .exhausted(let seconds): throw Problem(.keyChecksExhausted, Self.noPlace, retryAfter: seconds)
+        }
+    }
+
+    private static let noKeys = "The issuer's keys could not be fetched; try again shortly."
+    private static let noPlace =
+        "The token's key is not cached, and too many tokens name unknown keys for the issuer to be asked in time; try again."
+}
+
+/// The requests of one worker that wait for a key which the issuer has not been asked about.
+///
+/// Anybody can send tokens with made-up key IDs, so their places are few. After a rotation all genuine tokens name the same
+/// new key, which made-up ones cannot know in advance: so a key ID that another request waits for already may have as many
+/// places again.
+struct KeyWaits {
+    /// 512: a hundred made-up key IDs a second for as long as a request waits.
+    static let defaultPlaces = 512
+    /// Longer requests share an eighth of the places, so that the memory for all is bounded. 8 KiB, four genuine ones.
+    static let usualByteCount = 8_192
+
+    private let places: Int
+    private var waits: [ParkedRequest: (keyID: UInt64, isLong: Bool)] = [:]
+    private var requestsByKeyID: [UInt64: Int] = [:]
+    private var longCount = 0
+
+    init(places: Int) { self.places = places }
+
+    var count: Int { waits.count }
+
+    /// Whether one more request may wait.
+    /// - Parameters:
+    ///   - keyID: hash of the key ID that its token names.
+    ///   - bytes: its length.
+    func hasRoom(for keyID: UInt64, bytes: Int) -> Bool {
+        if bytes > Self.usualByteCount, longCount >= places / 8 { return false }
+        return waits.count < (requestsByKeyID[keyID] == nil ? places : 2 * places)
+    }
+
+    mutating func add(_ request: ParkedRequest, _ keyID: UInt64, bytes: Int) {
+        let isLong = bytes > Self.usualByteCount
+        waits[request] = (keyID, isLong)
+        requestsByKeyID[keyID, default: 0] += 1
+        if isLong { longCount += 1 }
+    }
+
+    /// - Returns: Whether the request had a place.
+    mutating func remove(_ request: ParkedRequest) -> Bool {
+        guard let wait = waits.removeValue(forKey: request) else { return false }
+        let others = requestsByKeyID[wait.keyID, default: 1] - 1
+        requestsByKeyID[wait.keyID] = others > 0 ? others : nil
+        if wait.isLong { longCount -= 1 }
+        return true
     }
 }
 

@@ -5,7 +5,7 @@ local http = require "socket.http"
 -- Add what the token must show: /auth?permissions=email
 local url = "http://127.0.0.1:8080/auth"
 
-http.TIMEOUT = 5
+http.TIMEOUT = 8
 
 function check(r)
     -- Remove the client's own X-Auth- fields, with any separator: WSGI and CGI read `_` as `-`, PHP also `.`.

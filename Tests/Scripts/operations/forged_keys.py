@@ -1,0 +1,195 @@
+"""Tokens with made-up key IDs beside good logins, with a rotation in the middle: no good login is refused up to a hundred
+forged ones a second, no answer is 5xx at any rate, and balancers that look at answers keep both replicas."""
+
+import asyncio
+import base64
+import json
+import os
+import secrets
+import time
+import urllib.request
+
+from live import check, free_port, installed, program_path, wait_until_ready
+
+from .world import Folder, Issuer, Program, Service, verify_body
+
+# Each run's, and the good logins of a second in it.
+SECONDS, GOOD_RATE = float(os.environ.get("FORGED_SECONDS", "20")), 20
+RATES = (0.5, 1, 10, 100, 1000)
+# Beyond this rate some good logins may be told to come again until the next fetch.
+PROMISED_RATE = 100
+# The interval between two fetches, and what a slow machine adds.
+LONGEST_WAIT = 6.5
+
+
+def forged():
+    header = json.dumps({"alg": "RS256", "kid": secrets.token_hex(20)}).encode()
+    parts = [base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in (header, b'{"iss":"x"}' * 60, bytes(256))]
+    return verify_body(".".join(parts))
+
+
+class Crowd:
+    """Sends requests at their times, each on a connection that no other waits on, and keeps what was answered."""
+
+    def __init__(self, port):
+        self.port, self.idle = port, []
+        self.answers = {"good": [], "forged": []}
+
+    async def send(self, kind, body):
+        began = time.monotonic()
+        try:
+            reader, writer = self.idle.pop() if self.idle else await asyncio.open_connection("127.0.0.1", self.port)
+            writer.write(f"POST /verify HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\n"
+                         f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+            head = (await reader.readuntil(b"\r\n\r\n")).lower()
+            await reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
+            if b"connection: close" in head:
+                writer.close()
+            else:
+                self.idle.append((reader, writer))
+            status = int(head[9:12])
+        except (OSError, asyncio.IncompleteReadError, IndexError):
+            status = 0
+        self.answers[kind].append((status, time.monotonic() - began))
+
+    async def at_rate(self, kind, rate, body, seconds):
+        began, sent, tasks = time.monotonic(), 0, set()
+        while (now := time.monotonic() - began) < seconds:
+            while sent < now * rate:
+                task = asyncio.create_task(self.send(kind, body()))
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
+                sent += 1
+            await asyncio.sleep(0.01)
+        await asyncio.gather(*tasks)
+
+    async def run(self, issuer, rate, seconds):
+        good = [issuer.token() for _ in range(4)]
+
+        def rotate():
+            urllib.request.urlopen(f"http://{issuer.address}/rotate", b"", timeout=30).close()
+            fresh = [issuer.token() for _ in range(4)]
+            good[:] = fresh
+
+        async def rotation():
+            await asyncio.sleep(seconds / 2)
+            await asyncio.to_thread(rotate)
+
+        await asyncio.gather(
+            self.at_rate("good", GOOD_RATE, lambda: verify_body(secrets.choice(good)), seconds),
+            self.at_rate("forged", rate, forged, seconds),
+            rotation(),
+        )
+        for _, writer in self.idle:
+            writer.close()
+
+
+def flood(issuer, port, rate, name):
+    """One run; what is true of all is checked here."""
+    crowd = Crowd(port)
+    asyncio.run(crowd.run(issuer, rate, SECONDS))
+    good, bad = crowd.answers["good"], crowd.answers["forged"]
+    refused = [status for status, _ in good if status != 200]
+    longest = max(time for _, time in good)
+    counts = {status: sum(1 for other, _ in bad if other == status) for status in sorted({status for status, _ in bad})}
+    text = f"{name}, {rate} forged a second: {len(refused)} of {len(good)} good logins refused, longest {longest:.1f} s; {counts}"
+    check(all(status in (200, 401, 429) for status, _ in good + bad), text + ": no 5xx")
+    if rate <= PROMISED_RATE:
+        check(not refused and longest < LONGEST_WAIT, text + ": none refused")
+    return text
+
+
+def nginx(folder, port, replicas):
+    servers = " ".join(f"server 127.0.0.1:{replica} max_fails=1 fail_timeout=10s;" for replica in replicas)
+    return ["nginx", "-p", folder.path, "-e", "stderr", "-c", folder.write(f"nginx-{port}.conf", f"""
+        daemon off; pid {folder.path}/nginx-{port}.pid; error_log stderr crit; worker_processes 1; user root;
+        worker_rlimit_nofile 8192;
+        events {{ worker_connections 4096; }}
+        http {{
+            access_log off;
+            client_body_temp_path {folder.path}/body; proxy_temp_path {folder.path}/proxy;
+            fastcgi_temp_path {folder.path}/f; uwsgi_temp_path {folder.path}/u; scgi_temp_path {folder.path}/s;
+            upstream service {{ {servers} keepalive 64; }}
+            server {{
+                listen 127.0.0.1:{port};
+                location / {{
+                    proxy_pass http://service; proxy_http_version 1.1; proxy_set_header Connection "";
+                    proxy_read_timeout 10s;
+                    proxy_next_upstream error timeout http_503 non_idempotent;
+                }}
+            }}
+        }}
+    """)]
+
+
+def haproxy(folder, port, replicas):
+    servers = "\n    ".join(
+        f"server s{replica} 127.0.0.1:{replica} check inter 2s observe layer7 error-limit 10 on-error mark-down"
+        for replica in replicas)
+    return ["haproxy", "-db", "-f", folder.write(f"haproxy-{port}.cfg", f"""
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 30s
+    timeout server 10s
+listen service
+    bind 127.0.0.1:{port}
+    option httpchk GET /livez
+    {servers}
+""")]
+
+
+def envoy(folder, port, replicas):
+    hosts = ",".join(
+        "{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: %d}}}}" % replica for replica in replicas)
+    return ["envoy", "--use-dynamic-base-id", "--concurrency", "1", "-l", "warning", "-c", folder.write(f"envoy-{port}.yaml", f"""
+static_resources:
+  listeners:
+    - address: {{socket_address: {{address: 127.0.0.1, port_value: {port}}}}}
+      filter_chains:
+        - filters:
+            - name: envoy.filters.network.http_connection_manager
+              typed_config:
+                "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+                stat_prefix: service
+                http_filters:
+                  - name: envoy.filters.http.router
+                    typed_config: {{"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}
+                route_config:
+                  virtual_hosts:
+                    - name: all
+                      domains: ["*"]
+                      routes:
+                        - match: {{prefix: /}}
+                          route: {{cluster: service, timeout: 10s, retry_policy: {{retry_on: "connect-failure,retriable-status-codes", retriable_status_codes: [503]}}}}
+  clusters:
+    - name: service
+      type: STATIC
+      circuit_breakers: {{thresholds: [{{max_connections: 4096, max_pending_requests: 4096, max_requests: 4096}}]}}
+      outlier_detection: {{consecutive_5xx: 5, interval: 1s, base_ejection_time: 10s, max_ejection_percent: 100}}
+      load_assignment: {{cluster_name: service, endpoints: [{{lb_endpoints: [{hosts}]}}]}}
+""")]
+
+
+def main():
+    with Folder() as folder, Issuer() as issuer:
+        for rate in RATES:
+            # With one worker the places are fewest.
+            with Service(issuer, workers=1) as service:
+                flood(issuer, service.port, rate, "one worker")
+                check(service.resident() <= service.bound, f"it is resident with {service.resident() // 1024} MiB")
+        for name, configure in (("nginx", nginx), ("haproxy", haproxy), ("envoy", envoy)):
+            if not installed(name):
+                continue
+            with Service(issuer, workers=1) as one, Service(issuer, workers=1) as two:
+                port = free_port()
+                command = configure(folder, port, [one.port, two.port])
+                command[0] = program_path(command[0])
+                with Program(folder, command) as balancer:
+                    wait_until_ready(port, "/livez")
+                    flood(issuer, port, 10, name)
+                    before = [replica.requests() for replica in (one, two)]
+                    flood(issuer, port, PROMISED_RATE, name)
+                    shares = [replica.requests() - count for replica, count in zip((one, two), before)]
+                    check(min(shares) >= 0.4 * sum(shares), f"{name} keeps both replicas: they answered {shares}")
+                    check("DOWN" not in balancer.output(), f"{name} takes none out")

@@ -102,7 +102,9 @@ extension HTTPURL {
             text = reference
         }
         guard let url = try? HTTPURL(parsing: text) else { throw .redirectRefused(reason: "it leads to no https URL") }
-        guard url.scheme == scheme else { throw .redirectRefused(reason: "it leads from \(scheme.rawValue) to \(url.scheme.rawValue)") }
+        guard url.scheme == scheme else {
+            throw .redirectRefused(reason: "it leads from \(scheme.rawValue) to \(url.scheme.rawValue)")
+        }
         guard url.host == host, url.port == port else { throw .redirectRefused(reason: "it leads to another host") }
         return url
     }

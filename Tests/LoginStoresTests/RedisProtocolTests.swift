@@ -55,7 +55,8 @@ struct RedisProtocolTests {
     )
     func tooLong(head: String, more: Int) {
         // A length is told before; a line and a count of elements are no answer's own.
-        let failure = head.contains("$") || head.hasPrefix("*2147") || head.hasPrefix("*4294")
+        let failure =
+            head.contains("$") || head.hasPrefix("*2147") || head.hasPrefix("*4294")
             ? RedisFailure.answerTooLong : .malformedAnswer
         #expect(Self.end(of: Array(head.utf8) + [UInt8](repeating: 97, count: more)) == failure)
         #expect(

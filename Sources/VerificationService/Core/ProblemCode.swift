@@ -7,7 +7,8 @@ package enum ProblemCode: Sendable, Hashable {
     case graph(GraphError)
     case accessTokenNotAllowed, accessTokenInvalid, accessTokenExpired, accessTokenRevoked, invalidRequest
     case invalidNonce, invalidPermission, unknownApp, unauthorizedClient, missingToken, invalidDPoPProof
-    case tooManyProofs, insufficientScope, invalidSignedRequest, notFound, methodNotAllowed, requestTimeout, bodyTooLarge
+    case tooManyProofs, insufficientScope, invalidSignedRequest, notFound, methodNotAllowed, requestTimeout,
+        bodyTooLarge
     case uriTooLong, unsupportedMediaType, expectationFailed, misdirectedRequest, headersTooLarge
     case keyChecksExhausted, internalError, notImplemented, keysUnavailable, replayStoreUnavailable,
         callbackNotDelivered
@@ -28,7 +29,8 @@ package enum ProblemCode: Sendable, Hashable {
     package static let all: [ProblemCode] =
         ofTokens + ofAccessTokens + [
             .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .missingToken,
-            .invalidDPoPProof, .tooManyProofs, .insufficientScope, .invalidSignedRequest, .notFound, .methodNotAllowed, .requestTimeout,
+            .invalidDPoPProof, .tooManyProofs, .insufficientScope, .invalidSignedRequest, .notFound, .methodNotAllowed,
+            .requestTimeout,
             .bodyTooLarge, .uriTooLong, .unsupportedMediaType, .expectationFailed,
             .misdirectedRequest, .keyChecksExhausted, .headersTooLarge, .internalError, .notImplemented,
             .keysUnavailable,

@@ -25,7 +25,9 @@ struct RedisRevocationsTests {
     }
 
     /// Revokes, and waits for the answer.
-    private static func revoke(_ store: StoreUnderTest, _ user: Int, at moment: Int64 = .max) -> RevocationAnswer? {
+    private static func revoke(_ store: StoreUnderTest, _ user: Int, at moment: Int64 = WallClock.unixSeconds())
+        -> RevocationAnswer?
+    {
         let answer = Locked<RevocationAnswer?>(nil)
         let semaphore = DispatchSemaphore(value: 0)
         store.store.revocations.revoke(app: "42".utf8.span, user: "\(user)".utf8.span, at: moment) { given in

@@ -81,16 +81,16 @@ package enum DecimalNumber {
         return value
     }
 
-    /// Whether these are the digits of a 64-bit number above 0: 1 to 20, without a leading zero. Facebook writes its ids so.
-    package static func isIdentifier(_ digits: some Collection<UInt8>) -> Bool {
-        (1...20).contains(digits.count) && digits.first != UInt8(ascii: "0")
-            && digits.allSatisfy { ASCII.digit($0) != nil }
-    }
-
     /// The number that `digits` spell, under the same rules.
     package static func parse(_ digits: some Collection<UInt8>) -> Int? {
         let digits = Array(digits)
         return parse(digits.span, digits.indices)
+    }
+
+    /// Whether these are the digits of a 64-bit number above 0: 1 to 20, without a leading zero. Facebook writes its ids so.
+    package static func isIdentifier(_ digits: some Collection<UInt8>) -> Bool {
+        (1...20).contains(digits.count) && digits.first != UInt8(ascii: "0")
+            && digits.allSatisfy { ASCII.digit($0) != nil }
     }
 }
 

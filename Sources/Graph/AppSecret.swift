@@ -1,7 +1,7 @@
 internal import Bytes
 internal import OpenSSL
 
-/// An app's id with its secret: what the app proves itself with to Graph. It is never described.
+/// An app's id and secret, with which the app authenticates to Graph. The value is never described.
 package struct AppSecret: Sendable, Equatable {
     /// Bytes of a secret. Facebook's are 32 hexadecimal digits.
     package static let byteRange = 16...128
@@ -9,7 +9,7 @@ package struct AppSecret: Sendable, Equatable {
     package let appID: String
     private let secret: String
 
-    /// - Returns: nil where the secret is not ``byteRange`` bytes of `[A-Za-z0-9_-]`.
+    /// - Returns: nil unless the secret has ``byteRange`` bytes of `[A-Za-z0-9_-]`.
     package init?(appID: String, secret: String) {
         guard Self.byteRange.contains(secret.utf8.count),
             secret.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || "_-".utf8.contains($0) })
@@ -21,7 +21,7 @@ package struct AppSecret: Sendable, Equatable {
     /// The key of signed requests (developers.facebook.com/docs/games/gamesonfacebook/login, "Parsing the Signed Request").
     package var signingKey: String { secret }
 
-    /// The app access token, literally (developers.facebook.com/docs/facebook-login/guides/access-tokens).
+    /// The app access token in its literal form (developers.facebook.com/docs/facebook-login/guides/access-tokens).
     var accessToken: String { "\(appID)|\(secret)" }
 
     /// `appsecret_proof`: the hexadecimal HMAC-SHA256 of the access token under the secret

@@ -2,14 +2,14 @@ internal import Bytes
 internal import HTTPClient
 internal import JOSE
 
-/// What Graph answered: pure, for any bytes.
+/// A response of Graph. Reading it is pure and safe for any bytes.
 struct GraphAnswer: ~Copyable {
     private let response: HTTPSResponse
-    /// Empty where the body is no JSON: then the status alone judges.
+    /// The parsed body; empty if the body is not JSON. The status alone decides in that case.
     private var json: JSONObject
     private let isObject: Bool
 
-    /// - Parameter bytes: The most the body may hold.
+    /// - Parameter bytes: The greatest size of the body in bytes.
     private init(_ response: HTTPSResponse, bytes: Int = GraphLimits.bodyBytes) {
         self.response = response
         json = JSONObject(limits: JSONLimits(byteCount: bytes))
@@ -22,19 +22,19 @@ struct GraphAnswer: ~Copyable {
         let answer = GraphAnswer(response)
         try answer.check()
         guard let list = answer.json.member("data"), answer.json.document.kind(list) == .array else { throw unreadable }
-        // A list that goes on elsewhere says too little: what is on its next page would be called missing.
+        // A list with further pages is refused: permissions on the next page would be reported as missing.
         if let paging = answer.json.member("paging"), answer.json.member("next", of: paging) != nil { throw unreadable }
         var statuses: [GraphPermission: UserPermissions.Status] = [:]
         for element in answer.json.document.children(of: list) {
             guard let name = answer.json.string("permission", of: element),
                 let status = answer.json.string("status", of: element)
             else { throw unreadable }
-            // A name no caller can ask for, or a status not known yet, is passed over: what is not granted for certain is
-            // not granted.
+            // Names that no caller can request and unknown statuses are skipped. Only a permission with the status
+            // `granted` counts as granted.
             guard let permission = GraphPermission(name), let known = UserPermissions.Status(rawValue: status) else {
                 continue
             }
-            // Two statuses of one permission cannot both be true.
+            // Two different statuses of one permission contradict each other.
             guard statuses.updateValue(known, forKey: permission) ?? known == known else { throw unreadable }
             guard statuses.count <= GraphLimits.permissionCount else { throw unreadable }
         }
@@ -44,7 +44,7 @@ struct GraphAnswer: ~Copyable {
         return UserPermissions(granted: all(.granted), declined: all(.declined), expired: all(.expired))
     }
 
-    /// The body of an answer that is a JSON object and no error; what it says is for others to judge.
+    /// The body of an answer that is a JSON object and not an error. The caller reads its content.
     static func object(_ response: HTTPSResponse) throws(GraphFailure) -> [UInt8] {
         let answer = GraphAnswer(response, bytes: GraphLimits.profileBytes)
         try answer.check()
@@ -52,7 +52,7 @@ struct GraphAnswer: ~Copyable {
         return response.body
     }
 
-    /// The answer of `GET /debug_token`; nil where Graph tells the token to another app alone: code 100, in its own words.
+    /// The answer of `GET /debug_token`. Nil if Graph answers code 100 and says that the token belongs to another app.
     static func inspection(_ response: HTTPSResponse) throws(GraphFailure) -> [UInt8]? {
         do throws(GraphFailure) {
             return try object(response)
@@ -64,7 +64,7 @@ struct GraphAnswer: ~Copyable {
         }
     }
 
-    /// The answer to `DELETE`: `true`, or `{"success":true}`; its opposite is ``GraphError/refused``.
+    /// The answer to `DELETE`: `true` or `{"success":true}`. A negative answer throws ``GraphError/refused``.
     static func revocation(_ response: HTTPSResponse) throws(GraphFailure) {
         let answer = GraphAnswer(response)
         try answer.check()
@@ -75,9 +75,9 @@ struct GraphAnswer: ~Copyable {
         try answer.requireYes(success)
     }
 
-    /// The answer of the uninstall endpoint. Its form is documented nowhere, so every plausible yes is taken: nothing at
-    /// all, what ``revocation(_:)`` takes, or an object that has no `error` and does not deny its success; each
-    /// perhaps behind the `for (;;);` that Facebook puts before JSON on its web hosts.
+    /// The answer of the uninstall endpoint. Facebook does not document its form, so every plausible success is
+    /// accepted: an empty body, every success of ``revocation(_:)``, or an object that has no `error` and does not deny
+    /// success. Each may follow the prefix `for (;;);` that Facebook puts before JSON on its web hosts.
     static func uninstallation(_ response: HTTPSResponse) throws(GraphFailure) {
         let guardText = "for (;;);".utf8
         let isGuarded = response.body.starts(with: guardText)
@@ -103,16 +103,16 @@ struct GraphAnswer: ~Copyable {
     }
 }
 
-/// The error in an answer, if it is one.
+/// The error in an answer, if there is one.
 extension GraphAnswer {
-    /// Throws the error that the body, or the status alone, tells.
+    /// Throws the error that the body reports, or that the status alone reports.
     private func check() throws(GraphFailure) {
         if let error = json.member("error") { throw failure(error) }
         guard !(200..<300).contains(response.status) else { return }
         throw GraphFailure(errorOfStatus, retryAfterSeconds: retryAfter)
     }
 
-    /// RFC 9110, 15: what the status says where no error stands in the body.
+    /// The error that the status means if the body holds none (RFC 9110, 15).
     private var errorOfStatus: GraphError {
         switch response.status {
         case 429: .rateLimited
@@ -124,7 +124,7 @@ extension GraphAnswer {
     private func failure(_ error: Int) -> GraphFailure {
         let tellsStatus = response.status == 429 || response.status >= 500
         guard json.document.isObject(error) else {
-            // The web hosts number their errors otherwise; OAuth names them.
+            // The web hosts number their errors differently; OAuth uses names instead of numbers.
             return tellsStatus ? GraphFailure(errorOfStatus, retryAfterSeconds: retryAfter) : GraphFailure(.other)
         }
         let (code, subcode) = (json.integer("code", of: error), json.integer("error_subcode", of: error))
@@ -139,7 +139,7 @@ extension GraphAnswer {
         var failure = GraphFailure(reason)
         (failure.code, failure.subcode) = (code, subcode)
         failure.traceID = traceID(error)
-        // The code of a passing fault, though it will not pass: the number alone does not tell.
+        // This fault is permanent, although its code is that of a transient one. Only the message distinguishes them.
         if code == 1, says("desktop app") {
             failure.error = .accessTokenRefused
             failure.advice = Self.desktopAdvice
@@ -156,13 +156,13 @@ extension GraphAnswer {
         "Graph lets no app of the type Native or Desktop use its own access token; set the App Dashboard's Advanced "
         + "settings to another type of app."
 
-    /// Whether the error's message has these words, in lower case here. It may name people, so it is looked at here and
-    /// passed on nowhere.
+    /// True if the error's message contains these words, given in lower case. The message may name people, so it is
+    /// never passed on.
     private func says(_ words: String) -> Bool {
         json.member("error").flatMap { json.string("message", of: $0) }?.lowercased().contains(words) == true
     }
 
-    /// `fbtrace_id`, where it is what such a name looks like; anything else is not passed on.
+    /// The value of `fbtrace_id` if it has the form of a trace id; nil otherwise.
     private func traceID(_ error: Int) -> String? {
         guard let text = json.string("fbtrace_id", of: error) else { return nil }
         let isPlain = text.utf8.allSatisfy { byte in
@@ -171,8 +171,8 @@ extension GraphAnswer {
         return isPlain && (1...GraphLimits.traceIDBytes).contains(text.utf8.count) ? text : nil
     }
 
-    /// How long to wait, in seconds: `Retry-After` (RFC 9110, 10.2.3), else the longest
-    /// `estimated_time_to_regain_access` (minutes) of Graph's usage fields; nil where neither says.
+    /// The time to wait in seconds; nil if the answer does not give one. It comes from `Retry-After` (RFC 9110,
+    /// 10.2.3), or else from the longest `estimated_time_to_regain_access` (minutes) of Graph's usage fields.
     private var retryAfter: Int? {
         let greatest = GraphLimits.greatestRetryAfterSeconds
         if let text = response.value(of: "retry-after"), (1...9).contains(text.utf8.count),
@@ -185,7 +185,7 @@ extension GraphAnswer {
         return minutes.flatMap { $0 > 0 ? min($0 * 60, greatest) : nil }
     }
 
-    /// The greatest value of that member anywhere in a field's JSON; 0 … 100,000.
+    /// The greatest value of that member anywhere in a field's JSON, 0 … 100,000 minutes.
     private static func regainMinutes(_ field: String) -> Int? {
         let text = Array(field.utf8)
         var document = JSONDocument()

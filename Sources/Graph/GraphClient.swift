@@ -1,17 +1,18 @@
 package import HTTPClient
 package import Sockets
 
-/// Asks Graph for a person's permissions and takes them back, with the app's own access token; asks it about a person's
-/// access token.
+/// Asks Graph for a person's permissions and revokes them, with the app's own access token. It also asks Graph about a
+/// person's access token.
 ///
-/// Each call blocks its thread until it is answered or its time is over. Token, secret and id token travel in fields and
-/// forms; of the secret, a URL has its proof alone. Only `debug_token` takes the person's token in its URL.
+/// Each call blocks its thread until it is answered or its time is over. The token and the id token are sent in fields
+/// and forms; only `debug_token` takes the person's token in its URL. The secret itself is never in a URL, only its
+/// proof.
 package final class GraphClient: Sendable {
-    /// How long one call may take, retries and all.
+    /// The greatest duration of one call, including retries.
     package let callTimeout: Duration
     private let configuration: GraphConfiguration
     private let client: HTTPSClient
-    /// A random number below its argument, or 0; for the pauses.
+    /// A random number below its argument, or 0. It sets the length of the pauses.
     private let random: @Sendable (UInt64) -> UInt64
 
     package init(
@@ -36,7 +37,7 @@ package final class GraphClient: Sendable {
         return try answered(request, until: deadline, GraphAnswer.permissions)
     }
 
-    /// `DELETE /{user-id}/permissions/{permission}`, or without a permission the whole login.
+    /// `DELETE /{user-id}/permissions/{permission}`. Without a permission it revokes the whole login.
     package func revoke(
         _ permission: GraphPermission?,
         of user: GraphUserID,
@@ -48,8 +49,8 @@ package final class GraphClient: Sendable {
         try answered(request, until: deadline, GraphAnswer.revocation)
     }
 
-    /// Limited Login's own way of uninstalling the app for a person; it leaves the permissions as they are. A POST, so it
-    /// is sent once.
+    /// Uninstalls the app for a person through Limited Login's own endpoint, which leaves the permissions unchanged. It
+    /// is a POST, so it is sent only once.
     package func uninstall(
         idToken: String,
         appID: String,
@@ -60,8 +61,8 @@ package final class GraphClient: Sendable {
         try answered(request, until: deadline, GraphAnswer.uninstallation)
     }
 
-    /// `GET /debug_token`: what Graph says about a person's access token, asked with the app's own.
-    /// - Returns: The answer's JSON object; nil where Graph tells this token to another app alone.
+    /// `GET /debug_token`: Graph's information about a person's access token, requested with the app's own token.
+    /// - Returns: The answer's JSON object; nil if Graph discloses this token only to another app.
     package func inspection(
         of token: GraphAccessToken,
         app: AppSecret,
@@ -72,8 +73,8 @@ package final class GraphClient: Sendable {
         return try answered(request, until: deadline, GraphAnswer.inspection)
     }
 
-    /// `GET /me`: the person of an access token, asked with it.
-    /// - Parameter fields: their names; those that need a permission were granted.
+    /// `GET /me`: the person of an access token, requested with that token.
+    /// - Parameter fields: the names of the fields. The permissions that they need must be granted.
     /// - Returns: The answer's JSON object.
     package func me(
         _ fields: [String],
@@ -81,19 +82,19 @@ package final class GraphClient: Sendable {
         app: AppSecret,
         until deadline: MonotonicInstant = .never
     ) throws(GraphFailure) -> [UInt8] {
-        // Graph gives 25 friends where it is not asked for more, and their names.
+        // By default Graph returns only 25 friends, with their names.
         let names = fields.map { $0 == "friends" ? "friends.limit(\(GraphLimits.friendCount)){id}" : $0 }
         let query = [("fields", names.joined(separator: ","))]
         let request = try authorized(.get, "me", query, by: token.text, app)
         return try answered(request, bodyBytes: GraphLimits.profileBytes, until: deadline, GraphAnswer.object)
     }
 
-    /// Ends the calls under way and every later one at once, from any thread.
+    /// Ends the running calls and every later one at once, from any thread.
     package func cancel() { client.cancel() }
 
     private static let fields = [(name: "accept", value: "application/json")]
 
-    /// A request with an access token, and the proof that its sender has the app's secret too.
+    /// A request with an access token, and the proof that the sender also has the app's secret.
     private func authorized(
         _ method: HTTPSRequest.Method,
         _ path: String,
@@ -104,12 +105,12 @@ package final class GraphClient: Sendable {
         guard let proof = try? app.proof(of: accessToken),
             let url = try? configuration.url(path, query + [("appsecret_proof", proof)])
         else { throw GraphFailure(.other, reason: "the request cannot be made") }
-        // RFC 6750, 2.1; Graph takes the token there as well as in a parameter.
+        // RFC 6750, 2.1. Graph accepts the token in this field as well as in a parameter.
         let token = (name: "authorization", value: "Bearer \(accessToken)")
         return HTTPSRequest(method, url, headers: Self.fields + [token])
     }
 
-    /// Sends a request, again after a pause where it failed transiently and may be sent twice, and reads the answer.
+    /// Sends a request and reads the answer. An idempotent request that fails transiently is repeated after a pause.
     private func answered<Answer>(
         _ request: HTTPSRequest,
         bodyBytes: Int = GraphLimits.bodyBytes,
@@ -124,14 +125,14 @@ package final class GraphClient: Sendable {
                 return try attemptOnce(request, bodyBytes: bodyBytes, until: deadline, read)
             } catch {
                 var error = error
-                // What an earlier attempt may have done, the no to a later one does not undo.
+                // A refusal of a later attempt does not undo the possible effect of an earlier one.
                 mayBeDone = mayBeDone || error.mayBeDone
                 error.mayBeDone = mayBeDone
                 guard error.error.isTransient, request.method.isIdempotent, attempt < GraphLimits.attemptCount,
                     error.retryAfterSeconds == nil
                 else { throw error }
                 let moment = MonotonicClock.now().adding(nanoseconds: random(pause))
-                // Where no time is left for another try, this one's error says more than that it ran out.
+                // If no time is left for another attempt, this attempt's error is more useful than a timeout.
                 guard moment < deadline, (try? client.pause(until: moment)) != nil else { throw error }
                 pause &*= 2
             }

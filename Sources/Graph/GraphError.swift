@@ -1,8 +1,8 @@
-/// Why Graph did not do what it was asked; the raw value is the stable code that clients compare.
+/// Why Graph did not do what was requested. The raw value is the stable code that clients compare.
 ///
 /// The numbers are Graph's own error codes and subcodes (developers.facebook.com/docs/graph-api/guides/error-handling).
 package enum GraphError: String, Error, CaseIterable, Sendable {
-    // The access token, or the person's session behind it: 190 and 102.
+    // The access token or the person's session: 190 and 102.
     case accessTokenRefused = "graph_access_token_refused"
     case appNotInstalled = "graph_app_not_installed"
     case userCheckpointed = "graph_user_checkpointed"
@@ -12,33 +12,33 @@ package enum GraphError: String, Error, CaseIterable, Sendable {
     case sessionInvalidated = "graph_session_invalidated"
     case roleMissing = "graph_role_missing"
     case sessionEnded = "graph_session_ended"
-    // What the app may do: 3, 10, 200 to 299, 368.
+    // The rights of the app: 3, 10, 200 to 299, 368.
     case capabilityMissing = "graph_capability_missing"
     case permissionDenied = "graph_permission_denied"
     case permissionNotGranted = "graph_permission_not_granted"
     case policyBlocked = "graph_policy_blocked"
-    // What was asked: 100, 803, 506.
+    // The content of the request: 100, 803, 506.
     case invalidParameter = "graph_invalid_parameter"
     case unknownUser = "graph_unknown_user"
     case duplicateRequest = "graph_duplicate_request"
-    // Too often: 4, 17, 32, 341, 613.
+    // Throttling: 4, 17, 32, 341, 613.
     case appThrottled = "graph_app_throttled"
     case userThrottled = "graph_user_throttled"
     case pageThrottled = "graph_page_throttled"
     case appLimitReached = "graph_app_limit_reached"
     case rateLimited = "graph_rate_limited"
-    // Graph itself: 1, 2, every 5xx, and what none of these codes says.
+    // Graph itself: 1, 2, every 5xx, and everything that has none of these codes.
     case unknownFault = "graph_unknown_fault"
     case unavailable = "graph_unavailable"
     case other = "graph_error"
     case refused = "graph_refused"
     case unreadableAnswer = "graph_unreadable_answer"
-    // The way there.
+    // The connection to Graph.
     case unreachable = "graph_unreachable"
     case timedOut = "graph_timeout"
     case tlsFailed = "graph_tls_failed"
 
-    /// The error of Graph's own numbers.
+    /// The error for Graph's own code and subcode.
     package init(code: Int64, subcode: Int64?) {
         switch (code, subcode) {
         case (190, 458?): self = .appNotInstalled
@@ -68,10 +68,10 @@ package enum GraphError: String, Error, CaseIterable, Sendable {
         }
     }
 
-    /// Whether the same call may do better at once: what Graph calls transient.
+    /// True for the errors that Graph calls transient: the same call may succeed at once.
     package var isTransient: Bool { self == .unknownFault || self == .unavailable }
 
-    /// Whether Graph was asked too often.
+    /// True if Graph refused the call because of too many requests.
     package var isThrottling: Bool {
         switch self {
         case .appThrottled, .userThrottled, .pageThrottled, .appLimitReached, .rateLimited: true
@@ -81,7 +81,7 @@ package enum GraphError: String, Error, CaseIterable, Sendable {
 }
 
 extension GraphError {
-    /// What went wrong and what to do about it: one or two sentences, the same for every occurrence.
+    /// The problem and its remedy in one or two sentences, the same for every occurrence.
     package var sentence: String {
         switch self {
         case .accessTokenRefused:
@@ -129,24 +129,24 @@ extension GraphError {
     }
 }
 
-/// A failed call, with what its answer told besides the error.
+/// A failed call, with the details of its answer.
 package struct GraphFailure: Error, Equatable, Sendable {
     package var error: GraphError
-    /// Whether Graph may have done what it was asked, now or before: its answer was lost or is no clear no, or says that
-    /// nothing is left to do.
+    /// True if Graph may have performed the request, in this or an earlier attempt. The answer was lost, was not a
+    /// clear refusal, or said that nothing is left to do.
     package var mayBeDone = false
-    /// When another try makes sense, in seconds; nil where the answer did not say and no default holds.
+    /// Seconds until another attempt makes sense; nil if the answer gave no time and no default applies.
     package var retryAfterSeconds: Int?
-    /// Facebook's own name of the call (`fbtrace_id`), for its support: at most ``GraphLimits/traceIDBytes`` of visible
-    /// ASCII without quotes.
+    /// Facebook's own identifier of the call (`fbtrace_id`), for its support. At most ``GraphLimits/traceIDBytes``
+    /// bytes of visible ASCII without quotes.
     package var traceID: String?
     /// Graph's own number, for the log.
     package var code: Int64?
     /// Its subcode, for the log.
     package var subcode: Int64?
-    /// What to do about it, where more is known than the error says; the same for every occurrence.
+    /// The remedy, if more is known than the error says; the same for every occurrence.
     package var advice: String?
-    /// What a failed connection said, for the log; nothing of it was sent by the peer.
+    /// The text of a failed connection, for the log. The peer sent none of it.
     package var reason: String?
 
     /// One or two sentences for the caller.

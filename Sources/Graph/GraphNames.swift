@@ -1,7 +1,7 @@
 internal import Bytes
 
-/// A person's app-scoped id, as Facebook writes it. No other spelling names anyone, and nothing else of a caller's words
-/// gets into a URL.
+/// A person's app-scoped id, as Facebook writes it. Other spellings are refused, so a caller cannot put anything else into
+/// a URL.
 package struct GraphUserID: Sendable, Equatable {
     package let text: String
 
@@ -10,12 +10,12 @@ package struct GraphUserID: Sendable, Equatable {
         self.text = text
     }
 
-    /// The shape of an id, for messages.
+    /// The form of an id, for messages.
     package static let shape = "1 to 20 decimal digits without a leading zero"
 }
 
-/// The name of a permission: 1 to 64 of `[a-z_.]`, such as `user_actions.fitness`. A full stop stands between two words,
-/// so that no name is a `.` or `..` that a path would lead elsewhere by.
+/// The name of a permission: 1 to 64 of `[a-z_.]`, such as `user_actions.fitness`. A full stop only separates two
+/// words, so a name is never `.` or `..`, which would change a path.
 package struct GraphPermission: Sendable, Hashable, Comparable {
     package let name: String
 
@@ -27,17 +27,17 @@ package struct GraphPermission: Sendable, Hashable, Comparable {
         name = text
     }
 
-    /// What a name is, for messages.
+    /// The form of a name, for messages.
     package static let shape = "1 to 64 of [a-z_], words with a full stop between them"
 
     package static func < (left: GraphPermission, right: GraphPermission) -> Bool { left.name < right.name }
 }
 
-/// A person's access token: the text of a credential, which is never described.
+/// A person's access token. The text is a credential and is never described.
 package struct GraphAccessToken: Sendable {
     let text: String
 
-    /// - Parameter bytes: visible ASCII, as the caller has seen; anything else is refused where the field is written.
+    /// - Parameter bytes: visible ASCII, checked by the caller. Anything else is refused when the field is written.
     package init(_ bytes: [UInt8]) { text = String(decoding: bytes, as: UTF8.self) }
 }
 
@@ -46,15 +46,15 @@ extension GraphAccessToken: CustomStringConvertible, CustomReflectable {
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// What a person has granted an app, as Graph tells it; each list in the order of the names.
+/// The permissions that a person granted an app, as Graph reports them. Each list is in the order of the names.
 package struct UserPermissions: Sendable, Equatable {
-    /// What Graph says of one permission, in its own words.
+    /// The status of one permission, in Graph's own words.
     enum Status: String { case granted, declined, expired }
 
     package var granted: [GraphPermission]
-    /// Asked for and turned down; Facebook wants them asked for again only when the person comes back to it.
+    /// Requested and declined. Facebook asks apps to request them again only after the person returns to the feature.
     package var declined: [GraphPermission]
-    /// Granted once, and run out for want of use.
+    /// Granted once, and expired because they were not used.
     package var expired: [GraphPermission]
 
     package init(
@@ -67,12 +67,12 @@ package struct UserPermissions: Sendable, Equatable {
         self.expired = expired
     }
 
-    /// Those of the permissions needed that the app should ask for (again): never granted nor declined, or expired.
+    /// The needed permissions that the app should request (again): neither granted nor declined, or expired.
     package func missing(among needed: [GraphPermission]) -> [GraphPermission] {
         needed.filter { !granted.contains($0) && !declined.contains($0) }
     }
 
-    /// Those of the permissions needed that the person declined: asking again uninvited would be nagging.
+    /// The needed permissions that the person declined. Do not request them again without a reason.
     package func declined(among needed: [GraphPermission]) -> [GraphPermission] {
         needed.filter { declined.contains($0) }
     }

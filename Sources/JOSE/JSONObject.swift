@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// A JSON object and the bytes it was read from. A member whose type differs from the requested one reads as nil.
+/// A JSON object and the bytes it was read from. A member reads as nil if its type differs from the requested one.
 package struct JSONObject: ~Copyable {
     package var bytes: [UInt8] = []
     package private(set) var document: JSONDocument

@@ -148,7 +148,8 @@ extension SIMD16<UInt8> {
     /// solidus, or from 0x80 on.
     @inline(__always)
     var specialBytes: SIMD2<UInt64> {
-        // As signed numbers, the bytes from 0x80 on are below 0x20 too. Both types are 16 bytes of plain bits.
+        // The bytes from 0x80 on are negative as signed numbers, and so below 0x20 too. Both types are 16 bytes of
+        // plain bits.
         let isLow = unsafe unsafeBitCast(self, to: SIMD16<Int8>.self) .< SIMD16<Int8>(repeating: 0x20)
         let isQuote = self .== SIMD16<UInt8>(repeating: UInt8(ascii: "\""))
         let isSolidus = self .== SIMD16<UInt8>(repeating: UInt8(ascii: "\\"))

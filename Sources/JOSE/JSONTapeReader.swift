@@ -254,7 +254,7 @@ struct JSONNameFilter {
     /// Sets the bit of a hash; returns whether it was set before.
     @inline(__always)
     mutating func insert(_ hash: UInt64) -> Bool {
-        // Of the highest eight bits, two choose the word (so it is below four) and six choose the bit.
+        // The highest two bits choose the word, so its index is below four. The next six choose the bit.
         let word = Int(truncatingIfNeeded: hash >> 62)
         let bit = UInt64(1) << (hash >> 56 & 63)
         let wasSet = words[word] & bit != 0

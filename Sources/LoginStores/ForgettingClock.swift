@@ -1,18 +1,19 @@
-/// The time by which the memory store forgets: the wall clock, except that a clock that jumps ahead is not believed at once.
+/// The time by which the memory store forgets, in milliseconds: the wall clock, but with delay after a jump ahead.
 ///
-/// A clock that was set ahead by mistake is set back again. What it had let the store forget would then be good a second
-/// time, or be refused although it is new. So this time goes on by the monotonic clock after such a jump, until the wall
-/// clock has stayed ahead for ``patience``. It follows a clock that is set back at once: that forgets nothing. Milliseconds.
+/// A clock that was set ahead by mistake is set back later. Entries forgotten meanwhile could then be used a second
+/// time, or new ones would be refused. After such a jump this time therefore follows the monotonic clock until the wall
+/// clock has stayed ahead for ``patience``. It follows a clock that is set back at once, because that forgets nothing.
 struct ForgettingClock: Sendable {
-    /// Two hours: by then NTP or a person has corrected most wrong clocks.
+    /// Two hours in milliseconds: by then NTP or a person has corrected most wrong clocks.
     static let patience: UInt64 = 7_200_000
-    /// How far the two clocks may drift apart between two looks: 1 s. A jump as small forgets nothing that matters.
+    /// The greatest drift between the two clocks between two calls: 1 s, in milliseconds. So small a jump forgets
+    /// nothing that matters.
     private static let tolerance: UInt64 = 1_000
 
     /// Milliseconds since 1970.
     private(set) var time: UInt64
     private var steady: UInt64
-    /// Since when the wall clock has been ahead, by the monotonic clock; nil where it is not.
+    /// The time of the monotonic clock at which the wall clock got ahead; nil if it is not ahead.
     private var aheadSince: UInt64?
 
     init(now: UInt64, steady: UInt64) { (time, self.steady) = (now, steady) }
@@ -34,7 +35,7 @@ struct ForgettingClock: Sendable {
         aheadSince = aheadSince ?? steady
     }
 
-    /// Believes the wall clock now, however far ahead it is.
+    /// Accepts the wall clock now, however far ahead it is.
     mutating func believe(_ wall: UInt64) {
         time = max(time, wall)
         aheadSince = nil

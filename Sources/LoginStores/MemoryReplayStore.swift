@@ -1,15 +1,16 @@
 internal import Sockets
 
-/// Remembers what was used in this process's own memory: for one replica.
+/// Remembers used nonces, tokens and proofs in this process's own memory, for a single replica.
 ///
-/// It knows nothing of the time before it was made: nonces issued before are refused, tokens are not, or every start
-/// would log people out. Bounded: when it is full it says so, and nothing is accepted until
-/// entries expire. The one lock is held for a look-up and an insertion, and only by requests that ask.
+/// It knows nothing of the time before it was made. Nonces issued before are refused. Tokens issued before are
+/// accepted, because every start would otherwise log people out. The store is bounded: when it is full it says so, and
+/// nothing is accepted until entries expire. Its only lock is held for a look-up and an insertion, and only by requests
+/// that use the store.
 package final class MemoryReplayStore: Sendable {
-    /// The width of a bucket of entries that are forgotten together, in milliseconds: 8 s, so that a day's nonces lie in
+    /// The width in milliseconds of a bucket of entries that are forgotten together: 8 s, so that a day's nonces lie in
     /// ten thousand buckets.
     private static let bucketWidth: UInt64 = 8_192
-    /// How long one line of the log is enough about a clock that was set back. An hour, in milliseconds.
+    /// The least pause between two log lines about a clock that was set back: an hour, in milliseconds.
     private static let tellingPause: UInt64 = 3_600_000
 
     private struct Bucket {
@@ -19,31 +20,31 @@ package final class MemoryReplayStore: Sendable {
 
     private struct State {
         var known: Set<ReplayKey> = []
-        /// The entries by the end of the bucket in which they must no longer be remembered.
+        /// The entries by the end of their bucket. At that time they need not be remembered any longer.
         var buckets: [UInt64: Bucket] = [:]
-        /// The end of the first bucket, where there is one.
+        /// The end of the first bucket; the greatest number if there is none.
         var firstBucket = UInt64.max
         var clock: ForgettingClock
-        /// The latest times of what was forgotten.
+        /// The latest times of the forgotten entries.
         var forgotten = LatestTimes()
-        /// The latest date that a nonce was given here.
+        /// The latest date that this store gave a nonce.
         var latestDate: UInt64 = 0
         var quota: ProofQuota
-        /// When it was last told that the clock was set back, by the monotonic clock.
+        /// The time, by the monotonic clock, of the last report that the clock was set back.
         var toldAt: UInt64?
     }
 
     package let capacity: Int
-    /// Nonces issued from this moment on are known, in milliseconds since 1970.
+    /// Nonces issued since this moment are known. Milliseconds since 1970.
     package let vouchesSince: UInt64
     package let revocations: Revocations
     private let observe: @Sendable (ReplayStoreEvent) -> Void
     private let state: Locked<State>
 
     /// - Parameters:
-    ///   - now: the present in milliseconds since 1970: what came to be before may have been used.
+    ///   - now: the present in milliseconds since 1970. Entries from before may have been used.
     ///   - steady: the same moment in milliseconds of the monotonic clock.
-    ///   - observe: called on the threads that ask; it must not wait.
+    ///   - observe: called on the threads that use the store; it must not wait.
     package init(
         capacity: Int = ReplayLimits.defaultCapacity,
         now: UInt64,
@@ -59,15 +60,16 @@ package final class MemoryReplayStore: Sendable {
         state = Locked(State(clock: ForgettingClock(now: now, steady: steady), quota: quota))
     }
 
-    /// Any device makes as many proofs as it likes: a quarter stays for the nonces and tokens of the backends.
+    /// A device can make any number of proofs, so a quarter of the room stays for the nonces and tokens of the
+    /// backends.
     private static func roomForProofs(_ capacity: Int) -> Int { capacity - capacity / 4 }
 
-    /// Entries that must be remembered now.
+    /// The number of entries that must be remembered now.
     package var count: Int {
         count(now: WallClock.unixMilliseconds(), steady: MonotonicClock.now().milliseconds)
     }
 
-    /// Entries that must be remembered at this moment. None is forgotten for the question.
+    /// The number of entries that must be remembered at this moment. Counting forgets no entry.
     func count(now: UInt64, steady: UInt64) -> Int {
         state.withLock { state in
             var clock = state.clock
@@ -77,14 +79,14 @@ package final class MemoryReplayStore: Sendable {
         }
     }
 
-    /// The date of a nonce that is issued now: the present, unless the memory began later.
+    /// The date of a nonce that is issued now: the present, or the start of the memory if that is later.
     package func nonceDate(now: UInt64) -> UInt64 {
         let date = max(now, vouchesSince)
         state.withLock { $0.latestDate = max($0.latestDate, date) }
         return date
     }
 
-    /// Remembers the entries of a question, unless one cannot be accepted; at once.
+    /// Remembers the entries of a question unless one of them cannot be accepted. It returns at once.
     /// - Parameters:
     ///   - now: milliseconds since 1970.
     ///   - steady: milliseconds of the monotonic clock.
@@ -102,7 +104,7 @@ package final class MemoryReplayStore: Sendable {
             guard verdict == .accepted else { return verdict }
             let room = question.has(.proof) ? Self.roomForProofs(capacity) : capacity
             if state.known.count + question.entries.count > room {
-                // A clock that jumped ahead is believed rather than that anything new is refused.
+                // A full store accepts a clock that jumped ahead, so that it need not refuse new entries.
                 state.clock.believe(now)
                 forget(&state)
             }
@@ -131,7 +133,7 @@ package final class MemoryReplayStore: Sendable {
             if state.known.contains(entry.key) { return .seen }
             if !isKnown { return .beyondMemory }
             guard let end = doubt(entry, now: now, state) else { return .first }
-            // Too old by this clock as well.
+            // The entry is too old by this clock as well.
             if entry.keepUntil <= now { return .beyondMemory }
             if state.toldAt.map({ steady - min($0, steady) >= Self.tellingPause }) ?? true {
                 state.toldAt = steady
@@ -141,13 +143,13 @@ package final class MemoryReplayStore: Sendable {
         }
     }
 
-    /// Until when it cannot be known whether an entry was used before, because the clock was ahead and is set back; nil where
-    /// it is known.
+    /// The time until which an earlier use of an entry cannot be excluded, because the clock was ahead and is set back;
+    /// nil if the store knows.
     private func doubt(_ entry: ReplayEntry, now: UInt64, _ state: State) -> UInt64? {
         let last = state.forgotten[entry.kind]
         if entry.bornAt <= last.bornAt, entry.keepUntil <= last.keepUntil { return last.keepUntil }
-        // A nonce from the future, which this store did not date, is one of a process whose clock was ahead: what that
-        // process knew is lost.
+        // This store did not give a nonce a future date. Such a nonce comes from a process whose clock was ahead, and
+        // the memory of that process is lost.
         let latest = max(now, state.latestDate, vouchesSince) + ReplayLimits.clockMargin
         return entry.kind == .nonce && entry.bornAt > latest ? entry.bornAt : nil
     }
@@ -171,7 +173,7 @@ package final class MemoryReplayStore: Sendable {
     }
 }
 
-/// For each kind of entry the latest birth and the latest end, in milliseconds since 1970; 0 where there was none.
+/// The latest birth and the latest end for each kind of entry, in milliseconds since 1970; 0 if there was none.
 private struct LatestTimes {
     struct Times {
         var bornAt: UInt64 = 0

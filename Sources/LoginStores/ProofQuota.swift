@@ -1,19 +1,20 @@
-/// Counts the proofs of each device key that are remembered, so that one device cannot take the room of all others.
+/// Counts the remembered proofs of each device key, so that one device cannot take the room of all others.
 ///
-/// The counts of a key are kept by the step of time in which they end. Times are milliseconds of a clock that is never set
-/// back.
+/// The counts of a key are kept by the step of time in which the proofs end. Times are milliseconds of a clock that is
+/// never set back.
 struct ProofQuota: Sendable {
-    /// Most proofs of one key at a time: 1,024. A proof is remembered for six minutes, so that is three a second.
+    /// Most proofs of one key at a time: 1,024. A proof is remembered for six minutes, so this allows three a second.
     static let proofsOfOneKey = 1_024
-    /// Most keys that are counted: 16,384, in some 2 MB. Beyond them the keys with the fewest proofs count anew.
+    /// Most counted keys: 16,384, in about 2 MB. Beyond this the keys with the fewest proofs start again at zero.
     static let keyLimit = 16_384
-    /// 33 s: with 32 steps longer than a proof is remembered, which is eleven minutes at most.
+    /// The length of a step: 33 s, in milliseconds. 32 steps are longer than the eleven minutes for which a proof is
+    /// remembered at most.
     private static let step: UInt64 = 32_768
 
     private struct Tally {
-        /// The proofs that end in a step, at the step's number modulo 32.
+        /// The number of proofs that end in each step, at the step's number modulo 32.
         var counts = SIMD32<UInt16>()
-        /// The first step that is not over.
+        /// The first step that has not ended.
         var first: UInt64
 
         var total: Int { Int(counts.wrappedSum()) }
@@ -33,11 +34,11 @@ struct ProofQuota: Sendable {
     let limit: Int
     private var tallies: [ReplayKey: Tally] = [:]
 
-    /// - Parameter limit: most proofs of one key, 1 to ``proofsOfOneKey``.
+    /// - Parameter limit: the most proofs of one key, 1 to ``proofsOfOneKey``.
     init(limit: Int = proofsOfOneKey) { self.limit = min(max(limit, 1), Self.proofsOfOneKey) }
 
     /// Takes a place for a proof of this key until `end`.
-    /// - Returns: nil where there was one; else in how many seconds there will be.
+    /// - Returns: nil if there was a free place; otherwise the number of seconds until there is one.
     mutating func take(_ key: ReplayKey, until end: UInt64, now: UInt64) -> Int? {
         let step = now / Self.step
         if tallies[key] == nil, tallies.count >= Self.keyLimit { makeRoom(step) }
@@ -52,7 +53,7 @@ struct ProofQuota: Sendable {
         return nil
     }
 
-    /// Gives back the place that was taken until `end`.
+    /// Gives back a place that was taken until `end`.
     mutating func giveBack(_ key: ReplayKey, until end: UInt64) {
         guard var tally = tallies[key], end / Self.step >= tally.first else { return }
         let lane = Tally.lane(Self.stepOfEnd(end, tally.first))
@@ -63,7 +64,8 @@ struct ProofQuota: Sendable {
 
     private static func stepOfEnd(_ end: UInt64, _ first: UInt64) -> UInt64 { min(max(end / step, first), first + 31) }
 
-    /// Forgets at least half of the keys, and never the busier ones: none of them can hide among many.
+    /// Forgets at least half of the keys, those with the fewest proofs. A busy key therefore cannot hide among many
+    /// others.
     private mutating func makeRoom(_ step: UInt64) {
         for key in Array(tallies.keys) { tallies[key]?.advance(to: step) }
         let totals = tallies.values.map(\.total).sorted()
@@ -71,6 +73,6 @@ struct ProofQuota: Sendable {
         tallies = tallies.filter { $0.value.total > middle }
     }
 
-    /// Keys that are counted.
+    /// The number of counted keys.
     var keyCount: Int { tallies.count }
 }

@@ -1,26 +1,26 @@
-/// The bounds of one answer in RESP2. A server that exceeds one does not speak for us: the connection ends.
+/// The bounds of one answer in RESP2. The connection ends if the server exceeds one.
 ///
-/// An array holds no other array: no command this project sends is answered with one.
+/// An array holds no other array, because no command of this project is answered with nested arrays.
 package enum RESPLimits {
-    /// Bytes of one whole answer. 64 KiB: a section of INFO takes 2, a page of revocations 40.
+    /// Bytes of one whole answer. 64 KiB: a section of INFO takes 2 KiB, a page of revocations 40 KiB.
     package static let answerBytes = 65_536
-    /// Bytes of a line without its end: a status, an error, a number, a count. 1,024: the servers cut the sentences of
-    /// their errors below that.
+    /// Bytes of a line without its end: a status, an error, a number, a count. 1,024: the servers cut the text of their
+    /// errors below that.
     package static let lineBytes = 1_024
-    /// Elements of an array. 1,024: a page of 512 revocations has the score of each beside it.
+    /// Elements of an array. 1,024: a page holds 512 revocations with a score each.
     package static let arrayElements = 1_024
 }
 
-/// An answer of a Redis or Valkey server, as far as this project asks for any.
+/// An answer of a Redis or Valkey server, limited to the types that this project's commands return.
 package enum RedisReply: Equatable, Sendable {
     /// A simple string, such as `OK`.
     case status(String)
-    /// An error, of which only the code, its first word, is kept.
+    /// An error. Only its code, the first word, is kept.
     case error(code: String)
     case integer(Int64)
     case string([UInt8])
     case null
-    /// None of the elements is an array.
+    /// An array without nested arrays.
     case array([RedisReply])
 
     /// The text of a string or a status.
@@ -33,12 +33,12 @@ package enum RedisReply: Equatable, Sendable {
     }
 }
 
-/// Takes answers out of a stream of bytes in RESP2 (https://redis.io/docs/latest/develop/reference/protocol-spec/).
+/// Reads answers from a stream of bytes in RESP2 (https://redis.io/docs/latest/develop/reference/protocol-spec/).
 ///
-/// Bytes that break the protocol, use a part of it that nothing here asks for, or exceed ``RESPLimits`` are
-/// ``RedisFailure/malformedAnswer``; an answer that is too long as a whole is ``RedisFailure/answerTooLong``.
-/// Each byte is looked at once, except those of an unfinished line; announced lengths reserve no memory. After an error
-/// the reader is not asked again.
+/// It throws ``RedisFailure/malformedAnswer`` for bytes that break the protocol, use an unsupported part of it, or
+/// exceed ``RESPLimits``. It throws ``RedisFailure/answerTooLong`` for an answer that is too long as a whole. Each byte
+/// is read once, except the bytes of an unfinished line. Announced lengths reserve no memory. Do not use the reader
+/// again after an error.
 package struct RESPReader {
     private enum Item {
         case whole(RedisReply)
@@ -46,27 +46,27 @@ package struct RESPReader {
     }
 
     private var bytes: [UInt8] = []
-    /// Where in `bytes` the first byte stands that was not taken yet.
+    /// The index in `bytes` of the first byte that was not taken yet.
     private var position = 0
-    /// Bytes taken of the answer that is being read.
+    /// The number of bytes taken for the answer that is being read.
     private var taken = 0
-    /// The elements of the array that is being read, and how many there will be; nil outside an array.
+    /// The elements of the array that is being read; nil outside an array. ``elementCount`` is their final number.
     private var elements: [RedisReply]?
     private var elementCount = 0
 
     package init() {}
 
-    /// Bytes that came and were not taken yet.
+    /// The number of bytes received but not taken yet.
     package var waitingCount: Int { bytes.count - position }
 
-    /// The first `count` bytes of `buffer` have come.
+    /// Adds the first `count` bytes of `buffer`, which were received.
     package mutating func feed(_ buffer: [UInt8], count: Int) {
         bytes.removeFirst(position)
         position = 0
         bytes.append(contentsOf: buffer.prefix(count))
     }
 
-    /// The next whole answer; nil where more bytes are needed for it.
+    /// The next whole answer; nil if it needs more bytes.
     package mutating func next() throws(RedisFailure) -> RedisReply? {
         while let item = try nextItem() {
             guard taken <= RESPLimits.answerBytes else { throw .answerTooLong }
@@ -81,7 +81,7 @@ package struct RESPReader {
             }
             if let array = elements, array.count == elementCount { return finished(.array(array)) }
         }
-        // All that is left belongs to the answer that is being read.
+        // All remaining bytes belong to the answer that is being read.
         guard taken + waitingCount <= RESPLimits.answerBytes else { throw .answerTooLong }
         return nil
     }
@@ -92,7 +92,7 @@ package struct RESPReader {
         return reply
     }
 
-    /// The next value or the head of an array; nil, with nothing taken, where more bytes are needed.
+    /// The next value or the head of an array. Nil if more bytes are needed; nothing is taken then.
     private mutating func nextItem() throws(RedisFailure) -> Item? {
         guard position < bytes.count else { return nil }
         let kind = bytes[position]
@@ -126,7 +126,7 @@ package struct RESPReader {
         return item
     }
 
-    /// The bytes up to CR LF; nil where the end has not come yet. Neither byte stands in a line alone.
+    /// The bytes up to CR LF; nil if the end has not arrived yet. CR or LF alone is an error.
     private func line(from start: Int) throws(RedisFailure) -> ArraySlice<UInt8>? {
         guard let end = bytes[start...].prefix(RESPLimits.lineBytes + 1).firstIndex(where: { $0 == 0x0D || $0 == 0x0A })
         else {
@@ -139,7 +139,7 @@ package struct RESPReader {
         return bytes[start..<end]
     }
 
-    /// A decimal number without plus sign or needless zeros, as servers write it.
+    /// A decimal number without a plus sign or unnecessary zeros, as servers write it.
     private static func number(_ line: ArraySlice<UInt8>) throws(RedisFailure) -> Int64 {
         let digits = line.first == UInt8(ascii: "-") ? line.dropFirst() : line
         guard digits.allSatisfy({ (0x30...0x39).contains($0) }), digits.first != 0x30 || line.count == 1,
@@ -148,7 +148,7 @@ package struct RESPReader {
         return number
     }
 
-    /// A code is upper-case letters; whatever else the server says is not repeated.
+    /// The code of an error: its leading upper-case letters. No other text of the server is repeated.
     private static func code(_ line: ArraySlice<UInt8>) -> String {
         let word = line.prefix { $0 != UInt8(ascii: " ") }.prefix(32)
         let isCode = !word.isEmpty && word.allSatisfy { (0x41...0x5A).contains($0) }
@@ -156,9 +156,9 @@ package struct RESPReader {
     }
 }
 
-/// Writes commands in RESP2: an array of strings.
+/// Writes commands in RESP2, each as an array of strings.
 package enum RESPCommand {
-    /// Appends one command: its name and its arguments, each any bytes.
+    /// Appends one command: its name and its arguments. Each may hold any bytes.
     package static func append(_ words: [[UInt8]], to output: inout [UInt8]) {
         output.append(contentsOf: "*\(words.count)\r\n".utf8)
         for word in words {

@@ -1,13 +1,13 @@
 internal import Sockets
 
-/// Why the store cannot be used. The description says what to do; it quotes nothing that is secret.
+/// Why the store cannot be used. The description states the remedy and quotes no secret.
 package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
-    /// No connection, or it broke; the reason in the network's words.
+    /// The connection could not be made or broke. The text is the network's reason.
     case connection(String)
     case timedOut
-    /// It is no RESP, or has longer lines or arrays than ``RESPLimits`` allow.
+    /// The answer is not RESP, or has longer lines or arrays than ``RESPLimits`` allow.
     case malformedAnswer
-    /// It is longer than ``RESPLimits/answerBytes``.
+    /// The answer is longer than ``RESPLimits/answerBytes``.
     case answerTooLong
     case unauthenticated
     case notPermitted
@@ -17,15 +17,15 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     case loading
     case cannotPersist
     case unsupportedMode(String)
-    /// The data were replaced while we were connected.
+    /// The data were replaced while the connection was open.
     case memoryLost
-    /// What was written by the clock may be out of order.
+    /// The server's clock changed, so entries dated by it may be out of order.
     case clockChanged
     case tooManyRevocations
-    /// Another refusal, by its code.
+    /// Another refusal, identified by its code.
     case refused(code: String)
 
-    /// A refusal of the server, by the first word of its error.
+    /// A refusal of the server, from the first word of its error.
     init(code: String) {
         self =
             switch code {

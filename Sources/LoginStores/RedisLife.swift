@@ -1,27 +1,29 @@
 internal import Sockets
 
-/// The time from which on a server's memory is whole.
+/// The moment since which a server's memory is complete.
 ///
-/// A server that was restarted may have lost what it knew, and one that took over from another may never have known it.
-/// So each run of a server has a key that says since when, by the server's own clock, nothing was lost; the first replica
-/// to see a new run writes it, and all others read it. What came to be before is refused. Another key says the same for
-/// the data as a whole, wherever they were carried, and the later of the two counts.
+/// A restarted server may have lost its data, and a server that took over from another may never have had them. Each
+/// run of a server therefore has a key with the moment, by the server's own clock, since which nothing was lost. The
+/// first replica that sees a new run writes the key, and all others read it. Entries from before that moment are
+/// refused. Another key holds such a moment for the data as a whole, which may move to other servers. The later of the
+/// two counts.
 package struct RedisLife: Equatable, Sendable {
-    /// The server's run.
+    /// The identity of the server's run.
     package let identity: String
-    /// What the run's key holds.
+    /// The content of the run's key.
     let written: Beginning
-    /// Since when nothing was lost, in milliseconds since 1970.
+    /// The moment since which nothing was lost, in milliseconds since 1970.
     package let since: UInt64
-    /// Whether something is known to have been lost before that.
+    /// True if data from before that moment are known to be lost.
     package let isAfterLoss: Bool
 
-    /// When a memory began, as it stands in a key.
+    /// The beginning of a memory, as a key stores it.
     struct Beginning: Equatable {
         /// Milliseconds since 1970, by the server's clock.
         let moment: UInt64
-        /// Whether there was a memory before it. Where none is known of, nonces of before are refused all the same, for a
-        /// nonce lives minutes; tokens live longer and are not this service's own, and a first start must not refuse them.
+        /// True if there was a memory before it. Without a known earlier memory, nonces from before are still refused,
+        /// because a nonce lives only minutes. Tokens from before are accepted: they live longer and come from another
+        /// service, and a first start must not refuse them.
         let isAfterLoss: Bool
 
         fileprivate static let lossMark = " after loss"
@@ -29,7 +31,7 @@ package struct RedisLife: Equatable, Sendable {
         var text: String { isAfterLoss ? "\(moment)\(Self.lossMark)" : "\(moment)" }
     }
 
-    /// - Parameter inherited: what ``dataKey`` holds.
+    /// - Parameter inherited: the content of ``dataKey``.
     init(identity: String, written: Beginning, inherited: Beginning?) {
         self.identity = identity
         self.written = written
@@ -37,16 +39,16 @@ package struct RedisLife: Equatable, Sendable {
         isAfterLoss = written.isAfterLoss || inherited?.isAfterLoss == true
     }
 
-    /// What every key of this project begins with.
+    /// The prefix of every key of this project.
     static let prefix = "limited-login:"
-    /// Holds the moment of the data's life, whichever run it was written in.
+    /// The key of the data's own beginning, independent of the run that wrote it.
     static let dataKey = prefix + "life"
 
     static func key(of identity: String) -> String { dataKey + ":" + identity }
 
     var key: String { Self.key(of: identity) }
 
-    /// A number as it stands in a key or an answer: at most 15 digits.
+    /// A moment from the text of a key or an answer: at most 15 digits.
     static func moment(_ text: Substring) -> UInt64? {
         guard (1...15).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
         else { return nil }
@@ -55,7 +57,7 @@ package struct RedisLife: Equatable, Sendable {
 }
 
 extension RedisLife.Beginning {
-    /// What a key holds; nil where it holds no beginning.
+    /// The beginning that a key stores; nil if the value has another form.
     init?(_ reply: RedisReply) {
         guard let text = reply.text else { return nil }
         isAfterLoss = text.hasSuffix(Self.lossMark)
@@ -65,7 +67,7 @@ extension RedisLife.Beginning {
 }
 
 extension RedisReply {
-    /// The server's clock in microseconds since 1970, where this is the answer to TIME.
+    /// The server's clock in microseconds since 1970, if this is the answer to TIME; nil otherwise.
     var serverMicroseconds: UInt64? {
         guard case .array(let parts) = self, parts.count == 2,
             let seconds = parts[0].text.flatMap({ RedisLife.moment($0[...]) }),
@@ -76,20 +78,23 @@ extension RedisReply {
     }
 }
 
-/// What a Redis or Valkey server says about itself in INFO, as far as it matters here.
+/// The facts from a Redis or Valkey server's INFO that matter here.
 package struct RedisServerFacts: Equatable, Sendable {
-    /// The server's run; changes with every start.
+    /// The identifier of the server's run; it changes with every start.
     let runID: String
-    /// What it calls the history of its data, where those may come from another server by replication, as after a failover:
-    /// another name each time it takes over.
+    /// The server's name for the history of its data; nil if the data cannot come from another server by replication.
+    /// The name changes with each failover.
     let history: String?
     let room: RedisRoom
-    /// Whether every write is on disk before it is answered, as far as INFO tells: the rest is the setting appendfsync.
+    /// True if INFO reports an append-only file. The setting appendfsync tells whether each write is on disk before its
+    /// answer.
     let appendsToFile: Bool
-    /// Run and history: the same process may have been a replica in between, and so have other data under its old name.
+    /// Run and history together. A process may have been a replica for a time, and then has other data under the same
+    /// run.
     package var identity: String { runID + (history.map { ":\($0)" } ?? "") }
 
-    /// Reads INFO, or its sections server, memory, persistence and replication; refuses a server that cannot be relied on.
+    /// Reads INFO, or its sections server, memory, persistence and replication. It refuses a server that is not
+    /// reliable for this use.
     package init(info: String) throws(RedisFailure) {
         let fields = Self.fields(info)
         guard let runID = fields["run_id"], Self.isIdentifier(runID) else { throw .malformedAnswer }
@@ -98,7 +103,7 @@ package struct RedisServerFacts: Equatable, Sendable {
         guard fields["loading"] ?? "0" == "0" else { throw .loading }
         history = try Self.history(fields)
         let policy = fields["maxmemory_policy"] ?? "unknown"
-        // A server that does not say may do either.
+        // A server that does not report its limit and policy may evict entries.
         guard fields["maxmemory"] == "0" || policy == "noeviction" else {
             throw .evicting(policy: Self.policies.contains(String(policy)) ? String(policy) : "unknown")
         }
@@ -107,12 +112,13 @@ package struct RedisServerFacts: Equatable, Sendable {
         self.runID = String(runID)
     }
 
-    /// Reads ``history`` off the answer to INFO, or to INFO replication; refuses a server that is no primary any more.
+    /// Reads ``history`` from the answer to INFO, or to INFO replication. It refuses a server that is no longer a
+    /// primary.
     static func history(info: String) throws(RedisFailure) -> String? { try history(fields(info)) }
 
     private static func history(_ fields: [Substring: Substring]) throws(RedisFailure) -> String? {
         guard fields["role"] ?? "master" == "master" else { throw .readOnly }
-        // A primary renames its history too when its first replica comes, and when none has followed it for an hour.
+        // A primary also renames its history when its first replica connects, and after an hour without any replica.
         guard fields["second_repl_offset"] ?? "0" != "-1" else { return nil }
         guard let name = fields["master_replid"], isIdentifier(name) else { throw .malformedAnswer }
         return String(name)
@@ -127,28 +133,28 @@ package struct RedisServerFacts: Equatable, Sendable {
         return fields
     }
 
-    /// Hexadecimal digits, as the server makes its names.
+    /// True for hexadecimal digits, the form of the server's identifiers.
     private static func isIdentifier(_ text: Substring) -> Bool {
         (1...64).contains(text.utf8.count)
             && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
     }
 
-    /// What may be repeated in a log line.
+    /// The policies that a log line may repeat.
     private static let policies: Set<String> = [
         "allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random",
         "volatile-ttl",
     ]
 }
 
-/// How full a server's memory is.
+/// The room in a server's memory.
 ///
-/// Any device makes as many proofs as it likes, so a quarter of the memory stays for the nonces and tokens of the backends,
-/// and for revocations.
+/// A device can make any number of proofs, so a quarter of the memory stays for revocations and for the nonces and
+/// tokens of the backends.
 struct RedisRoom: Equatable {
-    /// Whether a proof may be remembered. A server without a bound, or that tells none, has room.
+    /// True if a proof may be remembered. A server has room if it has no limit or does not report one.
     let isLeftForProofs: Bool
 
-    /// - Parameter fields: INFO's, the section `memory` among them.
+    /// - Parameter fields: the fields of INFO, including the section `memory`.
     init(_ fields: [Substring: Substring]) {
         guard let limit = fields["maxmemory"].flatMap({ UInt64($0) }), limit > 0,
             let all = fields["used_memory"].flatMap({ UInt64($0) })
@@ -156,28 +162,29 @@ struct RedisRoom: Equatable {
             isLeftForProofs = true
             return
         }
-        // The server leaves out the buffers of its replicas and its file when it compares with its bound.
+        // The server compares its use with its limit without the buffers of its replicas and its file.
         let apart = fields["mem_not_counted_for_evict"].flatMap { UInt64($0) } ?? 0
         isLeftForProofs = all - min(apart, all) <= limit - limit / 4
     }
 }
 
-/// The talk that opens a connection: the credentials, whether the server can be relied on, and since when it remembers.
+/// The exchange that opens a connection: it sends the credentials, checks the server, and reads since when it
+/// remembers.
 struct RedisGreeting {
     let life: RedisLife
-    /// What came to be from this moment on, by this machine's clock, is known.
+    /// Entries that came to be since this moment, by this machine's clock, are known.
     let vouchesSince: UInt64
-    /// The same for tokens: from the beginning of time, unless something is known to have been lost.
+    /// The same for tokens: the beginning of time, unless data are known to be lost.
     let vouchesForTokensSince: UInt64
-    /// The server's clock in milliseconds since 1970, when it was asked.
+    /// The server's clock at the time of the exchange, in milliseconds since 1970.
     let serverTime: UInt64
-    /// As ``RedisServerFacts/history``.
+    /// The same as ``RedisServerFacts/history``.
     let history: String?
     let room: RedisRoom
 
     /// - Parameters:
-    ///   - lastIdentity: the run this process knew last.
-    ///   - deadline: bounds the whole talk.
+    ///   - lastIdentity: the run that this process knew last.
+    ///   - deadline: the latest end of the whole exchange.
     init(
         over channel: RedisChannel,
         _ configuration: RedisReplayStore.Configuration,
@@ -192,12 +199,12 @@ struct RedisGreeting {
         serverTime = time / 1_000
         let ourNow = WallClock.unixMilliseconds()
         life = try talk.life(facts, now: serverTime, lastIdentity: lastIdentity)
-        // Whether it takes writes at all: better to know now than with the first login.
+        // Checks that the server accepts writes at all. The first login must not be the one to find out.
         guard case .status("OK") = try talk.ask(["SET", RedisLife.prefix + "probe", "1", "PX", "60000"]) else {
             throw .malformedAnswer
         }
-        // Births are dated by this machine's clock, the life by the server's: where the two are farther apart than the
-        // margin, it grows.
+        // Entries are dated by this machine's clock, the beginning by the server's. The margin grows if the two clocks
+        // are farther apart than it.
         let ahead = ourNow > serverTime ? ourNow - serverTime : 0
         vouchesSince = life.since &+ max(ahead, ReplayLimits.clockMargin)
         vouchesForTokensSince = life.isAfterLoss ? vouchesSince : 0
@@ -212,14 +219,14 @@ struct RedisGreeting {
                 var words = [Array("AUTH".utf8)]
                 if !configuration.url.user.isEmpty { words.append(configuration.url.user) }
                 words.append(password)
-                // Any refusal here is one of the credentials, whatever its code.
+                // Any refusal here concerns the credentials, whatever its code.
                 guard case .status("OK") = try channel.call(words, until: deadline) else { throw .unauthenticated }
             }
             if configuration.url.database != 0 { _ = try ask(["SELECT", String(configuration.url.database)]) }
         }
 
-        /// The sections of INFO that matter here, one by one: servers before Redis 7 take no list of them. The others may be of
-        /// any length: errorstats has a line for each name of an error that anybody has made up.
+        /// The sections of INFO that matter here, read one by one: servers before Redis 7 accept no list of sections.
+        /// Other sections may have any length: errorstats has a line for each error name that a client made up.
         func info() throws(RedisFailure) -> String {
             var info = ""
             for section in ["server", "memory", "persistence", "replication"] {
@@ -241,25 +248,26 @@ struct RedisGreeting {
             let knowsLastRun = try knows(lastIdentity)
             let mine: RedisLife.Beginning
             if let written = try beginning(key) {
-                // The replica that wrote it may have known no run before. This one knows one, whose data are not there.
+                // The replica that wrote the key may have known no earlier run. This replica knows one, and that run's
+                // data are lost.
                 guard !knowsLastRun, !written.isAfterLoss else {
                     return RedisLife(identity: facts.identity, written: written, inherited: inherited)
                 }
                 mine = RedisLife.Beginning(moment: now, isAfterLoss: true)
             } else {
-                // Only a server that has every write on its disk before it answers, and whose data are its own, lost nothing.
+                // A server lost nothing only if each write is on disk before its answer and the data are its own.
                 let isWhole = try writesThrough(facts) && facts.history == nil && knowsLastRun
                 let isAfterLoss = inherited != nil || lastIdentity != nil
                 let fresh = RedisLife.Beginning(moment: now, isAfterLoss: isAfterLoss)
                 mine = isWhole ? inherited ?? fresh : fresh
-                // Of replicas that see the new run at once, one writes, and all read what it wrote.
+                // If several replicas see the new run at once, one of them writes, and all read the result.
                 _ = try ask(["SET", key, mine.text, "NX"])
             }
-            // The loss must reach the other replicas, whichever wrote first: they read this key with every batch.
+            // A loss must reach the other replicas, whichever replica wrote first. They read this key with every batch.
             if mine.isAfterLoss, try beginning(key)?.isAfterLoss != true { _ = try ask(["SET", key, mine.text]) }
             guard let agreed = try beginning(key) else { throw .memoryLost }
             _ = try ask(["SET", RedisLife.dataKey, agreed.text])
-            // A primary that no replica follows drops the name of its history after an hour, and nothing is lost by that.
+            // A primary without replicas drops the name of its history after an hour. Nothing is lost by that.
             if facts.history != nil { _ = try ask(["SET", RedisLife.key(of: facts.runID), agreed.text]) }
             return RedisLife(identity: facts.identity, written: agreed, inherited: inherited)
         }
@@ -268,7 +276,7 @@ struct RedisGreeting {
             RedisLife.Beginning(try ask(["GET", key]))
         }
 
-        /// Whether the server waits for its disk before it answers; false where it does not say.
+        /// True if the server waits for its disk before it answers; false if it does not report the setting.
         private func writesThrough(_ facts: RedisServerFacts) throws(RedisFailure) -> Bool {
             let words = ["CONFIG", "GET", "appendfsync"].map { Array($0.utf8) }
             guard facts.appendsToFile, case .array(let parts) = try channel.call(words, until: deadline)

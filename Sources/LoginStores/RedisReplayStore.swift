@@ -1,16 +1,16 @@
 package import OpenSSL
 package import Sockets
 
-/// Remembers what was used in a Redis or Valkey server, for any number of replicas.
+/// Remembers used nonces, tokens and proofs in a Redis or Valkey server, for any number of replicas.
 ///
-/// One thread of its own keeps one connection, over which many questions are under way at once. The caller never waits: it
-/// is called back, within ``ReplayLimits/questionTimeout`` whatever the server does.
+/// A thread of its own keeps one connection with many concurrent questions. The caller never waits: its callback is
+/// called within ``ReplayLimits/questionTimeout``, whatever the server does.
 package final class RedisReplayStore: Sendable {
     package struct Configuration: Sendable {
         package var url: ReplayStoreURL
-        /// Overrides the URL's own; nil where the server asks for none.
+        /// Overrides the URL's password; nil if the server needs none.
         package var password: [UInt8]?
-        /// The trusted authorities; nil where the URL asks for no TLS.
+        /// The trusted authorities; nil if the URL asks for no TLS.
         package var tls: TLSContext?
         package var limits = ReplayLimits()
 
@@ -35,7 +35,7 @@ package final class RedisReplayStore: Sendable {
     let signal: WakeSignal
     let observe: @Sendable (ReplayStoreEvent) -> Void
     let state = Locked(State())
-    /// Which logins were revoked: this replica's copy of what Redis holds.
+    /// The revoked logins: this replica's copy of the set in Redis.
     package let revocations: Revocations
 
     /// - Parameter observe: called on the store's thread; it must not wait.
@@ -52,7 +52,7 @@ package final class RedisReplayStore: Sendable {
     }
 
     /// Starts the thread, which connects at once.
-    /// - Returns: False where the system has no thread left.
+    /// - Returns: False if the system cannot start another thread.
     @discardableResult
     package func start() -> Bool {
         let mustStart = state.withLock { state in
@@ -62,22 +62,23 @@ package final class RedisReplayStore: Sendable {
         return !mustStart || LoopQueue.start("replay-store") { [self] in run() }
     }
 
-    /// Ends the thread; questions under way are answered as unavailable, and so are all others from now on.
+    /// Ends the thread. Pending questions and all later ones are answered as unavailable.
     package func stop() {
         state.withLock { $0.isStopped = true }
         signal.give()
     }
 
-    /// Whether questions are answered, as far as is known.
+    /// True if the store currently answers questions, as far as it knows.
     package var isUp: Bool { state.withLock { $0.link == .up } }
 
-    /// What came to be from this moment on is known; nil before the first connection. Milliseconds since 1970.
+    /// Entries that came to be since this moment are known. Milliseconds since 1970; nil before the first connection.
     package var vouchesSince: UInt64? { state.withLock { $0.vouchesSince } }
 
-    /// Has the entries of a question remembered.
+    /// Remembers the entries of a question.
     ///
-    /// - Parameter completion: called once with the answer: on another thread, or at once where the proof's key has too many.
-    /// - Returns: False where the store cannot be asked now; then `completion` is never called.
+    /// - Parameter completion: called once with the answer, on another thread. It is called at once if the proof's key
+    ///   has too many proofs.
+    /// - Returns: False if the store cannot be used now; `completion` is then never called.
     package func remember(
         _ question: ReplayQuestion,
         now: MonotonicInstant,
@@ -91,7 +92,7 @@ package final class RedisReplayStore: Sendable {
             observe: observe,
             completion: givingBack(proof, then: completion)
         )
-        // Nil where the question is on its way.
+        // Nil if the question was queued.
         let refusal: ReplayVerdict? = state.withLock { state in
             guard state.link != .down, !state.isStopped, state.isRunning,
                 state.waiting.count < configuration.limits.waitingQuestions
@@ -111,7 +112,7 @@ package final class RedisReplayStore: Sendable {
         return true
     }
 
-    /// Gives back the place of a proof that is refused.
+    /// Gives back the place of a refused proof.
     private func givingBack(
         _ proof: (owner: ReplayKey, end: UInt64)?,
         then completion: @escaping @Sendable (ReplayVerdict) -> Void
@@ -124,27 +125,27 @@ package final class RedisReplayStore: Sendable {
     }
 }
 
-/// What is known of the way to Redis.
+/// The state of the connection to Redis.
 enum RedisLink {
-    /// There is no connection yet, or none any more; what is asked waits for it.
+    /// There is no connection at the moment; questions wait for it.
     case connecting
     case up
-    /// The last attempt failed: what is asked is answered at once without Redis, until one succeeds.
+    /// The last attempt failed. Questions are answered at once without Redis until an attempt succeeds.
     case down
 }
 
 /// The store's thread: connects, serves, and connects again.
 extension RedisReplayStore {
-    /// What the thread knows from one connection to the next.
+    /// The thread's state that outlives a connection.
     private struct Memory {
         var lastLife: RedisLife?
         var exchanges: RedisRevocations
         var pause: GrowingPause
-        /// Whether the next session that ends may be followed by another at once.
+        /// True if another session may follow at once when the next one ends.
         var mayHurry = true
-        /// The failure that was told, until it is told that all is well.
+        /// The reported failure; nil once recovery was reported.
         var toldDown: RedisFailure?
-        /// The failures of the last minute that were told.
+        /// The failures reported within the last minute.
         var told: [(failure: RedisFailure, at: MonotonicInstant)] = []
     }
 
@@ -183,7 +184,7 @@ extension RedisReplayStore {
         return RedisSession(channel, greeting, limits: configuration.limits, now: MonotonicClock.now())
     }
 
-    /// Serves questions until the session ends; none of them stays without an answer.
+    /// Serves questions until the session ends. Every question is answered.
     private func serveAndAbandon(_ session: RedisSession, _ memory: inout Memory) throws(RedisFailure) {
         var failure: RedisFailure?
         do throws(RedisFailure) { try serve(session, &memory) } catch { failure = error }
@@ -195,10 +196,10 @@ extension RedisReplayStore {
             memory.pause = GrowingPause(configuration.limits)
         }
         if let failure {
-            // Revocations that waited behind the failure are answered now, and written later.
+            // Revocations that waited during the failure are answered now and written later.
             revocations.setLink(.connecting)
-            // One that has worked may work again at once: a restart, a broken connection, data that were emptied. A server
-            // that greets well and then fails each time is tried again without a pause once.
+            // A session that worked may work again at once, for instance after a restart, a broken connection or
+            // emptied data. A server that greets well and then fails each time gets only one attempt without a pause.
             guard memory.mayHurry else { throw failure }
             memory.mayHurry = false
             tellDown(failure, &memory)
@@ -206,7 +207,7 @@ extension RedisReplayStore {
         if failure != nil || !isStopped { state.withLock { $0.link = .connecting } }
     }
 
-    /// Returns when the store is stopped, or the session too old for another question.
+    /// Returns when the store is stopped, or when the session is too old for another question.
     private func serve(_ session: RedisSession, _ memory: inout Memory) throws(RedisFailure) {
         while !isStopped {
             let now = MonotonicClock.now()
@@ -216,7 +217,8 @@ extension RedisReplayStore {
                     try memory.exchanges.finish(replies, now)
                     tellUp(session.greeting.life, &memory)
                 } catch {
-                    // After a failover another connection may lead to the primary, as one that asks about logins would.
+                    // After a failover another connection may lead to the primary. Questions about logins end the
+                    // session in the same case.
                     if error == .readOnly { throw error }
                     memory.exchanges.hold(now)
                     tellDown(error, &memory)
@@ -227,7 +229,7 @@ extension RedisReplayStore {
             let questions = isOld ? [] : state.withLock { $0.waiting.take(atMost: session.room) }
             if !questions.isEmpty {
                 try session.send(questions, unixMilliseconds: WallClock.unixMilliseconds(), now: now)
-                // There may be more than one batch.
+                // There may be questions for another batch.
                 if session.room > 0, hasWaiting { continue }
             }
             if !isOld, session.room > 0, let commands = memory.exchanges.next(now) {
@@ -257,14 +259,15 @@ extension RedisReplayStore {
         while !isStopped, MonotonicClock.now() < end { signal.wait(until: end) }
     }
 
-    /// Tells that all is well, where that is news. A connection that was made anew for its age alone is none.
+    /// Reports that the store is up, if that is news. A connection renewed only for its age is not news.
     private func tellUp(_ life: RedisLife, _ memory: inout Memory) {
         guard memory.lastLife != life || memory.toldDown != nil && !memory.exchanges.isFailing else { return }
         memory.toldDown = nil
         observe(.up(life))
     }
 
-    /// One line when it begins; another reason meanwhile, and the same one once all was well, once a minute at most.
+    /// Reports a failure in one line when it begins. A different reason, or the same one after a recovery, is reported
+    /// at most once a minute.
     private func tellDown(_ failure: RedisFailure, _ memory: inout Memory) {
         let now = MonotonicClock.now()
         memory.told.removeAll { now > $0.at + .seconds(60) }
@@ -283,11 +286,11 @@ extension RedisReplayStore {
 }
 
 extension Array {
-    /// Removes the first elements and answers them.
+    /// Removes the first elements and returns them.
     mutating func take(atMost count: Int) -> [Element] {
         let taken = Array(prefix(count))
         removeFirst(taken.count)
-        // The room of a burst is not kept.
+        // An empty array releases the memory of a burst.
         if isEmpty { self = [] }
         return taken
     }

@@ -1,23 +1,24 @@
 internal import Sockets
 
-/// The way of the revocations to and from Redis: what to send next, and what its answers mean. No I/O here.
+/// The exchange of revocations with Redis: the next commands to send, and the meaning of their answers. No I/O here.
 ///
-/// They are members of one sorted set. The score is the moment of the writing by the server's clock, in microseconds, so
-/// that what is new is at the end: read once a second, with an overlap for writers whose clock is late or that were
-/// held up. Everything is read at the start, after a loss and every ten minutes; what Redis then lacks is written again.
-/// The score is reckoned from what the server's clock said when the connection began. Each exchange asks for it again: where
-/// the two differ, nothing is confirmed and everything is read, for others may have read past that score.
+/// Revocations are members of one sorted set. The score is the moment of writing by the server's clock, in
+/// microseconds, so new members are at the end. The end is read once a second. Each reading overlaps the one before,
+/// for writers that were delayed or whose clock is late. The whole set is read at the start, after a loss and every ten
+/// minutes, and revocations that Redis then lacks are written again. Scores follow from the server's clock at the
+/// beginning of the connection. Each exchange asks for the clock again. If the two differ, nothing is confirmed and the
+/// whole set is read, because other replicas may have read past that score.
 struct RedisRevocations {
     static let key = Array("limited-login:revocations".utf8)
     /// Most revocations in one command or answer: 512, 40 KiB.
     static let pageCount = 512
-    /// Most members noted for removal. 4,096; what is beyond is found again when everything is read.
+    /// Most members noted for removal: 4,096. Further ones are found again at the next reading of the whole set.
     private static let supersededLimit = 4_096
 
-    /// One group of commands, whose answers come together.
+    /// One group of commands. Their answers are handled together.
     private struct Exchange {
         enum Work {
-            /// With those of them that somebody waits for.
+            /// Writes revocations. The second list holds those with a waiting caller.
             case write([Revocation], [WaitingRevocation])
             case readNew(Page)
             case readAll(Page)
@@ -26,26 +27,26 @@ struct RedisRevocations {
 
         let work: Work
         var commands: [[[UInt8]]]
-        /// What the server's clock should say, in microseconds since 1970.
+        /// The expected time of the server's clock, in microseconds since 1970.
         var serverTime: UInt64 = 0
     }
 
-    /// What is due next, if there is anything of its kind.
+    /// The kinds of work, each done in its turn if there is any.
     private enum Turn: CaseIterable { case write, readNew, readAll, writeBack, remove }
 
-    /// A place in the sorted set from which on a page is read, and when the whole reading began.
+    /// The position in the sorted set of the next page, and the beginning of the whole reading.
     struct Page {
         var score: UInt64
-        /// Members of that score that were read already; 0 unless they filled a page.
+        /// Members of that score that were already read; 0 unless they filled a page.
         var skipped = 0
-        /// From 1.
+        /// The number of the page, from 1.
         var number = 1
         let beganAt: MonotonicInstant
-        /// The same by the server's clock, in microseconds since 1970.
+        /// The beginning by the server's clock, in microseconds since 1970.
         let serverTime: UInt64
     }
 
-    /// Where in the own table the search for unwritten entries has come to.
+    /// The position of the search for unwritten entries in this replica's table.
     struct Walk {
         let table: RevocationTable
         var slot = 0
@@ -54,24 +55,24 @@ struct RedisRevocations {
     let revocations: Revocations
     private let limits: ReplayLimits
     private var life: RedisLife?
-    /// The server's clock at a moment of ours.
+    /// The server's clock at a moment of this machine's monotonic clock.
     private var serverClock: (microseconds: UInt64, at: MonotonicInstant) = (0, .never)
-    /// What was sent and has no answer yet.
+    /// The exchange that was sent and has no answer yet.
     private var underWay: Exchange?
     private var turns = Turn.allCases
     private var reading: Page?
     private var news: Page?
     private var walk: Walk?
     private var nextNews = MonotonicInstant.never
-    /// Due at once: nothing was read yet.
+    /// The next reading of the whole set. The first one is due at once.
     private var nextReading = MonotonicInstant(nanoseconds: 0)
-    /// Up to where everything was read, by the server's clock.
+    /// The time by the server's clock up to which everything was read.
     private var readThrough: UInt64 = 0
     private var superseded: [Revocation] = []
     private var pause: GrowingPause
-    /// Until when nothing is sent, after a failure.
+    /// The end of the pause after a failure; nothing is sent before.
     private var heldUntil = MonotonicInstant(nanoseconds: 0)
-    /// Whether an exchange has failed, and all is not yet well for ``ReplayLimits/greatestPause``.
+    /// True if an exchange failed and ``ReplayLimits/greatestPause`` has not yet passed without another failure.
     private(set) var isFailing = false
 
     init(_ revocations: Revocations, limits: ReplayLimits) {
@@ -83,8 +84,8 @@ struct RedisRevocations {
     mutating func begin(_ life: RedisLife, serverMilliseconds: UInt64, at now: MonotonicInstant) {
         news = nil
         let time = serverMilliseconds * 1_000
-        // A clock that was set back dates what is new before what is known. Otherwise a reading goes on where it was: with a
-        // slow server it may take longer than any connection lives.
+        // A clock that was set back dates new entries before known ones, so everything is read again. Otherwise a
+        // reading continues at its position: with a slow server it may take longer than a connection lives.
         if life != self.life || !isNear(time, serverTime(at: now)) {
             nextReading = now
             reading = nil
@@ -94,38 +95,38 @@ struct RedisRevocations {
         revocations.setLink(isFailing ? .down : .up)
     }
 
-    /// The server's clock now, in microseconds since 1970.
+    /// The estimated time of the server's clock now, in microseconds since 1970.
     private func serverTime(at now: MonotonicInstant) -> UInt64 {
         serverClock.microseconds &+ now.nanoseconds(since: serverClock.at) / 1_000
     }
 
-    /// Whether these are one moment of the server's clock.
+    /// True if the two times agree within the tolerance for the server's clock.
     private func isNear(_ time: UInt64, _ other: UInt64) -> Bool {
         max(time, other) - min(time, other) <= limits.clockTolerance.wholeNanoseconds / 1_000
     }
 
-    /// Most members in one reading, to the next page. Twice the logins: besides them there is only what newer revocations
-    /// of theirs made superfluous.
+    /// Most members of one reading, rounded up to whole pages. It is twice the number of logins, because the set may
+    /// also hold members that newer revocations replaced.
     private var readingLimit: Int { 2 * revocations.sharedCapacity }
 
-    /// When there is something to send, if nothing happens before.
+    /// The time at which something becomes due, if nothing happens before.
     func dueAt(_ now: MonotonicInstant) -> MonotonicInstant {
         if underWay != nil { return .never }
         let hasMore = reading != nil || news != nil || walk != nil || !superseded.isEmpty
         return max(heldUntil, hasMore || revocations.hasWork ? now : min(nextNews, nextReading))
     }
 
-    /// The commands to send now; one exchange is under way at a time.
+    /// The commands to send now. Only one exchange is under way at a time.
     mutating func next(_ now: MonotonicInstant) -> [[[UInt8]]]? {
         guard underWay == nil, now >= heldUntil, var exchange = nextExchange(now) else { return nil }
         exchange.serverTime = serverTime(at: now)
-        // Last, so that a writing that was held up on its way is told by it.
+        // TIME comes last, so that it also reveals a delayed write.
         exchange.commands.append([Array("TIME".utf8)])
         underWay = exchange
         return exchange.commands
     }
 
-    /// The kinds take turns, so that a flood of one never keeps another waiting.
+    /// The next work. The kinds take turns, so that much work of one kind never delays another for long.
     private mutating func nextExchange(_ now: MonotonicInstant) -> Exchange? {
         for turn in turns {
             turns.append(turns.removeFirst())
@@ -153,7 +154,7 @@ struct RedisRevocations {
             let page = page(from: 0, now)
             reading = page
             return Self.readFirst(page)
-        // What Redis lacks, and what is superfluous there, is known once everything was read.
+        // The entries to write back and the members to remove are known only after the whole set was read.
         case .writeBack: return reading == nil ? writeBack(now) : nil
         case .remove: return reading == nil && walk == nil ? remove() : nil
         }
@@ -173,7 +174,7 @@ struct RedisRevocations {
         return Exchange(work: work, commands: [command("ZRANGEBYSCORE", words)])
     }
 
-    /// The first page of all, and before it the end of what nobody needs any more.
+    /// Removes the expired members and reads the first page.
     private static func readFirst(_ page: Page) -> Exchange {
         let lifetime = UInt64(Revocations.lifetimeSeconds) * 1_000_000
         let oldest = page.serverTime > lifetime ? page.serverTime - lifetime : 0
@@ -189,21 +190,21 @@ struct RedisRevocations {
     private func write(_ all: [Revocation], _ waiting: [WaitingRevocation], _ now: MonotonicInstant) -> Exchange {
         let time = serverTime(at: now)
         var words = [Array("ZADD".utf8), Self.key]
-        // Scores of their own, so that a reading can go on in between.
+        // Each member gets its own score, so that a reading can continue between two of them.
         for (index, revocation) in all.enumerated() {
             words += [Array("\(time &+ UInt64(index))".utf8), revocation.member]
         }
         return Exchange(work: .write(all, waiting), commands: [words])
     }
 
-    /// What newer revocations of the same logins made superfluous. Not before these are in Redis.
+    /// Removes members that newer revocations of the same logins replaced, once the newer ones are in Redis.
     private mutating func remove() -> Exchange? {
         let members = revocations.superseded(among: superseded.take(atMost: Self.pageCount)).map(\.member)
         return members.isEmpty ? nil : Exchange(work: .remove, commands: [[Array("ZREM".utf8), Self.key] + members])
     }
 
-    /// The answers to the exchange under way have come, and the server's memory is whole.
-    /// - Throws: why they are none; then ``hold(_:)`` or ``abandon()`` is called for.
+    /// Handles the answers to the current exchange. The server's memory must be complete.
+    /// - Throws: the reason if the answers are not usable; the caller must then call ``hold(_:)`` or ``abandon()``.
     mutating func finish(_ replies: [RedisReply], _ now: MonotonicInstant) throws(RedisFailure) {
         guard let exchange = underWay else { return }
         for case .error(let code) in replies { throw RedisFailure(code: code) }
@@ -226,7 +227,7 @@ struct RedisRevocations {
             news = try take(replies, page)
             if news == nil {
                 readThrough = page.serverTime
-                // From its end: a look that takes long leaves room for the rest.
+                // The pause begins at the end of a reading, so that a long reading leaves time for other work.
                 nextNews = now + limits.revocationPause
                 revocations.didRead(at: page.beganAt)
             }
@@ -247,7 +248,8 @@ struct RedisRevocations {
         }
     }
 
-    /// The exchange has failed, the connection has not: the next waits for a while, and revocations do not wait for it.
+    /// The exchange failed but the connection did not. The next exchange waits for a while, and callers do not wait for
+    /// it.
     mutating func hold(_ now: MonotonicInstant) {
         abandon()
         news = nil
@@ -258,32 +260,32 @@ struct RedisRevocations {
         revocations.setLink(.down)
     }
 
-    /// The exchange under way, if there is one, will not be answered.
+    /// Ends the current exchange, if there is one, without an answer.
     mutating func abandon() {
         if case .write(_, let waiting) = underWay?.work { revocations.fail(waiting) }
         underWay = nil
     }
 
-    /// Takes a page over.
-    /// - Returns: the next one; nil after the last.
+    /// Takes over the members of a page.
+    /// - Returns: the next page; nil after the last.
     private mutating func take(_ replies: ArraySlice<RedisReply>, _ page: Page) throws(RedisFailure) -> Page? {
         guard case .array(let parts)? = replies.last, parts.count.isMultiple(of: 2) else { throw .malformedAnswer }
         var found: [Revocation] = []
         var last: (score: Double, member: [UInt8])?
         for index in stride(from: 0, to: parts.count, by: 2) {
-            // In the order of a sorted set, so that no page is full without being news.
+            // Members must be in the order of a sorted set, so that every full page makes progress.
             guard case .string(let member) = parts[index], let score = parts[index + 1].text.flatMap({ Double($0) }),
                 score >= last?.score ?? -.infinity,
                 score > last?.score ?? -.infinity || last?.member.lexicographicallyPrecedes(member) ?? true
             else { throw .malformedAnswer }
             last = (score, member)
-            // What somebody else put there is passed over.
+            // Members of an unknown form are skipped.
             if let revocation = Revocation(member: member) { found.append(revocation) }
         }
         for old in revocations.merge(found, serverTime: Int64(clamping: page.serverTime / 1_000_000)) { note(old) }
         guard parts.count / 2 == Self.pageCount, let last else { return nil }
         guard page.number * Self.pageCount <= readingLimit else { throw .tooManyRevocations }
-        // The last score is read again: members may be moved meanwhile, so counting them would leave others out.
+        // The last score is read again. Members may move meanwhile, so a count of members would skip others.
         var next = page
         next.number += 1
         next.score = UInt64(exactly: max(0, last.score).rounded(.down)) ?? .max

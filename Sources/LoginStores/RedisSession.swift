@@ -1,20 +1,20 @@
 internal import Sockets
 
-/// One connection to the server: the talk that opens it, then questions in batches, many under way at a time.
+/// One connection to the server: the opening exchange, then questions in batches, several batches at a time.
 ///
-/// Behind the questions of a batch stand two more commands, which ask whether the server's life and the history of its data
-/// are still those that this session knows; only with their answers are the others believed. So data that were emptied or
-/// replaced meanwhile never make a used nonce look new. A connection stays open while its server becomes a replica, and a
-/// primary again.
+/// Each batch ends with two more commands. They ask whether the server's life and the history of its data are still
+/// those that this session knows, and the other answers are accepted only if they are. Data that were emptied or
+/// replaced meanwhile therefore never make a used nonce look new. The check is needed because a connection stays open
+/// while its server becomes a replica and then a primary again.
 final class RedisSession {
-    /// A question and the answers about its first entries. The next entry is asked about once these are good, so that a
+    /// A question and the answers about its first entries. The next entry is sent only after these are good, so that a
     /// refused nonce does not use up the token beside it.
     private struct Asked {
         let waiting: WaitingQuestion
         /// Milliseconds since 1970.
         let sentAt: UInt64
         var answers: [ReplayAnswer] = []
-        /// Whether its own time was over first, and it was answered so.
+        /// True if the question's time was over first. It was then answered as unavailable.
         var isOver = false
 
         var next: ReplayEntry? {
@@ -26,22 +26,22 @@ final class RedisSession {
     }
 
     private struct Batch {
-        /// The questions whose next entries are asked about; none where the commands are about revocations.
+        /// The questions with an entry in this batch; empty if the commands are about revocations.
         var asked: [Asked]
-        /// How many answers there will be, before those about the server itself.
+        /// The number of answers before those about the server itself.
         let answerCount: Int
         let isAboutRevocations: Bool
-        /// Whether the server is asked how full its memory is.
+        /// True if the batch also asks how full the server's memory is.
         let looksAtMemory: Bool
         var answers: [RedisReply] = []
         let sentAt: MonotonicInstant
-        /// When the time of its first question is over.
+        /// The time at which the first question of the batch is over.
         var endsAt: MonotonicInstant
 
-        /// A command about revocations that is refused costs no question its answer.
+        /// True if the next answer may be a refusal: a refused command about revocations does not affect any question.
         var bearsRefusal: Bool { isAboutRevocations && answers.count < answerCount }
 
-        /// How many answers precede the last one, which is about the history.
+        /// The number of answers before the last one, which is about the history.
         var firstCount: Int { answerCount + (looksAtMemory ? 2 : 1) }
     }
 
@@ -50,9 +50,9 @@ final class RedisSession {
     private let channel: RedisChannel
     private let limits: ReplayLimits
     private var batches: [Batch] = []
-    /// As of the last look.
+    /// The room in the server's memory at the last check.
     private var memory: RedisRoom
-    /// The answers to the commands about revocations, once all have come.
+    /// The answers to the commands about revocations, once all have arrived.
     private var finished: [RedisReply]?
 
     init(_ channel: RedisChannel, _ greeting: RedisGreeting, limits: ReplayLimits, now: MonotonicInstant) {
@@ -63,14 +63,14 @@ final class RedisSession {
         openedAt = now
     }
 
-    /// How many questions may be sent now.
+    /// The number of questions that may be sent now.
     var room: Int { batches.count < limits.batchesUnderWay ? limits.batchQuestions : 0 }
     var isIdle: Bool { batches.isEmpty }
 
-    /// When the session has failed unless an answer came; never where none is awaited.
+    /// The time at which the session fails without an answer; `.never` if no answer is awaited.
     var deadline: MonotonicInstant { batches.first.map { $0.sentAt + limits.answerTimeout } ?? .never }
 
-    /// Sends questions; those that need no answer of the server are answered at once.
+    /// Sends questions. A question that needs no answer of the server is answered at once.
     func send(_ questions: [WaitingQuestion], unixMilliseconds: UInt64, now: MonotonicInstant) throws(RedisFailure) {
         var asked: [Asked] = []
         var looksAtMemory = false
@@ -92,13 +92,14 @@ final class RedisSession {
             }
             asked.append(Asked(waiting: question, sentAt: present))
         }
-        // One look at a time: what it finds is at most as old as the batches under way.
+        // Only one memory check runs at a time; its result is at most as old as the current batches.
         try ask(asked, now, looksAtMemory: looksAtMemory && !batches.contains { $0.looksAtMemory })
     }
 
-    /// The moment from which the life of an entry in the server is reckoned, in milliseconds since 1970: the earlier of this
-    /// machine's clock and the server's, but not more than a day before this machine's. With a clock that is ahead here an
-    /// entry would be gone before the clock is set back, and be good a second time.
+    /// The moment from which an entry's lifetime in the server is counted, in milliseconds since 1970. It is the
+    /// earlier of this machine's clock and the server's, but at most a day before this machine's. If only this
+    /// machine's clock counted and were ahead, an entry would expire before the clock is set back and could be used a
+    /// second time.
     static func entryTime(_ unixMilliseconds: UInt64, serverTime: UInt64) -> UInt64 {
         let day: UInt64 = 86_400_000
         return max(min(unixMilliseconds, serverTime), unixMilliseconds - min(unixMilliseconds, day))
@@ -109,12 +110,12 @@ final class RedisSession {
         if !commands.isEmpty || looksAtMemory { try send(commands, for: asked, looksAtMemory: looksAtMemory, now) }
     }
 
-    /// Sends commands about revocations; ``takeFinished()`` hands out their answers.
+    /// Sends commands about revocations. ``takeFinished()`` returns their answers.
     func send(_ commands: [[[UInt8]]], now: MonotonicInstant) throws(RedisFailure) {
         try send(commands, for: nil, now)
     }
 
-    /// - Parameter asked: nil where the commands are about revocations.
+    /// - Parameter asked: nil if the commands are about revocations.
     private func send(
         _ commands: [[[UInt8]]],
         for asked: [Asked]?,
@@ -138,15 +139,17 @@ final class RedisSession {
         try channel.flush()
     }
 
-    /// The answers to the last commands about revocations, once.
+    /// The answers to the last commands about revocations. They are returned only once.
     func takeFinished() -> [RedisReply]? {
         defer { finished = nil }
         return finished
     }
 
-    /// `SET key 1 PX ms NX`: one step in the server, so that one of any number of askers wins.
+    /// The command `SET key 1 PX ms NX`. It is one step in the server, so exactly one of any number of callers
+    /// succeeds.
     private static func words(_ entry: ReplayEntry, _ now: UInt64) -> [[UInt8]] {
-        // Ten years at most, for the server refuses times it cannot add up; a second at least, for it refuses none.
+        // At most ten years, because the server refuses a time that overflows; at least one second, because it refuses
+        // zero.
         let left = entry.keepUntil > now ? min(entry.keepUntil - now, 315_360_000_000) : 0
         let key = Array(RedisLife.prefix.utf8) + entry.key.hexadecimal
         let expiry = String(max(left, 1_000))
@@ -182,7 +185,7 @@ final class RedisSession {
             asked[index].answers.append(try Self.answer(reply))
         }
         if batches[0].isAboutRevocations { finished = batches[0].answers }
-        // The batch is gone before its questions are answered, so that each is answered once, or asked about again.
+        // The batch is removed before its questions are answered, so that each is answered once or sent again.
         batches.removeFirst()
         asked.removeAll(where: \.isOver)
         for question in asked where question.next == nil { question.waiting.answer(question.answers, now: now) }
@@ -191,7 +194,7 @@ final class RedisSession {
         try ask(asked.filter { $0.endsAt > now }, now)
     }
 
-    /// Answers the questions whose own time is over. What the server says about them comes too late.
+    /// Answers the questions whose own time is over. The server's answers about them come too late.
     private func endQuestions(_ now: MonotonicInstant) {
         for index in batches.indices where batches[index].endsAt <= now {
             for place in batches[index].asked.indices where batches[index].asked[place].endsAt <= now {
@@ -210,28 +213,27 @@ final class RedisSession {
         }
     }
 
-    /// Waits until answers may be there, the store's signal is given, there is something else to do, or the deadline is
-    /// over.
+    /// Waits until answers may have arrived, the store's signal is given, other work is due, or the deadline passes.
     func wait(until dueAt: MonotonicInstant) throws(RedisFailure) {
         let end = batches.reduce(deadline) { min($0, $1.endsAt) }
         channel.wait(until: min(dueAt, end))
         let now = MonotonicClock.now()
         if now >= end {
-            // They may have come at the last moment.
+            // The answers may have arrived at the last moment.
             try receive(now: now)
             endQuestions(now)
             if deadline <= MonotonicClock.now() { throw .timedOut }
         }
     }
 
-    /// The server will not answer what is under way.
+    /// Ends all questions under way: the server will not answer them.
     func abandon(now: MonotonicInstant) {
         for question in batches.flatMap(\.asked) where !question.isOver { question.waiting.answer([], now: now) }
         batches = []
     }
 }
 
-/// Commands out, answers in, over one connection.
+/// Sends commands and receives answers over one connection.
 final class RedisChannel {
     private let stream: ClientStream
     private let signal: WakeSignal
@@ -248,7 +250,7 @@ final class RedisChannel {
 
     func command(_ words: [[UInt8]]) { RESPCommand.append(words, to: &output) }
 
-    /// Sends what the connection takes now.
+    /// Sends as many bytes as the connection accepts now.
     func flush() throws(RedisFailure) {
         do throws(StreamError) {
             while sent < output.count {
@@ -262,7 +264,7 @@ final class RedisChannel {
         sent = 0
     }
 
-    /// Takes what has come, until it is as much as the longest answer; the next wait tells of more.
+    /// Takes the received bytes, at most as many as the longest answer. The next wait reports any more.
     func receive() throws(RedisFailure) {
         do throws(StreamError) {
             while reader.waitingCount < RESPLimits.answerBytes {
@@ -273,7 +275,7 @@ final class RedisChannel {
                 case .endOfStream: throw .closed
                 }
                 reader.feed(input, count: count)
-                // A short read emptied the socket.
+                // A short read means that the socket is empty.
                 if count < input.count { return }
             }
         } catch {
@@ -283,7 +285,7 @@ final class RedisChannel {
 
     func next() throws(RedisFailure) -> RedisReply? { try reader.next() }
 
-    /// Waits until something can go on, the signal is given, or the deadline is over.
+    /// Waits until the connection is ready, the signal is given, or the deadline passes.
     func wait(until deadline: MonotonicInstant) {
         if stream.wait(or: signal, until: deadline) == .signal { signal.take() }
     }

@@ -1,13 +1,14 @@
 internal import Sockets
 
-/// Where it is remembered what was used.
+/// The place in which used nonces, tokens and proofs are remembered.
 package enum ReplayStore: Sendable {
-    /// In this process: for one replica; answers at once.
+    /// Memory of this process: for one replica. It answers at once.
     case memory(MemoryReplayStore)
-    /// In a Redis or Valkey server: for any number of replicas; answers later, on another thread.
+    /// A Redis or Valkey server: for any number of replicas. It answers later, on another thread.
     case redis(RedisReplayStore)
 
-    /// What came to be from this moment on is known, in milliseconds since 1970; nil while the store was never reached.
+    /// Entries that came to be since this moment are known. Milliseconds since 1970; nil until the store was first
+    /// reached.
     package var vouchesSince: UInt64? {
         switch self {
         case .memory(let store): store.vouchesSince
@@ -15,7 +16,8 @@ package enum ReplayStore: Sendable {
         }
     }
 
-    /// The date of a nonce that is issued now, so that the store will know it; nil while the store was never reached.
+    /// The date for a nonce that is issued now, so that the store will know the nonce; nil until the store was first
+    /// reached.
     /// - Parameter now: milliseconds since 1970.
     package func nonceDate(now: UInt64) -> UInt64? {
         switch self {
@@ -31,7 +33,7 @@ package enum ReplayStore: Sendable {
         }
     }
 
-    /// Whether questions are answered now, as far as is known.
+    /// True if the store currently answers questions, as far as it knows.
     package var isUp: Bool {
         switch self {
         case .memory(let store): store.count < store.capacity
@@ -40,59 +42,63 @@ package enum ReplayStore: Sendable {
     }
 }
 
-/// Every limit of the stores, with its default and reason. Times in milliseconds unless a name says otherwise.
+/// Every limit of the stores, with its default and reason. Times are in milliseconds unless a name says otherwise.
 package struct ReplayLimits: Sendable, Equatable {
-    /// How far the clocks of replicas, store and issuer may be apart around a loss of memory. 5 s: synchronised clocks
-    /// differ by milliseconds. What was issued up to so long after a memory began counts as older than it.
+    /// The greatest difference between the clocks of replicas, store and issuer around a loss of memory. 5 s:
+    /// synchronised clocks differ by milliseconds. Entries issued up to this long after a memory began count as older
+    /// than it.
     static let clockMargin: UInt64 = 5_000
-    /// How long past its expiry an entry is remembered, besides the verdict's own skew. 60 s: a replica whose clock is
-    /// late still takes for good what the others have forgotten.
+    /// The time for which an entry is remembered after its expiry, besides the verdict's own skew. 60 s: a replica
+    /// whose clock is late still accepts entries that the others have forgotten.
     static let expiryMargin: UInt64 = 60_000
-    /// Entries the memory store holds. 100,000: with 100 bytes for each, 10 MB.
+    /// Entries that the memory store holds. 100,000: at 100 bytes each, 10 MB.
     package static let defaultCapacity = 100_000
 
-    /// From the first byte of a connection to the end of the talk that opens it, name and TLS included. 500 ms.
+    /// The time from the first byte of a connection to the end of its opening exchange, including name look-up and TLS.
+    /// 500 ms.
     package var connectTimeout: Duration = .milliseconds(500)
-    /// From the sending of a question to its answer; then the connection is given up. 500 ms.
+    /// The time from sending a question to its answer. After it the connection is closed. 500 ms.
     package var answerTimeout: Duration = .milliseconds(500)
-    /// From a request's question to its answer, waiting and connecting included. 750 ms: with the rest of the request
-    /// still below a second.
+    /// The time from a request's question to its answer, including waiting and connecting. 750 ms: the whole request
+    /// then stays below a second.
     package var questionTimeout: Duration = .milliseconds(750)
-    /// Questions that wait to be sent. 8,192: what a second of a busy service asks.
+    /// Questions that wait to be sent. 8,192: the questions of one second of a busy service.
     package var waitingQuestions = 8_192
-    /// Questions sent at once. 512: the answers of a batch come together.
+    /// Questions sent at once. 512: the answers of a batch arrive together.
     package var batchQuestions = 512
-    /// Batches under way. 8: beyond that the store is the bottleneck, and questions wait here.
+    /// Batches under way. 8: with more the store is the bottleneck, and questions wait here.
     package var batchesUnderWay = 8
-    /// Pause after a failed connection, doubled up to the greatest, less up to a half by chance. 50 ms and 1 s.
+    /// The pause after a failed connection. It doubles up to the greatest pause, and chance shortens it by up to a
+    /// half. 50 ms and 1 s.
     package var firstPause: Duration = .milliseconds(50)
     package var greatestPause: Duration = .seconds(1)
-    /// Age from which a connection is made anew before the next question, so that what the server says about itself
-    /// (its policy for full memory, above all) is never older. 60 s.
+    /// The age from which a connection is renewed before the next question. The server's facts, mainly its policy for
+    /// full memory, are therefore never older. 60 s.
     package var connectionAge: Duration = .seconds(60)
 
-    /// How far ahead of the clock a revocation of Redis may be dated. 60 s, the default of the setting.
+    /// The greatest lead of a revocation from Redis over the clock. 60 s, the default of the setting.
     package var revocationSkew: Duration = .seconds(60)
-    /// Pause between two looks for new revocations. 1 s: with the look itself they hold everywhere within 2 s.
+    /// The pause between two readings of new revocations. 1 s: with the reading itself they apply everywhere within 2
+    /// s.
     package var revocationPause: Duration = .seconds(1)
-    /// How far each look goes back behind the one before. 10 s: a writer has given up on an answer long before, and writes
-    /// again, and synchronised clocks differ by milliseconds.
+    /// The overlap of each reading with the one before. 10 s: a writer without an answer gives up and writes again long
+    /// before, and synchronised clocks differ by milliseconds.
     package var revocationOverlap: Duration = .seconds(10)
-    /// How far the server's clock may be from what it was reckoned to be. A quarter of the overlap: a writer's error, a
-    /// reader's and the time of an exchange are together below it.
+    /// The greatest difference between the server's clock and its estimate. A quarter of the overlap: a writer's error,
+    /// a reader's error and the time of an exchange together stay below the overlap.
     var clockTolerance: Duration { revocationOverlap / 4 }
-    /// Pause between two readings of all revocations. 10 minutes: what was lost without a sign is back by then.
+    /// The pause between two readings of all revocations. 10 minutes: revocations lost without a sign are back by then.
     package var revocationReadingPause: Duration = .seconds(600)
 
     package init() {}
 }
 
 extension MonotonicInstant {
-    /// Whole milliseconds.
+    /// The instant in whole milliseconds.
     package var milliseconds: UInt64 { nanoseconds / 1_000_000 }
 }
 
-/// The pause after a failure: doubled each time, up to the greatest, until all is well again.
+/// The pause after a failure. It doubles each time, up to the greatest pause, until the connection works again.
 struct GrowingPause {
     private let limits: ReplayLimits
     private var length: Duration
@@ -102,11 +108,11 @@ struct GrowingPause {
         length = limits.firstPause
     }
 
-    /// When the pause ends that begins now; the next one is longer.
+    /// The end of a pause that begins now. The next pause is longer.
     mutating func end(from now: MonotonicInstant) -> MonotonicInstant {
         let longest = length.wholeNanoseconds
         length = min(length * 2, limits.greatestPause)
-        // Replicas that lost the server together must not all come back at one moment.
+        // Chance spreads the replicas: those that lost the server together must not all return at once.
         return now.adding(nanoseconds: UInt64.random(in: longest / 2...longest))
     }
 }

@@ -3,7 +3,7 @@ internal import Sockets
 
 /// The address of a store: `redis://[user:password@]host[:port][/database]`, or `rediss://…` for TLS.
 package struct ReplayStoreURL: Equatable, Sendable {
-    /// Why text is no such address; it may hold a password, so no description quotes it.
+    /// Why a text is not such an address. The text may hold a password, so no description quotes it.
     package enum ParsingError: String, Error, CustomStringConvertible {
         case scheme = "it must be memory, or begin with redis:// or rediss://"
         case userInformation = "its user information is not user:password, with other bytes percent-encoded"
@@ -14,11 +14,11 @@ package struct ReplayStoreURL: Equatable, Sendable {
     }
 
     package let isSecure: Bool
-    /// Empty for the server's default user.
+    /// The user name; empty for the server's default user.
     package let user: [UInt8]
-    /// Nil where the URL has none.
+    /// The password; nil if the URL has none.
     package let password: [UInt8]?
-    /// Lower case; an IPv6 address without its brackets.
+    /// The host in lower case; an IPv6 address has no brackets.
     package let host: String
     package let port: UInt16
     package let database: Int
@@ -34,7 +34,7 @@ package struct ReplayStoreURL: Equatable, Sendable {
         let end = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
         var authority = rest[..<end]
         var credentials: [[UInt8]] = []
-        // The last one: a password may hold another, though it should not.
+        // The last `@` separates the user information, because a password may wrongly contain another one.
         if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
             let parts = authority[..<at].split(
                 separator: UInt8(ascii: ":"),
@@ -42,7 +42,7 @@ package struct ReplayStoreURL: Equatable, Sendable {
                 omittingEmptySubsequences: false
             )
             for part in parts {
-                // Bytes that no URL holds are refused.
+                // Bytes that a URL cannot hold are refused.
                 guard part.allSatisfy(ASCII.isVisible), let text = PercentEncoding.decode(part.span, 0..<part.count)
                 else { throw .userInformation }
                 credentials.append(text)
@@ -51,7 +51,7 @@ package struct ReplayStoreURL: Equatable, Sendable {
         }
         user = credentials.first ?? []
         password = credentials.count > 1 && !credentials[1].isEmpty ? credentials[1] : nil
-        // Host and port have the grammar of any other URL's.
+        // Host and port follow the grammar of all other URLs.
         guard let place = try? HostAndPort(parsing: authority) else { throw .host }
         (host, port) = (place.host, place.port ?? 6379)
         let digits = rest[end...].dropFirst()
@@ -61,13 +61,13 @@ package struct ReplayStoreURL: Equatable, Sendable {
         self.database = Int(database)
     }
 
-    /// The address without user and password, fit to be shown.
+    /// The address without user and password, safe to display.
     package var shown: String {
         let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
         return "\(isSecure ? "rediss" : "redis")://\(name):\(port)/\(database)"
     }
 
-    /// Whether the host is `localhost` or a loopback address.
+    /// True if the host is `localhost` or a loopback address.
     package var isLoopbackHost: Bool {
         SocketAddress(host: host)?.isLoopback == true
     }

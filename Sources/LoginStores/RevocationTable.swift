@@ -1,17 +1,17 @@
 internal import Bytes
 internal import Synchronization
 
-/// Numbers by login, which any number of threads read while one at a time writes: no reader locks or waits.
+/// A table of values by login. Any number of threads read while one at a time writes; readers never lock or wait.
 ///
-/// Open addressing with linear probing. A slot is three words, the person's last: a reader that sees it sees the other two.
-/// Nothing is ever removed: a smaller table is a new one. `words` is only accessed through its atomics, and lives as
-/// long as this object; hence `@unchecked Sendable`.
+/// It uses open addressing with linear probing. A slot has three words, and the person's is written last: a reader that
+/// sees it also sees the other two. Entries are never removed; a smaller table is a new one. `words` is only accessed
+/// through its atomics and lives as long as this object. `@unchecked Sendable` is sound for these reasons.
 @safe final class RevocationTable: @unchecked Sendable {
     static let wordsPerSlot = 3
 
-    /// A power of two.
+    /// The number of slots, a power of two.
     let slotCount: Int
-    /// Which slot a login belongs to cannot be guessed, so nobody can choose ids that all belong to one.
+    /// The seed makes a login's slot unpredictable, so an attacker cannot choose ids that all fall into one slot.
     private let seed: UInt64
     private let filled = Atomic<Int>(0)
     private let words: UnsafeMutablePointer<Atomic<UInt64>>
@@ -32,18 +32,19 @@ internal import Synchronization
         unsafe words.deallocate()
     }
 
-    /// Logins in the table.
+    /// The number of logins in the table.
     var count: Int { filled.load(ordering: .acquiring) }
-    /// Logins that fit.
+    /// The number of logins that fit.
     var capacity: Int { slotCount / 5 * 4 }
 
-    /// The number of a login; nil where it has none.
+    /// The value of a login; nil if it has none.
     func value(of login: RevokedLogin) -> RevocationValue? {
         let (slot, isFree) = slot(of: login)
         return isFree ? nil : RevocationValue(bits: load(.value, slot))
     }
 
-    /// Gives a login its number. One thread at a time, and only while ``count`` is below ``capacity``.
+    /// Sets the value of a login. Only one thread may call it at a time, and only while ``count`` is below
+    /// ``capacity``.
     func set(_ value: RevocationValue, of login: RevokedLogin) {
         let (slot, isFree) = slot(of: login)
         precondition(!isFree || count < capacity, "the table is full")
@@ -54,14 +55,14 @@ internal import Synchronization
         filled.add(1, ordering: .releasing)
     }
 
-    /// What a slot holds, for walks over the whole table.
+    /// The content of a slot, for walks over the whole table.
     func entry(at slot: Int) -> (login: RevokedLogin, value: RevocationValue)? {
         let user = load(.person, slot)
         guard user != 0 else { return nil }
         return (RevokedLogin(user: user, app: load(.app, slot)), RevocationValue(bits: load(.value, slot)))
     }
 
-    /// A table with the same entries, as far as they are wanted, and room for as many logins.
+    /// A table with the wanted entries and with room for `capacity` logins.
     func copy(capacity: Int, where isWanted: (RevocationValue) -> Bool = { _ in true }) -> RevocationTable {
         let copy = RevocationTable(capacity: capacity, seed: seed)
         for slot in 0..<slotCount {
@@ -70,10 +71,10 @@ internal import Synchronization
         return copy
     }
 
-    /// The slot of a login, or the free one where it belongs. Another login may take that one meanwhile.
+    /// The slot of a login, or the free slot in which it belongs. Another login may take the free slot meanwhile.
     private func slot(of login: RevokedLogin) -> (slot: Int, isFree: Bool) {
         var slot = home(of: login)
-        // Ends: at least one slot in five is free.
+        // The loop ends because at least one slot in five is free.
         while true {
             let user = load(.person, slot)
             if user == 0 { return (slot, true) }
@@ -83,7 +84,8 @@ internal import Synchronization
     }
 
     private func home(of login: RevokedLogin) -> Int {
-        // The finalizer of MurmurHash3 (https://github.com/aappleby/smhasher): every bit of the key moves every bit of it.
+        // The finalizer of MurmurHash3 (https://github.com/aappleby/smhasher): every bit of the key affects every bit
+        // of the hash.
         var hash = (login.user ^ seed) &+ (login.app &* 0x9E37_79B9_7F4A_7C15)
         hash ^= hash >> 33
         hash &*= 0xFF51_AFD7_ED55_8CCD
@@ -98,7 +100,7 @@ internal import Synchronization
 
     private func place(_ word: Word, _ slot: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
         precondition(slot >= 0 && slot < slotCount)
-        // In bounds: the slot was checked, and there are three words.
+        // In bounds: the slot was checked, and a slot has three words.
         return unsafe words + (slot * Self.wordsPerSlot + word.rawValue)
     }
 
@@ -113,21 +115,21 @@ internal import Synchronization
 
 /// The name of a login among the revocations: a person and an app, in 16 bytes.
 ///
-/// Two ids of digits stand for themselves, as Facebook's do. Of any others a hash of 127 bits stands for both.
+/// Two ids of digits, as Facebook's are, are stored as numbers. Any other pair is stored as a hash of 127 bits.
 package struct RevokedLogin: Hashable, Sendable {
-    /// The first bit says that this is a hash.
+    /// The first bit marks a hash.
     private static let hashMark: UInt64 = 1 << 63
 
     /// The person's number, or the first half of the hash; never 0.
     let user: UInt64
-    /// The app's number, or the other half.
+    /// The app's number, or the second half of the hash.
     let app: UInt64
 
     fileprivate var isHash: Bool { user & Self.hashMark != 0 }
 }
 
 extension RevokedLogin {
-    /// The name of a person's login to an app; nil where OpenSSL fails.
+    /// The name of a person's login to an app; nil if OpenSSL fails.
     init?(app: Span<UInt8>, user: Span<UInt8>) {
         if let userNumber = DecimalNumber.parse(user, user.indices), userNumber > 0,
             let appNumber = DecimalNumber.parse(app, app.indices), appNumber > 0
@@ -140,27 +142,27 @@ extension RevokedLogin {
     }
 }
 
-/// The cause of a revocation. It matters for access tokens whose issue Graph does not tell.
+/// The cause of a revocation. It matters for access tokens for which Graph does not report the time of issue.
 package enum RevocationKind: Int64, Sendable {
-    /// Facebook's own callback told of it: from then on Graph calls no token from before valid.
+    /// Facebook's own callback reported it. From then on Graph calls no earlier token valid.
     case callback = 0
-    /// It was ordered here. Graph may still call tokens from before valid.
+    /// An operator or backend ordered it here. Graph may still call earlier tokens valid.
     case order = 1
 }
 
-/// Every token of the login that was issued in this second or before is refused.
+/// A revocation: every token of the login that was issued in this second or before is refused.
 struct Revocation: Hashable, Sendable {
     let login: RevokedLogin
     /// Whole seconds since 1970.
     var moment: Int64
     var kind = RevocationKind.order
 
-    /// The order among the revocations of one login: the later one counts, and of two in one second the order.
+    /// The order among the revocations of one login. A later one wins; within one second `order` wins over `callback`.
     var rank: Int64 { moment << 1 | kind.rawValue }
 }
 
-/// How Redis holds a revocation: as `app:user:moment` in decimal, or with `#` and 32 hexadecimal digits for the login. One
-/// that a callback told of ends with `:c`.
+/// The form of a revocation in Redis: `app:user:moment` in decimal, or with `#` and 32 hexadecimal digits for the
+/// login. A revocation from a callback ends with `:c`.
 extension Revocation {
     private static let hashSign = UInt8(ascii: "#")
     private static let colon = UInt8(ascii: ":")
@@ -171,7 +173,7 @@ extension Revocation {
         return [Self.hashSign] + ReplayKey(high: login.user, low: login.app).hexadecimal + Array(end.utf8)
     }
 
-    /// Nil for bytes that ``member`` would not have written.
+    /// The revocation of a member; nil for bytes that ``member`` would not have written.
     init?(member: [UInt8]) {
         var parts = member.split(separator: Self.colon, omittingEmptySubsequences: false)
         if parts.last == [UInt8(ascii: "c")] {

@@ -1,13 +1,13 @@
 internal import Sockets
 
-/// What the store's thread does with the copy.
+/// The part of the copy that the store's thread uses.
 extension Revocations {
-    /// Whether a revocation is to be written.
+    /// True if a revocation must be written.
     var hasWork: Bool { state.withLock { !$0.waiting.isEmpty || $0.hasUnwritten } }
 
     func takeWaiting(atMost count: Int) -> [WaitingRevocation] { state.withLock { $0.waiting.take(atMost: count) } }
 
-    /// From now on revocations wait for Redis, or do not.
+    /// Sets the state of the connection, which decides whether revocations wait for Redis.
     func setLink(_ link: RedisLink) {
         let waiting = state.withLock { state in
             state.link = link
@@ -16,13 +16,13 @@ extension Revocations {
         if !waiting.isEmpty { fail(waiting) }
     }
 
-    /// These could not be written, and will be later.
+    /// Records that these revocations could not be written. They are written later.
     func fail(_ waiting: [WaitingRevocation]) {
         state.withLock { $0.hasUnwritten = true }
         for one in waiting { one.completion(.rememberedHereOnly) }
     }
 
-    /// Everything is read anew: of no entry it is known any longer that Redis holds it.
+    /// Begins to read the whole set again. No entry counts as held by Redis any longer.
     func beginReading() {
         state.withLock { state in
             state.mark = state.mark == RevocationValue.markLimit ? 1 : state.mark + 1
@@ -30,9 +30,9 @@ extension Revocations {
         }
     }
 
-    /// Takes over what Redis holds.
+    /// Takes over a page of revocations from Redis.
     /// - Parameter serverTime: the server's clock in whole seconds since 1970.
-    /// - Returns: those for whose logins a newer one is known here.
+    /// - Returns: the revocations of the page for whose logins a newer one is known here.
     func merge(_ page: [Revocation], serverTime: Int64 = 0) -> [Revocation] {
         let now = now
         return state.withLock { state in
@@ -48,7 +48,8 @@ extension Revocations {
                 } else if let value, value.rank > revocation.rank {
                     superseded.append(revocation)
                 } else if value?.mark != 0 {
-                    // What was written without an answer is written again, for others may have read past it.
+                    // An entry that was written without an answer is written again, because other replicas may have
+                    // read past it.
                     table.set(known, of: revocation.login)
                 }
             }
@@ -56,15 +57,16 @@ extension Revocations {
         }
     }
 
-    /// A revocation as it is believed here. One that a replica with a wrong clock dated ahead would refuse people's new
-    /// logins until then. So it is cut to the present and the skew when it is first read, and passed over from then on.
-    /// - Parameter now: the later of this machine's clock and the server's: the clock that is late may be this one.
+    /// A revocation as it is accepted here. A replica with a wrong clock may date one ahead, and it would refuse new
+    /// logins until then. It is therefore cut to the present plus the skew when first read, and skipped from then on.
+    /// - Parameter now: the later of this machine's clock and the server's, because this machine's clock may be the
+    ///   late one.
     private func cut(_ written: Revocation, _ now: Int64, _ state: inout State) -> Revocation? {
         if state.cut.contains(written) { return nil }
         let latest = now + skewSeconds
         let isOwn = table.value(of: written.login).map { $0.moment >= written.moment } ?? false
         guard written.moment > latest, !isOwn else { return written }
-        // One that does not fit is cut anew each time: that refuses more, never less.
+        // A revocation beyond the limit is cut again at each reading, which refuses more tokens but never fewer.
         if state.cut.count < Self.cutLimit { state.cut.insert(written) }
         var believed = written
         believed.moment = latest
@@ -72,11 +74,11 @@ extension Revocations {
     }
 
     private func isOutOfTime(_ revocation: Revocation, _ now: Int64) -> Bool {
-        // A day: no clock that is meant to be right is farther ahead.
+        // A day: a clock that is meant to be right is never farther ahead.
         revocation.moment < now - Self.lifetimeSeconds || revocation.moment > now + 86_400
     }
 
-    /// Redis holds these.
+    /// Records that Redis holds these revocations.
     func confirm(_ all: [Revocation]) {
         state.withLock { state in
             for revocation in all where table.value(of: revocation.login)?.rank == revocation.rank {
@@ -85,8 +87,8 @@ extension Revocations {
         }
     }
 
-    /// Entries that Redis is not known to hold, from where the walk has come to; it is nil at its end. It begins anew where
-    /// Redis may lack entries whose callers were answered already.
+    /// Entries that Redis may lack, from the position of the walk on. The walk becomes nil at its end. It starts again
+    /// if Redis may lack entries whose callers were already answered.
     func lacking(_ walk: inout RedisRevocations.Walk?, atMost count: Int) -> [Revocation] {
         let oldest = now - Self.lifetimeSeconds
         return state.withLock { state in
@@ -94,14 +96,15 @@ extension Revocations {
             state.hasUnwritten = false
             guard let last = walk else { return [] }
             let table = table
-            // In a table that was replaced the entries had other slots.
+            // The entries had other slots in a table that was replaced.
             var slot = last.table === table ? last.slot : 0
             var found: [Revocation] = []
             while slot < table.slotCount, found.count < count {
                 if let (login, value) = table.entry(at: slot), value.mark != state.mark, value.moment >= oldest {
                     let revocation = Revocation(login: login, value)
                     found.append(revocation)
-                    // Until Redis confirms this very writing: found by a reading, its score may be a wrong one.
+                    // The mark stays 0 until Redis confirms this very write: an entry found by a reading may have a
+                    // wrong score.
                     table.set(RevocationValue(revocation, mark: 0), of: login)
                 }
                 slot += 1
@@ -111,7 +114,7 @@ extension Revocations {
         }
     }
 
-    /// Those in whose place Redis holds a newer one.
+    /// The revocations that Redis need not hold, because it holds a newer one of the same login.
     func superseded(among all: some Sequence<Revocation>) -> [Revocation] {
         state.withLock { state in
             all.filter { old in

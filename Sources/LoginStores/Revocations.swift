@@ -1,79 +1,83 @@
 package import Sockets
 internal import Synchronization
 
-/// What became of a revocation.
+/// The result of a revocation.
 package enum RevocationAnswer: Equatable, Sendable {
-    /// It holds here, and on every other replica within two seconds.
+    /// The revocation applies here, and on every other replica within two seconds.
     case remembered
-    /// It holds here. Redis could not be asked; it is told when it can be.
+    /// The revocation applies here. Redis could not be reached and receives it later.
     case rememberedHereOnly
-    /// Nothing holds: there is no room for another login.
+    /// The revocation does not apply, because there is no room for another login.
     case full
 }
 
 /// A revocation on its way to Redis, and the callback of its caller.
 struct WaitingRevocation: Sendable {
     let revocation: Revocation
-    /// The login's revocation before, which Redis need not hold any longer.
+    /// The login's earlier revocation, which Redis need not hold any longer.
     let replaced: Revocation?
     let completion: @Sendable (RevocationAnswer) -> Void
 }
 
-/// Remembers which logins were revoked, and when: this replica's own copy, which every verdict asks without a wait.
+/// Remembers the revoked logins and their moments. It is this replica's own copy, which every verdict reads without
+/// waiting.
 ///
-/// A revocation says that no token of a person and app is good that was issued up to its second, and lives for
-/// ``lifetimeSeconds``. Without Redis this copy is all there is. With Redis ``RedisReplayStore`` reads and writes there; while
-/// it cannot, the copy applies as it is.
+/// A revocation invalidates every token of a person and app that was issued up to its second. It lives for
+/// ``lifetimeSeconds``. Without Redis this copy is the only one. With Redis, ``RedisReplayStore`` reads and writes the
+/// shared set; while it cannot, the copy applies unchanged.
 package final class Revocations: Sendable {
-    /// Most logins: 250,000, in a table of at most 12.6 MB. Beyond them the next revocation is refused; none is forgotten
-    /// early for it.
+    /// Most logins: 250,000, in a table of at most 12.6 MB. Beyond this the next revocation is refused; no revocation
+    /// is forgotten early to make room.
     package static let defaultCapacity = 250_000
-    /// How long a revocation is remembered: 90 days. Facebook's longest tokens live for 60.
+    /// The lifetime of a revocation: 90 days. Facebook's longest tokens live for 60 days.
     package static let lifetimeSeconds: Int64 = 90 * 86_400
-    /// The farthest ahead of the clock that a revocation may lie: 300 s, the greatest skew. Facebook's clock dates its
-    /// callbacks and its tokens alike, so a callback's own moment must stand.
+    /// The greatest lead of a revocation over the clock: 300 s, the greatest skew. Facebook's clock dates both its
+    /// callbacks and its tokens, so a callback's own moment must be kept.
     static let greatestLeadSeconds: Int64 = 300
-    /// Revocations that wait for Redis. 8,192: what a second of a busy service asks.
+    /// Revocations that wait for Redis. 8,192: the revocations of one second of a busy service.
     static let waitingLimit = 8_192
-    /// Revocations dated ahead that are remembered as such: 16,384, half a megabyte.
+    /// Revocations dated ahead that are remembered as such: 16,384, in half a megabyte.
     static let cutLimit = 16_384
-    /// How often the expired are looked for, at the most.
+    /// The least pause between two searches for expired revocations.
     private static let sweepSeconds: Int64 = 3_600
 
     struct State {
-        /// Stays as it is where there is no Redis.
+        /// The state of the connection to Redis. It never changes without Redis.
         var link = RedisLink.connecting
         var waiting: [WaitingRevocation] = []
-        /// What entries bear that Redis is known to hold; never 0, which those bear that it never confirmed.
+        /// The mark of entries that Redis is known to hold; never 0. Entries that Redis never confirmed have the mark
+        /// 0.
         var mark: UInt64 = 1
-        /// Whether there are entries without a mark that nobody waits for.
+        /// True if there are entries without a mark for which no caller waits.
         var hasUnwritten = false
-        /// Whether Redis holds more than fits here.
+        /// True if Redis holds more revocations than fit here.
         var hasOverflown = false
         var sweptAt: Int64 = 0
-        /// Revocations of Redis that were dated ahead and were cut when they were first read.
+        /// Revocations in Redis that were dated ahead and were cut when first read.
         var cut: Set<Revocation> = []
     }
 
     package let capacity: Int
-    /// Most logins here with those of other replicas, which may fill the last places at once: the capacity, and what a
-    /// second of a busy service revokes.
+    /// Most logins including those of other replicas: the capacity plus the revocations of one second of a busy
+    /// service. Several replicas may fill the last places at once.
     var sharedCapacity: Int { capacity + Self.waitingLimit }
     let state = Locked(State())
     private let clock: @Sendable () -> Int64
-    /// How far ahead of the clock a revocation of Redis may be dated, in whole seconds.
+    /// The greatest lead of a revocation from Redis over the clock, in whole seconds.
     let skewSeconds: Int64
-    /// Nil without Redis: then this copy is the memory.
+    /// Wakes the store's thread; nil without Redis, when this copy is the only memory.
     private let wake: (@Sendable () -> Void)?
-    /// Apart from the state, so that no reader waits for a walk over the table. Replaced with the state's lock held.
+    /// The table is outside the state, so that no reader waits for a walk over it. It is replaced only under the
+    /// state's lock.
     fileprivate let published = Published(RevocationTable(capacity: 0))
-    /// When everything in Redis was last known, in nanoseconds of the monotonic clock; 0 for never.
+    /// The last time at which all revocations in Redis were known here, in nanoseconds of the monotonic clock; 0 for
+    /// never.
     private let readAt = Atomic<UInt64>(0)
 
     /// - Parameters:
     ///   - clock: whole seconds since 1970.
-    ///   - skew: how far ahead of the clock a revocation of Redis may be dated.
-    ///   - wake: tells the store's thread that something waits; nil without Redis.
+    ///   - skew: the greatest lead of a revocation from Redis over the clock.
+    ///   - wake: tells the store's thread that work waits; nil without Redis.
     package init(
         capacity: Int = defaultCapacity,
         clock: @escaping @Sendable () -> Int64 = { WallClock.unixSeconds() },
@@ -86,15 +90,16 @@ package final class Revocations: Sendable {
         self.wake = wake
     }
 
-    /// Refuses every token of a person and app that was issued in the second of `moment` or before, from now on. From any
-    /// thread, without a wait.
+    /// Refuses from now on every token of a person and app that was issued in the second of `moment` or before. It may
+    /// be called from any thread and does not wait.
     ///
-    /// An older moment never replaces a newer one, and one farther ahead than ``greatestLeadSeconds`` counts as that.
+    /// An older moment never replaces a newer one. A moment more than ``greatestLeadSeconds`` ahead is cut to that
+    /// lead.
     /// - Parameters:
     ///   - moment: whole seconds since 1970.
     ///   - kind: the cause.
-    ///   - completion: called once, at once or on the store's thread. Except for ``RevocationAnswer/full`` the revocation
-    ///     is in force here before.
+    ///   - completion: called once, at once or on the store's thread. The revocation already applies here by then,
+    ///     except for ``RevocationAnswer/full``.
     package func revoke(
         app: Span<UInt8>,
         user: Span<UInt8>,
@@ -106,7 +111,7 @@ package final class Revocations: Sendable {
         guard let login = RevokedLogin(app: app, user: user) else { return completion(.full) }
         let moment = min(max(moment, 0), now + Self.greatestLeadSeconds)
         let revocation = Revocation(login: login, moment: moment, kind: kind)
-        // Nil where the store's thread answers.
+        // Nil if the store's thread will answer.
         let answer: RevocationAnswer? = state.withLock { state in
             let before = table.value(of: login)
             if let before, before.rank >= revocation.rank, wake == nil || before.mark == state.mark {
@@ -131,7 +136,7 @@ package final class Revocations: Sendable {
         if let answer { completion(answer) } else { wake?() }
     }
 
-    /// Gives a login its value, in a larger table where this one is full.
+    /// Sets the value of a login, in a larger table if this one is full.
     func set(_ value: RevocationValue, of login: RevokedLogin, now: Int64, _ state: inout State) {
         if now - state.sweptAt > Self.sweepSeconds { sweep(&state, now: now) }
         if table.count >= table.capacity { published.publish(table.copy(capacity: table.capacity * 2)) }
@@ -153,36 +158,37 @@ package final class Revocations: Sendable {
 
     // MARK: What readers ask
 
-    /// Logins that are remembered as revoked.
+    /// The number of logins that are remembered as revoked.
     package var count: Int { table.count }
 
-    /// How long ago all that replicas remember was known here; zero without Redis, nil where it never was.
+    /// The time since all revocations in Redis were known here; zero without Redis, nil if they never were.
     package func age(at now: MonotonicInstant) -> Duration? {
         if wake == nil { return .zero }
         let moment = readAt.load(ordering: .acquiring)
         return moment == 0 ? nil : now.duration(since: MonotonicInstant(nanoseconds: moment))
     }
 
-    /// Whether the copy is whole, or was once: before, nobody can tell whether a login stands.
+    /// True if the copy is complete or was complete once. Before that, the state of a login is unknown.
     package var isKnown: Bool { wake == nil || readAt.load(ordering: .acquiring) != 0 }
 
     var table: RevocationTable { published.value }
 
-    /// Everything in Redis at this moment is known here.
+    /// Records that everything in Redis at this moment is known here.
     func didRead(at moment: MonotonicInstant) {
         guard !state.withLock({ $0.hasOverflown }) else { return }
         readAt.store(moment.nanoseconds, ordering: .releasing)
     }
 }
 
-/// A login's entry in the table, in one word: its moment and kind, and what is known of Redis.
+/// A login's entry in the table as one word: its moment, its kind, and its mark for Redis.
 struct RevocationValue: Equatable {
     private static let markBits: UInt64 = 23
 
-    /// The moment in the upper 40 bits (seconds, until the year 36,812), then the kind in one, the mark in the others.
+    /// The moment in the upper 40 bits (seconds, until the year 36,812), the kind in the next bit, the mark in the
+    /// rest.
     let bits: UInt64
 
-    /// As ``Revocation/rank``.
+    /// The same as ``Revocation/rank``.
     var rank: Int64 { Int64(bits >> Self.markBits) }
     var moment: Int64 { rank >> 1 }
     var kind: RevocationKind { rank & 1 == RevocationKind.order.rawValue ? .order : .callback }
@@ -203,7 +209,7 @@ extension Revocation {
     }
 }
 
-/// One worker's way to the revocations: two atomic loads where there are none.
+/// One worker's access to the revocations. It costs two atomic loads if there are none.
 package final class RevocationReader {
     private let revocations: Revocations
     private var copy: Published<RevocationTable>.Copy
@@ -213,27 +219,27 @@ package final class RevocationReader {
         copy = Published.Copy(revocations.published)
     }
 
-    /// Whether anybody can tell: not before what other replicas remember was read for the first time.
+    /// True if the answers are reliable: false until the revocations of other replicas were read for the first time.
     package var isKnown: Bool { revocations.isKnown }
 
-    /// Whether no login at all was revoked.
+    /// True if no login at all was revoked.
     package func isEmpty() -> Bool {
         if copy.isOld { copy = copy.renewed }
         return copy.value.count == 0
     }
 
-    /// Whether a login was revoked in the second in which its token was issued, or after.
+    /// True if a login was revoked in the second in which its token was issued, or later.
     /// - Parameters:
-    ///   - app, user: the token's `aud` and `sub`, escapes decoded.
-    ///   - issuedAt: its `iat` in whole seconds since 1970.
+    ///   - app, user: the token's `aud` and `sub` with escapes decoded.
+    ///   - issuedAt: the token's `iat` in whole seconds since 1970.
     package func isRevoked(app: Span<UInt8>, user: Span<UInt8>, issuedAt: Int64) -> Bool {
         latest(app: app, user: user).map { issuedAt <= $0.moment } ?? false
     }
 
-    /// The latest revocation of a login: its moment in whole seconds since 1970, and its kind. Nil where there is none.
+    /// The latest revocation of a login: its moment in whole seconds since 1970, and its kind. Nil if there is none.
     package func latest(app: Span<UInt8>, user: Span<UInt8>) -> (moment: Int64, kind: RevocationKind)? {
         if isEmpty() { return nil }
-        // Where OpenSSL fails nothing can be looked up, and nothing may be accepted.
+        // If OpenSSL fails, the login cannot be looked up, so every token is refused.
         guard let login = RevokedLogin(app: app, user: user) else { return (RevocationValue.greatestMoment, .order) }
         return copy.value.value(of: login).map { ($0.moment, $0.kind) }
     }

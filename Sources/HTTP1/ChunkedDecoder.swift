@@ -2,14 +2,14 @@ internal import Bytes
 
 /// Removes chunked coding (RFC 9112 §7.1) from bytes that may arrive in any pieces.
 ///
-/// Each byte is looked at once. Nothing is copied: the decoder says where content lies.
+/// It reads each byte once and copies nothing: it returns the ranges of the content.
 package struct ChunkedDecoder: Sendable {
     package enum Event: Equatable, Sendable {
-        /// Content: this range of the bytes given.
+        /// Content in this range of the given bytes.
         case data(Range<Int>)
-        /// All bytes given are used up and the message goes on.
+        /// All given bytes are used up, and the message continues.
         case needMore
-        /// The message is over; the position is the first byte behind it.
+        /// The message is over; the position is the first byte after it.
         case complete
     }
 
@@ -31,7 +31,7 @@ package struct ChunkedDecoder: Sendable {
     var chunks = 0
     var extensionBytes = 0
     var trailerBytes = 0
-    /// The trailer's name, as much of it as tells whether it is one of those refused.
+    /// The start of the trailer's name, long enough to recognise a refused name.
     var trailerName: [UInt8] = []
 
     /// - Parameters:
@@ -42,11 +42,11 @@ package struct ChunkedDecoder: Sendable {
         self.bodyLimit = bodyLimit
     }
 
-    /// Goes on from `position` to the next thing worth telling.
+    /// Continues from `position` to the next event.
     /// - Parameters:
-    ///   - bytes: Any bytes; those before `position` were used up by earlier calls.
-    ///   - position: Moved behind what was used up.
-    /// - Throws: Where the coding is broken, or a limit exceeded.
+    ///   - bytes: Any bytes; earlier calls used up those before `position`.
+    ///   - position: The first unused byte. The call moves it past the bytes it uses.
+    /// - Throws: If the coding is broken or a limit is exceeded.
     package mutating func next(in bytes: Span<UInt8>, from position: inout Int) throws(RequestRefusal) -> Event {
         while position < bytes.count {
             switch state {
@@ -71,7 +71,7 @@ package struct ChunkedDecoder: Sendable {
         return state == .complete ? .complete : .needMore
     }
 
-    /// The size and the line ends around the data.
+    /// Reads the size, and the line ends around the data.
     private mutating func receiveFrame(_ byte: UInt8) throws(RequestRefusal) {
         switch state {
         case .sizeStart:
@@ -83,7 +83,8 @@ package struct ChunkedDecoder: Sendable {
             state = .size
         case .size:
             if let digit = Hexadecimal.value(byte) {
-                // RFC 9112 §7.1: the size must not overflow: below 2^58 four more bits fit, whatever zeros lead.
+                // RFC 9112 §7.1: the size must not overflow. Below 2^58 another four bits fit, even after leading
+                // zeros.
                 guard sizeDigits < 16, remaining >> 58 == 0 else { throw .malformedChunk }
                 sizeDigits += 1
                 remaining = remaining << 4 | Int(digit)
@@ -94,7 +95,7 @@ package struct ChunkedDecoder: Sendable {
             guard byte == ASCII.lineFeed else { throw .malformedLineEnd }
             state = remaining == 0 ? .trailerStart : .data
         case .dataReturn:
-            // RFC 9112 §7.1: the data is followed by CRLF, whatever its last bytes are.
+            // RFC 9112 §7.1: CRLF follows the data.
             guard byte == ASCII.carriageReturn else { throw .malformedChunk }
             state = .dataLineFeed
         default:
@@ -104,7 +105,7 @@ package struct ChunkedDecoder: Sendable {
     }
 
     private mutating func endSize(_ byte: UInt8) throws(RequestRefusal) {
-        // remaining < 2^62 and total <= bodyLimit: the difference is at least 0, and the sum at most bodyLimit.
+        // remaining < 2^62 and total <= bodyLimit, so the difference is at least 0 and the sum at most bodyLimit.
         guard remaining <= bodyLimit - total else { throw .bodyTooLarge }
         total += remaining
         switch byte {
@@ -118,8 +119,8 @@ package struct ChunkedDecoder: Sendable {
 }
 
 extension ChunkedDecoder {
-    /// RFC 9112 §7.1.1: extensions are ignored, yet kept to their grammar and bounded over the whole message:
-    /// `*( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] )`.
+    /// RFC 9112 §7.1.1: extensions are ignored, but their grammar is checked and their length is bounded over the whole
+    /// message: `*( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] )`.
     mutating func receiveExtension(_ byte: UInt8) throws(RequestRefusal) {
         extensionBytes += 1
         guard extensionBytes <= limits.chunkExtensionBytes else { throw .chunkExtensionsTooLong }
@@ -150,7 +151,7 @@ extension ChunkedDecoder {
             if FieldGrammar.isTokenByte(byte) { return }
             try endValue(byte, isPadding)
         case .extensionQuoted:
-            // RFC 9110 §5.6.4: no control byte but tab, so that no line end can hide in a string.
+            // RFC 9110 §5.6.4: tab is the only control byte allowed, so a line end cannot hide in a string.
             if byte == UInt8(ascii: "\"") {
                 state = .extensionAfterValue
             } else if byte == UInt8(ascii: "\\") {
@@ -180,7 +181,7 @@ extension ChunkedDecoder {
         switch byte {
         case UInt8(ascii: ";"): state = .extensionName
         case ASCII.carriageReturn:
-            // White space belongs before `;` or `=`, not before the line end.
+            // White space is allowed before `;` or `=`, not before the line end.
             guard state != .extensionAfterName else { throw .malformedChunk }
             state = .sizeLineFeed
         default:
@@ -192,7 +193,7 @@ extension ChunkedDecoder {
 
 extension ChunkedDecoder {
     /// RFC 9112 §7.1.2 and RFC 9110 §6.5.1: trailer fields are checked, bounded and dropped, never merged into the
-    /// header section; one that would frame or route the message is refused.
+    /// header section. A trailer field that would frame or route the message is refused.
     mutating func receiveTrailer(_ byte: UInt8) throws(RequestRefusal) {
         trailerBytes += 1
         // The two bytes of the last line end are not counted.
@@ -213,7 +214,7 @@ extension ChunkedDecoder {
                 return
             }
             guard FieldGrammar.isTokenByte(byte) else { throw .malformedTrailer }
-            // None of those refused is longer than 17 bytes.
+            // The refused names have at most 17 bytes.
             if trailerName.count < 18 { trailerName.append(byte) }
         case .trailerValue:
             if byte == ASCII.carriageReturn {

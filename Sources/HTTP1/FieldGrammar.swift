@@ -10,13 +10,13 @@ package enum FieldGrammar {
         return byte < 128 && tokenHigh >> UInt64(byte - 64) & 1 == 1
     }
 
-    /// True for the bytes a field value may hold: visible ASCII, space, tab and bytes from 0x80 on (`obs-text`).
+    /// True for the bytes that a field value may hold: visible ASCII, space, tab and bytes from 0x80 on (`obs-text`).
     @inlinable
     package static func isValueByte(_ byte: UInt8) -> Bool {
         byte >= 0x20 && byte != 0x7F || byte == 0x09
     }
 
-    /// True for what a field value may hold.
+    /// True if all bytes may stand in a field value.
     static func isValue(_ value: Span<UInt8>) -> Bool {
         var offset = skipPlainValue(value, 0, value.count)
         while offset < value.count {
@@ -26,8 +26,8 @@ package enum FieldGrammar {
         return true
     }
 
-    /// An offset from `offset` on, at most `end`, before which no control byte stands: sixteen bytes are looked at
-    /// together, and what is left is for the caller.
+    /// Skips bytes without control characters, sixteen at a time. It returns an offset from `offset` to `end`; the
+    /// caller checks the bytes from there on.
     @inline(__always)
     static func skipPlainValue(_ bytes: Span<UInt8>, _ offset: Int, _ end: Int) -> Int {
         var offset = offset
@@ -39,39 +39,39 @@ package enum FieldGrammar {
         return offset
     }
 
-    /// `! # $ % & ' * + - . 0-9` of the bytes 0 … 63.
+    /// The bits of `! # $ % & ' * + - . 0-9` among the bytes 0 … 63.
     @usableFromInline
     static let tokenLow: UInt64 = 0x03FF_6CFA_0000_0000
-    /// `A-Z ^ _ ` a-z | ~` of the bytes 64 … 127.
+    /// The bits of `A-Z ^ _ ` a-z | ~` among the bytes 64 … 127.
     @usableFromInline
     static let tokenHigh: UInt64 = 0x57FF_FFFF_C7FF_FFFE
 }
 
-/// A field name that was found to be one when it was configured.
+/// A valid field name, checked when it was configured.
 package struct FieldName: Sendable, Equatable {
     /// The name in ASCII.
     package let bytes: [UInt8]
 
-    /// The name; nil for what is no token.
+    /// The name; nil if the text is not a token.
     package init?(_ name: String) {
         bytes = Array(name.utf8)
         guard !bytes.isEmpty, bytes.allSatisfy(FieldGrammar.isTokenByte) else { return nil }
     }
 }
 
-/// Walks over a comma-separated list (RFC 9110 §5.6.1); empty elements are passed over, as §5.6.1.2 asks. The value's
-/// length bounds their number.
+/// Iterates over a comma-separated list (RFC 9110 §5.6.1). Empty elements are skipped, as §5.6.1.2 requires. The
+/// value's length bounds their number.
 struct ListElements {
     private var index: Int
     private let end: Int
 
-    /// - Parameter value: Where the list lies in the bytes given to ``next(_:)``.
+    /// - Parameter value: The range of the list in the bytes given to ``next(_:)``.
     init(_ value: Range<Int>) {
         index = value.lowerBound
         end = value.upperBound
     }
 
-    /// The next element that is not empty, white space around it removed; nil at the end.
+    /// The next element that is not empty, without white space around it; nil at the end.
     mutating func next(_ bytes: Span<UInt8>) -> Range<Int>? {
         while index < end {
             let start = Self.skipWhitespace(bytes, index, end)
@@ -84,14 +84,14 @@ struct ListElements {
         return nil
     }
 
-    /// The first index from `index` on, at most `end`, that holds neither space nor tab.
+    /// The first index from `index` on, at most `end`, that holds neither a space nor a tab.
     static func skipWhitespace(_ bytes: Span<UInt8>, _ index: Int, _ end: Int) -> Int {
         var index = index
         while index < end, bytes[index] == ASCII.space || bytes[index] == ASCII.tab { index += 1 }
         return index
     }
 
-    /// The end of what stands from `start` on, at most `end`, white space behind it left out.
+    /// The end of the text from `start` to `end` without the white space after it.
     static func dropWhitespace(_ bytes: Span<UInt8>, _ start: Int, _ end: Int) -> Int {
         var end = end
         while end > start, bytes[end - 1] == ASCII.space || bytes[end - 1] == ASCII.tab { end -= 1 }
@@ -99,12 +99,12 @@ struct ListElements {
     }
 }
 
-/// Sixteen bytes looked at together. Marks are bytes of ones, eight of them in each word, the first byte's lowest.
+/// Comparisons of sixteen bytes at once. A marked byte is all ones; each word holds eight bytes, the first one lowest.
 extension SIMD16<UInt8> {
-    /// Marks each byte that is no letter, digit or hyphen: the bytes of nearly every field name.
+    /// Marks each byte that is not a letter, digit or hyphen. Nearly every field name has only these bytes.
     @inline(__always)
     var marksBeyondPlainNames: SIMD2<UInt64> {
-        // With bit 0x20 set, both cases of a letter are one.
+        // Bit 0x20 maps both cases of a letter to one.
         let letter = (self | 0x20) &- UInt8(ascii: "a")
         let digit = self &- UInt8(ascii: "0")
         let isLetter = letter .< SIMD16<UInt8>(repeating: 26)
@@ -113,7 +113,7 @@ extension SIMD16<UInt8> {
         return ~(isLetter .| isDigit .| isHyphen).words
     }
 
-    /// Marks each control byte, a tab too: all that a field value may not hold, and the end of its line.
+    /// Marks each control byte, including tab: the bytes that a field value must not hold, and the end of its line.
     @inline(__always)
     var marksOfControls: SIMD2<UInt64> {
         let isLow = self .< SIMD16<UInt8>(repeating: 0x20)
@@ -123,11 +123,11 @@ extension SIMD16<UInt8> {
 
 /// Every limit of the HTTP/1.1 grammar, with its default and the reason for it.
 package struct HTTPLimits: Sendable, Equatable {
-    /// Request line, in bytes, without its line end: 8,192. RFC 9112 §3 asks for 8,000 at least; beyond it 414.
+    /// Request line, in bytes, without its line end: 8,192. RFC 9112 §3 asks for at least 8,000. A longer line is 414.
     package var requestLineBytes = 8_192
-    /// Header section, in bytes, request line not counted: 32 KiB, since gateways forward their user's cookies; 431.
+    /// Header section, in bytes, without the request line: 32 KiB, because gateways forward their user's cookies; 431.
     package var headerSectionBytes = 32_768
-    /// Field lines in a header section: 100, as Envoy, hyper and Kestrel; beyond it 431.
+    /// Field lines in a header section: 100, as in Envoy, hyper and Kestrel; beyond it 431.
     package var fieldCount = 100
     /// Body, in bytes, after chunked coding is removed: 48 KiB, the longest token and half as much again; beyond it 413.
     package var bodyBytes = 49_152
@@ -135,7 +135,7 @@ package struct HTTPLimits: Sendable, Equatable {
     package var chunkExtensionBytes = 256
     /// Trailer section, in bytes: 8 KiB; trailers are checked and dropped; beyond it 431.
     package var trailerSectionBytes = 8_192
-    /// Chunks in one message: 4,096, so that one-byte chunks cannot be had without end; beyond it 400.
+    /// Chunks in one message: 4,096, so that a client cannot send one-byte chunks without end; beyond it 400.
     package var chunkCount = 4_096
     /// Empty lines before a request line: 4 (RFC 9112 §2.2 asks for at least one); beyond it 400.
     package var leadingEmptyLines = 4
@@ -143,7 +143,7 @@ package struct HTTPLimits: Sendable, Equatable {
     package init() {}
 }
 
-/// Why the grammar refuses a request; each reason has its sentence for the client, and its status.
+/// Why the grammar refuses a request. Each reason has its sentence for the client and its status.
 package enum RequestRefusal: String, Error, Equatable, Sendable, CaseIterable {
     case malformedRequestLine = "The request line is malformed."
     case malformedTarget = "The request target is malformed."

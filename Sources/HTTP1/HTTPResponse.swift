@@ -2,17 +2,17 @@ internal import Bytes
 
 /// One response, filled in by a handler. The value is reused: its storage survives ``reset()``.
 ///
-/// `Date`, `Content-Length`, `Connection` and `Transfer-Encoding` belong to the encoder; a handler adds none of them.
+/// The encoder writes `Date`, `Content-Length`, `Connection` and `Transfer-Encoding`; a handler adds none of them.
 package struct HTTPResponse: ~Copyable {
     /// The status code, 200 … 599.
     package var status: UInt16 = 200
-    /// Whole field lines, each with its CRLF, in the order they were added.
+    /// Whole field lines, each with its CRLF, in the order of adding.
     package private(set) var fields: [UInt8] = []
-    /// The content. For HEAD it is what GET would send: the encoder sends its length alone (RFC 9110 §9.3.2).
+    /// The content. For HEAD it is the content of GET: the encoder sends only its length (RFC 9110 §9.3.2).
     package var body: [UInt8] = []
-    /// True where ``body`` is shared with other responses: it is sent from where it lies, never copied.
+    /// True if other responses share ``body``. It is then sent from its own storage, never copied.
     package private(set) var bodyIsShared = false
-    /// True where the connection must end after this response.
+    /// True if the connection must end after this response.
     package var closesConnection = false
 
     package init() {}
@@ -20,31 +20,31 @@ package struct HTTPResponse: ~Copyable {
     /// Forgets the response and keeps the storage.
     package mutating func reset() {
         status = 200
-        // A look is cheaper than emptying what is empty.
+        // A test costs less than emptying an empty array.
         if !fields.isEmpty { fields.removeAll(keepingCapacity: true) }
         if !body.isEmpty { body.removeAll(keepingCapacity: !bodyIsShared) }
         bodyIsShared = false
         closesConnection = false
     }
 
-    /// RFC 9112 §6.1 and RFC 9110 §8.6: no content and no length in 204; RFC 9110 §15.4.5: no content in 304.
+    /// RFC 9112 §6.1 and RFC 9110 §8.6: a 204 has no content and no length. RFC 9110 §15.4.5: a 304 has no content.
     fileprivate var allowsContent: Bool { status != 204 && status != 304 }
 
-    /// Whether the body is sent in an answer to `method`. RFC 9110 §9.3.2: the answer to HEAD is that to GET without
-    /// content.
+    /// True if the body is sent in an answer to `method`. RFC 9110 §9.3.2: the answer to HEAD is the answer to GET
+    /// without content.
     package func hasContent(for method: HTTPMethod) -> Bool {
         if case .head = method { false } else { allowsContent }
     }
 
-    /// Makes `content` the body without a copy: for large contents that do not change.
+    /// Sets the body to `content` without a copy, for large contents that do not change.
     package mutating func share(_ content: [UInt8]) {
         body = content
         bodyIsShared = true
     }
 
-    /// Adds one whole constant field line without its CRLF, for instance `Cache-Control: no-store`.
+    /// Adds one constant field line without its CRLF, for instance `Cache-Control: no-store`.
     package mutating func addField(_ line: StaticString) {
-        // A StaticString's bytes are a constant of the program; nothing from outside can be in it.
+        // A StaticString is a constant of the program and holds nothing from outside.
         fields.append(addingCapacity: line.utf8CodeUnitCount + 2) { (output: inout OutputSpan<UInt8>) in
             output.append(line)
             output.append("\r\n")
@@ -52,12 +52,12 @@ package struct HTTPResponse: ~Copyable {
     }
 
     /// Adds a field with a value made at run time.
-    /// - Returns: False, and nothing added, where the value holds a control byte other than a tab, so that it could
-    ///   split the response (RFC 9112 §11.1).
+    /// - Returns: False if the value holds a control byte other than a tab and could split the response (RFC 9112
+    ///   §11.1). Nothing is added then.
     @discardableResult
     package mutating func addField(_ name: StaticString, _ value: [UInt8]) -> Bool {
         guard FieldGrammar.isValue(value.span) else { return false }
-        // As above: a constant of the program.
+        // The name is a constant of the program.
         fields.append(addingCapacity: name.utf8CodeUnitCount + value.count + 4) { (output: inout OutputSpan<UInt8>) in
             output.append(name)
             output.append(": ")
@@ -67,10 +67,10 @@ package struct HTTPResponse: ~Copyable {
         return true
     }
 
-    /// As above, with a name that was configured, and a value that is written in its place.
+    /// Adds a field with a configured name. The value is written directly into the response.
     /// - Parameters:
     ///   - byteCount: the greatest length of the value.
-    ///   - write: appends the value; says false, and nothing is added, where there is none.
+    ///   - write: appends the value, or returns false if there is none; nothing is added then.
     @discardableResult
     package mutating func addField(
         _ name: FieldName,
@@ -90,7 +90,7 @@ package struct HTTPResponse: ~Copyable {
         return false
     }
 
-    /// Adds whole field lines that another response had.
+    /// Adds whole field lines from another response.
     package mutating func addFields(_ lines: [UInt8]) { fields += lines }
 
     @discardableResult
@@ -99,20 +99,20 @@ package struct HTTPResponse: ~Copyable {
     }
 }
 
-/// Writes responses, head and content in one buffer, with the `Date` line kept from second to second.
+/// Writes responses, head and content, into one buffer. The `Date` line is kept for a second.
 package struct ResponseEncoder: ~Copyable {
     private var dateLine: [UInt8] = []
     private var dateSecond = Int64.min
 
     package init() {}
 
-    /// Appends a whole response; of one whose body is shared, all but the body.
+    /// Appends a whole response. A shared body is not appended.
     /// - Parameters:
-    ///   - method: The request's; HEAD is answered without content.
-    ///   - minorVersion: The request's: an HTTP/1.0 client is told where the connection persists.
-    ///   - keepAlive: True where the connection serves further requests.
+    ///   - method: The request's method. An answer to HEAD has no content.
+    ///   - minorVersion: The request's version. An HTTP/1.0 client is told if the connection persists.
+    ///   - keepAlive: True if the connection serves further requests.
     ///   - unixSeconds: The present, for `Date`.
-    ///   - output: The buffer it is appended to.
+    ///   - output: The buffer to which the response is appended.
     package mutating func encode(
         _ response: borrowing HTTPResponse,
         method: HTTPMethod,
@@ -121,7 +121,7 @@ package struct ResponseEncoder: ~Copyable {
         unixSeconds: Int64,
         to output: inout [UInt8]
     ) {
-        // RFC 9110 §6.6.1: a server with a clock sends Date.
+        // RFC 9110 §6.6.1: a server with a clock must send Date.
         if unixSeconds != dateSecond { renewDate(unixSeconds) }
         let room =
             Self.fixedByteCount + dateLine.count + response.fields.count
@@ -147,8 +147,8 @@ package struct ResponseEncoder: ~Copyable {
         }
     }
 
-    /// Greatest length of a response without its date line, its handler's fields and its content: the status line, the
-    /// `Content-Length` line of 37 bytes at most and the `Connection` line of 26 with the empty one.
+    /// Greatest length of a response without its date line, its handler's fields and its content: the status line, a
+    /// `Content-Length` line of at most 37 bytes, and a `Connection` line of 26 bytes with the empty line.
     private static let fixedByteCount = StatusLine.byteCount + 80
 
     private mutating func renewDate(_ unixSeconds: Int64) {
@@ -160,13 +160,13 @@ package struct ResponseEncoder: ~Copyable {
     }
 }
 
-/// The status lines this project sends, each written out (RFC 9112 §4: a space follows the code, come what may).
+/// The status lines that this project sends, each written out (RFC 9112 §4: a space always follows the code).
 enum StatusLine {
-    /// Greatest length of a status line in bytes: a status has at most five digits, a phrase 31 bytes.
+    /// Greatest length of a status line in bytes. A status has at most five digits, a phrase 31 bytes.
     static let byteCount = 48
 
     static func append(_ status: UInt16, to output: inout OutputSpan<UInt8>) {
-        // Nearly every answer's.
+        // Nearly every answer has this status.
         if status == 200 { return output.append("HTTP/1.1 200 OK\r\n") }
         output.append("HTTP/1.1 ")
         output.append(decimal: Int(status))
@@ -175,7 +175,7 @@ enum StatusLine {
         output.append("\r\n")
     }
 
-    /// The reason phrase of RFC 9110 §15; empty for a status without one here.
+    /// The reason phrase of RFC 9110 §15; empty for a status that is not listed here.
     private static func reason(_ status: UInt16) -> StaticString {
         switch status {
         case 200: "OK"
@@ -213,7 +213,7 @@ enum StatusLine {
 
 /// IMF-fixdate (RFC 9110 §5.6.7), for instance `Sun, 06 Nov 1994 08:49:37 GMT`.
 package enum HTTPDate {
-    /// Appends the 29 bytes of a moment in the years 1970 … 9999; one outside is cut to that span.
+    /// Appends the 29 bytes of a moment in the years 1970 … 9999. A moment outside is moved to the nearer limit.
     package static func append(unixSeconds: Int64, to output: inout [UInt8]) {
         let seconds = min(max(unixSeconds, 0), 253_402_300_799)
         let days = Int(seconds / 86_400)
@@ -237,9 +237,9 @@ package enum HTTPDate {
         output.append(" GMT")
     }
 
-    /// The civil date of a day, by counting years from 1 March, so that the leap day is the last of its year.
+    /// The civil date of a day. Years are counted from 1 March, so that the leap day is the last day of its year.
     private static func civil(daysSinceEpoch: Int) -> (year: Int, month: Int, day: Int) {
-        // 719,468 days lie between 0000-03-01 and 1970-01-01; 146,097 in an era of 400 years.
+        // There are 719,468 days between 0000-03-01 and 1970-01-01, and 146,097 in an era of 400 years.
         let shifted = daysSinceEpoch + 719_468
         let era = shifted / 146_097
         let dayOfEra = shifted % 146_097

@@ -2,9 +2,9 @@ internal import Bytes
 
 /// Parses one request head from bytes that may arrive in any pieces.
 ///
-/// The parser remembers how far it came, so each byte is looked at once however the bytes are split, and what it
-/// decides depends on the bytes alone: a request refused in one piece is refused, for the same reason, in any other.
-/// Octets are parsed as octets, never as text (RFC 9112 §2.2).
+/// The parser keeps its position, so each byte is read once, however the bytes are split. Its decisions depend on the
+/// bytes alone: a request refused in one piece is refused, for the same reason, in any other pieces. Octets are parsed
+/// as octets, never as text (RFC 9112 §2.2).
 package struct RequestParser: ~Copyable {
     package enum Outcome: Equatable, Sendable {
         /// The head is complete: ``RequestParser/head`` describes it.
@@ -27,7 +27,7 @@ package struct RequestParser: ~Copyable {
     package let limits: HTTPLimits
 
     var state = State.start
-    /// The next byte to look at.
+    /// The next byte to read.
     var position = 0
     var emptyLines = 0
     var lineStart = 0
@@ -44,7 +44,7 @@ package struct RequestParser: ~Copyable {
         self.limits = limits
     }
 
-    /// True once a byte of the request line was seen, beyond empty lines before it.
+    /// True after the first byte of the request line; empty lines before it do not count.
     package var hasBegun: Bool { state != .start && state != .startLineFeed }
 
     /// Prepares for the next request and keeps the storage.
@@ -58,15 +58,15 @@ package struct RequestParser: ~Copyable {
         framing = Framing()
     }
 
-    /// Makes the complete head a request without a body, after which the connection is not to be kept.
+    /// Changes the complete head into a request without a body, after which the connection must close.
     package mutating func dropBody() {
         head.contentLength = nil
         head.isChunked = false
         head.keepAlive = false
     }
 
-    /// Looks at the bytes that came since the last call.
-    /// - Parameter bytes: All bytes of the request so far, from its first; at least as many as at the last call.
+    /// Parses the bytes that arrived since the last call.
+    /// - Parameter bytes: All bytes of the request from its first one on; at least as many as at the last call.
     package mutating func parse(_ bytes: Span<UInt8>) -> Outcome {
         do throws(RequestRefusal) {
             while position < bytes.count {
@@ -84,7 +84,7 @@ package struct RequestParser: ~Copyable {
                 case .valueLineFeed: try expectLineFeed(bytes, then: .fieldStart)
                 case .endLineFeed:
                     try expectLineFeed(bytes, then: .complete)
-                    // RFC 9110 §5.3: nothing is decided before the whole header section is there.
+                    // RFC 9110 §5.3: the whole header section must be read before any decision.
                     try framing.judge(bytes, into: &head)
                     head.byteCount = position
                 case .complete: return .complete
@@ -96,7 +96,7 @@ package struct RequestParser: ~Copyable {
         }
     }
 
-    /// RFC 9112 §2.2: empty lines before the request line are ignored, here a bounded number of them.
+    /// RFC 9112 §2.2: a bounded number of empty lines before the request line is ignored.
     private mutating func parseStart(_ bytes: Span<UInt8>) throws(RequestRefusal) {
         if bytes[position] == ASCII.carriageReturn {
             guard emptyLines < limits.leadingEmptyLines else { throw .malformedRequestLine }
@@ -138,8 +138,8 @@ extension RequestParser {
         try checkRequestLineLength()
     }
 
-    /// RFC 9112 §3.2: no white space in the target, and no byte outside the grammar of URIs; one that breaks this is
-    /// refused, not repaired (RFC 9112 §3.2, SHOULD 400).
+    /// RFC 9112 §3.2: the target has no white space and no byte outside the grammar of URIs. An invalid target is
+    /// refused with 400, not repaired.
     mutating func parseTarget(_ bytes: Span<UInt8>) throws(RequestRefusal) {
         let end = min(bytes.count, lineStart + limits.requestLineBytes)
         while position < end {
@@ -162,7 +162,7 @@ extension RequestParser {
         try checkRequestLineLength()
     }
 
-    /// RFC 9112 §2.3: `HTTP/` digit `.` digit, in upper case, then the line end at once.
+    /// RFC 9112 §2.3: `HTTP/` digit `.` digit, in upper case, directly followed by the line end.
     mutating func parseVersion(_ bytes: Span<UInt8>) throws(RequestRefusal) {
         while position < bytes.count {
             let byte = bytes[position]
@@ -188,12 +188,12 @@ extension RequestParser {
         }
     }
 
-    /// The request line is whole: judge its version and the form of its target.
+    /// Checks the version and the form of the target at the end of the request line.
     mutating func endRequestLine(_ bytes: Span<UInt8>) throws(RequestRefusal) {
         try expectLineFeed(bytes, then: .fieldStart)
-        // RFC 9110 §15.6.6: another major version cannot be answered in kind. The version is `HTTP/1.1` or alike.
+        // RFC 9110 §15.6.6: a request of another major version is 505. The version has the form `HTTP/1.1`.
         guard bytes[tokenStart + 5] == UInt8(ascii: "1") else { throw .unsupportedVersion }
-        // RFC 9110 §2.5: a higher minor version is handled as the highest this server knows.
+        // RFC 9110 §2.5: a higher minor version is handled as the highest that this server knows.
         head.minorVersion = bytes[tokenStart + 7] == UInt8(ascii: "0") ? 0 : 1
         try RequestTarget.split(bytes, target, needsCheck: targetNeedsCheck, into: &head)
         sectionStart = position
@@ -206,7 +206,7 @@ extension RequestParser {
 }
 
 extension RequestParser {
-    /// The first byte of a field line, or of the empty line that ends the section.
+    /// Reads the first byte of a field line, or of the empty line that ends the section.
     mutating func startField(_ bytes: Span<UInt8>) throws(RequestRefusal) {
         if bytes[position] == ASCII.carriageReturn {
             try checkSectionSize()
@@ -214,10 +214,10 @@ extension RequestParser {
             state = .endLineFeed
             return
         }
-        // RFC 9110 §5.4: a section larger than the server wishes to process is refused, 431 by RFC 6585 §5.
+        // RFC 9110 §5.4: a section with too many fields is refused; RFC 6585 §5: with 431.
         guard fieldLines < limits.fieldCount else { throw .tooManyFields }
-        // RFC 9112 §5.2 and §2.2: a line that begins with white space is an obsolete fold, or stands before the first
-        // field; both are refused, as is any other byte outside a token.
+        // RFC 9112 §5.2 and §2.2: a line that begins with white space is an obsolete fold, or comes before the first
+        // field. Both are refused, and so is any other byte outside a token.
         guard FieldGrammar.isTokenByte(bytes[position]) else { throw .malformedFieldLine }
         fieldLines += 1
         tokenStart = position
@@ -225,7 +225,7 @@ extension RequestParser {
         state = .fieldName
     }
 
-    /// RFC 9110 §5.1: a field name is a token; RFC 9112 §5.1: no white space between it and the colon.
+    /// RFC 9110 §5.1: a field name is a token. RFC 9112 §5.1: there is no white space between it and the colon.
     mutating func parseFieldName(_ bytes: Span<UInt8>) throws(RequestRefusal) {
         let end = sectionEnd(bytes)
         while end - position >= 16 {
@@ -248,7 +248,7 @@ extension RequestParser {
         try checkSectionSize()
     }
 
-    /// RFC 9112 §5.1: optional white space around a value is no part of it.
+    /// RFC 9112 §5.1: optional white space around a value is not part of it.
     mutating func skipWhitespace(_ bytes: Span<UInt8>) throws(RequestRefusal) {
         let end = sectionEnd(bytes)
         while position < end {
@@ -270,7 +270,7 @@ extension RequestParser {
         while position < end {
             let byte = bytes[position]
             if !FieldGrammar.isValueByte(byte) {
-                // RFC 9112 §2.2: LF alone is no line end here.
+                // RFC 9112 §2.2: LF alone is not a line end here.
                 guard byte == ASCII.carriageReturn else {
                     throw byte == ASCII.lineFeed ? .malformedLineEnd : .malformedFieldValue
                 }
@@ -284,8 +284,8 @@ extension RequestParser {
         try checkSectionSize()
     }
 
-    /// Keeps a field, unless its name holds an underscore: some gateways turn `-` into `_`, so such a name may pose as
-    /// another field, and nothing behind this parser ever sees it.
+    /// Keeps a field unless its name holds an underscore. Some gateways turn `-` into `_`, so such a name may pose as
+    /// another field. No code after this parser sees it.
     private mutating func add(_ bytes: Span<UInt8>, _ name: Range<Int>, _ value: Range<Int>) throws(RequestRefusal) {
         if nameHasUnderscore { return }
         try framing.receive(bytes, name, value)

@@ -2,10 +2,10 @@ internal import Bytes
 
 /// The four forms of a request target (RFC 9112 §3.2).
 enum RequestTarget {
-    /// Checks the form of a target and notes its parts.
+    /// Checks the form of a target and records its parts.
     /// - Parameters:
-    ///   - target: The target in `bytes`, at least one byte, every one of them allowed by ``URIGrammar``.
-    ///   - needsCheck: True where it holds `%`, `[` or `]`.
+    ///   - target: The range of the target in `bytes`: at least one byte, each allowed by ``URIGrammar``.
+    ///   - needsCheck: True if the target holds `%`, `[` or `]`.
     static func split(
         _ bytes: Span<UInt8>,
         _ target: Range<Int>,
@@ -13,9 +13,10 @@ enum RequestTarget {
         into head: inout RequestHead
     ) throws(RequestRefusal) {
         if head.method == .connect {
-            // RFC 9112 §3.2.3 and RFC 9110 §9.3.6: authority-form with a port belongs to CONNECT, and CONNECT to it.
+            // RFC 9112 §3.2.3 and RFC 9110 §9.3.6: CONNECT requires authority-form with a port, and no other method
+            // allows it.
             guard Authority.isValid(bytes, target, needsPort: true) else { throw .malformedTarget }
-            // RFC 9110 §15.6.2: this server makes tunnels for no resource.
+            // RFC 9110 §15.6.2: this server does not support tunnels.
             throw .connectUnsupported
         }
         if bytes[target.lowerBound] == UInt8(ascii: "/") {
@@ -29,7 +30,7 @@ enum RequestTarget {
         }
     }
 
-    /// RFC 9112 §3.2.1: an absolute path and a query; the path may be empty behind an authority.
+    /// RFC 9112 §3.2.1: an absolute path and a query. The path may be empty after an authority.
     private static func splitPath(
         _ bytes: Span<UInt8>,
         _ range: Range<Int>,
@@ -60,14 +61,14 @@ enum RequestTarget {
         }
         let rest = start..<target.upperBound
         let end = rest.first { bytes[$0] == UInt8(ascii: "/") || bytes[$0] == UInt8(ascii: "?") } ?? rest.upperBound
-        // RFC 9110 §4.2.1: an empty host is invalid; §4.2.4: user information is an error. Both fail this check.
+        // RFC 9110 §4.2.1: an empty host is invalid. §4.2.4: user information is an error. Both fail this check.
         guard Authority.isValid(bytes, start..<end) else { throw .malformedTarget }
         head.authority = start..<end
         try splitPath(bytes, end..<target.upperBound, needsCheck: needsCheck, into: &head)
     }
 
-    /// RFC 3986 §2.1: `%` is followed by two hexadecimal digits. A NUL, CR or LF hidden in an encoding is refused: no
-    /// path of this server has one, and what decodes it later would be fooled. Brackets belong to IP literals alone.
+    /// RFC 3986 §2.1: two hexadecimal digits follow `%`. An encoded NUL, CR or LF is refused: no path of this server
+    /// has one, and it could deceive code that decodes it later. Only IP literals have brackets.
     private static func checkPercentEncoding(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(RequestRefusal) {
         var index = range.lowerBound
         while index < range.upperBound {
@@ -87,8 +88,8 @@ enum RequestTarget {
 
 /// `uri-host [ ":" port ]` (RFC 9110 §4.2, §7.2; RFC 3986 §3.2), without user information.
 enum Authority {
-    /// True where `range` of `bytes` is a host that is not empty, perhaps with a port of at most 65,535.
-    /// - Parameter needsPort: whether it must have one, and not 0.
+    /// True if `range` of `bytes` is a host that is not empty, optionally with a port of at most 65,535.
+    /// - Parameter needsPort: whether a port other than 0 is required.
     static func isValid(_ bytes: Span<UInt8>, _ range: Range<Int>, needsPort: Bool = false) -> Bool {
         guard !range.isEmpty else { return false }
         var index = range.lowerBound
@@ -107,7 +108,7 @@ enum Authority {
         if index == range.upperBound { return !needsPort }
         guard bytes[index] == UInt8(ascii: ":") else { return false }
         let port = index + 1..<range.upperBound
-        // RFC 3986 §3.2.3: the digits may be missing; RFC 9112 §3.2.3: not for CONNECT.
+        // RFC 3986 §3.2.3: the digits may be missing. RFC 9112 §3.2.3: CONNECT requires them.
         if port.isEmpty { return !needsPort }
         guard port.count <= 5 else { return false }
         var value = 0
@@ -118,8 +119,8 @@ enum Authority {
         return value <= 65_535 && (value > 0 || !needsPort)
     }
 
-    /// The index after one byte (or percent-encoding) of a `reg-name`; nil where it is none. A comma, though RFC 3986
-    /// lets it pass, shows a list of hosts, and is refused.
+    /// The index after one byte or percent-encoding of a `reg-name`; nil if there is none. RFC 3986 allows a comma, but
+    /// it indicates a list of hosts and is refused.
     private static func afterNameByte(_ bytes: Span<UInt8>, _ index: Int, _ end: Int) -> Int? {
         let byte = bytes[index]
         if byte == UInt8(ascii: "%") {
@@ -129,14 +130,14 @@ enum Authority {
         return URIGrammar.isNameByte(byte) && byte != UInt8(ascii: ",") ? index + 1 : nil
     }
 
-    /// What may stand between brackets (RFC 3986 §3.2.2): an IPv6 address or an address of the future.
+    /// True for the text between brackets (RFC 3986 §3.2.2): an IPv6 address or a future kind of address.
     private static func isIPLiteral(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         guard !range.isEmpty else { return false }
         return ASCII.lowercased(bytes[range.lowerBound]) == UInt8(ascii: "v")
             ? isFuture(bytes, range) : IPAddress.ipv6(bytes, withoutZone(bytes, range)) != nil
     }
 
-    /// RFC 6874 §2: a zone after `%25`, of at least one byte; the range unchanged where there is no such zone.
+    /// RFC 6874 §2: removes a zone of at least one byte after `%25`. The range is unchanged if there is no such zone.
     private static func withoutZone(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
         guard let percent = range.first(where: { bytes[$0] == UInt8(ascii: "%") }), range.upperBound - percent > 3,
             bytes.equal(percent..<percent + 3, "%25"),
@@ -157,18 +158,18 @@ enum Authority {
     }
 }
 
-/// The bytes of request targets (RFC 3986, as RFC 9112 §3.2 uses it).
+/// The bytes of request targets (RFC 3986, as used by RFC 9112 §3.2).
 package enum URIGrammar {
     package enum Kind {
-        /// Allowed wherever it stands.
+        /// Allowed at every position.
         case plain
-        /// Allowed in some places only: `%`, `[`, `]`.
+        /// Allowed at some positions only: `%`, `[`, `]`.
         case needsCheck
         /// Never allowed: controls, space, `"`, `#`, `<`, `>`, `\`, `^`, a grave accent, `{`, `|`, `}` and bytes from 0x7F on.
         case forbidden
     }
 
-    /// What a byte of a target is.
+    /// The kind of a byte of a target.
     @inlinable
     package static func kind(_ byte: UInt8) -> Kind {
         if byte < 64 {
@@ -182,14 +183,14 @@ package enum URIGrammar {
         return .forbidden
     }
 
-    /// `! $ & ' ( ) * + , - . / 0-9 : ; = ?` of the bytes 0 … 63.
+    /// The bits of `! $ & ' ( ) * + , - . / 0-9 : ; = ?` among the bytes 0 … 63.
     @usableFromInline
     static let plainLow: UInt64 = 0xAFFF_FFD2_0000_0000
-    /// `@ A-Z _ a-z ~` of the bytes 64 … 127.
+    /// The bits of `@ A-Z _ a-z ~` among the bytes 64 … 127.
     @usableFromInline
     static let plainHigh: UInt64 = 0x47FF_FFFE_87FF_FFFF
 
-    /// True for `unreserved / sub-delims`, the bytes of a `reg-name` besides percent-encodings.
+    /// True for `unreserved / sub-delims`, the bytes of a `reg-name` apart from percent-encodings.
     static func isNameByte(_ byte: UInt8) -> Bool {
         kind(byte) == .plain && byte != UInt8(ascii: "/") && byte != UInt8(ascii: "?") && byte != UInt8(ascii: ":")
             && byte != UInt8(ascii: "@")

@@ -1,21 +1,21 @@
 internal import Bytes
 
-/// Parses a response head from bytes that may arrive in any pieces; interim responses (1xx) are passed over.
+/// Parses a response head from bytes that may arrive in any pieces. Interim responses (1xx) are skipped.
 ///
-/// A client needs no speed here: the head is looked for as a whole and then read once. What is decided depends on the
-/// bytes alone.
+/// A client needs no speed here: the parser finds the end of the head first and then reads the head once. Its decisions
+/// depend on the bytes alone.
 package struct ResponseParser: Sendable {
     let headLimit: Int
     let fieldLimit: Int
-    /// Whether the request was CONNECT: then a 2xx has no body, and what follows is the tunnel (RFC 9112 §6.3).
+    /// True if the request was CONNECT: a 2xx then has no body, and the tunnel follows (RFC 9112 §6.3).
     let answersConnect: Bool
-    // Where the head now looked for begins: behind the interim responses.
+    // The start of the current head, after any interim responses.
     private var start = 0
-    // No empty line ends before this position.
+    // There is no end of an empty line before this position.
     private var searched = 0
 
     /// - Parameters:
-    ///   - headLimit: Bytes of all heads together, interim responses included.
+    ///   - headLimit: Bytes of all heads together, including interim responses.
     ///   - fieldLimit: Field lines of one head.
     package init(headLimit: Int, fieldLimit: Int, answersConnect: Bool = false) {
         self.headLimit = headLimit
@@ -23,14 +23,14 @@ package struct ResponseParser: Sendable {
         self.answersConnect = answersConnect
     }
 
-    /// Looks at all bytes of the response so far, from its first; at least as many as at the last call.
-    /// - Returns: The head; nil where more bytes are needed.
+    /// Reads all bytes of the response so far, from its first one on; at least as many as at the last call.
+    /// - Returns: The head; nil if it needs more bytes.
     package mutating func parse(_ bytes: Span<UInt8>) throws(ResponseRefusal) -> ResponseHead? {
         while true {
             try checkPrefix(bytes)
             guard let end = try endOfHead(bytes) else { return nil }
             let head = try read(bytes, start..<end)
-            // RFC 9110 §15.2: interim responses precede the final one; 101 would need a request for it.
+            // RFC 9110 §15.2: interim responses come before the final one. 101 is only allowed after a request for it.
             guard head.status < 200 else { return head }
             guard head.status != 101 else { throw .unexpectedUpgrade }
             start = end
@@ -38,20 +38,20 @@ package struct ResponseParser: Sendable {
         }
     }
 
-    /// A peer that does not speak HTTP is refused by its first bytes, not when it has sent enough.
+    /// Refuses a peer that does not speak HTTP at its first bytes, before it has sent a whole head.
     private func checkPrefix(_ bytes: Span<UInt8>) throws(ResponseRefusal) {
         for (offset, expected) in "HTTP/".utf8.enumerated() where start + offset < bytes.count {
             guard bytes[start + offset] == expected else { throw .malformedStatusLine }
         }
     }
 
-    /// The position behind the empty line that ends the head; nil while it has not come.
+    /// The position after the empty line that ends the head; nil until it arrives.
     private mutating func endOfHead(_ bytes: Span<UInt8>) throws(ResponseRefusal) -> Int? {
         let limit = min(bytes.count, headLimit)
         var index = max(searched, start + 3)
         while index < limit {
             if bytes[index] == ASCII.lineFeed {
-                // RFC 9112 §2.2: LF alone is no line end here. `index` >= `start` + 3.
+                // RFC 9112 §2.2: LF alone is not a line end here. `index` >= `start` + 3.
                 guard bytes[index - 1] == ASCII.carriageReturn else { throw .malformedLineEnd }
                 if bytes[index - 2] == ASCII.lineFeed, bytes[index - 3] == ASCII.carriageReturn { return index + 1 }
             }
@@ -64,7 +64,7 @@ package struct ResponseParser: Sendable {
 }
 
 extension ResponseParser {
-    /// Reads one head, whose last four bytes are CRLF CRLF.
+    /// Reads one head, which ends with CRLF CRLF.
     func read(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(ResponseRefusal) -> ResponseHead {
         var head = ResponseHead()
         head.byteCount = range.upperBound
@@ -80,7 +80,7 @@ extension ResponseParser {
         return head
     }
 
-    /// The next line without its CRLF; every CR must have its LF (RFC 9112 §2.2).
+    /// The next line without its CRLF. Every CR must have its LF (RFC 9112 §2.2).
     private func takeLine(
         _ bytes: Span<UInt8>,
         _ position: inout Int,
@@ -94,8 +94,8 @@ extension ResponseParser {
         return start..<lineEnd
     }
 
-    /// RFC 9112 §4: `HTTP/1.x SP 3DIGIT SP reason`; the space before an empty reason may be missing, as many leave it
-    /// out.
+    /// RFC 9112 §4: `HTTP/1.x SP 3DIGIT SP reason`. The space before an empty reason may be missing, because many
+    /// servers leave it out.
     private func readStatusLine(
         _ bytes: Span<UInt8>,
         _ line: Range<Int>,
@@ -120,7 +120,7 @@ extension ResponseParser {
         head.status = hundreds * 100 + tens * 10 + ones
     }
 
-    /// RFC 9112 §5: a name, a colon, a value with optional white space around it; no folds (§5.2).
+    /// RFC 9112 §5: a name, a colon, and a value with optional white space around it. Folds are refused (§5.2).
     private func field(_ bytes: Span<UInt8>, _ line: Range<Int>) throws(ResponseRefusal) -> ResponseHead.Field {
         guard let colon = line.first(where: { !FieldGrammar.isTokenByte(bytes[$0]) }), colon > line.lowerBound,
             bytes[colon] == UInt8(ascii: ":")
@@ -131,7 +131,7 @@ extension ResponseParser {
         return ResponseHead.Field(name: line.lowerBound..<colon, value: start..<end)
     }
 
-    /// RFC 9112 §6.3: one declaration of the body's length at most.
+    /// RFC 9112 §6.3: at most one declaration of the body's length.
     private func framing(_ bytes: Span<UInt8>, _ head: ResponseHead) throws(ResponseRefusal) -> ResponseHead.Framing {
         var lengths = 0
         var length = 0
@@ -147,12 +147,12 @@ extension ResponseParser {
                 coding = TransferCoding(bytes, field.value)
             }
         }
-        // §6.3: 1xx, 204 and 304 have no body, whatever their fields say; nor has a 2xx to CONNECT.
+        // §6.3: 1xx, 204 and 304 have no body, whatever their fields say. A 2xx to CONNECT has none either.
         if head.status < 200 || head.status == 204 || head.status == 304 { return .length(0) }
         if answersConnect, head.status < 300 { return .length(0) }
         if codings > 0 {
             guard lengths == 0 else { throw .conflictingFraming }
-            // Only chunked was offered (no TE field); HTTP/1.0 knows none.
+            // The request offered only chunked (no TE field), and HTTP/1.0 has no transfer codings.
             guard codings == 1, coding == .chunked, head.minorVersion == 1 else { throw .invalidTransferEncoding }
             return .chunked
         }
@@ -168,25 +168,25 @@ package struct ResponseHead: Sendable, Equatable {
         package let value: Range<Int>
     }
 
-    /// How the end of the body is known (RFC 9112 §6.3).
+    /// The way in which the body ends (RFC 9112 §6.3).
     package enum Framing: Sendable, Equatable {
-        /// No body, or one of so many bytes.
+        /// The body has this many bytes; 0 means no body.
         case length(Int)
         case chunked
         /// The body ends with the connection.
         case untilClose
     }
 
-    /// 200 … 599: interim responses are passed over.
+    /// The status, 200 … 599. Interim responses are skipped.
     package internal(set) var status = 0
     package internal(set) var minorVersion = 1
     package internal(set) var fields: [Field] = []
     package internal(set) var framing = Framing.untilClose
-    /// Where the body begins: bytes of the head and of the interim responses before it.
+    /// The start of the body: the length of the head and of the interim responses before it, in bytes.
     package internal(set) var byteCount = 0
 }
 
-/// Why the grammar refuses a response, each with one sentence, in which nothing was sent by the peer.
+/// Why the grammar refuses a response. Each reason has one sentence, which quotes nothing from the peer.
 package enum ResponseRefusal: String, Error {
     case malformedStatusLine = "the status line is malformed"
     case unsupportedVersion = "the HTTP version is not supported"

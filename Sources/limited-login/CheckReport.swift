@@ -222,7 +222,7 @@ extension CheckReport {
             token: GraphAccessToken(token),
             apps: secrets,
             subject: subject,
-            policy: try ServiceParts.verifier(configuration).policy
+            policy: try ServiceParts.policy(configuration)
         )
         let deadline = MonotonicClock.now() + client.callTimeout
         do throws(AccessTokenQuestion.Failure) {

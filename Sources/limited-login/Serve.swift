@@ -16,12 +16,12 @@ struct Serve: AsyncParsableCommand {
     func run() async throws {
         let loaded = try options.load()
         let (logger, level) = try LoggingSetup.bootstrap(loaded.configuration)
-        logger.notice("configuration read", metadata: ["file": "\(loaded.file ?? "none")"])
         let application = try Application(loaded.configuration, logger: logger)
         let inForce = Locked(loaded)
         let reloads = Reloads { [options] in application.reload(options, level, inForce) }
         try await Lifecycle.run { () throws(StartError) in
             try application.start(tryingFor: Self.bindingTime)
+            logger.notice("configuration in force", metadata: ["file": "\(loaded.file ?? "none")"])
             // A signal that came before was kept until now: a service that is not ready must not say so.
             ProcessSignals.shared.onReload {
                 if !reloads.begin() {

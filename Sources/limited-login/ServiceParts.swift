@@ -167,7 +167,12 @@ enum ServiceParts {
 
     /// What judges id tokens; the configuration bounded every value already.
     static func verifier(_ configuration: ServiceConfiguration) throws(StartError) -> TokenVerifier {
-        let policy = try part("\(ConfigurationKey.issuers.rawValue): ") {
+        TokenVerifier(policy: try policy(configuration), nonces: try nonceIssuer(configuration))
+    }
+
+    /// The rules of a verdict, as the configuration sets them.
+    static func policy(_ configuration: ServiceConfiguration) throws(StartError) -> VerificationPolicy {
+        try part("\(ConfigurationKey.issuers.rawValue): ") {
             try VerificationPolicy(
                 appIDs: configuration.appIDs,
                 issuers: configuration.issuers,
@@ -177,7 +182,6 @@ enum ServiceParts {
                 tracking: configuration.onlyLimitedTracking ? .limited : .any
             )
         }
-        return TokenVerifier(policy: policy, nonces: try nonceIssuer(configuration))
     }
 
     /// Issues and recognises nonces; nil where no secret is configured.

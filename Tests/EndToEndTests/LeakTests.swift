@@ -28,7 +28,7 @@ private struct MarkedLogin {
         // Random, so that no part of it stands anywhere by chance.
         let mark = UUID().uuidString.replacing("-", with: "").lowercased()
         nonce = "nonce-\(mark)"
-        userID = (0..<24).map { _ in "\(Int.random(in: 1...9))" }.joined()
+        userID = (0..<19).map { _ in "\(Int.random(in: 1...9))" }.joined()
         let now = WallClock.unixSeconds()
         var claims = MintedClaims(
             audience: RunningService.appID,

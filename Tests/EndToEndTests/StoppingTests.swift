@@ -57,8 +57,8 @@ struct StoppingTests {
         service.process.terminate()
         for client in clients[4...] {
             let answer = client.readResponses(1, timeout: .seconds(30)).first
-            #expect(answer?.status == 503)
-            #expect(answer?.code == "keys_unavailable")
+            #expect(answer?.status == 429)
+            #expect(answer?.code == "key_checks_exhausted")
             #expect(answer?["retry-after"] != nil)
         }
         // A client that does not close its side would have the server wait for that.

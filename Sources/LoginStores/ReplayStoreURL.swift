@@ -8,6 +8,7 @@ package struct ReplayStoreURL: Equatable, Sendable {
         case scheme = "it must be memory, or begin with redis:// or rediss://"
         case userInformation = "its user information is not user:password, with other bytes percent-encoded"
         case host = "its host or port is none"
+        case query = "it has a query, and nothing can be set by one: leave out ? and what follows"
         case database = "its path must be the number of a database, 0 to 65535, and nothing may follow"
 
         package var description: String { rawValue }
@@ -52,9 +53,12 @@ package struct ReplayStoreURL: Equatable, Sendable {
         user = credentials.first ?? []
         password = credentials.count > 1 && !credentials[1].isEmpty ? credentials[1] : nil
         // Host and port follow the grammar of all other URLs.
-        guard let place = try? HostAndPort(parsing: authority) else { throw .host }
+        guard let place = try? HostAndPort(parsing: authority) else {
+            throw authority.contains(UInt8(ascii: "?")) ? .query : .host
+        }
         (host, port) = (place.host, place.port ?? 6379)
         let digits = rest[end...].dropFirst()
+        guard !digits.contains(UInt8(ascii: "?")) else { throw .query }
         guard digits.count <= 5, digits.allSatisfy({ (0x30...0x39).contains($0) }),
             let database = UInt16(digits.isEmpty ? "0" : String(decoding: digits, as: UTF8.self))
         else { throw .database }

@@ -100,9 +100,9 @@ enum ServiceParts {
     /// Reads the files of the service's listener; nil where it speaks plain HTTP.
     static func tlsContext(_ configuration: ServiceConfiguration) throws(StartError) -> TLSContext? {
         guard let files = configuration.tls else { return nil }
-        try requireRegular(.tlsCertificateFile, files.certificate)
-        try requireRegular(.tlsKeyFile, files.key)
-        if let authorities = files.clientAuthorities { try requireRegular(.tlsClientCAFile, authorities) }
+        try requirePEM(.tlsCertificateFile, files.certificate)
+        try requirePEM(.tlsKeyFile, files.key)
+        if let authorities = files.clientAuthorities { try requirePEM(.tlsClientCAFile, authorities) }
         return try part {
             try TLSContext(
                 serverCertificateFile: files.certificate,
@@ -115,18 +115,37 @@ enum ServiceParts {
     /// The authorities the service trusts as a client.
     static func trust(_ configuration: ServiceConfiguration) throws(StartError) -> TLSContext.Trust {
         guard let file = configuration.caFile else { return .system }
-        try requireRegular(.caFile, file)
+        try requirePEM(.caFile, file)
         let trust = TLSContext.Trust.authorities(file: file)
         _ = try part("\(ConfigurationKey.caFile.rawValue): ") { try TLSContext(clientTrusting: trust) }
         return trust
     }
 
-    /// Names the setting whose file cannot be read; OpenSSL would name the file alone, or wait at a pipe.
-    private static func requireRegular(_ key: ConfigurationKey, _ path: String) throws(StartError) {
+    /// Greatest size of a file of certificates, in bytes: a system's whole trust store has 250 KB.
+    private static let pemByteLimit = 16_777_216
+
+    /// Finds that a setting's file is a regular one that holds PEM, and no key with a passphrase: OpenSSL would name neither
+    /// the setting nor the fault, or wait at a pipe.
+    private static func requirePEM(_ key: ConfigurationKey, _ path: String) throws(StartError) {
+        let text: [UInt8]
         do throws(FileContents.Failure) {
-            try FileContents.requireRegular(path: path)
+            text = try FileContents.read(path: path, limit: pemByteLimit)
         } catch {
             throw StartError("\(key.rawValue): \(ConfigurationError(path, error))")
+        }
+        let tool = key == .tlsKeyFile ? "pkey" : "x509"
+        guard text.contains("-----BEGIN ".utf8) else {
+            throw StartError(
+                "\(key.rawValue): \(path) is no PEM, which has a line that begins with -----BEGIN; of DER, "
+                    + "'openssl \(tool) -in FILE -out FILE.pem' makes it"
+            )
+        }
+        guard !text.contains("-----BEGIN ENCRYPTED PRIVATE KEY".utf8), !text.contains("Proc-Type: 4,ENCRYPTED".utf8)
+        else {
+            throw StartError(
+                "\(key.rawValue): the key in \(path) has a passphrase, which a start cannot ask for; "
+                    + "'openssl pkey -in FILE -out NEW' takes it away"
+            )
         }
     }
 

@@ -32,5 +32,6 @@ struct ReplayStoreURLTests {
     func refused(text: String) {
         let error = #expect(throws: ReplayStoreURL.ParsingError.self) { try ReplayStoreURL(parsing: text) }
         #expect(error?.description.contains("hunter2") == false)
+        #expect((error == .query) == text.contains("?"))
     }
 }

@@ -104,7 +104,7 @@ package enum ConfigurationKind: Sendable, Equatable {
     case integer(ClosedRange<Int>)
     /// A time in whole seconds within a range; a number, or one with its unit: `90s`, `5m`, `1h`, `2d`.
     case duration(ClosedRange<Int>)
-    /// A size in bytes within a range; a number, or one with its unit: `KiB`, `MiB`, `GiB`.
+    /// A size in bytes within a range; a number, or one with its unit: `KiB`, `MiB`, `GiB`, `TiB`.
     case size(ClosedRange<Int>)
     case choice([String])
 
@@ -125,29 +125,32 @@ package enum ConfigurationKind: Sendable, Equatable {
         case .integer: ("a whole number is needed", "number")
         case .duration: ("a time is needed: 90, or \"90s\"", "time")
         case .size: ("a size is needed: \"64MiB\", or its bytes", "size")
-        case .choice(let words): ("a string is needed", words.joined(separator: "|"))
+        case .choice(let words):
+            ("one of these strings is needed: \(words.joined(separator: ", "))", words.joined(separator: "|"))
         }
     }
 
     /// A value as a person reads it.
-    func text(of value: ConfigurationValue) -> String {
+    package func text(of value: ConfigurationValue) -> String {
         switch value {
         case .list(let values): values.joined(separator: ",")
         case .text(let text): text
         case .integer(let number):
-            if case .size = self, let unit = units.last(where: { number % $0.size == 0 && number > 0 }) {
-                "\(number / unit.size)\(unit.suffix)"
-            } else {
-                String(number)
-            }
+            if case .size = self { withUnit(number) } else { String(number) }
         }
+    }
+
+    /// A number in the greatest unit that it is a multiple of.
+    func withUnit(_ number: Int) -> String {
+        guard let unit = units.last(where: { number % $0.size == 0 && number > 0 }) else { return String(number) }
+        return "\(number / unit.size)\(unit.suffix)"
     }
 
     /// The units of a time or a size, from the least.
     var units: [(suffix: String, size: Int)] {
         switch self {
         case .duration: [("s", 1), ("m", 60), ("h", 3_600), ("d", 86_400)]
-        case .size: [("KiB", 1_024), ("MiB", 1_048_576), ("GiB", 1_073_741_824)]
+        case .size: [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)]
         default: []
         }
     }

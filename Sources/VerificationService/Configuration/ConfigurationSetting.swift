@@ -150,11 +150,22 @@ package struct FileLine {
     /// The text of a file that a setting names.
     /// - Parameter limit: the greatest size, in bytes.
     package static func text(ofFile path: String, limit: Int) throws(ConfigurationError) -> [UInt8] {
+        let text: [UInt8]
         do throws(FileContents.Failure) {
-            return try FileContents.read(path: path, limit: limit)
+            text = try FileContents.read(path: path, limit: limit)
         } catch {
             throw ConfigurationError(path, error)
         }
+        // Editors of other systems write one, and it would be part of the first word.
+        guard !text.starts(with: [0xEF, 0xBB, 0xBF]), !text.starts(with: [0xFF, 0xFE]),
+            !text.starts(with: [0xFE, 0xFF])
+        else {
+            throw ConfigurationError(
+                place: path,
+                reason: "the file begins with a byte order mark (BOM): save it as UTF-8 without one"
+            )
+        }
+        return text
     }
 
     func error(_ reason: String) -> ConfigurationError { ConfigurationError(place: place, reason: reason) }

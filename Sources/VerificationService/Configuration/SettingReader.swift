@@ -50,7 +50,11 @@ struct SettingReader {
             throw failure(key, key.definition.kind.wording.need)
         }
         guard range.contains(number) else {
-            throw failure(key, "\(number) is outside \(range.lowerBound) to \(range.upperBound)")
+            let kind = key.definition.kind
+            throw failure(
+                key,
+                "\(number) is outside \(kind.withUnit(range.lowerBound)) to \(kind.withUnit(range.upperBound))"
+            )
         }
         return number
     }

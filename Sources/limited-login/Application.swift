@@ -19,7 +19,12 @@ struct Application {
     let tls: Published<TLSContext>?
 
     /// Builds the service from its configuration; nothing is bound and nothing is fetched yet.
-    init(_ configuration: ServiceConfiguration, logger: Logger) throws(StartError) {
+    /// - Parameter isForThisMachineAlone: whether the service answers requests for a loopback host alone.
+    init(
+        _ configuration: ServiceConfiguration,
+        logger: Logger,
+        isForThisMachineAlone: Bool = false
+    ) throws(StartError) {
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
         self.configuration = configuration
         cache = try ServiceParts.keyCache(configuration, events: ServiceEvents.ofKeys(logger))
@@ -69,7 +74,10 @@ struct Application {
                 limits: limits,
                 tls: tls
             )
-        ) { [core] _ in ServiceHandler(core: core, listener: .service) }
+        ) { [core] _ in
+            let handler = ServiceHandler(core: core, listener: .service)
+            return isForThisMachineAlone ? LoopbackHostHandler(handler) : handler
+        }
         // Probes and Prometheus need no more.
         limits.connections = min(256, free / 4)
         // The metrics are longer than any answer of the service; a few slow readers of them are all there may be.
@@ -85,6 +93,9 @@ struct Application {
         cache.onUpdate { [server] in server.wakeParked() }
         process.observe(self)
     }
+
+    /// Where this machine reaches the service, once started; nil for a Unix socket.
+    var ownAddress: SocketAddress? { server.localAddresses.first?.network?.reachable }
 
     /// Takes all that the configuration needs, then says that the service is ready: threads, both listeners. The store of
     /// what was used connects meanwhile.

@@ -28,6 +28,8 @@ struct CheckReport {
     let rows: [Row]
     /// Nil when the credential is accepted.
     var refusal: Refusal?
+    /// The claims of a refused id token, a JSON object; empty where it has none. They prove nothing.
+    var unverifiedClaims: [UInt8] = []
     /// The service's answer for an accepted credential.
     var answer: [UInt8] = []
     /// The time the credential was judged as of.
@@ -48,11 +50,17 @@ struct CheckReport {
         }
     }
 
+    /// Whether the token was refused because the key that it names is not there.
+    var lacksKey: Bool {
+        [ProblemCode.rejectedToken(.unknownKey), .keysUnavailable].contains { $0.text == refusal?.code }
+    }
+
     var json: JSON {
         let own: JSON = [
             "accepted": JSON(refusal == nil), "code": JSON(refusal?.code), "claim": JSON(refusal?.claim),
             "detail": JSON(refusal?.detail), "cure": JSON(refusal?.cure),
             "checks": JSON(rows.map { ["check": JSON($0.check), "outcome": JSON($0.outcome.rawValue)] }),
+            "unverified_claims": unverifiedClaims.isEmpty ? nil : JSON { $0 += unverifiedClaims },
         ]
         // The answer is an object of its own; its members follow after these.
         return answer.isEmpty ? own : JSON { $0 = own.bytes.dropLast() + [UInt8(ascii: ",")] + answer.dropFirst() }
@@ -74,11 +82,26 @@ struct CheckReport {
             let heading = Colour.red.paint("refused: \(refusal.code)", isColoured)
             lines.append("\(heading)\(claim): \(TerminalText.safe(refusal.detail))")
             lines.append("\(Colour.bold.paint("what to do:", isColoured)) \(TerminalText.safe(refusal.cure))")
+            if !unverifiedClaims.isEmpty {
+                lines += ["", "the token claims (NOT VERIFIED, so prove nothing by it):"] + claimLines
+            }
         } else {
             lines.append(Colour.green.paint("accepted", isColoured))
             lines += answerLines
         }
         return lines.joined(separator: "\n")
+    }
+
+    private var claimLines: [String] {
+        guard let claims = JSONObject(unverifiedClaims) else { return [] }
+        return claims.members.map { name, node in
+            let seconds =
+                ["exp", "iat", "nbf"].contains(name) ? claims.document.double(node, in: claims.bytes.span) : nil
+            let time = seconds.flatMap { NumericDate(secondsSince1970: $0) }
+            let value =
+                time.map { "\(claims.string(node)), \(LocalTime.describe($0, now: moment))" } ?? claims.string(node)
+            return "  \(TerminalText.safe(name)): \(TerminalText.safe(value))"
+        }
     }
 
     private var answerLines: [String] {
@@ -160,7 +183,12 @@ extension CheckReport {
                 cure: cure.sentence(for: error),
                 isOfQuestion: error.check == .expectation
             )
-            return CheckReport(rows: rows(until: error.check), refusal: refusal, moment: moment)
+            return CheckReport(
+                rows: rows(until: error.check),
+                refusal: refusal,
+                unverifiedClaims: refusal.isOfQuestion ? [] : PastedText(bytes: token).unprovenPayload,
+                moment: moment
+            )
         }
     }
 
@@ -182,14 +210,14 @@ extension CheckReport {
     }
 
     /// Judges an access token as the service would; Graph is asked.
-    /// - Parameter apps: what Graph is asked with, in place of what the configuration's file says.
+    /// - Parameter settings: judge in place of those that are made of the configuration.
     /// - Throws: ``Exit``, after a line on standard error, where Graph cannot tell.
     static func ofAccessToken(
         _ token: [UInt8],
         subject: String?,
         configuration: ServiceConfiguration,
         now moment: NumericDate,
-        apps: [AppSecret]? = nil
+        settings: RuntimeSettings? = nil
     ) throws -> CheckReport {
         func report(_ failed: AccessTokenCheck? = nil, _ refusal: Refusal? = nil, _ answer: [UInt8] = []) -> Self {
             let rows = rows(until: failed) { ($0.name, $0.rawValue, $0 != .subject || subject != nil) }
@@ -202,6 +230,11 @@ extension CheckReport {
                 + "classic iOS set LIMITED_LOGIN_ACCESS_TOKENS to accept, and LIMITED_LOGIN_APP_SECRETS_FILE."
         )
         guard configuration.accessTokensAreAccepted else { return report(.allowed, notAllowed) }
+        guard !token.isEmpty else {
+            let cure = "Nothing was given: pass what the app reads from its AccessToken."
+            let code = ProblemCode.accessTokenInvalid.text
+            return report(.shape, Refusal(code: code, detail: "The token is empty.", cure: cure))
+        }
         let shape = AccessTokenInspection.shape(token.span)
         if shape == .gaming { return report(.shape, refusal(.gaming, configuration)) }
         guard shape == .accessToken else {
@@ -214,7 +247,8 @@ extension CheckReport {
             )
             return report(.shape, refusal)
         }
-        guard let secrets = try apps ?? ServiceParts.settings(configuration).accessTokenApps else {
+        let settings = try settings ?? ServiceParts.settings(configuration)
+        guard let secrets = settings.accessTokenApps else {
             return report(.allowed, notAllowed)
         }
         let client = try ServiceParts.graphClient(configuration)
@@ -222,7 +256,7 @@ extension CheckReport {
             token: GraphAccessToken(token),
             apps: secrets,
             subject: subject,
-            policy: try ServiceParts.policy(configuration)
+            policy: settings.verifier.policy
         )
         let deadline = MonotonicClock.now() + client.callTimeout
         do throws(AccessTokenQuestion.Failure) {

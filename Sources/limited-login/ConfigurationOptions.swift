@@ -5,8 +5,8 @@ internal import VerificationService
 /// The flags of the service: one for each `ConfigurationKey`, all optional, all above the environment and the file.
 ///
 /// ArgumentParser finds the options of a type by reflection, so that the mirror can make them from the table of settings;
-/// each is decoded under the name it has there.
-struct ConfigurationOptions: ParsableArguments, CustomReflectable, Sendable {
+/// each is decoded under the name it has there. Every command takes them all; `--help` shows those of its `Scope`.
+struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomReflectable, Sendable {
     private var file: String?
     /// What was given on the command line, by key.
     private var flags: [ConfigurationKey: String] = [:]
@@ -14,10 +14,10 @@ struct ConfigurationOptions: ParsableArguments, CustomReflectable, Sendable {
     init() {}
 
     init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: Name.self)
+        let container = try decoder.container(keyedBy: OptionName.self)
         file = try container.decode(Option<String?>.self, forKey: .file).wrappedValue
         for key in ConfigurationKey.allCases {
-            flags[key] = try container.decode(Option<String?>.self, forKey: Name(stringValue: key.rawValue))
+            flags[key] = try container.decode(Option<String?>.self, forKey: OptionName(stringValue: key.rawValue))
                 .wrappedValue
         }
     }
@@ -31,16 +31,19 @@ struct ConfigurationOptions: ParsableArguments, CustomReflectable, Sendable {
             ),
             completion: .file()
         )
-        let flags = ConfigurationKey.allCases.map { key in
+        // In the order of the scope: the most needed first.
+        let shown = Scope.keys
+        let flags = (shown + ConfigurationKey.allCases.filter { !shown.contains($0) }).map { key in
             (label: Optional(key.rawValue), value: Self.option(key) as Any)
         }
-        return Mirror(self, children: [(label: Name.file.stringValue, value: file as Any)] + flags)
+        return Mirror(self, children: [(label: OptionName.file.stringValue, value: file as Any)] + flags)
     }
 
     /// What the command line itself says of a setting.
     func given(_ key: ConfigurationKey) -> String? { flags[key] }
 
-    /// Loads the configuration from these flags, this process's environment and the file.
+    /// Loads the configuration from these flags, this process's environment and the file: the settings of the scope alone
+    /// where the command reads no others.
     ///
     /// - Parameters:
     ///   - known: the file that was read before. It must still be there: without it, what it forbids is allowed.
@@ -53,7 +56,8 @@ struct ConfigurationOptions: ParsableArguments, CustomReflectable, Sendable {
             flags: flags.filter { $0.key != key },
             environment: ProcessInfo.processInfo.environment,
             file: file,
-            again: known
+            again: known,
+            only: Scope.readsOthers ? nil : Scope.keys
         )
     }
 
@@ -73,54 +77,29 @@ struct ConfigurationOptions: ParsableArguments, CustomReflectable, Sendable {
             case .choice(let words): .list(words)
             default: nil
             }
+        let isShown = Scope.keys.contains(key)
+        // The short help has no place for a long default.
+        let isBrief = isShown && key.defaultText.count > 20
         return Option(
             name: .customLong(key.flagName),
             help: ArgumentHelp(
-                "\(key.summary) (default: \(key.defaultText))",
-                valueName: key.definition.kind.wording.placeholder
+                isBrief ? "\(key.summary)" : "\(key.summary) (default: \(key.defaultText))",
+                valueName: key.definition.kind.wording.placeholder,
+                visibility: isShown ? .default : .hidden
             ),
             completion: completion
         )
     }
-
-    /// The name of an option in the mirror and in the decoder.
-    private struct Name: CodingKey {
-        static let file = Name(stringValue: "configuration_file")
-
-        let stringValue: String
-        var intValue: Int? { nil }
-
-        init(stringValue: String) { self.stringValue = stringValue }
-
-        init?(intValue: Int) { nil }
-    }
 }
 
-struct CheckConfig: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "check-config",
-        abstract: "Prints the configuration in force, each value with its origin.",
-        discussion: "Exit code 0 when a start with the same settings would accept them, else 78."
-    )
+/// The name of an option in the mirror and in the decoder.
+private struct OptionName: CodingKey {
+    static let file = OptionName(stringValue: "configuration_file")
 
-    @OptionGroup var options: ConfigurationOptions
+    let stringValue: String
+    var intValue: Int? { nil }
 
-    func run() throws {
-        let loaded = try options.load()
-        // Building the parts opens the files and judges the URLs, as a start would.
-        _ = try ServiceParts.keyCache(loaded.configuration) { _ in }
-        _ = try ServiceParts.settings(loaded.configuration)
-        _ = try ServiceParts.tlsContext(loaded.configuration)
-        _ = try ServiceParts.graphClient(loaded.configuration)
-        _ = try ServiceParts.replayStore(loaded.configuration) { _ in }
-        for doubt in loaded.configuration.doubts { StandardError.write("limited-login: warning: \(doubt)") }
-        let width = ConfigurationKey.allCases.map(\.rawValue.count).max() ?? 0
-        for key in ConfigurationKey.allCases {
-            let setting = loaded.settings[key]
-            let padding = String(repeating: " ", count: width - key.rawValue.count)
-            let value = setting.map { key.shown($0.value) } ?? key.defaultText
-            let origin = setting?.origin.description ?? "default"
-            StandardOutput.write(line: "\(key.rawValue)\(padding) = \(value)  (\(origin))")
-        }
-    }
+    init(stringValue: String) { self.stringValue = stringValue }
+
+    init?(intValue: Int) { nil }
 }

@@ -8,7 +8,7 @@ internal import VerificationService
 struct DPoPCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dpop",
-        abstract: "Makes DPoP proofs (RFC 9449) as a device does, and judges them as /auth does.",
+        abstract: "Makes and judges DPoP proofs (RFC 9449).",
         subcommands: [Judge.self, Make.self]
     )
 
@@ -39,8 +39,9 @@ struct DPoPCommand: ParsableCommand {
         }
 
         func token() throws -> String {
-            let bytes = try TokenInput.contents(of: tokenFile, unreadable: Exit.configuration)
-            return String(decoding: TokenInput.trimmed(bytes), as: UTF8.self)
+            let bytes = TokenInput.trimmed(try TokenInput.contents(of: tokenFile, unreadable: Exit.configuration))
+            guard !bytes.isEmpty else { throw ValidationError("The token in \(tokenFile) is empty.") }
+            return String(decoding: bytes, as: UTF8.self)
         }
     }
 
@@ -80,6 +81,7 @@ struct DPoPCommand: ParsableCommand {
         func run() throws {
             let token = try request.token()
             let text = try TokenInput.read(argument: proof, file: nil)
+            guard !text.isEmpty else { throw ValidationError("The proof is empty: nothing was given.") }
             let now = try request.at ?? Moment.now()
             do throws(DPoPRejection) {
                 let bound = PastedText(bytes: Array(token.utf8)).unprovenThumbprint
@@ -122,7 +124,7 @@ struct DPoPCommand: ParsableCommand {
             abstract: "Prints a proof for a request: the value of its DPoP field.",
             discussion: """
                 'openssl ecparam -name prime256v1 -genkey -noout -out device.pem' makes a device's key. The thumbprint of \
-                that key is what cnf.jkt of a token must be that is bound to it.
+                that key is what cnf.jkt of a token must be that is bound to it. Exit code 0 done, 64 usage, 78 a file that cannot be used.
                 """
         )
 

@@ -15,24 +15,71 @@ struct Demo: AsyncParsableCommand {
         abstract: "Runs the service and a stand-in for Facebook in one process, with a page that shows every check.",
         discussion: """
             It needs no network and no Facebook app; the stand-in plays Graph too. Callers need the key 'demo', which is \
-            no secret. Stop it with Control-C.
+            no secret. Stop it with Control-C. Exit code 0 stopped, 64 usage, 75 an address that is taken.
             """
     )
 
     @Option(help: help("service", 8080), transform: Loopback.read)
-    var listen = SocketAddress.loopback(port: 8080)
+    var listen: SocketAddress?
 
     @Option(help: help("administrative listener", 8081), transform: Loopback.read)
-    var adminListen = SocketAddress.loopback(port: 8081)
+    var adminListen: SocketAddress?
 
-    @Option(help: help("stand-in issuer", 8090), transform: Loopback.read)
-    var issuerListen = SocketAddress.loopback(port: 8090)
+    @Option(help: help("stand-in issuer and the page", 8090), transform: Loopback.read)
+    var issuerListen: SocketAddress?
+
+    @Flag(
+        help: """
+            Listen on all addresses of a container, for 'docker run -p 127.0.0.1:8080:8080 -p 127.0.0.1:8090:8090'. Requests \
+            are answered for the hosts localhost and 127.0.0.1 alone.
+            """
+    )
+    var container = false
 
     private static func help(_ name: String, _ port: UInt16) -> ArgumentHelp {
-        "Address and port of the \(name), HOST:PORT on loopback. Port 0 takes a free one. (default: 127.0.0.1:\(port))"
+        ArgumentHelp(
+            """
+            Address and port of the \(name), on loopback; port 0 takes a free one. \
+            (default: 127.0.0.1:\(port), or a free port where that is taken)
+            """,
+            valueName: "host:port"
+        )
+    }
+
+    func validate() throws {
+        guard !container || listen == nil && issuerListen == nil else {
+            throw ValidationError("--container listens on 0.0.0.0:8080 and 0.0.0.0:8090; leave out the addresses.")
+        }
+    }
+
+    /// Where to listen: at the address that was named, or else at the usual port, or a free one where that is taken.
+    private func place(_ named: SocketAddress?, _ name: String, _ port: UInt16) -> SocketAddress {
+        if let named { return named }
+        let usual = SocketAddress.loopback(port: port)
+        do throws(SocketError) {
+            // Closed again at once.
+            _ = try Socket.listener(on: usual, backlog: 1, sharesPort: false)
+            return usual
+        } catch {
+            guard error.errorNumber == ErrorNumber.addressInUse else { return usual }
+            StandardError.write("limited-login: \(usual) is taken, so the \(name) has a free port")
+            return .loopback(port: 0)
+        }
     }
 
     func run() async throws {
+        // Ports that a container publishes are given.
+        let all = SocketAddress("0.0.0.0:0")
+        let listen = container ? all?.with(port: 8080) : nil
+        let issuerListen = container ? all?.with(port: 8090) : nil
+        try await run(
+            listen: listen ?? place(self.listen, "service", 8080),
+            adminListen: place(adminListen, "administrative listener", 8081),
+            issuerListen: issuerListen ?? place(self.issuerListen, "stand-in issuer", 8090)
+        )
+    }
+
+    private func run(listen: SocketAddress, adminListen: SocketAddress, issuerListen: SocketAddress) async throws {
         let webhookKey = try RandomBytes.make(count: 32)
         let listener = HTTPServerConfiguration(addresses: [.network(.loopback(port: 0))], workerCount: 1)
         let backend = HTTPServer(configuration: listener) { _ in DemonstrationBackend(key: webhookKey) }
@@ -49,7 +96,7 @@ struct Demo: AsyncParsableCommand {
         } catch {
             throw StartError(error, "--issuer-listen")
         }
-        let facebook = "http://\(issuer.address ?? issuerListen)"
+        let facebook = "http://\((issuer.address ?? issuerListen).reachable)"
         let configuration = try ConfigurationLoader.load(
             flags: [
                 .appIDs: Self.appID,
@@ -67,14 +114,18 @@ struct Demo: AsyncParsableCommand {
             file: nil,
             readsDefaultFile: false
         ).configuration
-        let application = try Application(configuration, logger: LoggingSetup.bootstrap(configuration).logger)
+        let application = try Application(
+            configuration,
+            logger: LoggingSetup.bootstrap(configuration).logger,
+            isForThisMachineAlone: true
+        )
         files.remove()
         try await Lifecycle.run { () throws(StartError) in
             try application.start(tryingFor: .zero)
-            let service = application.server.localAddresses.first.map(\.description)
+            let service = application.ownAddress.map(\.description)
             issuer.service.withLock { $0 = service.map { "http://\($0)" } }
             desk.open(application)
-            let stand = issuer.address.map(\.description)
+            let stand = issuer.address.map(\.reachable.description)
             StandardOutput.write(Self.text(service: service ?? "?", issuer: stand ?? "?"))
         } stop: {
             await application.stop()

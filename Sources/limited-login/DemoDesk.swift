@@ -21,7 +21,7 @@ final class DemoDesk: PageDesk {
         let cached = running.withLock { $0 }?.cache.snapshot.keySet.keys.map(\.keyID) ?? []
         func short(_ keys: [String]) -> String { keys.map { String($0.prefix(6)) }.joined(separator: ", ") }
         let isAway = issuer.isAway.withLock { $0 }
-        let service = running.withLock { $0 }?.server.localAddresses.first.map(\.description) ?? "starting"
+        let service = running.withLock { $0 }?.ownAddress.map(\.description) ?? "starting"
         let faults = CatalogueEntry.all.filter { $0.setting == nil }
         let scenarios = DemoScenario.all.filter { $0.whileAway == nil || $0.whileAway == isAway }
         return [

@@ -157,7 +157,9 @@ struct DemoStage {
 
     /// Has Facebook do something, as an app or a person does.
     private func facebook(_ path: String, _ body: [UInt8]) throws -> HTTPSResponse {
-        guard let facebook = desk.issuer.address else { throw PageRefusal(sentence: "Facebook is not there.") }
+        guard let facebook = desk.issuer.address?.reachable else {
+            throw PageRefusal(sentence: "Facebook is not there.")
+        }
         return try desk.client.send(
             HTTPSRequest(.post, try HTTPURL(parsing: "http://\(facebook)\(path)"), body: .json(body))
         )
@@ -165,7 +167,7 @@ struct DemoStage {
 
     /// Asks the service as a backend does, and notes it.
     private mutating func call(_ path: String, _ body: JSON, _ sentence: String) throws -> HTTPSResponse {
-        guard let service = application.server.localAddresses.first?.network else {
+        guard let service = application.ownAddress else {
             throw PageRefusal(sentence: "The service does not listen.")
         }
         let url = try HTTPURL(parsing: "http://\(service)\(path)")
@@ -188,7 +190,7 @@ struct DemoStage {
     func outcome() throws -> JSON {
         guard let verdict else { throw PageRefusal(sentence: "Nothing was judged.") }
         let body = InspectDesk.shell(JSON(verdict.request + wishedPermissions).text)
-        let service = application.server.localAddresses.first.map(\.description) ?? "?"
+        let service = application.ownAddress.map(\.description) ?? "?"
         return desk.outcome(
             token: verdict.token,
             report: try report(verdict),
@@ -210,7 +212,7 @@ struct DemoStage {
                 subject: nil,
                 configuration: configuration,
                 now: Moment.now(),
-                apps: settings.accessTokenApps
+                settings: settings
             )
         }
         return try .ofIDToken(

@@ -11,11 +11,15 @@ struct Inspect: AsyncParsableCommand {
         abstract: "Serves a page on this machine that judges a pasted token and shows every check.",
         discussion: """
             It judges with the configuration and keys that the service would use. Nothing is kept, and no token leaves \
-            this machine. --listen takes a loopback address alone (default here: 127.0.0.1:0, a free port).
+            this machine. --listen takes a loopback address alone (default here: 127.0.0.1:0, a free port). An access \
+            token is judged by Graph. Exit code 0 stopped, 64 usage, 75 an address that is taken, 78 configuration.
             """
     )
 
-    @OptionGroup var options: ConfigurationOptions
+    @Option(help: "Judge as of then: 1700000000 or 2024-01-31T12:00:00Z.", transform: Moment.read)
+    var at: NumericDate?
+
+    @OptionGroup var options: ConfigurationOptions<PageSettings>
 
     func run() async throws {
         let place = options.given(.listen) ?? "127.0.0.1:0"
@@ -23,13 +27,22 @@ struct Inspect: AsyncParsableCommand {
             throw Exit.refusing("--listen '\(place)' is no loopback address and port, such as 127.0.0.1:0")
         }
         // The address is the page's, not the service's.
-        let configuration = try options.load(without: .listen).configuration
+        let loaded = try options.load(without: .listen)
+        let configuration = loaded.configuration
         // A setting out of range ends the start, not the first verdict.
         _ = try ServiceParts.verifier(configuration)
-        let desk = try InspectDesk(configuration: configuration)
+        let desk = try InspectDesk(
+            configuration: configuration,
+            flags: VerdictSettings.flags(of: loaded),
+            at: at
+        )
         let listener = HTTPServerConfiguration(addresses: [.network(address)], workerCount: 1)
         let server = HTTPServer(configuration: listener) { _ in PageHandler(desk: desk) }
-        try server.start()
+        do throws(SocketError) {
+            try server.start()
+        } catch {
+            throw StartError(error, "--listen")
+        }
         let own = server.localAddresses.first?.description ?? place
         StandardOutput.write("Open the page: http://\(own)/\nControl-C stops it.")
         await Lifecycle.run {
@@ -50,12 +63,22 @@ final class InspectDesk: PageDesk {
 
     let cache: JWKSetCache
     private let configuration: ServiceConfiguration
+    /// What gives `verify` the settings of this page.
+    private let flags: [(name: String, value: String)]
+    /// The time that tokens are judged as of; nil for now.
+    private let at: NumericDate?
     /// Signalled by every fetch that ends.
     private let fetched = DispatchSemaphore(value: 0)
     private let nextFetch = Locked(MonotonicInstant(nanoseconds: 0))
 
-    init(configuration: ServiceConfiguration) throws(StartError) {
+    init(
+        configuration: ServiceConfiguration,
+        flags: [(name: String, value: String)],
+        at: NumericDate?
+    ) throws(StartError) {
         self.configuration = configuration
+        self.flags = flags
+        self.at = at
         cache = try KeySetLoader.cache(configuration)
         cache.onUpdate { [fetched] in fetched.signal() }
     }
@@ -81,25 +104,72 @@ final class InspectDesk: PageDesk {
         }
         let text = TokenInput.trimmed(Array(token.utf8))
         let value = texts["value"] ?? ""
+        let moment = try moment(texts["at"])
         do {
-            var report = try report(text, binding, value)
-            let lackingKeys: [ProblemCode] = [.rejectedToken(.unknownKey), .keysUnavailable]
-            if lackingKeys.contains(where: { $0.text == report.refusal?.code }), fetchOnce() {
-                report = try self.report(text, binding, value)
+            if configuration.accessTokensAreAccepted, PastedText(bytes: text).looksLikeAnAccessToken {
+                return try accessToken(text, subject: binding == .subject ? value : nil, moment)
             }
-            let option = binding == .unbound || binding == .issuedNonce ? "" : " \(Self.shell(value))"
+            var report = try report(text, binding, value, moment)
+            if report.lacksKey, fetchOnce() { report = try self.report(text, binding, value, moment) }
+            let hasValue = binding != .unbound && binding != .issuedNonce
+            let option = ("--\(name.replacing("_", with: "-"))", hasValue ? value : nil)
             return outcome(
                 token: String(decoding: text, as: UTF8.self),
                 report: report,
                 note: Self.meaning(of: binding),
-                command: "limited-login verify - --\(name.replacing("_", with: "-"))\(option)"
+                command: command(text, option, moment)
             )
+        } catch is ExitCode {
+            throw PageRefusal(sentence: "Graph cannot tell now; the terminal of this page says why.")
         } catch {
             throw PageRefusal(sentence: "The token cannot be judged: \(error).")
         }
     }
 
-    private func report(_ token: [UInt8], _ binding: BindingKind, _ value: String) throws -> CheckReport {
+    /// Asks Graph about an access token, as `verify` does.
+    private func accessToken(_ text: [UInt8], subject: String?, _ moment: NumericDate?) throws -> JSON {
+        let report = try CheckReport.ofAccessToken(
+            text,
+            subject: subject,
+            configuration: configuration,
+            now: moment ?? Moment.now()
+        )
+        return outcome(
+            token: String(decoding: text, as: UTF8.self),
+            report: report,
+            note: "Graph says whose token it is. It is tied to no login: anybody who holds it may have sent it.",
+            command: command(text, subject.map { ("--subject", $0) }, moment)
+        )
+    }
+
+    /// The time to judge as of: the page's, else the command line's; nil for now.
+    private func moment(_ text: String?) throws(PageRefusal) -> NumericDate? {
+        guard let text, !text.isEmpty else { return at }
+        guard let moment = try? Moment.read(text) else {
+            throw PageRefusal(sentence: "The time is none: use seconds since 1970 or 2024-01-31T12:00:00Z.")
+        }
+        return moment
+    }
+
+    /// The same in a terminal, whole: the token on standard input, since others see arguments, and the settings as flags.
+    private func command(
+        _ token: [UInt8],
+        _ option: (name: String, value: String?)?,
+        _ moment: NumericDate?
+    ) -> String {
+        let words =
+            [option].compactMap(\.self) + flags.map { ($0.name, Optional($0.value)) }
+            + (moment.map { [("--at", Optional("\($0.wholeSeconds)"))] } ?? [])
+        let text = words.map { name, value in value.map { " \(name) \(Self.shell($0))" } ?? " \(name)" }.joined()
+        return "printf %s \(Self.shell(String(decoding: token, as: UTF8.self))) | limited-login verify -\(text)"
+    }
+
+    private func report(
+        _ token: [UInt8],
+        _ binding: BindingKind,
+        _ value: String,
+        _ moment: NumericDate?
+    ) throws -> CheckReport {
         var configuration = configuration
         if binding == .unbound { configuration.bindingIsRequired = false }
         return try CheckReport.ofIDToken(
@@ -107,7 +177,7 @@ final class InspectDesk: PageDesk {
             TokenQuestion(binding, Array(value.utf8)),
             keySet: cache.snapshot.keySet,
             configuration: configuration,
-            now: Moment.now()
+            now: moment ?? Moment.now()
         )
     }
 

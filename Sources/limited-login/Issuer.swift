@@ -21,7 +21,7 @@ struct Issuer: AsyncParsableCommand {
             POST /rotate makes a new signing key; the last one stays published, the one before is gone. Graph knows the \
             permissions of the people whose tokens were minted, and takes them back; /platform/uninstall/ takes a token. \
             POST /users/ID/deauthorize and /users/ID/data-deletion send Facebook's callback to the service of \
-            --service-url, and answer what it answers.
+            --service-url, and answer what it answers. Exit code 0 stopped, 64 usage, 75 an address that is taken.
             """
     )
 
@@ -80,7 +80,7 @@ struct Catalogue: ParsableCommand {
         discussion: """
             FOLDER then has keys.json (the JWK Set), tokens/NAME.jwt, and catalogue.json, which says of each token what \
             is wrong, what to send with it, and whether it must be refused. The tokens are of an hour: run it again \
-            before your tests.
+            before your tests. Exit code 0 done, 64 usage, 78 a folder that cannot be written to.
             """
     )
 

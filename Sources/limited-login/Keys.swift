@@ -5,14 +5,14 @@ internal import VerificationService
 
 struct Keys: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Fetches the JWK Set and shows each key: id, bits, thumbprint (RFC 7638), age and expiry.",
-        discussion: "Exit code 0 when there are usable keys, 3 when there are none."
+        abstract: "Fetches the issuer's keys and shows each.",
+        discussion: "Exit code 0 when there are usable keys, 3 when there are none, 64 usage, 78 configuration."
     )
 
     @Flag(help: "Print one JSON object.")
     var json = false
 
-    @OptionGroup var options: ConfigurationOptions
+    @OptionGroup var options: ConfigurationOptions<KeySettings>
 
     func run() async throws {
         let status = try await KeySetLoader.fetch(options.load().configuration).status

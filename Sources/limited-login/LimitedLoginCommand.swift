@@ -12,7 +12,8 @@ struct LimitedLoginCommand: AsyncParsableCommand {
         discussion: """
             Start with 'limited-login demo': it needs no network and no Facebook app.
             Every setting is a flag, an environment variable or a member of the configuration file, in this order \
-            of precedence; 'limited-login check-config' shows what is in force.
+            of precedence; 'limited-login check-config' shows what is in force, and COMMAND --help-all lists them.
+            Exit codes: 0 done, 1 refused, 2 usage of verify, 3 try again, 64 usage, 75 address taken, 78 configuration.
             """,
         version: BuildInformation.version,
         subcommands: [
@@ -23,7 +24,8 @@ struct LimitedLoginCommand: AsyncParsableCommand {
     )
 }
 
-/// The entry: it differs from the library's own only in the exit code of `verify`'s usage mistakes.
+/// The entry. It differs from the library's own in what usage mistakes are told, in `--help-all`, and in the exit code of
+/// `verify`'s usage mistakes.
 @main
 enum Main {
     static func main() {
@@ -48,8 +50,13 @@ enum Main {
 
     private static func run() async -> ExitCode {
         let arguments = Array(CommandLine.arguments.dropFirst())
+        let named = NamedCommand(arguments)
+        if let mistake = named.mistake { return refuse(usage: mistake, of: named) }
         do {
-            var command = try LimitedLoginCommand.parseAsRoot(arguments)
+            // The library's name for it is --help-hidden.
+            let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
+            let known = arguments[..<end].map { $0 == "--help-all" ? "--help-hidden" : $0 } + arguments[end...]
+            var command = try LimitedLoginCommand.parseAsRoot(known)
             if !(command is Serve) { ProcessSignals.shared.endAtHangUp() }
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
@@ -61,17 +68,79 @@ enum Main {
             return Exit.refusing("\(error)", error.exitCode)
         } catch let error where error is ConfigurationError || error is SocketError || error is OpenSSLError {
             return Exit.refusing("\(error)")
+        } catch let error as ValidationError {
+            // It comes from a command that runs: the library would tell the usage of the whole program.
+            return refuse(usage: error.message, of: named)
         } catch {
             let code = LimitedLoginCommand.exitCode(for: error)
-            // Help and the version.
-            if code == .success { LimitedLoginCommand.exit(withError: error) }
             // Not by `exit(withError:)`, which quotes arguments as they are.
             let message = LimitedLoginCommand.fullMessage(for: error)
+            // Help, the version and completions.
+            if code == .success {
+                StandardOutput.write(message + (message.hasPrefix("OVERVIEW:") ? named.helpFooter(arguments) : ""))
+                return code
+            }
             if !message.isEmpty { StandardError.write(lines: message) }
-            // `verify` is used in scripts that tell 0, 1, 2 and 3 apart, as grep's users do.
-            let isUsageOfVerify = arguments.first == Verify._commandName && code == .validationFailure
-            return isUsageOfVerify ? Exit.verifyUsage : code
+            return code == .validationFailure ? named.usageExit : code
         }
+    }
+
+    /// Tells a usage mistake and the usage of its command.
+    private static func refuse(usage mistake: String, of named: NamedCommand) -> ExitCode {
+        let usage = LimitedLoginCommand.usageString(for: named.type)
+        StandardError.write(
+            lines: """
+                Error: \(mistake)
+                Usage: \(usage)
+                  See '\(named.path) --help' for more information.
+                """
+        )
+        return named.usageExit
+    }
+}
+
+/// The command that the arguments name.
+struct NamedCommand {
+    /// The command, or as far as it is known the one above it.
+    private(set) var type: any ParsableCommand.Type = LimitedLoginCommand.self
+    /// As it is written.
+    private(set) var path = LimitedLoginCommand._commandName
+    /// What is wrong with the name; nil where nothing is.
+    private(set) var mistake: String?
+
+    init(_ arguments: [String]) {
+        for word in arguments {
+            let below = type.configuration.subcommands
+            // Only the last command has arguments.
+            if below.isEmpty || word.hasPrefix("-") { return }
+            if word == "help" { continue }
+            guard let next = below.first(where: { $0._commandName == word }) else {
+                let near = Self.nearest(word, among: below.map { $0._commandName })
+                mistake = "There is no command '\(word)'\(near.map { "; did you mean '\($0)'?" } ?? ".")"
+                return
+            }
+            type = next
+            path += " \(word)"
+        }
+    }
+
+    /// `verify` is used in scripts that tell 0, 1, 2 and 3 apart, as grep's users do.
+    var usageExit: ExitCode { type == Verify.self ? Exit.verifyUsage : .validationFailure }
+
+    /// A line below the help of a command that has more options than it shows.
+    func helpFooter(_ arguments: [String]) -> String {
+        let hasMore =
+            LimitedLoginCommand.helpMessage(for: type, includeHidden: true).count
+            > LimitedLoginCommand.helpMessage(for: type).count
+        guard hasMore, !arguments.contains("--help-all"), !arguments.contains("--help-hidden") else { return "" }
+        return "\nEvery other setting: \(path) --help-all"
+    }
+
+    /// The name that a misspelt one most likely meant: what it begins, or else the fewest edits away, at most two.
+    private static func nearest(_ word: String, among names: [String]) -> String? {
+        let word = word.lowercased()
+        if word.count > 1, let whole = names.first(where: { $0.hasPrefix(word) }) { return whole }
+        return (0...2).lazy.compactMap { edits in names.first { Spelling.isNear(word, $0, edits: edits) } }.first
     }
 }
 

@@ -8,7 +8,7 @@ internal import VerificationService
 struct NonceCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "nonce",
-        abstract: "Issues a nonce for a login, or makes the secret that nonces are issued with.",
+        abstract: "Issues a nonce, or makes the secret for it.",
         subcommands: [New.self, Secret.self]
     )
 
@@ -17,7 +17,7 @@ struct NonceCommand: ParsableCommand {
             abstract: "Prints a nonce that the service with the same secret recognises.",
             discussion: """
                 It needs nonce_secret_file. A service whose memory of used nonces began less than five seconds before, \
-                or begins later, refuses it.
+                or begins later, refuses it. Exit code 0 done, 64 usage, 78 configuration.
                 """
         )
 
@@ -27,7 +27,7 @@ struct NonceCommand: ParsableCommand {
         @Flag(help: "Print one JSON object, as POST /nonces answers it.")
         var json = false
 
-        @OptionGroup var options: ConfigurationOptions
+        @OptionGroup var options: ConfigurationOptions<NonceSettings>
 
         func run() throws {
             let configuration = try options.load().configuration
@@ -53,7 +53,8 @@ struct NonceCommand: ParsableCommand {
     struct Secret: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Prints a new secret: a line for the file that nonce_secret_file names.",
-            discussion: "For instance: (umask 077; limited-login nonce secret > nonce-secret)"
+            discussion:
+                "For instance: (umask 077; limited-login nonce secret > nonce-secret)\nExit code 0 done, 64 usage."
         )
 
         func run() throws {
@@ -61,32 +62,6 @@ struct NonceCommand: ParsableCommand {
                 throw Exit.refusing("this machine has no randomness")
             }
             StandardOutput.write(Hexadecimal.encode(bytes))
-        }
-    }
-}
-
-struct ClientKey: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "client-key",
-        abstract: "Makes keys for the callers of the service.",
-        subcommands: [New.self]
-    )
-
-    struct New: ParsableCommand {
-        static let configuration = CommandConfiguration(
-            abstract: "Prints a new key, once, and the line to add to the client keys file.",
-            discussion: "Give the key to the caller; add the line to the file and send the service SIGHUP."
-        )
-
-        @Argument(help: "The caller's name, 1 to 64 of [A-Za-z0-9._-].")
-        var name: String
-
-        func run() throws {
-            guard let (key, line) = ClientKeys.make(name: name) else {
-                throw ValidationError("'\(name)' is no name; use 1 to 64 of [A-Za-z0-9._-].")
-            }
-            StandardOutput.write("key:  \(key)")
-            StandardOutput.write("line: \(line)")
         }
     }
 }

@@ -163,37 +163,6 @@ final class PageHandler: HTTPRequestHandler {
     }
 }
 
-/// Keeps pages of other origins away from a listener that only this machine reaches.
-///
-/// By DNS rebinding a page on the internet makes its own name mean 127.0.0.1; its requests then name that name in `Host`.
-/// A request that a page sends to another origin names its own in `Origin` (Fetch section 3.2).
-enum SameOrigin {
-    /// Why the request is refused; nil where it may come from this machine's own page, or from no page.
-    static func refusal(of head: borrowing RequestHead, _ bytes: Span<UInt8>) -> (status: UInt16, sentence: String)? {
-        guard let range = head.authority, head.count(of: "host", in: bytes) <= 1 else { return unknownHost }
-        let authority = bytes.text(range)
-        guard isLoopback(authority) else { return unknownHost }
-        guard head.count(of: "origin", in: bytes) <= 1 else { return foreignOrigin }
-        if let origin = head.value(of: "origin", in: bytes), bytes.text(origin) != "http://\(authority)" {
-            return foreignOrigin
-        }
-        return nil
-    }
-
-    private static let unknownHost: (UInt16, String) = (
-        421, "This is served for 127.0.0.1, [::1] and localhost alone; open it by one of these names."
-    )
-    private static let foreignOrigin: (UInt16, String) = (403, "Another page may not use this one.")
-
-    /// Whether the text is a loopback address or `localhost`, with or without a port. Any port will do: a tunnel has
-    /// another one, and a page of another port names its own origin.
-    private static func isLoopback(_ authority: String) -> Bool {
-        if let address = SocketAddress(authority) ?? SocketAddress("\(authority):80") { return address.isLoopback }
-        let parts = authority.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        return parts.first == "localhost" && (parts.count == 1 || UInt16(parts[1]) != nil)
-    }
-}
-
 extension PageDesk {
     /// What the page shows after something was done.
     /// - Parameters:

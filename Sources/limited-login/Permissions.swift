@@ -4,17 +4,20 @@ internal import VerificationService
 
 struct Permissions: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Lists what a person has granted the app, or revokes it, by Facebook's Graph API.",
-        discussion: """
-            Needs app_secrets_file. Exit code 0 done, 1 Graph refuses, 3 Graph cannot be asked now (out of reach, out of \
-            service or asked too often), 64 usage, 78 configuration.
-            """,
+        abstract: "Lists or revokes what a person has granted.",
+        discussion: exitCodes,
         subcommands: [List.self, Revoke.self]
     )
 
+    private static let exitCodes = """
+        Needs app_secrets_file. Exit code 0 done, 1 Graph refuses, 3 Graph cannot be asked now (out of reach, out of \
+        service or asked too often), 64 usage, 78 configuration.
+        """
+
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lists what a person has granted, declined, and let expire."
+            abstract: "Lists what a person has granted, declined, and let expire.",
+            discussion: exitCodes
         )
 
         @OptionGroup var person: PersonOptions
@@ -25,7 +28,7 @@ struct Permissions: ParsableCommand {
         @Flag(help: "Print one JSON object, as the service would answer.")
         var json = false
 
-        @OptionGroup var options: ConfigurationOptions
+        @OptionGroup var options: ConfigurationOptions<GraphSettings>
 
         func run() throws {
             let (user, app, client) = try person.graph(options)
@@ -57,7 +60,8 @@ struct Permissions: ParsableCommand {
 
     struct Revoke: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Revokes one permission of a person, or with --login the whole login."
+            abstract: "Revokes one permission of a person, or with --login the whole login.",
+            discussion: exitCodes
         )
 
         @OptionGroup var person: PersonOptions
@@ -68,7 +72,7 @@ struct Permissions: ParsableCommand {
         @Flag(help: "Revoke the whole login: the person has to log in to the app anew.")
         var login = false
 
-        @OptionGroup var options: ConfigurationOptions
+        @OptionGroup var options: ConfigurationOptions<GraphSettings>
 
         func validate() throws {
             // A forgotten word must not end somebody's login.
@@ -99,14 +103,16 @@ struct PersonOptions: ParsableArguments {
     }
 
     /// Whom Graph is asked about, as which app, and by which client.
-    func graph(_ options: ConfigurationOptions) throws -> (user: GraphUserID, app: AppSecret, client: GraphClient) {
+    func graph(_ options: ConfigurationOptions<GraphSettings>) throws -> (
+        user: GraphUserID, app: AppSecret, client: GraphClient
+    ) {
         guard let user = GraphUserID(userID) else { throw ValidationError("The user id is none.") }
         let (configuration, app) = try app(options)
         return (user, app, try ServiceParts.graphClient(configuration))
     }
 
     /// The configuration, and the app of the person with its secret.
-    func app(_ options: ConfigurationOptions) throws -> (ServiceConfiguration, AppSecret) {
+    func app<Scope>(_ options: ConfigurationOptions<Scope>) throws -> (ServiceConfiguration, AppSecret) {
         let (configuration, secrets) = try options.loadWithAppSecrets()
         do throws(AppSecrets.Missing) {
             return (configuration, try secrets.secret(of: appID.map { Array($0.utf8) }))

@@ -7,11 +7,13 @@ internal import VerificationService
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Runs the service: the HTTP API, health and metrics.",
-        discussion:
-            "SIGTERM drains and stops with exit code 0; a second one ends at once. SIGHUP re-reads the configuration."
+        discussion: """
+            SIGTERM drains and stops; a second one ends at once. SIGHUP re-reads the configuration. Exit code 0 stopped, \
+            64 usage, 75 an address that is taken, 78 configuration.
+            """
     )
 
-    @OptionGroup var options: ConfigurationOptions
+    @OptionGroup var options: ConfigurationOptions<ServiceSettings>
 
     func run() async throws {
         let loaded = try options.load()
@@ -74,7 +76,7 @@ extension Application {
     /// its reason and the old one stays.
     /// - Parameter inForce: what the last reload put in force, or the start.
     fileprivate func reload(
-        _ options: ConfigurationOptions,
+        _ options: ConfigurationOptions<ServiceSettings>,
         _ logLevel: LogLevelSwitch,
         _ inForce: Locked<LoadedConfiguration>
     ) {
@@ -113,14 +115,16 @@ struct HealthCheck: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "healthcheck",
         abstract: "Asks the running service whether it is alive (or, with --ready, ready).",
-        discussion: "Reads the same configuration as the service to find its administrative listener. "
-            + "Exit code 0 when it is well, 1 when it is not, 78 when the configuration cannot be used."
+        discussion: """
+            Of the service's configuration it reads where the administrative listener is. Exit code 0 when the service is \
+            well, 1 when it is not, 64 usage, 78 when the setting cannot be used.
+            """
     )
 
     @Flag(help: "Ask for readiness: usable keys, known revocations, and not stopping.")
     var ready = false
 
-    @OptionGroup var options: ConfigurationOptions
+    @OptionGroup var options: ConfigurationOptions<HealthSettings>
 
     func run() throws {
         let listener = try options.load().configuration.adminListen
@@ -129,7 +133,7 @@ struct HealthCheck: ParsableCommand {
         }
         let path = ready ? "/readyz" : "/livez"
         do {
-            let url = try HTTPURL(parsing: "http://\(Self.reachable(listener))\(path)")
+            let url = try HTTPURL(parsing: "http://\(listener.reachable)\(path)")
             var limits = HTTPSClientLimits()
             limits.race.timeout = .seconds(2)
             limits.fetchTimeout = .seconds(4)
@@ -141,13 +145,15 @@ struct HealthCheck: ParsableCommand {
         }
         throw Exit.rejected
     }
+}
 
-    /// A listener on all addresses is reached by the loopback one.
-    private static func reachable(_ address: SocketAddress) -> SocketAddress {
-        switch address.host {
-        case "0.0.0.0": .loopback(port: address.port)
-        case "::": .loopbackIPv6(port: address.port)
-        default: address
+extension SocketAddress {
+    /// How this machine reaches a listener: one on all addresses by the loopback one.
+    var reachable: SocketAddress {
+        switch host {
+        case "0.0.0.0": .loopback(port: port)
+        case "::": .loopbackIPv6(port: port)
+        default: self
         }
     }
 }

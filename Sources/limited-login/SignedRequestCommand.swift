@@ -14,7 +14,8 @@ struct SignedRequestCommand: ParsableCommand {
 
     struct Judge: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Tells the app, the person and the moment of a signed request, or why it is refused."
+            abstract: "Tells the app, the person and the moment of a signed request, or why it is refused.",
+            discussion: "Needs app_secrets_file. Exit code 0 accepted, 1 refused, 64 usage, 78 configuration."
         )
 
         @Argument(
@@ -28,11 +29,12 @@ struct SignedRequestCommand: ParsableCommand {
         @Flag(help: "Print one JSON object.")
         var json = false
 
-        @OptionGroup var options: ConfigurationOptions
+        @OptionGroup var options: ConfigurationOptions<SignedRequestSettings>
 
         func run() throws {
             let (configuration, secrets) = try options.loadWithAppSecrets()
             let bytes = try TokenInput.read(argument: text, file: nil)
+            guard !bytes.isEmpty else { throw ValidationError("The signed request is empty: nothing was given.") }
             let now = try at ?? Moment.now()
             do throws(SignedRequestRejection) {
                 let request = try SignedRequest(
@@ -68,6 +70,7 @@ struct SignedRequestCommand: ParsableCommand {
             discussion: """
                 For instance: curl http://127.0.0.1:8080/callbacks/deauthorize \
                 --data-urlencode "signed_request=$(limited-login signed-request make 218471)"
+                Needs app_secrets_file. Exit code 0 done, 64 usage, 78 configuration.
                 """
         )
 
@@ -79,7 +82,7 @@ struct SignedRequestCommand: ParsableCommand {
         )
         var issuedAt: NumericDate?
 
-        @OptionGroup var options: ConfigurationOptions
+        @OptionGroup var options: ConfigurationOptions<SignedRequestSettings>
 
         func run() throws {
             let secret = try person.app(options).1.signingKey

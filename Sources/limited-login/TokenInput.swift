@@ -125,11 +125,17 @@ struct PastedText {
         return claims.string("jkt", of: confirmation)
     }
 
+    private var unprovenClaims: JSONObject? { JSONObject(unprovenPayload) }
+
+    /// The claims of such a token as a JSON object; empty for other texts.
+    ///
     /// They prove nothing and tell where a token may come from; the service never looks into them.
-    private var unprovenClaims: JSONObject? {
-        guard let jws = try? JWSCompactSerialization(splitting: bytes.span) else { return nil }
+    var unprovenPayload: [UInt8] {
         var payload: [UInt8] = []
-        guard Base64URL.decode(bytes.span, jws.payload, into: &payload) else { return nil }
-        return JSONObject(payload)
+        guard let jws = try? JWSCompactSerialization(splitting: bytes.span),
+            Base64URL.decode(bytes.span, jws.payload, into: &payload),
+            JSONObject(payload) != nil
+        else { return [] }
+        return payload
     }
 }

@@ -1,53 +1,53 @@
 internal import ArgumentParser
+internal import JOSE
 internal import LimitedLogin
 internal import VerificationService
 
 struct Verify: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract:
-            "Judges one token, an id token or an access token: every check with its outcome, then the Profile, or what to do about the refusal.",
+            "Judges an id token or access token: each check, then the Profile, or the cure.",
         discussion: """
-            Exit code 0 accepted, 1 refused, 2 usage, 3 nobody can tell (no keys, or no word from Graph), 78 configuration.
-            An access token is told by its shape, or given with --access-token-file alone. Graph is asked about it, with \
-            access_tokens and app_secrets_file set; it is tied to no login, but --subject may name its person.
+            Exit code 0 accepted, 1 refused, 2 usage, 3 no keys or no word from Graph, 78 configuration.
             Take the nonce from your own session or store: every token shows its nonce, so one that comes with the token \
             proves nothing.
-            --subject with a nonce is a refresh: the login's nonce, which may be used and expired, and its user.
-            Arguments stand in the process list for every user of the machine: '-' reads the token from standard \
-            input, --token-file from a file.
+            Other users of the machine see arguments: '-' and --token-file hide the token.
             """
     )
 
     @Argument(help: "The token, or - to read it from standard input.")
     var token: String?
 
-    @Option(help: "A file with the token.", completion: .file())
+    @Option(help: ArgumentHelp("A file with the token.", valueName: "file"), completion: .file())
     var tokenFile: String?
 
     // A value in base64url may begin with a hyphen, as options do.
-    @Option(parsing: .unconditional, help: "The nonce in your session, given to the app; the claim must equal it.")
+    @Option(parsing: .unconditional, help: "The nonce in your session, as the app got it.")
     var nonce: String?
 
     @Option(
         parsing: .unconditional,
-        help: "The nonce in your session, whose lower-case hexadecimal SHA-256 was given to the app."
+        help: ArgumentHelp("The same, where the app got its SHA-256.", valueName: "nonce")
     )
     var rawNonce: String?
 
-    @Flag(help: "The nonce is one that POST /nonces issued; whether it was used before is not known here.")
+    @Flag(help: "The nonce is of POST /nonces; its use is not judged.")
     var issuedNonce = false
 
-    @Option(help: "The user of an existing session, alone or with the nonce of its login; the claim sub must equal it.")
+    @Option(help: "The session's user: a refresh, alone or with its nonce.")
     var subject: String?
 
     @Option(
         parsing: .unconditional,
-        help: "The RFC 7638 thumbprint of the device's key; the claim cnf.jkt must equal it."
+        help: ArgumentHelp("The RFC 7638 thumbprint of the device's key.", valueName: "jkt")
     )
     var keyThumbprint: String?
 
     @Option(
-        help: "A file with the access token: alone, to be judged by Graph; beside an id token, at_hash must be its.",
+        help: ArgumentHelp(
+            "Judges this access token by Graph; beside an id token, its at_hash.",
+            valueName: "file"
+        ),
         completion: .file()
     )
     var accessTokenFile: String?
@@ -55,19 +55,19 @@ struct Verify: AsyncParsableCommand {
     @Flag(help: "Judge the token without tying it to a login.")
     var unbound = false
 
-    @Option(help: "The JWK Set: a file or a URL, instead of the configured sources.", completion: .file())
+    @Option(help: "A JWK Set's file or URL, in place of jwks_urls.", completion: .file())
     var jwks: String?
 
-    @Option(help: "Judge as of this moment: seconds since 1970, or 2024-01-31T12:00:00Z.", transform: Moment.read)
+    @Option(help: "Judge as of then: 1700000000 or 2024-01-31T12:00:00Z.", transform: Moment.read)
     var at: NumericDate?
 
     @Flag(help: "Print one JSON object.")
     var json = false
 
-    @Option(help: "Whether to use colours; auto means on a terminal, unless NO_COLOR is set.")
+    @Option(help: ArgumentHelp("Whether to colour.", valueName: "when"))
     var color = ColourChoice.auto
 
-    @OptionGroup var options: ConfigurationOptions
+    @OptionGroup var options: ConfigurationOptions<VerdictSettings>
 
     func validate() throws {
         guard
@@ -108,10 +108,15 @@ struct Verify: AsyncParsableCommand {
                 "Give one of --nonce, --raw-nonce and --issued-nonce, for a refresh --subject, or --unbound alone."
             )
         }
-        let keySet = try await KeySetLoader.load(jwks, configuration)
         let question = try question()
         let now = try at ?? Moment.now()
-        try tell(.ofIDToken(text, question, keySet: keySet, configuration: configuration, now: now))
+        func report(_ keySet: JSONWebKeySet) throws -> CheckReport {
+            try .ofIDToken(text, question, keySet: keySet, configuration: configuration, now: now)
+        }
+        // Without keys the shape is judged: what is no token of this kind needs none.
+        var verdict = try report(JSONWebKeySet(keys: []))
+        if verdict.lacksKey { verdict = try report(await KeySetLoader.load(jwks, configuration)) }
+        try tell(verdict)
     }
 
     private func tell(_ report: CheckReport) throws {

@@ -17,7 +17,7 @@ struct CommandLineTests {
             (["LIMITED_LOGIN_APP_IDS": "1"], ["--listen", "nowhere"], "--listen"),
             (["LIMITED_LOGIN_APP_IDS": ""], [], "the value is empty"),
             (["LIMITED_LOGIN_APP_IDS": "1"], ["--ca-file", "/nonexistent"], "ca_file: /nonexistent: the file"),
-            (["LIMITED_LOGIN_APP_IDS": "1"], ["--ca-file", "/etc/passwd"], "ca_file: TLS cannot be set up"),
+            (["LIMITED_LOGIN_APP_IDS": "1"], ["--ca-file", "/etc/passwd"], "ca_file: /etc/passwd is no PEM"),
             (["LIMITED_LOGIN_APP_IDS": "1"], ["--listen", "unix:http.sock"], "must begin with '/'"),
             (["LIMITED_LOGIN_APP_IDS": "1"], ["--admin-listen", "unix:/tmp/a.sock"], "address and port alone"),
             (["LIMITED_LOGIN_APP_IDS": "1"], ["--listen-mode", "0600"], "--listen-mode"),
@@ -34,6 +34,49 @@ struct CommandLineTests {
         #expect(run.errors.contains(names), "\(run.errors)")
         #expect(run.errors.split(separator: "\n").count { $0.hasPrefix("limited-login: ") } == 1, "\(run.errors)")
         #expect(run.output.isEmpty)
+    }
+
+    @Test(
+        "A file or value that cannot be used is told by what is wrong with it, in the words and units people write",
+        arguments: [
+            ("memory_limit", #"64"#, "", "64 is outside 16MiB to 1TiB"),
+            ("nonce_ttl_seconds", "0", "", "0 is outside 1s to "),
+            ("gateway", "true", "", "one of these strings is needed: disabled, enabled"),
+            ("gateway", #""on""#, "", "'on' is none of disabled, enabled"),
+            ("replay_store", #""redis://h:6379/0?ssl=true""#, "", "it has a query"),
+            ("replay_store", #""redis://h?db=1""#, "", "it has a query"),
+            ("client_keys_file", "FILE", "# app 0123\n", "'limited-login client-key new NAME --append FILE' adds one"),
+            ("client_keys_file", "FILE", "\u{FEFF}app 0123\n", "begins with a byte order mark (BOM)"),
+            ("nonce_secret_file", "FILE", "\u{FEFF}0123\n", "begins with a byte order mark (BOM)"),
+            ("app_secrets_file", "FILE", "\u{FEFF}1 0123456789\n", "begins with a byte order mark (BOM)"),
+            ("tls_certificate_file", "FILE", "0\u{1}", "/file is no PEM"),
+            (
+                "tls_key_file", "FILE", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMII\n", "/file has a passphrase"
+            ),
+            (
+                "tls_key_file", "FILE", "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n",
+                "/file has a passphrase"
+            ),
+        ] as [(String, String, String, String)]
+    )
+    func namedFaults(setting: String, value: String, content: String, sentence: String) throws {
+        let folder = try ShortFolder()
+        let file = "\(folder.path)/file"
+        let certificate = "\(folder.path)/certificate"
+        try Data(content.utf8).write(to: URL(filePath: file))
+        try Data("-----BEGIN CERTIFICATE-----\n".utf8).write(to: URL(filePath: certificate))
+        let value = value.replacing("FILE", with: "\"\(file)\"")
+        let other =
+            switch setting {
+            case "tls_certificate_file": ", \"tls_key_file\": \"\(certificate)\""
+            case "tls_key_file": ", \"tls_certificate_file\": \"\(certificate)\""
+            default: ""
+            }
+        try Data("{\"\(setting)\": \(value)\(other)}".utf8).write(to: URL(filePath: "\(folder.path)/settings"))
+        let run = try FinishedRun(["check-config", "--config", "\(folder.path)/settings"], environment: Self.required)
+        #expect(run.exitCode == 78)
+        #expect(run.errors.contains(setting) && run.errors.contains(sentence), "\(run.errors)")
+        #expect(run.errors.split(separator: "\n").count == 1, "\(run.errors)")
     }
 
     @Test("An address that cannot be had is named with its flag, and the exit code says that it may pass")
@@ -104,18 +147,136 @@ struct CommandLineTests {
         #expect(!run.errors.isEmpty)
     }
 
+    /// A command as the program describes it: its words, and its options with whether `--help` shows them.
+    private typealias Described = (words: [String], options: [(name: String, isShown: Bool)])
+
+    /// Every command of the program.
+    private static func commands() throws -> [Described] {
+        let dump = try FinishedRun(["--experimental-dump-help"])
+        let tool = try #require(try JSONSerialization.jsonObject(with: Data(dump.output.utf8)) as? [String: Any])
+        func described(_ command: [String: Any], _ above: [String]) -> [Described] {
+            let options = (command["arguments"] as? [[String: Any]] ?? []).compactMap { argument in
+                (argument["preferredName"] as? [String: String])?["name"].map {
+                    (name: $0, isShown: argument["shouldDisplay"] as? Bool ?? false)
+                }
+            }
+            let below = (command["subcommands"] as? [[String: Any]] ?? []).flatMap { below -> [Described] in
+                guard let name = below["commandName"] as? String, name != "help" else { return [] }
+                return described(below, above + [name])
+            }
+            return [(above, options)] + below
+        }
+        return described(try #require(tool["command"] as? [String: Any]), [])
+    }
+
+    @Test("Help of each command is short and tells its exit codes; all settings stand in --help-all")
+    func help() throws {
+        let commands = try Self.commands()
+        #expect(commands.count > 20)
+        for (words, options) in commands {
+            let run = try FinishedRun(words + ["--help"])
+            #expect(run.exitCode == 0 && run.output.contains("USAGE: limited-login"), "\(words)")
+            let lines = run.output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+            #expect(lines.count <= 45, "\(words): \(lines.count) lines")
+            // What only leads to other commands ends with none of its own.
+            let leads = run.output.contains("SUBCOMMANDS:") && !words.isEmpty
+            #expect(leads || run.output.replacing("\n", with: " ").contains("Exit code"), "\(words)")
+            let hidden = options.filter { !$0.isShown }.map(\.name)
+            let all = try FinishedRun(words + ["--help-all"])
+            #expect(all.exitCode == 0)
+            for name in hidden {
+                #expect(!run.output.contains("  --\(name) "), "\(words) --\(name)")
+                #expect(all.output.contains("  --\(name) "), "\(words) --\(name)")
+            }
+            let footer = "Every other setting: \((["limited-login"] + words).joined(separator: " ")) --help-all"
+            #expect(run.output.contains(footer) == !hidden.isEmpty, "\(words)")
+            #expect(!all.output.contains(footer))
+        }
+    }
+
     @Test(
-        "Help is printed for the program and for each command",
+        "A command's own options stand before the settings in its help, and only those settings that it uses",
         arguments: [
-            [], ["serve"], ["demo"], ["issuer"], ["verify"], ["keys"], ["check-config"], ["healthcheck"],
-            ["permissions"], ["permissions", "list"], ["permissions", "revoke"], ["dpop"], ["dpop", "judge"],
-            ["dpop", "make"],
+            ("verify", ["--nonce", "--at", "--app-ids"], ["--listen", "--workers"]),
+            ("healthcheck", ["--ready", "--admin-listen"], ["--app-ids", "--listen"]),
+            ("keys", ["--json", "--jwks-urls"], ["--app-ids", "--listen"]),
+            ("inspect", ["--at", "--app-ids", "--jwks-urls"], ["--admin-listen"]),
+            ("check-config", ["--json", "--app-ids"], ["--help-hidden"]),
         ]
     )
-    func help(command: [String]) throws {
-        let run = try FinishedRun(command + ["--help"])
-        #expect(run.exitCode == 0)
-        #expect(run.output.contains("USAGE: limited-login"))
+    func shownOptions(command: String, inOrder: [String], absent: [String]) throws {
+        let help = try FinishedRun([command, "--help"]).output.split(separator: "OPTIONS:").last ?? ""
+        var rest = help[...]
+        for option in inOrder {
+            let place = try #require(rest.range(of: "  \(option)"), "\(command) \(option)")
+            rest = rest[place.upperBound...]
+        }
+        for option in absent { #expect(!help.contains("  \(option) "), "\(command) \(option)") }
+    }
+
+    @Test(
+        "A misspelt command is answered with the nearest one, a usage mistake with the usage of its own command",
+        arguments: [
+            (["verfy", "t"], "did you mean 'verify'?", "Usage: limited-login <subcommand>"),
+            (["chek-config"], "did you mean 'check-config'?", "Usage: limited-login <subcommand>"),
+            (["check"], "did you mean 'check-config'?", "Usage: limited-login <subcommand>"),
+            (["brew"], "There is no command 'brew'.", "Usage: limited-login <subcommand>"),
+            (["help", "srve"], "did you mean 'serve'?", "Usage: limited-login <subcommand>"),
+            (["client-key", "nwe", "a"], "did you mean 'new'?", "Usage: limited-login client-key <subcommand>"),
+            (["client-key", "new", "a b"], "is no name", "Usage: limited-login client-key new"),
+            (["nonce", "new", "--app-id", "2"], "--app-id '2'", "See 'limited-login nonce new --help'"),
+            (["verify", "t"], "--unbound", "Usage: limited-login verify"),
+            (["verify", "t", "--nonc", "n"], "--nonce", "Usage: limited-login verify"),
+            (["permissions", "revoke", "5"], "--login", "Usage: limited-login permissions revoke"),
+            (["signed-request", "judge", ""], "The signed request is empty", "limited-login signed-request judge"),
+        ]
+    )
+    func mistakes(arguments: [String], sentence: String, usage: String) throws {
+        let folder = try ShortFolder()
+        let secret = try FinishedRun(["nonce", "secret"]).output
+        for (name, text) in [("nonce", secret), ("secrets", "\(RunningService.appID) \(secret.prefix(32))\n")] {
+            try Data(text.utf8).write(to: URL(filePath: "\(folder.path)/\(name)"))
+        }
+        let files = [
+            "LIMITED_LOGIN_NONCE_SECRET_FILE": "\(folder.path)/nonce",
+            "LIMITED_LOGIN_APP_SECRETS_FILE": "\(folder.path)/secrets",
+        ]
+        let run = try FinishedRun(arguments, environment: Self.required.merging(files) { $1 })
+        #expect(run.exitCode == (arguments[0] == "verify" ? 2 : 64), "\(run.errors)")
+        #expect(run.errors.contains(sentence), "\(run.errors)")
+        #expect(run.errors.contains(usage), "\(run.errors)")
+        #expect(run.output.isEmpty)
+    }
+
+    @Test("client-key new adds its line to a file of mode 0600, and refuses a name that is there")
+    func clientKeys() throws {
+        let folder = try ShortFolder()
+        let file = "\(folder.path)/keys"
+        let first = try FinishedRun(["client-key", "new", "app", "--append", file])
+        #expect(first.exitCode == 0 && first.output.hasPrefix("key:  llk_"), "\(first.errors)")
+        let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+        let again = try FinishedRun(["client-key", "new", "app", "--append", file])
+        #expect(again.exitCode == 64 && again.errors.contains("has a key of 'app' already"), "\(again.errors)")
+        #expect(!again.output.contains("llk_"), "a key that was not added is told")
+        // An editor may leave the last line open.
+        let open = try String(contentsOfFile: file, encoding: .utf8).dropLast()
+        try Data(open.utf8).write(to: URL(filePath: file))
+        #expect(try FinishedRun(["client-key", "new", "other", "--append", file]).exitCode == 0)
+        let lines = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")
+        #expect(lines.map { $0.split(separator: " ").first } == ["app", "other"])
+        let taken = Self.required.merging(["LIMITED_LOGIN_CLIENT_KEYS_FILE": file]) { $1 }
+        #expect(try FinishedRun(["check-config"], environment: taken).exitCode == 0)
+        // A file that would not be read by the service is left alone.
+        try Data("app\n".utf8).write(to: URL(filePath: file))
+        let bad = try FinishedRun(["client-key", "new", "third", "--append", file])
+        #expect(bad.exitCode == 78 && bad.errors.contains("\(file): line 1"), "\(bad.errors)")
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == "app\n")
+        let nowhere = try FinishedRun(["client-key", "new", "app", "--append", "/nonexistent/keys"])
+        #expect(nowhere.exitCode == 78 && nowhere.errors.contains("/nonexistent/keys"), "\(nowhere.errors)")
+        // Comments alone are no clients yet.
+        try Data("# callers\n\n".utf8).write(to: URL(filePath: file))
+        #expect(try FinishedRun(["client-key", "new", "app", "--append", file]).exitCode == 0)
     }
 
     @Test("check-config prints every value with its origin, and says 78 to a bad one")
@@ -131,6 +292,23 @@ struct CommandLineTests {
         #expect(empty.output.contains("X-Auth-Email=email  (default)"), "an empty list is shown as what is in force")
         let bad = try FinishedRun(["check-config"], environment: ["LIMITED_LOGIN_BINDING": "no"])
         #expect(bad.exitCode == 78)
+    }
+
+    @Test("check-config --json tells each setting with its origin, no password, and the warnings")
+    func checkConfigAsJSON() throws {
+        let odd = [
+            "LIMITED_LOGIN_APP_IDS": "my-app", "LIMITED_LOGIN_REPLAY_STORE": "redis://:geheim@redis.example:6379",
+        ]
+        let run = try FinishedRun(["check-config", "--json", "--workers", "3"], environment: odd)
+        #expect(run.exitCode == 0, "\(run.errors)")
+        #expect(run.errors.isEmpty && !run.output.contains("geheim"))
+        let object = try #require(try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any])
+        let settings = try #require(object["settings"] as? [String: [String: String]])
+        #expect(settings["workers"] == ["value": "3", "origin": "--workers"])
+        #expect(settings["app_ids"] == ["value": "my-app", "origin": "environment variable LIMITED_LOGIN_APP_IDS"])
+        #expect(settings["binding"] == ["value": "required", "origin": "default"])
+        let warnings = try #require(object["warnings"] as? [String])
+        #expect(warnings.contains { $0.contains("'my-app'") } && warnings.contains { $0.contains("rediss://") })
     }
 
     @Test("An app id that is no number is taken, with a warning: by check-config, at the start and at a reload")
@@ -207,6 +385,13 @@ struct CommandLineTests {
         ) { $1 }
         #expect(try FinishedRun(["healthcheck"], environment: environment).exitCode == 0)
         #expect(try FinishedRun(["healthcheck", "--ready"], environment: environment).exitCode == 1)
+        // It needs no app id, and no fault of another setting stops it.
+        let bare = ["healthcheck", "--admin-listen", "\(service.adminAddress)"]
+        #expect(try FinishedRun(bare).exitCode == 0)
+        let others = ["LIMITED_LOGIN_WORKERS": "none", "LIMITED_LOGIN_LISTEN": "\(service.adminAddress)"]
+        #expect(try FinishedRun(bare, environment: others).exitCode == 0)
+        let misspelt = try FinishedRun(bare, environment: ["LIMITED_LOGIN_ADMIN_LISTN": "127.0.0.1:1"])
+        #expect(misspelt.exitCode == 78 && misspelt.errors.contains("LIMITED_LOGIN_ADMIN_LISTEN"))
         service.process.kill()
         let gone = try FinishedRun(["healthcheck"], environment: environment)
         #expect(gone.exitCode == 1)

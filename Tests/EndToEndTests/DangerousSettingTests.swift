@@ -173,7 +173,10 @@ struct DangerousSettingTests {
             ["check-config", "--jwks-urls", "https://hunter2@example.com/,https://hunter2@example.com/"],
             ["check-config", "--graph-url", "https://user:hunter2@example.com/"],
             ["check-config", "--uninstall-url", "http://user:hunter2@example.com/"],
-            ["verify", "x", "--unbound", "--jwks", "https://user:hunter2@example.com/"],
+            [
+                "verify", "eyJhbGciOiJSUzI1NiIsImtpZCI6ImsifQ.e30.AAAA", "--unbound", "--jwks",
+                "https://user:hunter2@example.com/",
+            ],
             ["check-config", "--listen", "http://user:hunter2@example.com/"],
         ]
     )

@@ -1,4 +1,5 @@
 import Foundation
+import Sockets
 import TestSupport
 import Testing
 
@@ -128,6 +129,68 @@ struct DemonstrationTests {
         #expect(run.output.contains("\"key_ids\":["))
     }
 
+    @Test(
+        "Where its ports are taken demo takes free ones, says where, and works there; a port that was named is not left"
+    )
+    func takenPorts() throws {
+        // Held here, or by another program already.
+        let held = [8_080, 8_081, 8_090].map(HeldPort.init)
+        defer { withExtendedLifetime(held) {} }
+        let demo = try ServiceProcess(["demo"])
+        try #require(demo.waitForOutput("Control-C stops it."), "\(demo.errorText)")
+        for port in ["8080", "8081", "8090"] {
+            #expect(demo.errorText.contains("127.0.0.1:\(port) is taken"), "\(demo.errorText)")
+            #expect(!demo.outputText.contains(":\(port)"))
+        }
+        let lines = demo.outputText.split(separator: "\n").map(String.init)
+        let title = try #require(lines.firstIndex { $0.hasPrefix("# a good login") })
+        let run = try FinishedRun(["-c", lines[title + 1]], program: "/bin/sh")
+        #expect(run.output.contains("\"profile\":"), "\(run.output)\(run.errors)")
+        demo.end()
+        let named = try FinishedRun(["demo", "--listen", "127.0.0.1:8080"])
+        #expect(named.exitCode == 75 && named.errors.contains("127.0.0.1:8080"), "\(named.errors)")
+    }
+
+    /// Runs a script in a network of its own, as a container has; nil where this machine makes none.
+    private static func inNetworkOfItsOwn(_ script: String) throws -> FinishedRun? {
+        let prepare =
+            "ip link set lo up && ip addr add 10.9.9.9/32 dev lo"
+        let tool = "/usr/bin/unshare"
+        guard FileManager.default.isExecutableFile(atPath: tool),
+            try FinishedRun(["-rn", "/bin/sh", "-c", prepare], program: tool).exitCode == 0
+        else { return nil }
+        return try FinishedRun(["-rn", "/bin/sh", "-c", "\(prepare)\n\(script)"], program: tool)
+    }
+
+    @Test("In a container demo listens on all addresses, and answers the hosts localhost and 127.0.0.1 alone")
+    func container() throws {
+        let script = """
+            \(ServiceProcess.executable) demo --container > "$0.out" &
+            until grep -q 'stops it' "$0.out" || ! kill -0 $!; do sleep 0.1; done
+            ask() { curl -s -o /dev/null -w '%{http_code} ' "$@"; }
+            for host in localhost localhost:18090 127.0.0.1 127.0.0.1:8090 10.9.9.9:8090 evil.example localhost.evil.example; do
+              ask -H "Host: $host" http://10.9.9.9:8090/
+            done
+            for host in localhost:1 127.0.0.1:8080 evil.example; do
+              ask -X POST -H "Host: $host" -H 'X-Api-Key: demo' http://10.9.9.9:8080/nonces
+            done
+            ask http://10.9.9.9:8081/livez
+            login=$(sed -n '/^# a good login/{n;p;}' "$0.out")
+            sh -c "$login" | grep -o '"profile"'
+            kill $!; wait $!
+            """
+        let folder = try ShortFolder()
+        let own = script.replacing("$0", with: "\(folder.path)/demo")
+        guard let run = try Self.inNetworkOfItsOwn(own) else { return }
+        // The administrative listener is for the container itself.
+        #expect(
+            run.output == "200 200 200 200 421 421 421 200 200 421 000 \"profile\"\n",
+            "\(run.output)\(run.errors)"
+        )
+        #expect(run.exitCode == 0)
+        #expect(try FinishedRun(["demo", "--container", "--listen", "127.0.0.1:0"]).exitCode == 64)
+    }
+
     @Test("A script that waits for what does not come is ended")
     func overdueScript() throws {
         let run = try FinishedRun(["-c", "until false; do sleep 0.01; done"], program: "/bin/bash", endedAfter: 0.1)
@@ -157,4 +220,11 @@ struct DemonstrationTests {
         process.terminate()
         #expect(process.waitForExit() == 0)
     }
+}
+
+/// A port of this machine that is taken as long as the value lives: by it, or by another program already.
+private final class HeldPort {
+    private let socket: Socket?
+
+    init(_ port: UInt16) { socket = try? Socket.listener(on: .loopback(port: port), backlog: 1, sharesPort: false) }
 }

@@ -195,6 +195,45 @@ struct PageTests {
         #expect(try page.curl([], path: "/tokens").status == "404")
     }
 
+    @Test("The command that inspect shows is whole: pasted into a shell without any setting it judges the same")
+    func commandToPaste() throws {
+        let issuer = try IssuerProcess(arguments: ["--app-secret", "s3cr3t-of-the-app"])
+        defer { issuer.process.end() }
+        let folder = try ShortFolder()
+        let app = "123456789012345"
+        try Data("\(app) s3cr3t-of-the-app\n".utf8).write(to: URL(filePath: "\(folder.path)/secrets"))
+        let page = try Page.inspect([
+            "LIMITED_LOGIN_JWKS_URLS": issuer.jwksURL, "LIMITED_LOGIN_ACCESS_TOKENS": "accept",
+            "LIMITED_LOGIN_APP_SECRETS_FILE": "\(folder.path)/secrets",
+            "LIMITED_LOGIN_GRAPH_URL": "http://\(issuer.address)",
+        ])
+        defer { page.process.end() }
+        let nonce = "it's"
+        let token = try issuer.token("{\"nonce\":\"\(nonce)\",\"iat\":1700000000}")
+        let access = try #require(
+            try issuer.post("/access-tokens", #"{"user":"77"}"#).text.split(separator: "\"").dropFirst(3).first
+        )
+        for (token, binding, value, at, code) in [
+            (token, "nonce", nonce, "", "expired"), (token, "nonce", nonce, "2023-11-14T22:30:00Z", nil),
+            (token, "unbound", "", "1700000100", nil), ("x", "unbound", "", "", "malformed_token"),
+            (String(access), "unbound", "", "", nil), (String(access), "subject", "78", "", "subject_mismatch"),
+        ] as [(String, String, String, String, String?)] {
+            let body = #"{"id_token":"\#(token)","binding":"\#(binding)","value":"\#(value)","at":"\#(at)"}"#
+            let outcome = try page.run(body)
+            let report = try #require(outcome["report"] as? [String: Any])
+            #expect(report["accepted"] as? Bool == (code == nil) && report["code"] as? String == code, "\(report)")
+            let shown = try #require(outcome["command"] as? String)
+            // Others see the arguments of a program.
+            #expect(shown.hasPrefix("printf %s '") && shown.contains("| limited-login verify - "), "\(shown)")
+            let command = shown.replacing("limited-login verify", with: "\(ServiceProcess.executable) verify")
+            let run = try FinishedRun(["-c", "\(command) --json"], program: "/bin/sh")
+            #expect(run.exitCode == (code == nil ? 0 : 1), "\(shown): \(run.output)\(run.errors)")
+            if let code { #expect(run.output.contains("\"code\":\"\(code)\""), "\(run.output)") }
+        }
+        let noon = #"{"id_token":"x","binding":"unbound","value":"","at":"noon"}"#
+        #expect(try page.curl(["--json", noon], path: "/run").status == "400")
+    }
+
     @Test("inspect takes an address of its own where the service has a Unix socket, and leaves its seed file alone")
     func ownAddress() throws {
         let issuer = try IssuerProcess()

@@ -75,7 +75,8 @@ struct TerminalTextTests {
     @Test(
         "What was typed or configured is quoted so in an error",
         arguments: [
-            ["brew\u{1b}[2J"], ["verify", "x", "--unbound", "--jwks", "/no\u{1b}[2J\u{202e}"],
+            ["brew\u{1b}[2J"],
+            ["verify", "eyJhbGciOiJSUzI1NiIsImtpZCI6ImsifQ.e30.AAAA", "--unbound", "--jwks", "/no\u{1b}[2J\u{202e}"],
             ["check-config", "--workers", "\u{9b}2J\n"], ["check-config", "--config", "/no\u{1b}[2J\nforged"],
             ["verify", "--token-file", "/no\u{1b}[2J", "--unbound"], ["issuer", "--listen", "\u{1b}[2J"],
             ["permissions", "list", "\u{1b}[2J\u{202e}"], ["client-key", "new", "\u{1b}[2J"],

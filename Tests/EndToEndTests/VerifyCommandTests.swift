@@ -121,6 +121,53 @@ struct VerifyCommandTests {
         #expect(json.exitCode == 1)
     }
 
+    @Test("A text that is no token is refused before any key is asked for")
+    func shapeFirst() throws {
+        let arguments = ["--unbound", "--jwks", "/nonexistent"]
+        for (token, sentence) in [
+            ("x", "malformed_token"), ("", "The token is empty."), ("Bearer eyJ.eyJ.x", "Leave out what stands before"),
+        ] {
+            let run = try FinishedRun(["verify", "-"] + arguments, environment: Self.app, input: token)
+            #expect(run.exitCode == 1 && run.errors.isEmpty, "\(run.errors)")
+            #expect(run.output.contains(sentence), "\(run.output)")
+        }
+        let empty = try FinishedRun(["verify", ""] + arguments, environment: Self.app)
+        #expect(empty.exitCode == 1 && empty.output.contains("The token is empty."), "\(empty.output)")
+        // A whole token needs the keys.
+        let issuer = try IssuerProcess()
+        defer { issuer.process.end() }
+        let whole = try FinishedRun(["verify", try issuer.token()] + arguments, environment: Self.app)
+        #expect(whole.exitCode == 3 && whole.output.isEmpty, "\(whole.output)")
+    }
+
+    @Test("A refused token shows what it claims, as not verified; an accepted one, or no token, does not")
+    func unverifiedClaims() throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.end() }
+        let token = try issuer.token(#"{"nonce":"n-1","iat":1700000000,"name":"Jane \u001b[31mDoe"}"#)
+        let forged = String(token.dropLast(8)) + "AAAAAAAA"
+        for bad in [token, forged] {
+            let arguments = ["verify", bad, "--nonce", "n-1", "--jwks", issuer.jwksURL]
+            let run = try FinishedRun(arguments, environment: Self.app)
+            #expect(run.exitCode == 1)
+            let parts = run.output.components(separatedBy: "the token claims (NOT VERIFIED")
+            #expect(parts.count == 2, "\(run.output)")
+            #expect(parts.last?.contains("  aud: \(RunningService.appID)") == true, "\(run.output)")
+            #expect(parts.last?.contains("  iat: 1700000000, ") == true, "\(run.output)")
+            #expect(!run.output.contains("\u{1b}"))
+            let json = try FinishedRun(arguments + ["--json"], environment: Self.app)
+            let object = try #require(try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])
+            #expect(object["accepted"] as? Bool == false && object["profile"] == nil)
+            let claims = try #require(object["unverified_claims"] as? [String: Any])
+            #expect(claims["nonce"] as? String == "n-1")
+        }
+        let then = ["verify", token, "--nonce", "n-1", "--jwks", issuer.jwksURL, "--at", "1700000100", "--json"]
+        let good = try FinishedRun(then, environment: Self.app)
+        #expect(good.exitCode == 0 && !good.output.contains("unverified_claims"), "\(good.output)")
+        let none = try FinishedRun(["verify", "x", "--unbound", "--json"], environment: Self.app)
+        #expect(none.exitCode == 1 && !none.output.contains("unverified_claims"), "\(none.output)")
+    }
+
     @Test("Keys from a file, keys that are not to be had")
     func keySources() throws {
         let issuer = try IssuerProcess()
@@ -157,7 +204,9 @@ struct VerifyCommandTests {
                 "\(line)"
             )
         }
-        let json = try FinishedRun(["keys", "--json", "--jwks-urls", issuer.jwksURL], environment: Self.app)
+        // It needs no app id, and no fault of another setting stops it.
+        let others = ["LIMITED_LOGIN_WORKERS": "none"]
+        let json = try FinishedRun(["keys", "--json", "--jwks-urls", issuer.jwksURL], environment: others)
         #expect(json.output.contains("\"state\":\"fresh\""))
         let none = try FinishedRun(["keys", "--jwks-urls", "http://127.0.0.1:1/"], environment: Self.app)
         #expect(none.exitCode == 3)

@@ -48,8 +48,11 @@ The issuer's keys are not to be had; Graph cannot be asked now.
 .B 64
 Another command was called wrongly.
 .TP
+.B 75
+An address is taken, or not there yet.
+.TP
 .B 78
-The configuration cannot be used, or a port or socket is taken.
+The configuration cannot be used.
 .SH EXAMPLES
 A demonstration that needs no network and no Facebook app:
 .PP
@@ -84,13 +87,22 @@ def option(argument):
     return text + (rf" \fI{plain(argument['valueName'])}\fR" if argument["kind"] == "option" else "")
 
 
+def name(argument):
+    return argument.get("preferredName", {}).get("name")
+
+
 def shown(described):
     """A command's own arguments."""
     return [
         argument
         for argument in described.get("arguments", [])
-        if argument["shouldDisplay"] and argument.get("preferredName", {}).get("name") not in ("help", "version")
+        if name(argument) not in ("help", "version")
     ]
+
+
+def setting(argument):
+    """What a setting's option is in every command, shown or hidden: commands have options of their own with such names."""
+    return name(argument), argument["valueName"], argument.get("abstract", "").split(" (default")[0]
 
 
 def entries(arguments):
@@ -104,7 +116,7 @@ def command(described, settings, above=()):
         if paragraph:
             lines += [".PP", plain(paragraph)]
     arguments = shown(described)
-    own = [argument for argument in arguments if argument not in settings]
+    own = [argument for argument in arguments if setting(argument) not in settings]
     lines += entries(own)
     if len(own) < len(arguments):
         lines += [".PP", "Takes the options of SETTINGS too." if own else "Takes the options of SETTINGS."]
@@ -120,11 +132,14 @@ def page(program):
     output = subprocess.run([program, "--experimental-dump-help"], capture_output=True, text=True, check=True).stdout
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     described = json.loads(output)["command"]
-    name = [".SH NAME", rf"limited\-login \- {plain(described['abstract'].rstrip('.'))}", ".SH SYNOPSIS"]
-    name += [r".B limited\-login", r"\fIcommand\fR [\fIoptions\fR]"]
+    head = [".SH NAME", rf"limited\-login \- {plain(described['abstract'].rstrip('.'))}", ".SH SYNOPSIS"]
+    head += [r".B limited\-login", r"\fIcommand\fR [\fIoptions\fR]"]
     # What check-config takes is what every command of the service takes.
     settings = next(shown(below) for below in described["subcommands"] if below["commandName"] == "check-config")
-    lines = [*name, *command(described, settings), ".SH SETTINGS", *entries(settings)]
+    # The command's own flag is no setting.
+    settings = [argument for argument in settings if argument["kind"] == "option"]
+    commands = command(described, {setting(argument) for argument in settings})
+    lines = [*head, *commands, ".SH SETTINGS", *entries(settings)]
     return HEAD.format(version=plain(version)) + "\n".join(lines) + "\n" + TAIL
 
 

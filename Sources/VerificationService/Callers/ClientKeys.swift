@@ -49,7 +49,11 @@ package struct ClientKeys: Sendable, Equatable {
             entries.append(Entry(client: client, digest: digest))
         }
         guard !entries.isEmpty else {
-            throw ConfigurationError(place: place, reason: "the file names no client, so nobody could call")
+            throw ConfigurationError(
+                place: place,
+                reason: "the file has no line of a client, so nobody could call; "
+                    + "'limited-login client-key new NAME --append FILE' adds one"
+            )
         }
         self.names = names
         self.entries = entries
@@ -75,6 +79,23 @@ package struct ClientKeys: Sendable, Equatable {
         let key = "llk_" + Hexadecimal.encode(random)
         guard let digest = try? SHA256.digest(of: Array(key.utf8).span) else { return nil }
         return (key, "\(name) \(digest.hexadecimal)")
+    }
+
+    /// What to write behind a file's text to add a client's line; nil where the file has a key of that name.
+    ///
+    /// - Throws: the fault of the file as it would be then.
+    package static func addition(
+        of line: String,
+        name: String,
+        to text: [UInt8],
+        place: String
+    ) throws(ConfigurationError) -> [UInt8]? {
+        let known = FileLine.all(of: text, place: place).compactMap(\.words.first)
+        guard !known.contains(ArraySlice(name.utf8)) else { return nil }
+        let isWhole = text.isEmpty || text.last == UInt8(ascii: "\n")
+        let addition = Array("\(isWhole ? "" : "\n")\(line)\n".utf8)
+        _ = try ClientKeys(parsing: text + addition, place: place)
+        return addition
     }
 
     private static func name(_ word: ArraySlice<UInt8>) -> String? {

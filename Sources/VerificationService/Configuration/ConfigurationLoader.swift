@@ -21,12 +21,14 @@ package enum ConfigurationLoader {
     ///     `listen` if nothing else sets that.
     ///   - file: the file named by `--config`, if any; it must then be readable.
     ///   - known: the file that was read before, if any. It must still be there: without it, what it forbids is allowed.
+    ///   - only: the settings to read, where a command needs no others: a fault of the rest does not stop it.
     ///   - readsDefaultFile: whether ``defaultFile`` is read where no file is named.
     package static func load(
         flags: [ConfigurationKey: String],
         environment: [String: String],
         file: String?,
         again known: String? = nil,
+        only: [ConfigurationKey]? = nil,
         readsDefaultFile: Bool = true
     ) throws(ConfigurationError) -> LoadedConfiguration {
         var settings: [ConfigurationKey: ConfigurationSetting] = [:]
@@ -37,7 +39,7 @@ package enum ConfigurationLoader {
         }
         var readFile: String?
         if named != nil || readsDefaultFile, let (path, bytes) = try contents(named: named, known) {
-            settings = try ConfigurationFile.settings(of: bytes, path: path)
+            settings = try ConfigurationFile.settings(of: bytes, path: path, only: only)
             readFile = path
         }
         for (name, value) in environment.sorted(by: { $0.key < $1.key })
@@ -49,9 +51,11 @@ package enum ConfigurationLoader {
                 let hint = ConfigurationFile.nearest(member).map { "; did you mean \($0.environmentName)?" } ?? ""
                 throw ConfigurationOrigin.environment(name).error("there is no such setting\(hint)")
             }
+            if only?.contains(key) == false { continue }
             settings[key] = try ConfigurationSetting(text: value, key: key, origin: .environment(name))
         }
-        for (key, value) in flags.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+        for (key, value) in flags.sorted(by: { $0.key.rawValue < $1.key.rawValue })
+        where only?.contains(key) != false {
             settings[key] = try ConfigurationSetting(text: value, key: key, origin: .flag(key.flagName))
         }
         if settings[.listen] == nil, let port = environment[ConfigurationKey.portVariable] {
@@ -60,7 +64,7 @@ package enum ConfigurationLoader {
             settings[.listen] = ConfigurationSetting(value: .text("0.0.0.0:\(number)"), origin: origin)
         }
         return LoadedConfiguration(
-            configuration: try ServiceConfiguration(settings: settings),
+            configuration: try ServiceConfiguration(settings: settings, only: only),
             settings: settings,
             file: readFile
         )
@@ -90,7 +94,8 @@ enum ConfigurationFile {
 
     static func settings(
         of bytes: [UInt8],
-        path: String
+        path: String,
+        only: [ConfigurationKey]? = nil
     ) throws(ConfigurationError) -> [ConfigurationKey: ConfigurationSetting] {
         // 100,000 app ids.
         var document = JSONDocument(limits: JSONLimits(byteCount: sizeLimit, nodeCount: 262_144))
@@ -110,6 +115,7 @@ enum ConfigurationFile {
                 throw ConfigurationError(place: path, reason: "unknown key '\(member)'\(hint)")
             }
             let origin = ConfigurationOrigin.file(path: path, member: member)
+            if only?.contains(key) == false { continue }
             // null and an empty list stand for "not set", so that a file can show every key.
             if document.kind(name + 1) == .null { continue }
             let value = try value(name + 1, of: key, in: document, bytes, origin)
@@ -162,12 +168,17 @@ enum ConfigurationFile {
 
     /// The key that a misspelt name most likely meant: at most two edits away, `-` and `_` taken for the same.
     static func nearest(_ name: String) -> ConfigurationKey? {
-        let folded = Array(name.lowercased().map { $0 == "-" ? "_" : $0 })
-        return ConfigurationKey.allCases.first { isWithinTwoEdits(folded, Array($0.rawValue)) }
+        let folded = String(name.lowercased().map { $0 == "-" ? "_" : $0 })
+        return ConfigurationKey.allCases.first { Spelling.isNear(folded, $0.rawValue, edits: 2) }
     }
+}
 
-    private static func isWithinTwoEdits(_ a: [Character], _ b: [Character]) -> Bool {
-        guard abs(a.count - b.count) <= 2 else { return false }
+/// How near two words are.
+package enum Spelling {
+    /// Whether one word becomes the other by so many letters added, left out or replaced.
+    package static func isNear(_ one: String, _ other: String, edits: Int) -> Bool {
+        let (a, b) = (Array(one), Array(other))
+        guard abs(a.count - b.count) <= edits else { return false }
         var row = Array(0...b.count)
         for (i, left) in a.enumerated() {
             var previous = row
@@ -177,6 +188,6 @@ enum ConfigurationFile {
             }
             row = previous
         }
-        return row[b.count] <= 2
+        return row[b.count] <= edits
     }
 }

@@ -10,7 +10,7 @@ package import Sockets
 /// Made by ``ConfigurationLoader``. Each member is the setting of its name, nil where that has no value; the settings'
 /// bounds, defaults and meanings are in ``ConfigurationKey``.
 package struct ServiceConfiguration: Sendable, Equatable {
-    /// Never empty.
+    /// Never empty where the command is about tokens.
     package var appIDs: [String]
     package var issuers: [String]
     package var jwksURLs: [String]
@@ -81,9 +81,13 @@ package struct WebhookConfiguration: Sendable, Equatable {
 }
 
 extension ServiceConfiguration {
-    package init(settings: [ConfigurationKey: ConfigurationSetting]) throws(ConfigurationError) {
+    /// - Parameter only: the settings that were read; nil for all. The others are at their defaults and bind nothing.
+    package init(
+        settings: [ConfigurationKey: ConfigurationSetting],
+        only: [ConfigurationKey]? = nil
+    ) throws(ConfigurationError) {
         let reader = SettingReader(settings: settings)
-        appIDs = try reader.appIDs()
+        appIDs = only?.contains(.appIDs) == false ? [] : try reader.appIDs()
         issuers = try reader.issuers()
         jwksURLs = try reader.urls(.jwksURLs)
         jwksFile = try reader.optionalText(.jwksFile)
@@ -126,6 +130,9 @@ extension ServiceConfiguration {
         auditIsOn = try reader.text(.auditLog) == "on"
         for key in ConfigurationKey.allCases { values[key] = reader.value(key) }
         try requireConsistency(reader)
+        guard only != nil || listen.network?.collides(with: adminListen) != true else {
+            throw reader.failure(.adminListen, "the administrative listener has the service's own address \(listen)")
+        }
     }
 
     private func requireConsistency(_ reader: SettingReader) throws(ConfigurationError) {
@@ -169,9 +176,6 @@ extension ServiceConfiguration {
                 "with \(ConfigurationKey.tlsClientCAFile.rawValue) a connection lives five minutes at most, "
                     + "so it is idle for \(greatestIdleTimeout.components.seconds) s at most"
             )
-        }
-        guard listen.network?.collides(with: adminListen) != true else {
-            throw reader.failure(.adminListen, "the administrative listener has the service's own address \(listen)")
         }
     }
 }

@@ -1,0 +1,94 @@
+internal import Bytes
+internal import HTTP1
+internal import HTTPServer
+internal import Sockets
+internal import StandInIssuer
+
+/// Keeps pages of other origins away from a listener that only this machine reaches.
+///
+/// By DNS rebinding a page on the internet makes its own name mean 127.0.0.1; its requests then name that name in `Host`.
+/// A request that a page sends to another origin names its own in `Origin` (Fetch section 3.2).
+enum SameOrigin {
+    /// Why the request is refused; nil where it may come from this machine's own page, or from no page.
+    static func refusal(of head: borrowing RequestHead, _ bytes: Span<UInt8>) -> (status: UInt16, sentence: String)? {
+        guard let authority = loopbackHost(of: head, bytes) else { return unknownHost }
+        guard head.count(of: "origin", in: bytes) <= 1 else { return foreignOrigin }
+        if let origin = head.value(of: "origin", in: bytes), bytes.text(origin) != "http://\(authority)" {
+            return foreignOrigin
+        }
+        return nil
+    }
+
+    /// The request's own host, where it is this machine's; else nil.
+    static func loopbackHost(of head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
+        guard let range = head.authority, head.count(of: "host", in: bytes) <= 1 else { return nil }
+        let authority = bytes.text(range)
+        return isLoopback(authority) ? authority : nil
+    }
+
+    static let unknownHost: (status: UInt16, sentence: String) = (
+        421, "This is served for 127.0.0.1, [::1] and localhost alone; open it by one of these names."
+    )
+    private static let foreignOrigin: (UInt16, String) = (403, "Another page may not use this one.")
+
+    /// Whether the text is a loopback address or `localhost`, with or without a port. Any port will do: a tunnel has
+    /// another one, and a page of another port names its own origin.
+    private static func isLoopback(_ authority: String) -> Bool {
+        if let address = SocketAddress(authority) ?? SocketAddress("\(authority):80") { return address.isLoopback }
+        let parts = authority.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        return parts.first == "localhost" && (parts.count == 1 || UInt16(parts[1]) != nil)
+    }
+}
+
+/// Has a handler answer requests for a loopback host alone: a listener on all addresses of a container is for the machine
+/// that the container's ports are published on.
+final class LoopbackHostHandler: HTTPRequestHandler {
+    private let inner: any HTTPRequestHandler
+
+    init(_ inner: any HTTPRequestHandler) { self.inner = inner }
+
+    func attach(_ waker: RequestWaker) { inner.attach(waker) }
+
+    func receiveHead(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> HeadDecision {
+        guard SameOrigin.loopbackHost(of: head, bytes) != nil else {
+            response.status = SameOrigin.unknownHost.status
+            response.addField("Content-Type: text/plain; charset=utf-8")
+            response.body.append(contentsOf: "\(SameOrigin.unknownHost.sentence)\n".utf8)
+            return .respond
+        }
+        return inner.receiveHead(head, bytes: bytes, context: context, response: &response)
+    }
+
+    func receiveRequest(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        body: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> RequestDecision {
+        inner.receiveRequest(head, bytes: bytes, body: body, context: context, response: &response)
+    }
+
+    func renderFailure(
+        _ failure: HTTPFailure,
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) {
+        inner.renderFailure(failure, head, bytes: bytes, context: context, response: &response)
+    }
+
+    func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool {
+        inner.isExemptFromOverload(head, bytes: bytes)
+    }
+
+    func didRespond(status: UInt16, context: RequestContext) { inner.didRespond(status: status, context: context) }
+
+    func didAbandon(_ request: ParkedRequest) { inner.didAbandon(request) }
+}

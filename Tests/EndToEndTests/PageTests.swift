@@ -153,7 +153,7 @@ struct PageTests {
         for bad in ["[]", "{", "{}", #"{"scenario":"nothing"}"#, #"{"scenario":7}"#] {
             #expect(try page.curl(["--json", bad], path: "/run").status == "400", "\(bad)")
         }
-        let long = String(repeating: "x", count: 40_000)
+        let long = String(repeating: "x", count: 60_000)
         #expect(try page.curl(["--json", long], path: "/run").status == "413")
     }
 

@@ -10,9 +10,9 @@ struct Inspect: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Serves a page on this machine that judges a pasted token and shows every check.",
         discussion: """
-            It judges with the configuration and keys that the service would use. Nothing is kept, and no token leaves \
-            this machine. --listen takes a loopback address alone (default here: 127.0.0.1:0, a free port). An access \
-            token is judged by Graph. Exit code 0 stopped, 64 usage, 75 an address that is taken, 78 configuration.
+            It judges with the configuration and keys that the service would use, and keeps nothing. No id token leaves this \
+            machine; an access token goes to Graph. --listen takes a loopback address alone (default here: 127.0.0.1:0, a \
+            free port). Exit code 0 stopped, 64 usage, 75 an address that is taken, 78 configuration.
             """
     )
 

@@ -14,8 +14,8 @@ let strict: [SwiftSetting] = [
 let package = Package(
     name: "limited-login",
     products: [
-        .library(name: "LimitedLogin", targets: ["LimitedLogin", "JOSE"]),
-        .library(name: "KeySets", targets: ["KeySets", "JOSE"]),
+        .library(name: "LimitedLogin", targets: ["LimitedLogin", "LLJOSE"]),
+        .library(name: "LimitedLoginKeys", targets: ["LimitedLoginKeys", "LLJOSE"]),
         .executable(name: "limited-login", targets: ["limited-login"]),
     ],
     dependencies: [
@@ -24,44 +24,53 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     ],
     targets: [
-        .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
-        .target(name: "CSystemCalls"),
-        .target(name: "COpenAPI", exclude: ["openapi.json"]),
-        .target(name: "CPage", exclude: ["page.html", "page.css", "page.js", "icon.svg"]),
-        .target(name: "Bytes", swiftSettings: strict),
-        .target(name: "OpenSSL", dependencies: ["COpenSSL", "Bytes"], swiftSettings: strict),
-        .target(name: "JOSE", dependencies: ["Bytes"], swiftSettings: strict),
-        .target(name: "LimitedLogin", dependencies: ["JOSE", "OpenSSL", "Bytes"], swiftSettings: strict),
-        .target(name: "HTTP1", dependencies: ["Bytes"], swiftSettings: strict),
-        .target(name: "Sockets", dependencies: ["CSystemCalls", "OpenSSL", "Bytes"], swiftSettings: strict),
-        .target(name: "HTTPServer", dependencies: ["Sockets", "HTTP1", "OpenSSL", "Bytes"], swiftSettings: strict),
-        .target(name: "HTTPClient", dependencies: ["Sockets", "HTTP1", "OpenSSL", "Bytes"], swiftSettings: strict),
+        .systemLibrary(name: "CLLOpenSSL", providers: [.apt(["libssl-dev"])]),
+        .target(name: "CLLSystem"),
+        .target(name: "CLLOpenAPI", exclude: ["openapi.json"]),
+        .target(name: "CLLPage", exclude: ["page.html", "page.css", "page.js", "icon.svg"]),
+        .target(name: "LLBytes", swiftSettings: strict),
+        .target(name: "LLCrypto", dependencies: ["CLLOpenSSL", "LLBytes"], swiftSettings: strict),
+        .target(name: "LLJOSE", dependencies: ["LLBytes"], swiftSettings: strict),
+        .target(name: "LimitedLogin", dependencies: ["LLJOSE", "LLCrypto", "LLBytes"], swiftSettings: strict),
+        .target(name: "LLHTTP1", dependencies: ["LLBytes"], swiftSettings: strict),
+        .target(name: "LLSockets", dependencies: ["CLLSystem", "LLCrypto", "LLBytes"], swiftSettings: strict),
         .target(
-            name: "KeySets",
-            dependencies: ["JOSE", "OpenSSL", "Sockets", "HTTPClient"],
+            name: "LLHTTPServer",
+            dependencies: ["LLSockets", "LLHTTP1", "LLCrypto", "LLBytes"],
             swiftSettings: strict
         ),
         .target(
-            name: "Graph",
-            dependencies: ["JOSE", "OpenSSL", "Sockets", "HTTPClient", "Bytes"],
+            name: "LLHTTPClient",
+            dependencies: ["LLSockets", "LLHTTP1", "LLCrypto", "LLBytes"],
             swiftSettings: strict
         ),
         .target(
-            name: "LoginStores",
-            dependencies: ["OpenSSL", "Sockets", "Bytes"],
+            name: "LimitedLoginKeys",
+            dependencies: ["LLJOSE", "LLCrypto", "LLSockets", "LLHTTPClient"],
             swiftSettings: strict
         ),
         .target(
-            name: "StandInIssuer",
-            dependencies: ["JOSE", "OpenSSL", "HTTP1", "Sockets", "HTTPServer", "HTTPClient", "Bytes"],
+            name: "LLGraph",
+            dependencies: ["LLJOSE", "LLCrypto", "LLSockets", "LLHTTPClient", "LLBytes"],
             swiftSettings: strict
         ),
         .target(
-            name: "VerificationService",
+            name: "LLStores",
+            dependencies: ["LLCrypto", "LLSockets", "LLBytes"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "LLStandIn",
+            dependencies: ["LLJOSE", "LLCrypto", "LLHTTP1", "LLSockets", "LLHTTPServer", "LLHTTPClient", "LLBytes"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "LLService",
             dependencies: [
-                "COpenAPI", "LimitedLogin", "KeySets", "Graph", "LoginStores", "HTTP1", "Sockets", "HTTPServer",
-                "HTTPClient", "JOSE",
-                "OpenSSL", "Bytes",
+                "CLLOpenAPI", "LimitedLogin", "LimitedLoginKeys", "LLGraph", "LLStores", "LLHTTP1", "LLSockets",
+                "LLHTTPServer",
+                "LLHTTPClient", "LLJOSE",
+                "LLCrypto", "LLBytes",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
             ],
@@ -70,87 +79,94 @@ let package = Package(
         .executableTarget(
             name: "limited-login",
             dependencies: [
-                "OpenSSL", "LimitedLogin", "KeySets", "Graph", "LoginStores", "HTTP1", "Sockets", "HTTPServer",
-                "HTTPClient", "JOSE",
-                "Bytes", "VerificationService",
-                "StandInIssuer", "CPage",
+                "LLCrypto", "LimitedLogin", "LimitedLoginKeys", "LLGraph", "LLStores", "LLHTTP1", "LLSockets",
+                "LLHTTPServer",
+                "LLHTTPClient", "LLJOSE",
+                "LLBytes", "LLService",
+                "LLStandIn", "CLLPage",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
             ],
             swiftSettings: strict
         ),
-        .target(name: "TestProcess", path: "Tests/TestProcess"),
+        .target(name: "CLLTestProcess", path: "Tests/CLLTestProcess"),
         .target(
-            name: "TestSupport",
+            name: "LLTestSupport",
             dependencies: [
-                "TestProcess", "COpenSSL", "JOSE", "OpenSSL", "HTTP1", "Sockets", "HTTPServer", "HTTPClient",
-                "LimitedLogin", "StandInIssuer", "Bytes",
+                "CLLTestProcess", "CLLOpenSSL", "LLJOSE", "LLCrypto", "LLHTTP1", "LLSockets", "LLHTTPServer",
+                "LLHTTPClient",
+                "LimitedLogin", "LLStandIn", "LLBytes",
             ],
-            path: "Tests/TestSupport",
+            path: "Tests/LLTestSupport",
             swiftSettings: strict
         ),
         .executableTarget(
             name: "http11-probe-server",
-            dependencies: ["Sockets", "HTTPServer", "HTTPClient", "TestSupport"],
+            dependencies: ["LLSockets", "LLHTTPServer", "LLHTTPClient", "LLTestSupport"],
             path: "Tests/Http11ProbeServer",
             exclude: ["README.md"],
             swiftSettings: strict
         ),
         .executableTarget(
             name: "embedding-host",
-            dependencies: ["KeySets", "OpenSSL"],
+            dependencies: ["LimitedLoginKeys", "LLCrypto"],
             path: "Tests/EmbeddingHost",
             swiftSettings: strict
         ),
-        .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
-        .testTarget(name: "OpenSSLTests", dependencies: ["OpenSSL", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "LLBytesTests", dependencies: ["LLBytes"], swiftSettings: strict),
+        .testTarget(name: "LLCryptoTests", dependencies: ["LLCrypto", "LLTestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "JOSETests",
-            dependencies: ["JOSE", "OpenSSL", "Bytes", "StandInIssuer", "TestSupport"],
+            name: "LLJOSETests",
+            dependencies: ["LLJOSE", "LLCrypto", "LLBytes", "LLStandIn", "LLTestSupport"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "LimitedLoginTests",
-            dependencies: ["LimitedLogin", "JOSE", "OpenSSL", "Bytes", "StandInIssuer", "TestSupport"],
-            swiftSettings: strict
-        ),
-        .testTarget(name: "HTTP1Tests", dependencies: ["HTTP1", "Bytes", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "SocketsTests", dependencies: ["Sockets"], swiftSettings: strict),
-        .testTarget(
-            name: "HTTPServerTests",
-            dependencies: ["HTTPServer", "Sockets", "HTTP1", "OpenSSL", "Bytes", "TestSupport"],
+            dependencies: ["LimitedLogin", "LLJOSE", "LLCrypto", "LLBytes", "LLStandIn", "LLTestSupport"],
             swiftSettings: strict
         ),
         .testTarget(
-            name: "HTTPClientTests",
-            dependencies: ["HTTPClient", "HTTPServer", "Sockets", "OpenSSL", "TestSupport"],
+            name: "LLHTTP1Tests",
+            dependencies: ["LLHTTP1", "LLBytes", "LLTestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(name: "LLSocketsTests", dependencies: ["LLSockets"], swiftSettings: strict),
+        .testTarget(
+            name: "LLHTTPServerTests",
+            dependencies: ["LLHTTPServer", "LLSockets", "LLHTTP1", "LLCrypto", "LLBytes", "LLTestSupport"],
             swiftSettings: strict
         ),
         .testTarget(
-            name: "KeySetsTests",
+            name: "LLHTTPClientTests",
+            dependencies: ["LLHTTPClient", "LLHTTPServer", "LLSockets", "LLCrypto", "LLTestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "LimitedLoginKeysTests",
             dependencies: [
-                "KeySets", "JOSE", "OpenSSL", "Sockets", "HTTPServer", "HTTPClient", "Bytes", "StandInIssuer",
-                "TestSupport",
+                "LimitedLoginKeys", "LLJOSE", "LLCrypto", "LLSockets", "LLHTTPServer", "LLHTTPClient", "LLBytes",
+                "LLStandIn",
+                "LLTestSupport",
             ],
             swiftSettings: strict
         ),
         .testTarget(
-            name: "GraphTests",
-            dependencies: ["Graph", "OpenSSL", "Sockets", "HTTPClient", "TestSupport"],
+            name: "LLGraphTests",
+            dependencies: ["LLGraph", "LLCrypto", "LLSockets", "LLHTTPClient", "LLTestSupport"],
             swiftSettings: strict
         ),
         .testTarget(
-            name: "LoginStoresTests",
-            dependencies: ["LoginStores", "OpenSSL", "Sockets", "TestSupport"],
+            name: "LLStoresTests",
+            dependencies: ["LLStores", "LLCrypto", "LLSockets", "LLTestSupport"],
             swiftSettings: strict
         ),
         .testTarget(
-            name: "VerificationServiceTests",
+            name: "LLServiceTests",
             dependencies: [
-                "VerificationService", "LimitedLogin", "KeySets", "Graph", "LoginStores", "HTTP1", "Sockets",
-                "HTTPServer", "HTTPClient",
-                "JOSE", "OpenSSL", "Bytes", "StandInIssuer", "TestSupport",
+                "LLService", "LimitedLogin", "LimitedLoginKeys", "LLGraph", "LLStores", "LLHTTP1", "LLSockets",
+                "LLHTTPServer", "LLHTTPClient",
+                "LLJOSE", "LLCrypto", "LLBytes", "LLStandIn", "LLTestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
@@ -158,8 +174,8 @@ let package = Package(
         .testTarget(
             name: "ConformanceTests",
             dependencies: [
-                "VerificationService", "LimitedLogin", "JOSE", "OpenSSL", "HTTP1", "HTTPServer", "Bytes",
-                "StandInIssuer", "TestSupport",
+                "LLService", "LimitedLogin", "LLJOSE", "LLCrypto", "LLHTTP1", "LLHTTPServer", "LLBytes",
+                "LLStandIn", "LLTestSupport",
             ],
             exclude: ["Differential"],
             swiftSettings: strict
@@ -167,8 +183,8 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "limited-login", "embedding-host", "JOSE", "OpenSSL", "Sockets", "HTTPServer", "StandInIssuer",
-                "TestSupport",
+                "limited-login", "embedding-host", "LLJOSE", "LLCrypto", "LLSockets", "LLHTTPServer", "LLStandIn",
+                "LLTestSupport",
             ],
             swiftSettings: strict
         ),
@@ -177,7 +193,7 @@ let package = Package(
 
 /// The instruments of `Tests/Benchmarks`, in the same build as what they measure: small C programs that cost next to
 /// nothing themselves, and the stages of a request taken apart.
-if Context.environment["BUILD_BENCHMARKS"] != nil {
+if Context.environment["LIMITED_LOGIN_BUILD_BENCHMARKS"] != nil {
     let sources = "Tests/Benchmarks/Sources"
     package.products.append(.library(name: "AllocationCounter", type: .dynamic, targets: ["AllocationCounter"]))
     package.targets += [
@@ -196,8 +212,8 @@ if Context.environment["BUILD_BENCHMARKS"] != nil {
         .executableTarget(
             name: "stages",
             dependencies: [
-                "VerificationService", "LimitedLogin", "KeySets", "LoginStores", "HTTP1", "Sockets", "HTTPServer",
-                "JOSE", "OpenSSL", "Bytes", .product(name: "Logging", package: "swift-log"),
+                "LLService", "LimitedLogin", "LimitedLoginKeys", "LLStores", "LLHTTP1", "LLSockets", "LLHTTPServer",
+                "LLJOSE", "LLCrypto", "LLBytes", .product(name: "Logging", package: "swift-log"),
             ],
             path: "\(sources)/stages",
             swiftSettings: strict
@@ -207,16 +223,16 @@ if Context.environment["BUILD_BENCHMARKS"] != nil {
 
 /// The programs of `Tests/Fuzzing`. The fuzzer has to see every branch of what it drives, so all is compiled for it, in a
 /// folder of its own.
-if Context.environment["BUILD_FUZZERS"] != nil {
+if Context.environment["LIMITED_LOGIN_BUILD_FUZZERS"] != nil {
     let sanitized = "-sanitize=fuzzer,address"
     let programs: [(name: String, dependencies: [Target.Dependency])] = [
-        ("fuzz", ["JOSE", "LimitedLogin", "LoginStores", "OpenSSL", "Bytes"]),
-        ("fuzz-http", ["HTTP1", "HTTPServer", "HTTPClient", "Sockets", "TestSupport", "Bytes"]),
+        ("fuzz", ["LLJOSE", "LimitedLogin", "LLStores", "LLCrypto", "LLBytes"]),
+        ("fuzz-http", ["LLHTTP1", "LLHTTPServer", "LLHTTPClient", "LLSockets", "LLTestSupport", "LLBytes"]),
         (
             "fuzz-service",
             [
-                "VerificationService", "StandInIssuer", "KeySets", "LimitedLogin", "JOSE", "Sockets", "HTTPServer",
-                "TestSupport", .product(name: "Logging", package: "swift-log"),
+                "LLService", "LLStandIn", "LimitedLoginKeys", "LimitedLogin", "LLJOSE", "LLSockets", "LLHTTPServer",
+                "LLTestSupport", .product(name: "Logging", package: "swift-log"),
             ]
         ),
     ]
@@ -234,7 +250,7 @@ if Context.environment["BUILD_FUZZERS"] != nil {
 }
 
 // Only who builds the documentation needs the plugin:
-// BUILD_DOCUMENTATION=1 swift package generate-documentation --target LimitedLogin
-if Context.environment["BUILD_DOCUMENTATION"] != nil {
+// LIMITED_LOGIN_BUILD_DOCUMENTATION=1 swift package generate-documentation --target LimitedLogin
+if Context.environment["LIMITED_LOGIN_BUILD_DOCUMENTATION"] != nil {
     package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", exact: "1.5.0"))
 }

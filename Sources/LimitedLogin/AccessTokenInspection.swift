@@ -1,5 +1,5 @@
-internal import Bytes
-internal import JOSE
+internal import LLBytes
+internal import LLJOSE
 
 /// An access token that Graph vouches for: the answer of `GET /debug_token`, judged.
 ///

@@ -1,6 +1,6 @@
-internal import Bytes
-internal import JOSE
-internal import OpenSSL
+internal import LLBytes
+internal import LLCrypto
+internal import LLJOSE
 
 /// A DPoP proof that was judged (RFC 9449): the request comes from the device whose key the token is bound to.
 ///

@@ -1,4 +1,4 @@
-internal import Bytes
+internal import LLBytes
 
 /// Why a DPoP proof was refused, or why it cannot be judged. Nothing here holds the proof or the token.
 public struct DPoPRejection: Error, Equatable, Sendable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-public import JOSE
+public import LLJOSE
 
 #if canImport(Glibc)
 internal import Glibc
@@ -25,7 +25,7 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
     /// A verifier of one policy.
     /// - Parameters:
     ///   - policy: what is accepted.
-    ///   - keys: the keys of the policy's issuers: a `JWKSetCache` of the `KeySets` library, or a `JSONWebKeySet`.
+    ///   - keys: the keys of the policy's issuers: a `JWKSetCache` of the `LimitedLoginKeys` library, or a `JSONWebKeySet`.
     ///   - nonces: issued the nonces of logins bound by ``TokenBinding/issuedNonce``; nil where none are.
     ///   - clock: the present in seconds since 1970; the system's clock unless a test gives another. Without such a time
     ///     (it is negative, or not a number) nothing is judged: ``VerificationUnavailable/clock``.

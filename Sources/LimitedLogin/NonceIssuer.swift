@@ -1,5 +1,5 @@
-internal import Bytes
-internal import OpenSSL
+internal import LLBytes
+internal import LLCrypto
 
 /// Issues nonces for login attempts, and recognises them again without having stored them.
 ///

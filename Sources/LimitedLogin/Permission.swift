@@ -1,4 +1,4 @@
-internal import Bytes
+internal import LLBytes
 
 /// A permission of Limited Login. There are twelve; later versions may know more of them.
 ///

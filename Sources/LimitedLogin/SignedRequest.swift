@@ -1,6 +1,6 @@
-internal import Bytes
-internal import JOSE
-package import OpenSSL
+internal import LLBytes
+package import LLCrypto
+internal import LLJOSE
 
 /// A signed request with a good signature: what Facebook sends to the deauthorize and data-deletion callbacks.
 ///

@@ -1,4 +1,4 @@
-internal import Bytes
+internal import LLBytes
 
 /// The URI of a request without query and fragment, in one spelling: what `htu` of a DPoP proof is compared with.
 ///

@@ -1,4 +1,4 @@
-internal import Bytes
+internal import LLBytes
 
 /// What the caller knows about the login a token should belong to.
 public struct TokenExpectation: Equatable, Sendable {

@@ -1,5 +1,5 @@
-internal import Bytes
-internal import JOSE
+internal import LLBytes
+internal import LLJOSE
 
 /// Where the claims of an accepted token stand in its payload, and what needs no place: 50 bytes, whatever the token says.
 ///

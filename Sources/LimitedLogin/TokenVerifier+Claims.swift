@@ -1,6 +1,6 @@
-internal import Bytes
-internal import JOSE
-internal import OpenSSL
+internal import LLBytes
+internal import LLCrypto
+internal import LLJOSE
 
 /// The claims, once the signature is good.
 extension TokenVerifier {

@@ -1,5 +1,5 @@
-internal import Bytes
-internal import JOSE
+internal import LLBytes
+internal import LLJOSE
 
 /// What is accepted: apps, issuers, clock skew, age, binding and tracking. No member turns a check off.
 public struct VerificationPolicy: Sendable {

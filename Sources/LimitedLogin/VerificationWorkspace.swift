@@ -1,5 +1,5 @@
-internal import JOSE
-internal import OpenSSL
+internal import LLCrypto
+internal import LLJOSE
 
 /// The buffers of one worker: reused for every token, so that a verdict allocates nothing. What one verdict writes, the
 /// next one writes over. Not Sendable: each worker has its own.

@@ -1,4 +1,4 @@
-internal import JOSE
+internal import LLJOSE
 
 /// An accepted token with values of its own.
 public struct VerifiedToken: Equatable, Sendable {

@@ -1,11 +1,10 @@
 internal import FoundationEssentials
-internal import HTTPServer
-internal import KeySets
+internal import LLHTTPServer
+internal import LLService
+internal import LLSockets
+internal import LLStores
+internal import LimitedLoginKeys
 internal import Logging
-internal import LoginStores
-internal import OpenSSL
-internal import Sockets
-internal import VerificationService
 
 /// Everything of one running service, wired together; `serve` and `demo` both start here.
 struct Application {

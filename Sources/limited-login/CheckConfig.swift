@@ -1,5 +1,5 @@
 internal import ArgumentParser
-internal import VerificationService
+internal import LLService
 
 struct CheckConfig: ParsableCommand {
     static let configuration = CommandConfiguration(

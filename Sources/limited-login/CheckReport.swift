@@ -1,8 +1,8 @@
-internal import Graph
-internal import JOSE
+internal import LLGraph
+internal import LLJOSE
+internal import LLService
+internal import LLSockets
 internal import LimitedLogin
-internal import Sockets
-internal import VerificationService
 
 /// What `verify` and the page tell of a credential: every check with its outcome, then the Profile or the reason of the
 /// refusal.

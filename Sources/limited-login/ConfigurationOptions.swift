@@ -1,6 +1,6 @@
 internal import ArgumentParser
 internal import FoundationEssentials
-internal import VerificationService
+internal import LLService
 
 /// The flags of the service: one for each `ConfigurationKey`, all optional, all above the environment and the file.
 ///

@@ -1,6 +1,6 @@
+internal import LLService
+internal import LLStandIn
 internal import LimitedLogin
-internal import StandInIssuer
-internal import VerificationService
 
 /// What to do about a refused token: one sentence for a person who has the token and the configuration
 /// at hand.

@@ -1,9 +1,9 @@
 internal import ArgumentParser
-internal import HTTP1
+internal import LLCrypto
+internal import LLHTTP1
+internal import LLService
+internal import LLStandIn
 internal import LimitedLogin
-internal import OpenSSL
-internal import StandInIssuer
-internal import VerificationService
 
 struct DPoPCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

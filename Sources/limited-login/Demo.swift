@@ -1,14 +1,14 @@
 internal import ArgumentParser
-internal import Bytes
 internal import FoundationEssentials
-internal import HTTP1
-internal import HTTPServer
-internal import JOSE
+internal import LLBytes
+internal import LLCrypto
+internal import LLHTTP1
+internal import LLHTTPServer
+internal import LLJOSE
+internal import LLService
+internal import LLSockets
+internal import LLStandIn
 internal import LimitedLogin
-internal import OpenSSL
-internal import Sockets
-internal import StandInIssuer
-internal import VerificationService
 
 struct Demo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,9 +1,9 @@
-internal import HTTPClient
-internal import HTTPServer
-internal import JOSE
-internal import KeySets
-internal import Sockets
-internal import StandInIssuer
+internal import LLHTTPClient
+internal import LLHTTPServer
+internal import LLJOSE
+internal import LLSockets
+internal import LLStandIn
+internal import LimitedLoginKeys
 
 /// The page of `demo`: plays logins as an app and its backend would, against the running service.
 final class DemoDesk: PageDesk {

@@ -1,10 +1,10 @@
-internal import HTTPClient
-internal import HTTPServer
-internal import JOSE
-internal import KeySets
-internal import Sockets
-internal import StandInIssuer
-internal import VerificationService
+internal import LLHTTPClient
+internal import LLHTTPServer
+internal import LLJOSE
+internal import LLService
+internal import LLSockets
+internal import LLStandIn
+internal import LimitedLoginKeys
 
 /// One scenario under way: what was done so far, and the last verdict.
 struct DemoStage {

@@ -1,10 +1,10 @@
 internal import ArgumentParser
 internal import Dispatch
-internal import HTTPServer
-internal import KeySets
+internal import LLHTTPServer
+internal import LLService
+internal import LLSockets
 internal import LimitedLogin
-internal import Sockets
-internal import VerificationService
+internal import LimitedLoginKeys
 
 struct Inspect: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import FoundationEssentials
-internal import HTTPClient
-internal import Sockets
-internal import StandInIssuer
+internal import LLHTTPClient
+internal import LLSockets
+internal import LLStandIn
 
 struct Issuer: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

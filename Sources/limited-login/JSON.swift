@@ -1,6 +1,6 @@
-internal import Bytes
-internal import JOSE
-internal import VerificationService
+internal import LLBytes
+internal import LLJOSE
+internal import LLService
 
 /// A JSON value. A literal stands for its own JSON; a member without a value is left out.
 struct JSON: ExpressibleByStringInterpolation, ExpressibleByDictionaryLiteral {

@@ -1,7 +1,7 @@
 internal import ArgumentParser
-internal import JOSE
-internal import KeySets
-internal import VerificationService
+internal import LLJOSE
+internal import LLService
+internal import LimitedLoginKeys
 
 struct Keys: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import Sockets
+internal import LLSockets
 
 /// Runs servers until the program is told to stop.
 enum Lifecycle {

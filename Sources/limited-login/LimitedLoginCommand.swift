@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import Glibc
-internal import OpenSSL
-internal import Sockets
-internal import VerificationService
+internal import LLCrypto
+internal import LLService
+internal import LLSockets
 
 struct LimitedLoginCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
+internal import LLSockets
 internal import LimitedLogin
-internal import Sockets
 
 /// Moments as people read them: the local time, and how long ago or ahead.
 enum LocalTime {

@@ -1,9 +1,9 @@
 internal import ArgumentParser
-internal import Bytes
+internal import LLBytes
+internal import LLCrypto
+internal import LLService
+internal import LLSockets
 internal import LimitedLogin
-internal import OpenSSL
-internal import Sockets
-internal import VerificationService
 
 struct NonceCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

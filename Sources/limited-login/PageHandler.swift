@@ -1,13 +1,13 @@
-internal import Bytes
-internal import CPage
+internal import CLLPage
 internal import Dispatch
-internal import HTTP1
-internal import HTTPClient
-internal import HTTPServer
+internal import LLBytes
+internal import LLHTTP1
+internal import LLHTTPClient
+internal import LLHTTPServer
+internal import LLService
+internal import LLSockets
+internal import LLStandIn
 internal import LimitedLogin
-internal import Sockets
-internal import StandInIssuer
-internal import VerificationService
 
 /// What stands behind the page: the demonstration, or the judging of a token that is pasted.
 protocol PageDesk: Sendable {

@@ -1,6 +1,6 @@
 internal import ArgumentParser
-internal import Graph
-internal import VerificationService
+internal import LLGraph
+internal import LLService
 
 struct Permissions: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,11 +1,10 @@
 internal import Glibc
-internal import HTTPServer
-internal import KeySets
-internal import LoginStores
+internal import LLHTTPServer
+internal import LLService
+internal import LLSockets
+internal import LLStores
+internal import LimitedLoginKeys
 internal import Metrics
-internal import OpenSSL
-internal import Sockets
-internal import VerificationService
 
 /// The gauges that are read when somebody asks for the metrics, not kept up to date in between.
 final class ProcessMetrics: Sendable {

@@ -1,8 +1,8 @@
-internal import Bytes
-internal import HTTP1
-internal import HTTPServer
-internal import Sockets
-internal import StandInIssuer
+internal import LLBytes
+internal import LLHTTP1
+internal import LLHTTPServer
+internal import LLSockets
+internal import LLStandIn
 
 /// Keeps pages of other origins away from a listener that only this machine reaches.
 ///

@@ -1,8 +1,8 @@
 internal import ArgumentParser
-internal import HTTPClient
+internal import LLHTTPClient
+internal import LLService
+internal import LLSockets
 internal import Logging
-internal import Sockets
-internal import VerificationService
 
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

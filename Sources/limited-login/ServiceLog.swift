@@ -1,10 +1,10 @@
 internal import Glibc
-internal import KeySets
+internal import LLService
+internal import LLSockets
+internal import LLStores
+internal import LimitedLoginKeys
 internal import Logging
-internal import LoginStores
 internal import Metrics
-internal import Sockets
-internal import VerificationService
 
 /// Turns events of the service's parts into log lines and metrics.
 enum ServiceEvents {

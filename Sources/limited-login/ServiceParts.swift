@@ -1,13 +1,12 @@
 internal import ArgumentParser
-internal import Graph
-internal import HTTPClient
-internal import KeySets
+internal import LLGraph
+internal import LLHTTPClient
+internal import LLService
+internal import LLSockets
+internal import LLStores
 internal import LimitedLogin
+internal import LimitedLoginKeys
 internal import Logging
-internal import LoginStores
-internal import OpenSSL
-internal import Sockets
-internal import VerificationService
 
 /// Makes the parts of the service that a configuration asks for; every failure is a sentence that names its setting.
 enum ServiceParts {

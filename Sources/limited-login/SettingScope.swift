@@ -1,4 +1,4 @@
-internal import VerificationService
+internal import LLService
 
 /// The settings that a command is about: `--help` shows these, `--help-all` the others too.
 protocol SettingScope: Sendable {

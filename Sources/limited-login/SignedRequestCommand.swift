@@ -1,8 +1,8 @@
 internal import ArgumentParser
-internal import Graph
+internal import LLGraph
+internal import LLService
+internal import LLStandIn
 internal import LimitedLogin
-internal import StandInIssuer
-internal import VerificationService
 
 struct SignedRequestCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,11 +1,10 @@
 internal import ArgumentParser
-internal import Bytes
 internal import Glibc
-internal import JOSE
+internal import LLBytes
+internal import LLJOSE
+internal import LLSockets
+internal import LLStandIn
 internal import LimitedLogin
-internal import OpenSSL
-internal import Sockets
-internal import StandInIssuer
 
 /// Gets the token to judge, without the white space around it.
 enum TokenInput {

@@ -1,7 +1,7 @@
 internal import ArgumentParser
-internal import JOSE
+internal import LLJOSE
+internal import LLService
 internal import LimitedLogin
-internal import VerificationService
 
 struct Verify: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,4 +1,4 @@
-import OpenSSL
+import LLCrypto
 
 /// The public key of an issuer in the forms attackers use as a shared secret.
 enum DER {

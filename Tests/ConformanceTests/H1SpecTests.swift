@@ -1,4 +1,4 @@
-import TestSupport
+import LLTestSupport
 import Testing
 
 @Suite("h1spec on a live server", .live, .enabled(if: HTTPCases.arePresent, HTTPCases.reasonForSkipping))

@@ -1,5 +1,5 @@
-import HTTP1
-import TestSupport
+import LLHTTP1
+import LLTestSupport
 import Testing
 
 @Suite("Every raw HTTP case, by the grammar alone", .enabled(if: HTTPCases.arePresent, HTTPCases.reasonForSkipping))

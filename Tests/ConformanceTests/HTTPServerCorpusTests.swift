@@ -1,6 +1,6 @@
-import HTTP1
-import HTTPServer
-import TestSupport
+import LLHTTP1
+import LLHTTPServer
+import LLTestSupport
 import Testing
 
 @Suite("Every raw HTTP case, over a socket", .live, .enabled(if: HTTPCases.arePresent, HTTPCases.reasonForSkipping))

@@ -1,7 +1,7 @@
-import Bytes
-import JOSE
+import LLBytes
+import LLJOSE
+import LLStandIn
 import LimitedLogin
-import StandInIssuer
 import Testing
 
 @Suite("The catalogue of refused tokens")

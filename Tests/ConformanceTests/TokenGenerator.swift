@@ -1,5 +1,5 @@
-import StandInIssuer
-import TestSupport
+import LLStandIn
+import LLTestSupport
 
 /// Makes tokens that are good, or bent in one or more places: the same bends in every run, under fresh keys.
 struct TokenGenerator {

@@ -1,9 +1,9 @@
-import Bytes
-import JOSE
+import LLBytes
+import LLCrypto
+import LLJOSE
+import LLStandIn
+import LLTestSupport
 import LimitedLogin
-import OpenSSL
-import StandInIssuer
-import TestSupport
 import Testing
 
 /// The published faults of other verifiers that could befall this one, each as an attack.

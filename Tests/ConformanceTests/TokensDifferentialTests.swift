@@ -1,7 +1,7 @@
 import Foundation
+import LLStandIn
+import LLTestSupport
 import LimitedLogin
-import StandInIssuer
-import TestSupport
 import Testing
 
 /// Judges the same tokens as an independent verifier in another language.

@@ -1,8 +1,8 @@
-import Bytes
 import FoundationEssentials
-import JOSE
+import LLBytes
+import LLJOSE
+import LLTestSupport
 import LimitedLogin
-import TestSupport
 import Testing
 
 @Suite("Facebook's own keys and tokens", VectorFolder.needs("facebook/jwks-snapshots/2024-10-01.json"))

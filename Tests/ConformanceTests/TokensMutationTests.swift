@@ -1,9 +1,9 @@
+import LLCrypto
+import LLService
+import LLStandIn
+import LLTestSupport
 import LimitedLogin
-import OpenSSL
-import StandInIssuer
-import TestSupport
 import Testing
-import VerificationService
 
 /// Changes good tokens in every small way there is, and expects each change to be refused.
 @Suite("Mutations of good tokens")

@@ -1,10 +1,10 @@
-import Bytes
 import FoundationEssentials
-import JOSE
+import LLBytes
+import LLCrypto
+import LLJOSE
+import LLStandIn
+import LLTestSupport
 import LimitedLogin
-import OpenSSL
-import StandInIssuer
-import TestSupport
 import Testing
 
 @Suite("Vectors of the RFCs and of other verifiers", .live)

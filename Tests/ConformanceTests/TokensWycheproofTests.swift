@@ -1,8 +1,8 @@
 import FoundationEssentials
-import JOSE
+import LLCrypto
+import LLJOSE
+import LLTestSupport
 import LimitedLogin
-import OpenSSL
-import TestSupport
 import Testing
 
 /// Judges tokens at the layer of the JWS: header, key and signature, without claims.

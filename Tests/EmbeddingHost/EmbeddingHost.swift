@@ -1,6 +1,7 @@
 import Glibc
-import KeySets
-import OpenSSL
+import LLCrypto
+import LLSockets
+import LimitedLoginKeys
 
 /// A program that embeds the libraries and knows nothing of OpenSSL: it exits while another thread could still use it.
 ///

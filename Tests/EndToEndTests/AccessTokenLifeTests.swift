@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import LLTestSupport
 import Testing
 
 @Suite("Access tokens, from the service and from the command line", .live)
@@ -157,7 +157,7 @@ struct AccessTokenLifeTests {
 
     @Test("The documented login of Android is judged")
     func documented() throws {
-        let page = try ProjectFiles.text("Sources/VerificationService/VerificationService.docc/WhichToken.md")
+        let page = try ProjectFiles.text("Sources/LLService/LLService.docc/WhichToken.md")
         let start = try #require(page.range(of: "<!-- command: android -->\n```sh\n")).upperBound
         let end = try #require(page[start...].range(of: "```")).lowerBound
         let ports = try (0..<3).map { _ in try FreePort.take() }

@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import LLTestSupport
 import Testing
 
 /// A library that counts heap allocations when it is preloaded into a program, compiled by the system's C compiler.

@@ -1,6 +1,6 @@
 import Foundation
-import Sockets
-import TestSupport
+import LLSockets
+import LLTestSupport
 import Testing
 
 @Suite("Facebook's callbacks, in running services", .live, .serialized)
@@ -175,7 +175,7 @@ struct CallbackLifeTests {
 
     @Test("The documented round of both callbacks is gone through")
     func documented() throws {
-        let page = "Sources/VerificationService/VerificationService.docc/Callbacks.md"
+        let page = "Sources/LLService/LLService.docc/Callbacks.md"
         let text = try ProjectFiles.text(page)
         let start = try #require(text.range(of: "<!-- command: callbacks -->\n```sh\n")).upperBound
         let end = try #require(text[start...].range(of: "```")).lowerBound

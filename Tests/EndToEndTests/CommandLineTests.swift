@@ -1,6 +1,6 @@
 import Foundation
-import Sockets
-import TestSupport
+import LLSockets
+import LLTestSupport
 import Testing
 
 @Suite("The command line: exit codes and sentences", .live)

@@ -1,7 +1,7 @@
 import Foundation
-import JOSE
-import StandInIssuer
-import TestSupport
+import LLJOSE
+import LLStandIn
+import LLTestSupport
 import Testing
 
 @Suite("verify tells what to do about a bad token", .live)

@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import LLTestSupport
 import Testing
 
 @Suite("dpop: proofs made and judged on the command line", .live)

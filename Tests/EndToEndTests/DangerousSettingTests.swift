@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import LLTestSupport
 import Testing
 
 /// What lets strangers in or gives a secret away is refused, or told.

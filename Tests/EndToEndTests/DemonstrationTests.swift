@@ -1,6 +1,6 @@
 import Foundation
-import Sockets
-import TestSupport
+import LLSockets
+import LLTestSupport
 import Testing
 
 @Suite("demo and the commands of the README", .live)
@@ -92,7 +92,7 @@ struct DemonstrationTests {
     /// Runs a block of the documentation on ports that are free here; the reader has those of the page.
     private static func walk(_ name: String, in page: String) throws -> FinishedRun {
         let ports = try (0..<3).map { _ in try FreePort.take() }
-        let script = try command(name, in: "Sources/VerificationService/VerificationService.docc/\(page).md")
+        let script = try command(name, in: "Sources/LLService/LLService.docc/\(page).md")
             .replacing("--issuer-listen 127.0.0.1:8090 ", with: "")
             .replacing(
                 "swift run limited-login demo",

@@ -1,4 +1,4 @@
-import Sockets
+import LLSockets
 
 /// A port nobody listens on at this moment, for a program that is told a number; below those that the system itself gives
 /// to others meanwhile (`ip_local_port_range`).

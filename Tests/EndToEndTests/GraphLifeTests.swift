@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import LLTestSupport
 import Testing
 
 @Suite("Permissions, from the service and from the command line", .live)

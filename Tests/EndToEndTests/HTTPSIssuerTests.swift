@@ -1,6 +1,6 @@
-import Sockets
-import StandInIssuer
-import TestSupport
+import LLSockets
+import LLStandIn
+import LLTestSupport
 import Testing
 
 @Suite("serve against an HTTPS issuer with a private authority", .live)

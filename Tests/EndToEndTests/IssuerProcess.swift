@@ -1,6 +1,6 @@
 import Foundation
-import Sockets
-import TestSupport
+import LLSockets
+import LLTestSupport
 import Testing
 
 /// `limited-login issuer` on a free port, and a client for it.

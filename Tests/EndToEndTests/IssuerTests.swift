@@ -1,8 +1,8 @@
 import Foundation
-import TestSupport
+import LLTestSupport
 import Testing
 
-@testable import StandInIssuer
+@testable import LLStandIn
 
 @Suite("issuer: the stand-in alone", .live)
 struct IssuerTests {

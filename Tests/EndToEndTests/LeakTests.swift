@@ -1,9 +1,8 @@
 import Foundation
-import JOSE
-import OpenSSL
-import Sockets
-import StandInIssuer
-import TestSupport
+import LLJOSE
+import LLSockets
+import LLStandIn
+import LLTestSupport
 import Testing
 
 /// The secrets of one login, each recognisable wherever it turns up.

@@ -1,8 +1,8 @@
 import Dispatch
 import Foundation
-import Sockets
+import LLSockets
+import LLTestSupport
 import Synchronization
-import TestSupport
 import Testing
 
 /// The services of a test, which share a secret and perhaps a Redis server.

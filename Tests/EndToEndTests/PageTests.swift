@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import LLTestSupport
 import Testing
 
 @Suite("The page of demo and inspect", .live)
@@ -122,7 +122,10 @@ struct PageTests {
         #expect(try page.curl(["-X", "POST"]).status == "405")
         #expect(try page.curl([], path: "/run").status == "405")
         for file in ["page.html", "page.css", "page.js", "icon.svg"] {
-            let text = try ProjectFiles.text("Sources/CPage/\(file)").replacing("http://www.w3.org/2000/svg", with: "")
+            let text = try ProjectFiles.text("Sources/CLLPage/\(file)").replacing(
+                "http://www.w3.org/2000/svg",
+                with: ""
+            )
             #expect(!text.contains("://"), "\(file) names another place")
         }
     }

@@ -1,6 +1,6 @@
 import Foundation
-import Sockets
-import TestSupport
+import LLSockets
+import LLTestSupport
 import Testing
 
 /// `limited-login serve` on free ports, and a client for it.

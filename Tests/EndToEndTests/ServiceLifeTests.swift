@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import LLTestSupport
 import Testing
 
 @Suite("serve: a real process with a real issuer", .live)

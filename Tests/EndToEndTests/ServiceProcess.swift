@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import LLTestSupport
 import Testing
 
 /// What a process writes, gathered by two threads as it comes.

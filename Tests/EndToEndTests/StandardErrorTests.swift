@@ -1,7 +1,7 @@
 import Foundation
-import Sockets
-import StandInIssuer
-import TestSupport
+import LLSockets
+import LLStandIn
+import LLTestSupport
 import Testing
 
 @Suite("serve: whatever standard error is, answers, probes and signals go on", .live)

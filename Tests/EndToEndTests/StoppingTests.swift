@@ -1,8 +1,8 @@
 import Dispatch
 import Foundation
-import Sockets
-import StandInIssuer
-import TestSupport
+import LLSockets
+import LLStandIn
+import LLTestSupport
 import Testing
 
 @Suite("serve: SIGTERM while requests are under way", .live)

@@ -1,8 +1,8 @@
 import Foundation
-import HTTPServer
-import OpenSSL
-import Sockets
-import TestSupport
+import LLCrypto
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
 import Testing
 
 @Suite("serve over TLS, with curl and openssl", .live)

@@ -1,7 +1,7 @@
 import Foundation
-import Sockets
-import StandInIssuer
-import TestSupport
+import LLSockets
+import LLStandIn
+import LLTestSupport
 import Testing
 
 @Suite("The command line at a terminal", .live)

@@ -1,6 +1,6 @@
 import Foundation
-import StandInIssuer
-import TestSupport
+import LLStandIn
+import LLTestSupport
 import Testing
 
 /// Text from outside moves no cursor, hides no letter and begins no line of its own.

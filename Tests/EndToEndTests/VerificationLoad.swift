@@ -1,7 +1,7 @@
 import Dispatch
-import Sockets
+import LLSockets
+import LLTestSupport
 import Synchronization
-import TestSupport
 
 /// Clients on threads of their own that send one request over and over until the service is gone.
 final class VerificationLoad: Sendable {

@@ -1,7 +1,7 @@
 import Glibc
-import HTTPServer
-import Sockets
-import TestSupport
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
 
 /// The server alone, answering by the contract of Http11Probe, so that outside tools can score and load it.
 ///

@@ -1,7 +1,7 @@
+import LLCrypto
+import LLStandIn
+import LLTestSupport
 import LimitedLogin
-import OpenSSL
-import StandInIssuer
-import TestSupport
 import Testing
 
 @Suite("What ties a token to a login")

@@ -1,7 +1,7 @@
-import JOSE
+import LLJOSE
+import LLStandIn
+import LLTestSupport
 import LimitedLogin
-import StandInIssuer
-import TestSupport
 import Testing
 
 @Suite("The door for bytes")

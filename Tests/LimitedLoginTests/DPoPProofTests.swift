@@ -1,8 +1,8 @@
-import Bytes
+import LLBytes
+import LLCrypto
+import LLStandIn
+import LLTestSupport
 import LimitedLogin
-import OpenSSL
-import StandInIssuer
-import TestSupport
 import Testing
 
 extension Proof {

@@ -1,7 +1,7 @@
-import JOSE
+import LLJOSE
+import LLStandIn
+import LLTestSupport
 import LimitedLogin
-import StandInIssuer
-import TestSupport
 
 /// One login with a good token, to be bent by each test.
 struct Login {

@@ -1,7 +1,7 @@
-import JOSE
-import StandInIssuer
+import LLJOSE
+import LLStandIn
+import LLTestSupport
 import Synchronization
-import TestSupport
 import Testing
 
 @testable import LimitedLogin

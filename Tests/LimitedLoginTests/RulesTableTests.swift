@@ -1,5 +1,5 @@
 import FoundationEssentials
-import TestSupport
+import LLTestSupport
 import Testing
 
 @Suite("The documented rules")

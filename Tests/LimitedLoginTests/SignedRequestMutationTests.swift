@@ -1,5 +1,5 @@
+import LLTestSupport
 import LimitedLogin
-import TestSupport
 import Testing
 
 @Suite("Signed requests, changed at random and signed anew")

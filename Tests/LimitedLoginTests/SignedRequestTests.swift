@@ -1,7 +1,7 @@
-import Bytes
+import LLBytes
+import LLCrypto
+import LLTestSupport
 import LimitedLogin
-import OpenSSL
-import TestSupport
 import Testing
 
 @Suite("A signed request")

@@ -1,6 +1,6 @@
+import LLStandIn
+import LLTestSupport
 import LimitedLogin
-import StandInIssuer
-import TestSupport
 import Testing
 
 @Suite("The times of a token")

@@ -1,6 +1,6 @@
-import JOSE
-import StandInIssuer
-import TestSupport
+import LLJOSE
+import LLStandIn
+import LLTestSupport
 import Testing
 
 @testable import LimitedLogin

@@ -17,27 +17,27 @@ import tempfile
 # C library names stand for the few system calls and constants; they are the platform, not an arrow.
 PLATFORM = {"Glibc", "Musl", "Synchronization"}
 LOGGING = {"Logging", "Metrics", "CoreMetrics"}
-ROOMS = {"Sockets", "HTTPServer", "HTTPClient"}
-OWN = {"Bytes", "OpenSSL", "JOSE", "LimitedLogin", "HTTP1", "KeySets", "Graph", "LoginStores"} | ROOMS
+ROOMS = {"LLSockets", "LLHTTPServer", "LLHTTPClient"}
+OWN = {"LLBytes", "LLCrypto", "LLJOSE", "LimitedLogin", "LLHTTP1", "LimitedLoginKeys", "LLGraph", "LLStores"} | ROOMS
 
 ALLOWED = {
-    "Bytes": set(),
-    "OpenSSL": {"COpenSSL", "Glibc", "Musl", "Synchronization", "Bytes"},
-    "JOSE": {"Bytes"},
-    "LimitedLogin": {"JOSE", "OpenSSL", "Bytes"},
-    "HTTP1": {"Bytes"},
-    "Sockets": PLATFORM | {"CSystemCalls", "OpenSSL", "Bytes", "Dispatch"},
-    "HTTPServer": PLATFORM | {"Sockets", "HTTP1", "OpenSSL", "Bytes", "Dispatch"},
-    "HTTPClient": PLATFORM | {"Sockets", "HTTP1", "OpenSSL", "Bytes"},
-    "KeySets": PLATFORM | {"JOSE", "OpenSSL", "Sockets", "HTTPClient", "Bytes", "Dispatch"},
-    "Graph": PLATFORM | {"JOSE", "OpenSSL", "Sockets", "HTTPClient", "Bytes"},
-    "LoginStores": PLATFORM | {"OpenSSL", "Sockets", "Bytes"},
-    "StandInIssuer": PLATFORM | OWN - {"LimitedLogin", "KeySets", "Graph", "LoginStores"}
+    "LLBytes": set(),
+    "LLCrypto": {"CLLOpenSSL", "Glibc", "Musl", "Synchronization", "LLBytes"},
+    "LLJOSE": {"LLBytes"},
+    "LimitedLogin": {"LLJOSE", "LLCrypto", "LLBytes"},
+    "LLHTTP1": {"LLBytes"},
+    "LLSockets": PLATFORM | {"CLLSystem", "LLCrypto", "LLBytes", "Dispatch"},
+    "LLHTTPServer": PLATFORM | {"LLSockets", "LLHTTP1", "LLCrypto", "LLBytes", "Dispatch"},
+    "LLHTTPClient": PLATFORM | {"LLSockets", "LLHTTP1", "LLCrypto", "LLBytes"},
+    "LimitedLoginKeys": PLATFORM | {"LLJOSE", "LLCrypto", "LLSockets", "LLHTTPClient", "LLBytes", "Dispatch"},
+    "LLGraph": PLATFORM | {"LLJOSE", "LLCrypto", "LLSockets", "LLHTTPClient", "LLBytes"},
+    "LLStores": PLATFORM | {"LLCrypto", "LLSockets", "LLBytes"},
+    "LLStandIn": PLATFORM | OWN - {"LimitedLogin", "LimitedLoginKeys", "LLGraph", "LLStores"}
     | {"Dispatch", "FoundationEssentials"},
-    "VerificationService": PLATFORM | LOGGING | OWN | {"COpenAPI", "Dispatch", "FoundationEssentials"},
+    "LLService": PLATFORM | LOGGING | OWN | {"CLLOpenAPI", "Dispatch", "FoundationEssentials"},
     "limited-login": PLATFORM | LOGGING | OWN
-    | {"VerificationService", "StandInIssuer", "ArgumentParser", "Dispatch"}
-    | {"FoundationEssentials", "CPage"},
+    | {"LLService", "LLStandIn", "ArgumentParser", "Dispatch"}
+    | {"FoundationEssentials", "CLLPage"},
 }
 
 IMPORT = re.compile(
@@ -77,8 +77,8 @@ def self_test() -> None:
     """The check must be able to fail: four planted faults, four findings."""
     with tempfile.TemporaryDirectory() as folder:
         sources = pathlib.Path(folder)
-        (sources / "JOSE").mkdir()
-        (sources / "JOSE" / "Bad.swift").write_text("internal import Foundation\n@_exported public import JOSE\nlet lock = Mutex(0)\n")
+        (sources / "LLJOSE").mkdir()
+        (sources / "LLJOSE" / "Bad.swift").write_text("internal import Foundation\n@_exported public import JOSE\nlet lock = Mutex(0)\n")
         found = findings(sources)
         if len(found) != 4:
             sys.exit(f"self-test: expected 4 findings, got {found}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Builds the documentation of the library products and of the service, and judges it.
 
-  1. every public symbol of LimitedLogin, KeySets and JOSE has a documentation comment;
+  1. every public symbol of LimitedLogin, LimitedLoginKeys and JOSE has a documentation comment;
   2. docc builds the documentation of each, with its links, without a warning;
   3. the code in GettingStarted.md is the code of the package in Tests/Examples, which other tests compile and run;
   4. the version in the changelog is the program's.
@@ -15,9 +15,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PRODUCTS = ["LimitedLogin", "KeySets"]
-CATALOGS = [*PRODUCTS, "VerificationService"]
-MODULES = [*CATALOGS, "JOSE"]
+PRODUCTS = ["LimitedLogin", "LimitedLoginKeys"]
+CATALOGS = [*PRODUCTS, "LLService"]
+MODULES = [*CATALOGS, "LLJOSE"]
 SNIPPETS = ROOT / "Tests/Examples/HummingbirdServer/Sources/getting-started/GettingStarted.swift"
 CATALOG = ROOT / "Sources/LimitedLogin/LimitedLogin.docc"
 
@@ -35,8 +35,8 @@ def symbol_graphs(folder):
         place.mkdir()
         command = [
             "swift-symbolgraph-extract", "-module-name", module, "-target", triple, "-I", f"{modules}/Modules",
-            "-I", str(ROOT / "Sources/COpenSSL"), "-I", str(ROOT / "Sources/CSystemCalls/include"),
-            "-I", f"{modules}/COpenAPI.build",
+            "-I", str(ROOT / "Sources/CLLOpenSSL"), "-I", str(ROOT / "Sources/CLLSystem/include"),
+            "-I", f"{modules}/CLLOpenAPI.build",
             "-output-dir", str(place), "-minimum-access-level", "public", "-skip-synthesized-members",
         ]
         subprocess.run(command, cwd=ROOT, check=True)

@@ -28,7 +28,7 @@ let package = Package(
             name: "app",
             dependencies: [
                 .product(name: "LimitedLogin", package: "limited-login"),
-                .product(name: "KeySets", package: "limited-login"),
+                .product(name: "LimitedLoginKeys", package: "limited-login"),
             ],
             swiftSettings: [
                 .enableUpcomingFeature("InternalImportsByDefault"),
@@ -39,7 +39,7 @@ let package = Package(
 )
 """
 
-IMPORTS = "import Foundation\nimport JOSE\nimport KeySets\nimport LimitedLogin\n\n"
+IMPORTS = "import Foundation\nimport JOSE\nimport LimitedLoginKeys\nimport LimitedLogin\n\n"
 
 # What a test of such a server needs: keys and a clock of its own, and every part of a rejection.
 OWN_TEST = """

@@ -12,7 +12,7 @@ import sys
 
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "Sources/VerificationService/VerificationService.docc").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "Sources/LLService/LLService.docc").glob("*.md"))]
 
 
 def documents() -> str:

@@ -14,7 +14,7 @@ let package = Package(
             name: "server",
             dependencies: [
                 .product(name: "LimitedLogin", package: "limited-login"),
-                .product(name: "KeySets", package: "limited-login"),
+                .product(name: "LimitedLoginKeys", package: "limited-login"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]
@@ -23,7 +23,7 @@ let package = Package(
             name: "getting-started",
             dependencies: [
                 .product(name: "LimitedLogin", package: "limited-login"),
-                .product(name: "KeySets", package: "limited-login"),
+                .product(name: "LimitedLoginKeys", package: "limited-login"),
             ]
         ),
     ]

@@ -1,9 +1,9 @@
-internal import Bytes
 internal import FoundationEssentials
-internal import HTTP1
-internal import JOSE
+internal import LLBytes
+internal import LLHTTP1
+internal import LLJOSE
+internal import LLService
 internal import LimitedLogin
-internal import VerificationService
 
 /// The requests to work on, taken apart once so that each stage can be run by itself.
 struct Inputs {

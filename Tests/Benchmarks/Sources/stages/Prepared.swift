@@ -1,7 +1,7 @@
-internal import JOSE
+internal import LLCrypto
+internal import LLJOSE
+internal import LLSockets
 internal import LimitedLogin
-internal import OpenSSL
-internal import Sockets
 
 /// What the stages need and a worker has before the first request.
 struct Prepared {

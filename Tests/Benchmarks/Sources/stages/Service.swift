@@ -1,13 +1,13 @@
 internal import Dispatch
 internal import FoundationEssentials
-internal import HTTP1
-internal import HTTPServer
-internal import KeySets
+internal import LLHTTP1
+internal import LLHTTPServer
+internal import LLService
+internal import LLSockets
+internal import LLStores
 internal import LimitedLogin
+internal import LimitedLoginKeys
 internal import Logging
-internal import LoginStores
-internal import Sockets
-internal import VerificationService
 
 /// Answers nothing, as long as the program runs.
 private final class SilentSource: JWKSetSource {

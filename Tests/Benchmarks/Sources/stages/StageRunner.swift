@@ -1,10 +1,9 @@
-internal import Bytes
-internal import HTTP1
-internal import JOSE
+internal import LLBytes
+internal import LLHTTP1
+internal import LLJOSE
+internal import LLService
+internal import LLSockets
 internal import LimitedLogin
-internal import OpenSSL
-internal import Sockets
-internal import VerificationService
 
 /// What can be measured by itself.
 enum Stage: String, CaseIterable {

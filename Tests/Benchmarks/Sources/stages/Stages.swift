@@ -1,10 +1,9 @@
 internal import FoundationEssentials
-internal import HTTP1
-internal import JOSE
+internal import LLHTTP1
+internal import LLJOSE
+internal import LLService
+internal import LLSockets
 internal import LimitedLogin
-internal import OpenSSL
-internal import Sockets
-internal import VerificationService
 
 /// `stages STAGE COUNT REQUESTS KEYS APP`: does one stage of a request COUNT times and prints the nanoseconds of each.
 ///

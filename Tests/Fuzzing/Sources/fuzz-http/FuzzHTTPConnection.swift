@@ -1,7 +1,7 @@
-import HTTP1
-import HTTPServer
-import Sockets
-import TestSupport
+import LLHTTP1
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
 
 /// The connection machine, on any bytes in any pieces, with time passing, a slow reader, wakes and the peer's end in
 /// between: no crash, no connection that neither waits for something nor is closed, memory bounded.

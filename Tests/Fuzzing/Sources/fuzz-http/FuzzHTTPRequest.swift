@@ -1,5 +1,5 @@
-import HTTP1
-import TestSupport
+import LLHTTP1
+import LLTestSupport
 
 /// The grammar, on any bytes: no crash, a verdict that does not depend on how they are split, and accepted requests
 /// that come out the same when written again.

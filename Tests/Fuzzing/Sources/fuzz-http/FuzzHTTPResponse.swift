@@ -1,5 +1,5 @@
-import HTTP1
-import HTTPClient
+import LLHTTP1
+import LLHTTPClient
 
 /// The client's grammar, on any bytes: no crash, ranges within the bytes, and an outcome that does not depend on how
 /// they are split.

@@ -1,13 +1,13 @@
-import HTTP1
-import JOSE
-import KeySets
+import LLHTTP1
+import LLJOSE
+import LLSockets
+import LLStandIn
+import LLTestSupport
 import LimitedLogin
+import LimitedLoginKeys
 import Logging
-import Sockets
-import StandInIssuer
-import TestSupport
 
-@testable import VerificationService
+@testable import LLService
 
 /// A service with keys, a caller's key and every route, and one good token.
 final class ServiceFixture {

@@ -1,6 +1,6 @@
-import Bytes
-import JOSE
-import OpenSSL
+import LLBytes
+import LLCrypto
+import LLJOSE
 
 @testable import LimitedLogin
 

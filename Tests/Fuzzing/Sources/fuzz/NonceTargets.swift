@@ -1,9 +1,9 @@
-import Bytes
-import JOSE
-import OpenSSL
+import LLBytes
+import LLCrypto
+import LLJOSE
 
+@testable import LLStores
 @testable import LimitedLogin
-@testable import LoginStores
 
 /// Any text: none of it was issued, unless it is the nonce of the fixture itself.
 func fuzzNonce(_ input: [UInt8]) {

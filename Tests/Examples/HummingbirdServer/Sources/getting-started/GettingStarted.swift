@@ -1,6 +1,6 @@
 import Foundation
-import KeySets
 import LimitedLogin
+import LimitedLoginKeys
 
 @main
 struct GettingStarted {

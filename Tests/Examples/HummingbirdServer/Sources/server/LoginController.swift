@@ -1,7 +1,7 @@
 import Foundation
 import Hummingbird
-import KeySets
 import LimitedLogin
+import LimitedLoginKeys
 
 /// The requests of a login and of the session that comes of it.
 struct LoginController {

@@ -1,7 +1,7 @@
 import Foundation
 import Hummingbird
-import KeySets
 import LimitedLogin
+import LimitedLoginKeys
 import ServiceLifecycle
 
 /// A login server on Hummingbird, built on the two library products alone.

@@ -1,0 +1,26 @@
+#include "CLLPage.h"
+
+/* C23; this compiler takes it in any C. */
+#pragma clang diagnostic ignored "-Wc23-extensions"
+
+static const char html[] = {
+#embed "page.html" suffix(,)
+    0
+};
+static const char style[] = {
+#embed "page.css" suffix(,)
+    0
+};
+static const char script[] = {
+#embed "page.js" suffix(,)
+    0
+};
+static const char icon[] = {
+#embed "icon.svg" suffix(,)
+    0
+};
+
+const char *page_html(void) { return html; }
+const char *page_style(void) { return style; }
+const char *page_script(void) { return script; }
+const char *page_icon(void) { return icon; }

@@ -1,0 +1,327 @@
+#define _GNU_SOURCE
+#include "CLLSystem.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/filter.h>
+#include <malloc.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NEGATED(call)            \
+    do {                         \
+        long result = (call);    \
+        if (result < 0)          \
+            return -errno;       \
+        return result;           \
+    } while (0)
+
+int platform_close(int fd) { NEGATED(close(fd)); }
+long platform_recv(int fd, void *buffer, size_t count) { NEGATED(recv(fd, buffer, count, 0)); }
+long platform_send(int fd, const void *buffer, size_t count) { NEGATED(send(fd, buffer, count, MSG_NOSIGNAL)); }
+int platform_shutdown_write(int fd) { NEGATED(shutdown(fd, SHUT_WR)); }
+
+int platform_tcp_socket(int is_ipv6) {
+    NEGATED(socket(is_ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+static int set_option(int fd, int level, int name, int value) {
+    NEGATED(setsockopt(fd, level, name, &value, sizeof value));
+}
+
+int platform_set_reuse_address(int fd) { return set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1); }
+int platform_set_reuse_port(int fd) { return set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1); }
+int platform_set_ipv6_only(int fd) { return set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1); }
+int platform_set_no_delay(int fd) { return set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1); }
+
+static socklen_t to_system(const struct platform_address *address, struct sockaddr_storage *out) {
+    memset(out, 0, sizeof *out);
+    if (address->is_ipv6) {
+        struct sockaddr_in6 *ipv6 = (struct sockaddr_in6 *)out;
+        ipv6->sin6_family = AF_INET6;
+        ipv6->sin6_port = htons(address->port);
+        ipv6->sin6_scope_id = address->scope;
+        memcpy(&ipv6->sin6_addr, address->address, 16);
+        return sizeof *ipv6;
+    }
+    struct sockaddr_in *ipv4 = (struct sockaddr_in *)out;
+    ipv4->sin_family = AF_INET;
+    ipv4->sin_port = htons(address->port);
+    memcpy(&ipv4->sin_addr, address->address, 4);
+    return sizeof *ipv4;
+}
+
+static int from_system(const struct sockaddr_storage *system, struct platform_address *out) {
+    memset(out, 0, sizeof *out);
+    if (system->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *ipv6 = (const struct sockaddr_in6 *)system;
+        out->is_ipv6 = 1;
+        out->port = ntohs(ipv6->sin6_port);
+        out->scope = ipv6->sin6_scope_id;
+        memcpy(out->address, &ipv6->sin6_addr, 16);
+        return 0;
+    }
+    if (system->ss_family == AF_INET) {
+        const struct sockaddr_in *ipv4 = (const struct sockaddr_in *)system;
+        out->port = ntohs(ipv4->sin_port);
+        memcpy(out->address, &ipv4->sin_addr, 4);
+        return 0;
+    }
+    return -EAFNOSUPPORT;
+}
+
+int platform_bind(int fd, const struct platform_address *address) {
+    struct sockaddr_storage storage;
+    socklen_t length = to_system(address, &storage);
+    NEGATED(bind(fd, (struct sockaddr *)&storage, length));
+}
+
+int platform_listen(int fd, int backlog) { NEGATED(listen(fd, backlog)); }
+
+int platform_refuse_new_connections(int fd) {
+    /* The filter of a TCP socket sees the packet from its TCP header on; byte 13 holds the flags.
+       A packet with SYN but not ACK opens a connection and is dropped (0). All others pass whole. */
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x12),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x02, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
+    };
+    struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
+    NEGATED(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program));
+}
+
+int platform_accept(int fd, struct platform_address *peer) {
+    struct sockaddr_storage storage = {0};
+    socklen_t length = sizeof storage;
+    int accepted = accept4(fd, (struct sockaddr *)&storage, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (accepted < 0)
+        return -errno;
+    from_system(&storage, peer);
+    return accepted;
+}
+
+int platform_connect(int fd, const struct platform_address *address) {
+    struct sockaddr_storage storage;
+    socklen_t length = to_system(address, &storage);
+    NEGATED(connect(fd, (struct sockaddr *)&storage, length));
+}
+
+int platform_socket_error(int fd) {
+    int error = 0;
+    socklen_t length = sizeof error;
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0)
+        return errno;
+    return error;
+}
+
+int platform_local_address(int fd, struct platform_address *address) {
+    struct sockaddr_storage storage;
+    socklen_t length = sizeof storage;
+    if (getsockname(fd, (struct sockaddr *)&storage, &length) < 0)
+        return -errno;
+    return from_system(&storage, address);
+}
+
+int platform_peer_address(int fd, struct platform_address *address) {
+    struct sockaddr_storage storage;
+    socklen_t length = sizeof storage;
+    if (getpeername(fd, (struct sockaddr *)&storage, &length) < 0)
+        return -errno;
+    return from_system(&storage, address);
+}
+
+/* A path needs its terminating NUL. An abstract name (first byte '@') may fill the whole field. */
+static socklen_t to_unix_address(const char *name, size_t count, struct sockaddr_un *out) {
+    memset(out, 0, sizeof *out);
+    out->sun_family = AF_UNIX;
+    if (count == 0 || count >= sizeof out->sun_path)
+        return 0;
+    memcpy(out->sun_path, name, count);
+    socklen_t length = offsetof(struct sockaddr_un, sun_path) + count;
+    if (name[0] != '@')
+        return length + 1;
+    out->sun_path[0] = '\0';
+    return length;
+}
+
+int platform_unix_socket(void) { NEGATED(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
+
+int platform_unix_bind(int fd, const char *path, size_t count) {
+    struct sockaddr_un address;
+    socklen_t length = to_unix_address(path, count, &address);
+    if (length == 0)
+        return -EINVAL;
+    NEGATED(bind(fd, (struct sockaddr *)&address, length));
+}
+
+int platform_unix_connect(int fd, const char *path, size_t count) {
+    struct sockaddr_un address;
+    socklen_t length = to_unix_address(path, count, &address);
+    if (length == 0)
+        return -EINVAL;
+    NEGATED(connect(fd, (struct sockaddr *)&address, length));
+}
+
+int platform_shutdown_read(int fd) { NEGATED(shutdown(fd, SHUT_RD)); }
+int platform_duplicate(int fd) { NEGATED(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
+int platform_change_mode(const char *path, uint32_t mode) { NEGATED(chmod(path, mode)); }
+int platform_unlink(const char *path) { NEGATED(unlink(path)); }
+
+int platform_lock_file(const char *path) {
+    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return errno == ELOOP ? -EPERM : -errno;
+    struct stat own, named;
+    int error = 0;
+    if (fstat(fd, &own) < 0)
+        error = errno;
+    else if (!S_ISREG(own.st_mode) || own.st_uid != geteuid())
+        error = EPERM;
+    else if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        error = errno;
+    else if (lstat(path, &named) < 0 || named.st_dev != own.st_dev || named.st_ino != own.st_ino)
+        error = EAGAIN;
+    if (error == 0)
+        return fd;
+    close(fd);
+    return -error;
+}
+
+int platform_file_facts(const char *path, struct platform_file *file) {
+    struct stat facts;
+    if (lstat(path, &facts) < 0)
+        return -errno;
+    file->device = facts.st_dev;
+    file->inode = facts.st_ino;
+    file->is_socket = S_ISSOCK(facts.st_mode);
+    return 0;
+}
+
+int platform_send_datagram(const char *name, size_t name_count, const void *bytes, size_t count) {
+    struct sockaddr_un address;
+    socklen_t length = to_unix_address(name, name_count, &address);
+    if (length == 0)
+        return -EINVAL;
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    /* A receiver that does not read must not hold the sender for ever. */
+    struct timeval limit = {.tv_sec = 2};
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    ssize_t sent = sendto(fd, bytes, count, MSG_NOSIGNAL, (struct sockaddr *)&address, length);
+    int result = sent < 0 ? -errno : 0;
+    close(fd);
+    return result;
+}
+
+int platform_epoll_create(void) { NEGATED(epoll_create1(EPOLL_CLOEXEC)); }
+
+static int control(int epoll, int operation, int fd, uint32_t events, uint64_t tag) {
+    struct epoll_event event = {.events = events, .data.u64 = tag};
+    NEGATED(epoll_ctl(epoll, operation, fd, &event));
+}
+
+int platform_epoll_add(int epoll, int fd, uint32_t events, uint64_t tag) {
+    return control(epoll, EPOLL_CTL_ADD, fd, events, tag);
+}
+
+int platform_epoll_modify(int epoll, int fd, uint32_t events, uint64_t tag) {
+    return control(epoll, EPOLL_CTL_MOD, fd, events, tag);
+}
+
+int platform_epoll_remove(int epoll, int fd) { return control(epoll, EPOLL_CTL_DEL, fd, 0, 0); }
+
+int platform_epoll_wait(int epoll, struct platform_event *events, int count, int timeout_milliseconds) {
+    struct epoll_event buffer[256];
+    int most = count < 256 ? count : 256;
+    int ready = epoll_wait(epoll, buffer, most, timeout_milliseconds);
+    if (ready < 0)
+        return -errno;
+    for (int index = 0; index < ready; index++) {
+        events[index].tag = buffer[index].data.u64;
+        events[index].events = buffer[index].events;
+    }
+    return ready;
+}
+
+int platform_event_descriptor(void) { NEGATED(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)); }
+
+int platform_event_signal(int fd) {
+    uint64_t one = 1;
+    NEGATED(write(fd, &one, sizeof one));
+}
+
+int platform_event_clear(int fd) {
+    uint64_t value;
+    NEGATED(read(fd, &value, sizeof value));
+}
+
+int platform_spare_descriptor(void) { NEGATED(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+int platform_raise_descriptor_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return -errno;
+    struct rlimit raised = {limit.rlim_max, limit.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
+        limit = raised;
+    return limit.rlim_cur > INT_MAX ? INT_MAX : (int)limit.rlim_cur;
+}
+
+int platform_start_thread(void *(*body)(void *), void *context) {
+    pthread_attr_t attributes;
+    int error = pthread_attr_init(&attributes);
+    if (error != 0)
+        return -error;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    /* Below 2 MiB, so that the system does not back a whole stack with one huge page. */
+    pthread_attr_setstacksize(&attributes, 1 << 20);
+    pthread_t thread;
+    error = pthread_create(&thread, &attributes, body, context);
+    pthread_attr_destroy(&attributes);
+    return -error;
+}
+
+void platform_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
+
+void platform_release_memory(void) { malloc_trim(0); }
+
+uint64_t platform_monotonic_nanoseconds(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+int64_t platform_unix_seconds(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME_COARSE, &time);
+    return time.tv_sec;
+}
+
+int64_t platform_unix_nanoseconds(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+int platform_allowed_processors(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) < 0)
+        return -errno;
+    return CPU_COUNT(&set);
+}

@@ -1,0 +1,120 @@
+internal import CLLOpenSSL
+
+/// An OpenSSL key of any kind.
+///
+/// The key is immutable after `init`. OpenSSL allows several contexts to use one key concurrently, so it may cross
+/// threads.
+@safe final class Key: @unchecked Sendable {
+    let handle: OpaquePointer
+
+    private init(takingOwnershipOf handle: OpaquePointer) {
+        unsafe self.handle = handle
+    }
+
+    deinit {
+        unsafe EVP_PKEY_free(handle)
+    }
+
+    /// A key that OpenSSL makes: newly generated, or built from its numbers.
+    /// - Parameters:
+    ///   - kind: OpenSSL's name of the algorithm.
+    ///   - operation: the OpenSSL function that makes the key, named in errors.
+    ///   - make: tells the context to make the key; returns false if OpenSSL refuses.
+    private convenience init(
+        _ kind: String,
+        _ operation: String,
+        _ make: (_ context: OpaquePointer, _ key: inout OpaquePointer?) -> Bool
+    ) throws(OpenSSLError) {
+        ProcessExit.leavesOpenSSLInPlace()
+        guard let context = unsafe EVP_PKEY_CTX_new_from_name(nil, kind, nil) else {
+            throw OpenSSLError("EVP_PKEY_CTX_new_from_name")
+        }
+        defer { unsafe EVP_PKEY_CTX_free(context) }
+        var key: OpaquePointer?
+        guard unsafe make(context, &key), let made = unsafe key else { throw OpenSSLError(operation) }
+        unsafe self.init(takingOwnershipOf: made)
+    }
+
+    /// Generates a new private key.
+    /// - Parameter configure: sets the key's parameters in the context; returns false if OpenSSL refuses them.
+    convenience init(generating kind: String, _ configure: (OpaquePointer) -> Bool) throws(OpenSSLError) {
+        unsafe try self.init(kind, "EVP_PKEY_generate") { context, key in
+            unsafe EVP_PKEY_keygen_init(context) == 1 && configure(context) && EVP_PKEY_generate(context, &key) == 1
+        }
+    }
+
+    /// Reads an unencrypted private key in PEM form (PKCS #8 or SEC 1).
+    convenience init(pem: [UInt8]) throws(OpenSSLError) {
+        ProcessExit.leavesOpenSSLInPlace()
+        guard
+            let source = unsafe pem.withUnsafeBufferPointer({ buffer in
+                unsafe BIO_new_mem_buf(buffer.baseAddress, Int32(clamping: buffer.count))
+            })
+        else { throw OpenSSLError("BIO_new_mem_buf") }
+        defer { unsafe BIO_free(source) }
+        // OpenSSL would ask for an encrypted key's passphrase on the terminal. The callback gives no passphrase, so the
+        // read fails.
+        guard let key = unsafe PEM_read_bio_PrivateKey(source, nil, { _, _, _, _ in 0 }, nil) else {
+            throw OpenSSLError("PEM_read_bio_PrivateKey")
+        }
+        unsafe self.init(takingOwnershipOf: key)
+    }
+
+    /// A public key built from its numbers, without encoding them as DER first.
+    /// - Parameters:
+    ///   - kind: OpenSSL's name of the algorithm.
+    ///   - parameters: adds the key's numbers to the builder, then makes the parameters. The builder keeps the
+    ///     addresses of names and numbers until then.
+    convenience init(
+        public kind: String,
+        _ parameters: (_ builder: OpaquePointer) -> UnsafeMutablePointer<OSSL_PARAM>?
+    ) throws(OpenSSLError) {
+        ProcessExit.leavesOpenSSLInPlace()
+        guard let builder = unsafe OSSL_PARAM_BLD_new() else { throw OpenSSLError("OSSL_PARAM_BLD_new") }
+        defer { unsafe OSSL_PARAM_BLD_free(builder) }
+        guard let parameters = unsafe parameters(builder) else { throw OpenSSLError("OSSL_PARAM_BLD_to_param") }
+        defer { unsafe OSSL_PARAM_free(parameters) }
+        unsafe try self.init(kind, "EVP_PKEY_fromdata") { context, key in
+            unsafe EVP_PKEY_fromdata_init(context) == 1
+                && EVP_PKEY_fromdata(context, &key, CLLOpenSSL_EVP_PKEY_PUBLIC_KEY, parameters) == 1
+        }
+    }
+
+    /// True if OpenSSL accepts the signature of the digest. The context must be ready to verify.
+    ///
+    /// Only the return value 1 means a valid signature; zero and negative values mean an invalid one. The thread's
+    /// error queue is empty afterwards.
+    static func isValid(_ signature: Span<UInt8>, of digest: SHA256Digest, in context: OpaquePointer) -> Bool {
+        let hash = digest.bytes.span
+        let result = unsafe signature.withUnsafeBufferPointer { signature in
+            unsafe hash.withUnsafeBufferPointer { hash in
+                unsafe EVP_PKEY_verify(context, signature.baseAddress, signature.count, hash.baseAddress, hash.count)
+            }
+        }
+        if result != 1 { ERR_clear_error() }
+        return result == 1
+    }
+
+    /// A literal as a C string: it lives as long as the program, and the compiler ends it with a zero byte.
+    static func text(_ literal: StaticString) -> UnsafePointer<CChar> {
+        unsafe UnsafeRawPointer(literal.utf8Start).assumingMemoryBound(to: CChar.self)
+    }
+
+    /// The signature of `message` with SHA-256, in OpenSSL's encoding for this kind of key.
+    func signature(for message: [UInt8]) throws(OpenSSLError) -> [UInt8] {
+        guard let context = unsafe EVP_MD_CTX_new() else { throw OpenSSLError("EVP_MD_CTX_new") }
+        defer { unsafe EVP_MD_CTX_free(context) }
+        var length = Int(unsafe EVP_PKEY_get_size(handle))
+        var signature = [UInt8](repeating: 0, count: length)
+        let done = unsafe message.withUnsafeBufferPointer { input in
+            unsafe signature.withUnsafeMutableBufferPointer { output in
+                // `length` holds the room in `output` before the call and the number of bytes written after it.
+                unsafe EVP_DigestSignInit_ex(context, nil, "SHA256", nil, nil, handle, nil) == 1
+                    && EVP_DigestSign(context, output.baseAddress, &length, input.baseAddress, input.count) == 1
+            }
+        }
+        guard done, length <= signature.count else { throw OpenSSLError("EVP_DigestSign") }
+        signature.removeLast(signature.count - length)
+        return signature
+    }
+}

@@ -1,0 +1,39 @@
+internal import CLLOpenSSL
+
+/// A failed OpenSSL call: the function's name and the library's own reason.
+///
+/// The initializer empties the calling thread's error queue, so a later, unrelated call on the same thread never
+/// reports this failure.
+package struct OpenSSLError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The OpenSSL function that failed.
+    package let operation: String
+    /// The oldest reason in the error queue, which is the root cause.
+    package let reason: String
+
+    /// Describes the failure of `operation` from the thread's error queue, and empties the queue.
+    package init(_ operation: String) {
+        self.operation = operation
+        self.reason = TLSError.drainQueue() ?? "no reason given"
+    }
+
+    package var description: String { "\(operation): \(reason)" }
+
+    /// True if the calling thread's error queue is empty.
+    package static var isQueueEmpty: Bool { ERR_peek_error() == 0 }
+}
+
+/// OpenSSL's behaviour at the end of the process.
+package enum ProcessExit {
+    /// Tells OpenSSL to leave its memory to the system at the end of the process. Later calls change nothing.
+    ///
+    /// The setting counts only before the process's first use of OpenSSL. Each function of this module that may be the
+    /// first use therefore calls it.
+    ///
+    /// By default OpenSSL frees its global state in an `atexit` handler. `exit` does not wait for other threads. A
+    /// worker that verifies or a running fetch would then use freed locks and crash, and an orderly stop would end with
+    /// a signal instead of its exit code (OPENSSL_init_crypto(3), OPENSSL_INIT_NO_ATEXIT).
+    package static func leavesOpenSSLInPlace() { _ = inPlace }
+
+    // It fails only if OpenSSL cannot start at all. The next call of OpenSSL then fails with a reason.
+    private static let inPlace = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
+}

@@ -1,0 +1,63 @@
+internal import CLLOpenSSL
+
+/// A P-256 private key that signs ES256, as a device holds it to prove possession (RFC 9449).
+///
+/// The key is immutable after `init`, so it may cross threads.
+package final class P256PrivateKey: Sendable {
+    private let key: Key
+
+    /// Makes a new key.
+    package init() throws(OpenSSLError) {
+        key = unsafe try Key(generating: "EC") { context in unsafe EVP_PKEY_CTX_set_group_name(context, "P-256") == 1 }
+    }
+
+    /// Reads an unencrypted private key in PEM form (PKCS #8 or SEC 1); a key of another kind is refused.
+    package init(pem: [UInt8]) throws(OpenSSLError) {
+        key = try Key(pem: pem)
+        guard point.count == 65 else { throw OpenSSLError("P-256 key") }
+    }
+
+    /// The public key's coordinates, 32 bytes each, big-endian.
+    package var coordinates: (x: [UInt8], y: [UInt8]) {
+        let point = point
+        return point.count == 65 ? (Array(point[1..<33]), Array(point[33...])) : ([], [])
+    }
+
+    /// The ES256 signature of `message`: two numbers of 32 bytes each (RFC 7518 section 3.4).
+    package func signature(for message: [UInt8]) throws(OpenSSLError) -> [UInt8] {
+        guard let signature = Self.numbers(try key.signature(for: message)[...]) else {
+            throw OpenSSLError("EVP_DigestSign")
+        }
+        return signature
+    }
+
+    /// The two numbers of a DER SEQUENCE as 32 bytes each.
+    private static func numbers(_ encoded: ArraySlice<UInt8>) -> [UInt8]? {
+        var rest = encoded.dropFirst(2)
+        var numbers: [UInt8] = []
+        for _ in 0..<2 {
+            guard rest.popFirst() == 0x02, let count = rest.popFirst(), rest.count >= Int(count) else { return nil }
+            let number = rest.prefix(Int(count)).drop { $0 == 0 }
+            rest = rest.dropFirst(Int(count))
+            guard number.count <= P256PublicKey.coordinateByteCount else { return nil }
+            numbers += [UInt8](repeating: 0, count: P256PublicKey.coordinateByteCount - number.count) + number
+        }
+        return rest.isEmpty ? numbers : nil
+    }
+
+    /// The uncompressed point; empty if the key is of another kind.
+    private var point: [UInt8] {
+        // 133 bytes hold a point of any NIST curve.
+        var bytes = [UInt8](repeating: 0, count: 133)
+        var length = 0
+        let done = unsafe bytes.withUnsafeMutableBufferPointer { buffer in
+            unsafe EVP_PKEY_is_a(key.handle, "EC") == 1
+                && EVP_PKEY_get_octet_string_param(key.handle, "pub", buffer.baseAddress, buffer.count, &length) == 1
+        }
+        guard done, length <= bytes.count, bytes.first == 0x04 else {
+            ERR_clear_error()
+            return []
+        }
+        return Array(bytes[..<length])
+    }
+}

@@ -1,0 +1,181 @@
+internal import CLLOpenSSL
+internal import LLBytes
+
+/// SHA-256 (FIPS 180-4) with a digest context that is made once and used again for every message.
+///
+/// It is not Sendable: each worker has its own. Code outside the hot path uses the static function.
+@safe package final class SHA256 {
+    private let algorithm: OpaquePointer
+    private let context: OpaquePointer
+    /// The state of ``digest(of:markingStart:)`` at the mark of its message.
+    private let start: OpaquePointer
+    private var hasStart = false
+
+    /// Fetches the algorithm once, so that no digest repeats the look-up.
+    package init() throws(OpenSSLError) {
+        ProcessExit.leavesOpenSSLInPlace()
+        guard let algorithm = unsafe EVP_MD_fetch(nil, "SHA256", nil) else { throw OpenSSLError("EVP_MD_fetch") }
+        let (context, start) = unsafe (EVP_MD_CTX_new(), EVP_MD_CTX_new())
+        guard let context = unsafe context, let start = unsafe start else {
+            unsafe EVP_MD_CTX_free(context)
+            unsafe EVP_MD_CTX_free(start)
+            unsafe EVP_MD_free(algorithm)
+            throw OpenSSLError("EVP_MD_CTX_new")
+        }
+        unsafe self.algorithm = algorithm
+        unsafe self.context = context
+        unsafe self.start = start
+    }
+
+    deinit {
+        unsafe EVP_MD_CTX_free(context)
+        unsafe EVP_MD_CTX_free(start)
+        unsafe EVP_MD_free(algorithm)
+    }
+
+    /// The digest of `message`; nil if OpenSSL fails (its error queue is then cleared).
+    package func digest(of message: Span<UInt8>) -> SHA256Digest? {
+        begin() && add(message) ? unsafe finish(context) : failed()
+    }
+
+    /// The digest of `message`. Its first `count` bytes are read once for both this digest and ``digestOfStart()``.
+    package func digest(of message: Span<UInt8>, markingStart count: Int) -> SHA256Digest? {
+        guard begin(), add(message.extracting(first: count)), unsafe EVP_MD_CTX_copy_ex(start, context) == 1,
+            add(message.extracting(droppingFirst: count))
+        else { return failed() }
+        hasStart = true
+        return unsafe finish(context)
+    }
+
+    /// The digest of the start that ``digest(of:markingStart:)`` marked last; nil at the second call for the same mark.
+    package func digestOfStart() -> SHA256Digest? {
+        guard hasStart else { return nil }
+        hasStart = false
+        return unsafe finish(start)
+    }
+
+    @inline(__always)
+    private func begin() -> Bool { unsafe EVP_DigestInit_ex(context, algorithm, nil) == 1 }
+
+    @inline(__always)
+    private func add(_ message: Span<UInt8>) -> Bool {
+        unsafe message.withUnsafeBufferPointer { input in
+            unsafe EVP_DigestUpdate(context, input.baseAddress, input.count) == 1
+        }
+    }
+
+    @inline(__always)
+    private func finish(_ context: OpaquePointer) -> SHA256Digest? {
+        var digest = SHA256Digest(bytes: InlineArray(repeating: 0))
+        var output = digest.bytes.mutableSpan
+        let done = unsafe output.withUnsafeMutableBufferPointer { result in
+            // The result buffer has 32 bytes, and SHA-256 writes exactly 32.
+            unsafe EVP_DigestFinal_ex(context, result.baseAddress, nil) == 1
+        }
+        return done ? digest : failed()
+    }
+
+    private func failed() -> SHA256Digest? {
+        ERR_clear_error()
+        return nil
+    }
+
+    /// The digest of `message`, made with a new context.
+    package static func digest(of message: Span<UInt8>) throws(OpenSSLError) -> SHA256Digest {
+        guard let digest = try SHA256().digest(of: message) else { throw OpenSSLError("EVP_Digest") }
+        return digest
+    }
+}
+
+/// The 32 bytes of a SHA-256 digest (FIPS 180-4), held inline.
+package struct SHA256Digest: Sendable {
+    package var bytes: InlineArray<32, UInt8>
+
+    package init(bytes: InlineArray<32, UInt8>) {
+        self.bytes = bytes
+    }
+
+    /// The digest as 64 lower-case hexadecimal digits in ASCII.
+    package var hexadecimalBytes: InlineArray<64, UInt8> {
+        var digits = InlineArray<64, UInt8>(repeating: 0)
+        for index in 0..<32 {
+            digits[2 * index] = Hexadecimal.digit(bytes[index] >> 4)
+            digits[2 * index + 1] = Hexadecimal.digit(bytes[index])
+        }
+        return digits
+    }
+
+    /// The digest as 43 digits of base64url.
+    package var base64URL: [UInt8] { Base64URL.encode(bytes.indices.map { bytes[$0] }) }
+
+    /// The digest as 64 lower-case hexadecimal digits.
+    package var hexadecimal: String { Hexadecimal.encode(bytes.indices.map { bytes[$0] }) }
+}
+
+/// HMAC with SHA-256 (RFC 2104).
+package enum HMACSHA256 {
+    package static func authenticationCode(
+        for message: Span<UInt8>,
+        key: Span<UInt8>
+    ) throws(OpenSSLError) -> SHA256Digest {
+        ProcessExit.leavesOpenSSLInPlace()
+        var code = SHA256Digest(bytes: InlineArray(repeating: 0))
+        var output = code.bytes.mutableSpan
+        var length = 0
+        let done = unsafe key.withUnsafeBufferPointer { keyBytes in
+            unsafe message.withUnsafeBufferPointer { input in
+                unsafe output.withUnsafeMutableBufferPointer { result in
+                    // The result buffer has 32 bytes, its size is passed, and SHA-256 writes exactly 32.
+                    unsafe EVP_Q_mac(
+                        nil,
+                        "HMAC",
+                        nil,
+                        "SHA256",
+                        nil,
+                        keyBytes.baseAddress,
+                        keyBytes.count,
+                        input.baseAddress,
+                        input.count,
+                        result.baseAddress,
+                        result.count,
+                        &length
+                    ) != nil
+                }
+            }
+        }
+        guard done, length == 32 else { throw OpenSSLError("EVP_Q_mac") }
+        return code
+    }
+}
+
+/// Comparison whose running time depends on the lengths alone, never on the position of the first difference.
+package enum ConstantTime {
+    /// True if two byte strings are equal. Their lengths are not secret.
+    package static func areEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
+        guard left.count == right.count else { return false }
+        return unsafe left.withUnsafeBufferPointer { leftBytes in
+            unsafe right.withUnsafeBufferPointer { rightBytes in
+                // An empty span may have no base address. Two empty strings are equal.
+                guard let leftBase = leftBytes.baseAddress, let rightBase = rightBytes.baseAddress else {
+                    return true
+                }
+                // Both buffers hold `count` bytes: the lengths were compared above.
+                return unsafe CRYPTO_memcmp(leftBase, rightBase, leftBytes.count) == 0
+            }
+        }
+    }
+}
+
+/// Bytes from OpenSSL's cryptographic random generator.
+package enum RandomBytes {
+    package static func make(count: Int) throws(OpenSSLError) -> [UInt8] {
+        ProcessExit.leavesOpenSSLInPlace()
+        var bytes = [UInt8](repeating: 0, count: count)
+        let result = unsafe bytes.withUnsafeMutableBufferPointer { buffer in
+            // RAND_bytes takes a C int. The generator refuses a greater count with its own failure value.
+            unsafe RAND_bytes(buffer.baseAddress, Int32(clamping: buffer.count))
+        }
+        guard result == 1, count <= Int(Int32.max) else { throw OpenSSLError("RAND_bytes") }
+        return bytes
+    }
+}

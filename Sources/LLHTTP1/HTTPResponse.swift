@@ -1,0 +1,264 @@
+internal import LLBytes
+
+/// One response, filled in by a handler. The value is reused: its storage survives ``reset()``.
+///
+/// The encoder writes `Date`, `Content-Length`, `Connection` and `Transfer-Encoding`; a handler adds none of them.
+package struct HTTPResponse: ~Copyable {
+    /// The status code, 200 … 599.
+    package var status: UInt16 = 200
+    /// Whole field lines, each with its CRLF, in the order of adding.
+    package private(set) var fields: [UInt8] = []
+    /// The content. For HEAD it is the content of GET: the encoder sends only its length (RFC 9110 §9.3.2).
+    package var body: [UInt8] = []
+    /// True if other responses share ``body``. It is then sent from its own storage, never copied.
+    package private(set) var bodyIsShared = false
+    /// True if the connection must end after this response.
+    package var closesConnection = false
+
+    package init() {}
+
+    /// Forgets the response and keeps the storage.
+    package mutating func reset() {
+        status = 200
+        // A test costs less than emptying an empty array.
+        if !fields.isEmpty { fields.removeAll(keepingCapacity: true) }
+        if !body.isEmpty { body.removeAll(keepingCapacity: !bodyIsShared) }
+        bodyIsShared = false
+        closesConnection = false
+    }
+
+    /// RFC 9112 §6.1 and RFC 9110 §8.6: a 204 has no content and no length. RFC 9110 §15.4.5: a 304 has no content.
+    fileprivate var allowsContent: Bool { status != 204 && status != 304 }
+
+    /// True if the body is sent in an answer to `method`. RFC 9110 §9.3.2: the answer to HEAD is the answer to GET
+    /// without content.
+    package func hasContent(for method: HTTPMethod) -> Bool {
+        if case .head = method { false } else { allowsContent }
+    }
+
+    /// Sets the body to `content` without a copy, for large contents that do not change.
+    package mutating func share(_ content: [UInt8]) {
+        body = content
+        bodyIsShared = true
+    }
+
+    /// Adds one constant field line without its CRLF, for instance `Cache-Control: no-store`.
+    package mutating func addField(_ line: StaticString) {
+        // A StaticString is a constant of the program and holds nothing from outside.
+        fields.append(addingCapacity: line.utf8CodeUnitCount + 2) { (output: inout OutputSpan<UInt8>) in
+            output.append(line)
+            output.append("\r\n")
+        }
+    }
+
+    /// Adds a field with a value made at run time.
+    /// - Returns: False if the value holds a control byte other than a tab and could split the response (RFC 9112
+    ///   §11.1). Nothing is added then.
+    @discardableResult
+    package mutating func addField(_ name: StaticString, _ value: [UInt8]) -> Bool {
+        guard FieldGrammar.isValue(value.span) else { return false }
+        // The name is a constant of the program.
+        fields.append(addingCapacity: name.utf8CodeUnitCount + value.count + 4) { (output: inout OutputSpan<UInt8>) in
+            output.append(name)
+            output.append(": ")
+            output.append(value.span)
+            output.append("\r\n")
+        }
+        return true
+    }
+
+    /// Adds a field with a configured name. The value is written directly into the response.
+    /// - Parameters:
+    ///   - byteCount: the greatest length of the value.
+    ///   - write: appends the value, or returns false if there is none; nothing is added then.
+    @discardableResult
+    package mutating func addField(
+        _ name: FieldName,
+        atMost byteCount: Int,
+        _ write: (inout OutputSpan<UInt8>) -> Bool
+    ) -> Bool {
+        let (name, start) = (name.bytes.span, fields.count)
+        var isThere = false
+        fields.append(addingCapacity: name.count + byteCount + 4) { (output: inout OutputSpan<UInt8>) in
+            output.append(name)
+            output.append(": ")
+            isThere = write(&output)
+            output.append("\r\n")
+        }
+        if isThere, FieldGrammar.isValue(fields.span.extracting(start..<fields.count - 2)) { return true }
+        fields.removeLast(fields.count - start)
+        return false
+    }
+
+    /// Adds whole field lines from another response.
+    package mutating func addFields(_ lines: [UInt8]) { fields += lines }
+
+    @discardableResult
+    package mutating func addField(_ name: StaticString, _ value: String) -> Bool {
+        addField(name, Array(value.utf8))
+    }
+}
+
+/// Writes responses, head and content, into one buffer. The `Date` line is kept for a second.
+package struct ResponseEncoder: ~Copyable {
+    private var dateLine: [UInt8] = []
+    private var dateSecond = Int64.min
+
+    package init() {}
+
+    /// Appends a whole response. A shared body is not appended.
+    /// - Parameters:
+    ///   - method: The request's method. An answer to HEAD has no content.
+    ///   - minorVersion: The request's version. An HTTP/1.0 client is told if the connection persists.
+    ///   - keepAlive: True if the connection serves further requests.
+    ///   - unixSeconds: The present, for `Date`.
+    ///   - output: The buffer to which the response is appended.
+    package mutating func encode(
+        _ response: borrowing HTTPResponse,
+        method: HTTPMethod,
+        minorVersion: UInt8,
+        keepAlive: Bool,
+        unixSeconds: Int64,
+        to output: inout [UInt8]
+    ) {
+        // RFC 9110 §6.6.1: a server with a clock must send Date.
+        if unixSeconds != dateSecond { renewDate(unixSeconds) }
+        let room =
+            Self.fixedByteCount + dateLine.count + response.fields.count
+            + (response.bodyIsShared ? 0 : response.body.count)
+        output.append(addingCapacity: room) { (output: inout OutputSpan<UInt8>) in
+            StatusLine.append(response.status, to: &output)
+            output.append(dateLine.span)
+            output.append(response.fields.span)
+            if response.allowsContent {
+                output.append("Content-Length: ")
+                output.append(decimal: response.body.count)
+                output.append("\r\n")
+            }
+            // RFC 9112 §9.3 and §9.6.
+            if !keepAlive {
+                output.append("Connection: close\r\n\r\n")
+            } else if minorVersion == 0 {
+                output.append("Connection: keep-alive\r\n\r\n")
+            } else {
+                output.append("\r\n")
+            }
+            if response.hasContent(for: method), !response.bodyIsShared { output.append(response.body.span) }
+        }
+    }
+
+    /// Greatest length of a response without its date line, its handler's fields and its content: the status line, a
+    /// `Content-Length` line of at most 37 bytes, and a `Connection` line of 26 bytes with the empty line.
+    private static let fixedByteCount = StatusLine.byteCount + 80
+
+    private mutating func renewDate(_ unixSeconds: Int64) {
+        dateLine.removeAll(keepingCapacity: true)
+        dateLine.append("Date: ")
+        HTTPDate.append(unixSeconds: unixSeconds, to: &dateLine)
+        dateLine.append("\r\n")
+        dateSecond = unixSeconds
+    }
+}
+
+/// The status lines that this project sends, each written out (RFC 9112 §4: a space always follows the code).
+enum StatusLine {
+    /// Greatest length of a status line in bytes. A status has at most five digits, a phrase 31 bytes.
+    static let byteCount = 48
+
+    static func append(_ status: UInt16, to output: inout OutputSpan<UInt8>) {
+        // Nearly every answer has this status.
+        if status == 200 { return output.append("HTTP/1.1 200 OK\r\n") }
+        output.append("HTTP/1.1 ")
+        output.append(decimal: Int(status))
+        output.append(ASCII.space)
+        output.append(reason(status))
+        output.append("\r\n")
+    }
+
+    /// The reason phrase of RFC 9110 §15; empty for a status that is not listed here.
+    private static func reason(_ status: UInt16) -> StaticString {
+        switch status {
+        case 200: "OK"
+        case 201: "Created"
+        case 204: "No Content"
+        case 301: "Moved Permanently"
+        case 302: "Found"
+        case 304: "Not Modified"
+        case 400: "Bad Request"
+        case 401: "Unauthorized"
+        case 403: "Forbidden"
+        case 404: "Not Found"
+        case 405: "Method Not Allowed"
+        case 408: "Request Timeout"
+        case 411: "Length Required"
+        case 413: "Content Too Large"
+        case 414: "URI Too Long"
+        case 415: "Unsupported Media Type"
+        case 417: "Expectation Failed"
+        case 421: "Misdirected Request"
+        case 422: "Unprocessable Content"
+        case 426: "Upgrade Required"
+        case 429: "Too Many Requests"
+        case 431: "Request Header Fields Too Large"
+        case 500: "Internal Server Error"
+        case 501: "Not Implemented"
+        case 502: "Bad Gateway"
+        case 503: "Service Unavailable"
+        case 504: "Gateway Timeout"
+        case 505: "HTTP Version Not Supported"
+        default: ""
+        }
+    }
+}
+
+/// IMF-fixdate (RFC 9110 §5.6.7), for instance `Sun, 06 Nov 1994 08:49:37 GMT`.
+package enum HTTPDate {
+    /// Appends the 29 bytes of a moment in the years 1970 … 9999. A moment outside is moved to the nearer limit.
+    package static func append(unixSeconds: Int64, to output: inout [UInt8]) {
+        let seconds = min(max(unixSeconds, 0), 253_402_300_799)
+        let days = Int(seconds / 86_400)
+        let secondOfDay = Int(seconds % 86_400)
+        let date = civil(daysSinceEpoch: days)
+        // 1970-01-01 was a Thursday.
+        output.append(Self.days[(days + 4) % 7])
+        output.append(", ")
+        appendTwoDigits(date.day, to: &output)
+        output.append(ASCII.space)
+        output.append(months[date.month - 1])
+        output.append(ASCII.space)
+        appendTwoDigits(date.year / 100, to: &output)
+        appendTwoDigits(date.year % 100, to: &output)
+        output.append(ASCII.space)
+        appendTwoDigits(secondOfDay / 3_600, to: &output)
+        output.append(UInt8(ascii: ":"))
+        appendTwoDigits(secondOfDay / 60 % 60, to: &output)
+        output.append(UInt8(ascii: ":"))
+        appendTwoDigits(secondOfDay % 60, to: &output)
+        output.append(" GMT")
+    }
+
+    /// The civil date of a day. Years are counted from 1 March, so that the leap day is the last day of its year.
+    private static func civil(daysSinceEpoch: Int) -> (year: Int, month: Int, day: Int) {
+        // There are 719,468 days between 0000-03-01 and 1970-01-01, and 146,097 in an era of 400 years.
+        let shifted = daysSinceEpoch + 719_468
+        let era = shifted / 146_097
+        let dayOfEra = shifted % 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shiftedMonth = (5 * dayOfYear + 2) / 153
+        let day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
+        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+        return (year, month, day)
+    }
+
+    private static func appendTwoDigits(_ value: Int, to output: inout [UInt8]) {
+        output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / 10 % 10))
+        output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10))
+    }
+
+    private static let days: [StaticString] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    private static let months: [StaticString] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+}

@@ -1,0 +1,291 @@
+internal import LLBytes
+internal import LLHTTP1
+package import LLSockets
+
+extension ConnectionEngine {
+    /// Bytes for `connection` have come into `buffer`, at most ``room(for:)`` of them; none stay there.
+    package mutating func received(_ connection: Connection, _ buffer: inout RequestBuffer, now: MonotonicInstant) {
+        if connection.phase == .lingering || connection.phase == .closing {
+            connection.lingerBytesLeft -= buffer.count
+            buffer.clear()
+            if connection.phase == .lingering, connection.lingerBytesLeft <= 0 { connection.phase = .ended }
+            return
+        }
+        if let own = connection.input.take() {
+            own.buffer.append(contentsOf: &buffer)
+            process(connection, own, now)
+        } else if process(connection, &buffer, isOwn: false, now) {
+            keep(&buffer, for: connection)
+        }
+    }
+
+    /// What to do now that ``output`` was sent, or waits for space in the socket: asked once after each event.
+    package mutating func next(_ connection: Connection, now: MonotonicInstant) -> Step {
+        switch connection.phase {
+        case .ended:
+            return .close(connection.closeCause)
+        case .closing where !connection.isWriting:
+            releaseBuffer(of: connection)
+            // RFC 9112 §9.6: close in stages, so that a reset does not take the last response with it.
+            connection.phase = .lingering
+            connection.lingerBytesLeft = limits.lingerBytes
+            connection.phaseDeadline = now + limits.lingerTimeout
+            return .shutdownWrite
+        case .idle where connection.hasBufferedInput && !connection.isWriting:
+            return .resume
+        default:
+            return .wait
+        }
+    }
+
+    /// Output that waited was taken by the socket, all of it.
+    package func outputSent(_ connection: Connection, now: MonotonicInstant) {
+        connection.isWriting = false
+        connection.writeDeadline = .never
+        // A slow reader's connection gets no older than an idle one.
+        if connection.phase == .idle {
+            connection.phaseDeadline = min(now, connection.endsAt).adding(nanoseconds: idleNanoseconds)
+            if isDraining { beginDrain(connection, now: now) }
+        }
+        let isTooOld = now >= connection.endsAt.adding(nanoseconds: idleNanoseconds)
+        if isTooOld, [.idle, .head, .body].contains(connection.phase) { end(connection, .idle) }
+        // Bytes that were not read meanwhile are not the client's delay.
+        if connection.phase == .head || connection.phase == .body {
+            connection.phaseDeadline = now + (connection.phase == .head ? limits.headDeadline : limits.bodyDeadline)
+        }
+    }
+
+    /// The socket took `count` bytes and no more; the rest waits for space.
+    package func outputBlocked(_ connection: Connection, sent count: Int, now: MonotonicInstant) {
+        connection.writeProgress += count
+        if !connection.isWriting || connection.writeProgress >= limits.writeProgressBytes {
+            connection.isWriting = true
+            connection.writeProgress = 0
+            connection.writeDeadline = now + limits.writeStall
+        }
+    }
+
+    /// Goes on with pipelined requests whose turn has come.
+    package mutating func resume(_ connection: Connection, now: MonotonicInstant) {
+        guard connection.phase == .idle, !connection.isWriting, let own = connection.input.take() else { return }
+        process(connection, own, now)
+    }
+
+    /// The parked request may go on.
+    package mutating func wake(_ connection: Connection, now: MonotonicInstant) {
+        if connection.phase == .parked { visit(connection, .woken, now) }
+    }
+
+    /// The connection's ``Connection/deadline`` has come.
+    package mutating func deadlinePassed(_ connection: Connection, now: MonotonicInstant) {
+        if connection.isWriting, now >= connection.writeDeadline {
+            end(connection, .writeStalled)
+            return
+        }
+        switch connection.phase {
+        case .silent, .waiting, .handshaking: end(connection, isDraining ? .stopped : .handshake)
+        case .idle: end(connection, isDraining ? .stopped : .idle)
+        case .head, .body:
+            // After nothing but empty lines there is no request to answer.
+            guard connection.phase == .body || connection.input?.buffer.parser.hasBegun == true,
+                let own = connection.input.take()
+            else {
+                end(connection, .idle)
+                return
+            }
+            fail(connection, &own.buffer, .timedOut, .requestTimeout, now)
+            connection.input = own
+        case .discarding: close(connection, cause: .requestTimeout)
+        case .parked: visit(connection, .expired, now)
+        case .lingering: connection.phase = .ended
+        case .closing, .ended: break
+        }
+    }
+}
+
+extension ConnectionEngine {
+    /// Goes on with the bytes that the connection kept, which were taken from it for the time of the call.
+    mutating func process(_ connection: Connection, _ own: KeptBuffer, _ now: MonotonicInstant) {
+        if process(connection, &own.buffer, isOwn: true, now) {
+            connection.input = own
+        } else {
+            release(own)
+        }
+        account(connection)
+    }
+
+    /// Reads requests out of `buffer` and answers them in order, until its bytes are used up, a request is not
+    /// complete, or others must have their turn.
+    /// - Parameter isOwn: whether the connection kept the buffer since an earlier event.
+    /// - Returns: whether the connection has to keep what is in the buffer.
+    mutating func process(
+        _ connection: Connection,
+        _ buffer: inout RequestBuffer,
+        isOwn: Bool,
+        _ now: MonotonicInstant
+    ) -> Bool {
+        var budget = limits.pipelineBudget
+        // What is read now came after the request before it was taken up, however many requests it holds.
+        let earliest = connection.requestStart
+        while true {
+            switch connection.phase {
+            case .idle:
+                if buffer.count == 0 {
+                    becomeIdle(connection, now)
+                    return false
+                }
+                if budget == 0 || output.count >= limits.outputBytes || sharedOutput != nil { return true }
+                budget -= 1
+                if !isOwn { connection.busySince = now }
+                connection.phase = .head
+                connection.requestStart = now
+                connection.phaseDeadline = .never
+            case .head:
+                switch buffer.parseHead() {
+                case .complete: receiveHead(connection, &buffer, arrivedAfter: earliest, now)
+                case .reject(let refusal): fail(connection, &buffer, .refused(refusal), .refused, now)
+                case .needMore:
+                    if connection.phaseDeadline == .never {
+                        connection.phaseDeadline = connection.requestStart + limits.headDeadline
+                    }
+                    return true
+                }
+            case .body:
+                if !receiveBody(connection, &buffer, now) { return true }
+            case .discarding:
+                do throws(RequestRefusal) {
+                    guard try buffer.discardBody() else { return true }
+                    connection.phase = .idle
+                } catch {
+                    // The answer is given, so the connection ends without another.
+                    close(connection, cause: .refused)
+                }
+            case .parked: return true
+            case .closing, .lingering, .ended, .silent, .waiting, .handshaking:
+                buffer.clear()
+                return false
+            }
+        }
+    }
+
+    /// The head is complete: refuse for overload, or let the handler decide.
+    private mutating func receiveHead(
+        _ connection: Connection,
+        _ buffer: inout RequestBuffer,
+        arrivedAfter earliest: MonotonicInstant,
+        _ now: MonotonicInstant
+    ) {
+        if isOverdue(arrivedAfter: earliest, now) || connection.isOverLimit {
+            let isExempt = handler.isExemptFromOverload(
+                buffer.parser.head,
+                bytes: buffer.bytes.span.extracting(buffer.start..<buffer.end)
+            )
+            if !isExempt {
+                overloadedCount += 1
+                fail(connection, &buffer, .overloaded, .limit, now)
+                return
+            }
+        }
+        response.reset()
+        let decision = handler.receiveHead(
+            buffer.parser.head,
+            bytes: buffer.bytes.span.extracting(buffer.start..<buffer.end),
+            context: context(connection, .first, now),
+            response: &response
+        )
+        switch decision {
+        case .respond: respond(connection, &buffer, bodyIsRead: false, now)
+        case .readBody(let most): beginBody(connection, &buffer, min(most, limits.http.bodyBytes), now)
+        case .ignoreBody:
+            buffer.dropBody()
+            decide(connection, &buffer, .first, now)
+        }
+    }
+
+    private mutating func beginBody(
+        _ connection: Connection,
+        _ buffer: inout RequestBuffer,
+        _ limit: Int,
+        _ now: MonotonicInstant
+    ) {
+        let headBytes = buffer.parser.head.byteCount
+        if let length = buffer.parser.head.contentLength, length > limit {
+            fail(connection, &buffer, .bodyTooLarge, .refused, now)
+            return
+        }
+        if buffer.parser.head.isChunked {
+            buffer.beginChunked(limits: limits.http, bodyLimit: limit, at: headBytes)
+        }
+        connection.phase = .body
+        connection.phaseDeadline = now + limits.bodyDeadline
+        // RFC 9110 §10.1.1: the client waits for this, unless its body is already coming.
+        if buffer.parser.head.expectsContinue, buffer.parser.head.hasBody, buffer.count == headBytes {
+            output.append("HTTP/1.1 100 Continue\r\n\r\n")
+        }
+    }
+
+    /// - Returns: False where more bytes are needed.
+    private mutating func receiveBody(
+        _ connection: Connection,
+        _ buffer: inout RequestBuffer,
+        _ now: MonotonicInstant
+    ) -> Bool {
+        if buffer.parser.head.isChunked {
+            do throws(RequestRefusal) {
+                guard try buffer.decodeBody() else { return false }
+            } catch {
+                fail(connection, &buffer, .refused(error), .refused, now)
+                return true
+            }
+        } else if buffer.count < buffer.requestEnd {
+            return false
+        }
+        decide(connection, &buffer, .first, now)
+        return true
+    }
+
+    /// Asks the handler about a whole request.
+    private mutating func decide(
+        _ connection: Connection,
+        _ buffer: inout RequestBuffer,
+        _ visit: RequestVisit,
+        _ now: MonotonicInstant
+    ) {
+        response.reset()
+        // A second reference for the time of the call, as in `RequestBuffer.parseHead`.
+        let bytes = buffer.bytes
+        let request = bytes.span.extracting(buffer.start..<buffer.start + buffer.requestEnd)
+        let decision = handler.receiveRequest(
+            buffer.parser.head,
+            bytes: request,
+            body: request.extracting(buffer.bodyRange),
+            context: context(connection, visit, now),
+            response: &response
+        )
+        switch decision {
+        case .respond: respond(connection, &buffer, bodyIsRead: true, now)
+        case .park(let deadline):
+            if visit == .expired {
+                fail(connection, &buffer, .handlerFailed, .failed, now)
+            } else {
+                connection.phase = .parked
+                connection.phaseDeadline = deadline
+            }
+        }
+    }
+
+    /// Visits a parked request again, and goes on with what was pipelined behind it.
+    mutating func visit(_ connection: Connection, _ visit: RequestVisit, _ now: MonotonicInstant) {
+        guard let own = connection.input.take() else {
+            end(connection, .failed)
+            return
+        }
+        decide(connection, &own.buffer, visit, now)
+        // A blocked write comes first: input is not read while it lasts.
+        if connection.phase == .parked || connection.isWriting {
+            connection.input = own
+        } else {
+            process(connection, own, now)
+        }
+    }
+}

@@ -1,0 +1,294 @@
+package import LLSockets
+internal import Synchronization
+
+/// An HTTP/1.1 server: one worker for each processor, each with its own listeners (or its share of a Unix socket), epoll
+/// set and handler.
+package final class HTTPServer: Sendable {
+    package let configuration: HTTPServerConfiguration
+    private let makeHandler: @Sendable (Int) -> any HTTPRequestHandler
+    private let system: SystemCalls
+    private let shared = WorkerShared()
+    private let addresses = Locked<[ListenAddress]>([])
+    /// The workers that have not ended, and the tasks that wait for that.
+    private let workers = Monitor((running: 0, waiting: [CheckedContinuation<Void, Never>]()))
+
+    /// - Parameters:
+    ///   - faults: Makes system calls fail, for tests.
+    ///   - makeHandler: Makes the handler of the worker of a number, from 0; called on that worker's thread.
+    package init(
+        configuration: HTTPServerConfiguration,
+        faults: FaultPlan? = nil,
+        makeHandler: @escaping @Sendable (Int) -> any HTTPRequestHandler
+    ) {
+        var configuration = configuration
+        let most = configuration.tls == nil ? .max : configuration.limits.secureConnections
+        configuration.limits.connections = min(configuration.limits.connections, most)
+        self.configuration = configuration
+        system = SystemCalls(faults: faults)
+        self.makeHandler = makeHandler
+    }
+
+    /// Binds, listens and starts the workers; returns once connections are accepted. A server starts once.
+    /// - Throws: Where an address cannot be bound, or a descriptor or a thread cannot be had; nothing is left open then, and
+    ///   it may be started again.
+    package func start() throws(SocketError) {
+        let listening = try ListenerSet(configuration, workerCount: configuration.plannedWorkers)
+        for listener in listening.listeners.joined() { system.opened(listener.descriptor) }
+        var handles: [WorkerHandle] = []
+        do throws(SocketError) {
+            for listeners in listening.listeners { handles.append(try prepare(listeners)) }
+        } catch {
+            for listener in listening.listeners.joined() { listener.close(system) }
+            for handle in handles { system.close(handle.poll) }
+            throw error
+        }
+        // No worker begins before all threads are there.
+        let gate = Monitor(Gate.closed)
+        for (index, handle) in handles.enumerated() where !startThread(handle, index, gate) {
+            gate.withLock { $0 = .givenUp }
+            gate.wake()
+            waitUntilEnded()
+            for listener in listening.listeners.joined() { listener.close(system) }
+            for handle in handles { system.close(handle.poll) }
+            throw SocketError(.startThread, errorNumber: ErrorNumber.again)
+        }
+        shared.runningWorkers.store(handles.count, ordering: .relaxed)
+        shared.handles.withLock { $0 = handles }
+        addresses.withLock { $0 = listening.addresses }
+        gate.withLock { $0 = .open }
+        gate.wake()
+    }
+
+    /// What the threads of the workers wait for at the start.
+    private enum Gate { case closed, open, givenUp }
+
+    private func prepare(_ listeners: [Listener]) throws(SocketError) -> WorkerHandle {
+        let poll = system.createPoll()
+        guard poll >= 0 else { throw SocketError(.createPoll, errorNumber: -poll) }
+        let wake = WakeSignal(system)
+        let failure = wake.error ?? Worker.register(poll, wake: wake.descriptor, listeners: listeners, system)
+        if let failure {
+            system.close(poll)
+            throw failure
+        }
+        return WorkerHandle(wake: wake, poll: poll, listeners: listeners)
+    }
+
+    private func startThread(_ handle: WorkerHandle, _ index: Int, _ gate: Monitor<Gate>) -> Bool {
+        workers.withLock { $0.running += 1 }
+        let isStarted = LoopQueue.start("http-worker-\(index)") { [self] in
+            let isOpen = gate.wait { $0 == .closed ? .wait(until: .never) : .done($0 == .open) }
+            if isOpen {
+                var worker = Worker(handle, index, configuration, shared, system, handler: makeHandler(index))
+                worker.run()
+                shared.runningWorkers.wrappingSubtract(1, ordering: .relaxed)
+            }
+            workerEnded()
+        }
+        if !isStarted { workerEnded() }
+        return isStarted
+    }
+
+    private func workerEnded() {
+        let waiting = workers.withLock { workers -> [CheckedContinuation<Void, Never>] in
+            workers.running -= 1
+            guard workers.running == 0 else { return [] }
+            defer { workers.waiting = [] }
+            return workers.waiting
+        }
+        workers.wake()
+        for continuation in waiting { continuation.resume() }
+    }
+
+    /// The bound addresses, with the ports the system chose; empty before ``start()``.
+    package var localAddresses: [ListenAddress] { addresses.withLock { $0 } }
+
+    /// How many workers it has; 0 before ``start()``.
+    package var workerCount: Int { shared.handles.withLock { $0.count } }
+
+    /// Makes every worker visit its parked requests; may be called on any thread.
+    package func wakeParked() {
+        for handle in shared.handles.withLock({ $0 }) { handle.give(.wakeParked) }
+    }
+
+    /// True once ``stop(drainDelay:grace:)`` was called.
+    package var isDraining: Bool { shared.isDraining.load(ordering: .acquiring) }
+
+    /// Stops in order: draining at once, listeners closed after `drainDelay` with their queues emptied, then requests
+    /// under way get `grace` to end. Returns when every connection is closed and every worker has ended.
+    /// - Returns: The number of connections that were cut off within a request; 0 where all were answered.
+    @discardableResult
+    package func stop(drainDelay: Duration, grace: Duration) async -> Int {
+        beginStop(drainDelay: drainDelay, grace: grace)
+        await untilEnded()
+        return cutOffRequests
+    }
+
+    /// As ``stop(drainDelay:grace:)``, without waiting for the end. The first call says when the listeners close, the last
+    /// one when the grace ends.
+    package func beginStop(drainDelay: Duration, grace: Duration) {
+        let listenersCloseAt = MonotonicClock.now() + drainDelay
+        shared.listenersCloseAt.store(listenersCloseAt.nanoseconds, ordering: .relaxed)
+        shared.cutOffAt.store((listenersCloseAt + grace).nanoseconds, ordering: .relaxed)
+        shared.isDraining.store(true, ordering: .releasing)
+        for handle in shared.handles.withLock({ $0 }) { handle.wake.give() }
+    }
+
+    /// The number of connections cut off within a request, known once the server has ended.
+    package var cutOffRequests: Int { shared.cutOffRequests.load(ordering: .relaxed) }
+
+    /// Returns when every worker has ended.
+    package func untilEnded() async {
+        await withCheckedContinuation { continuation in
+            let hasEnded = workers.withLock { workers in
+                if workers.running > 0 { workers.waiting.append(continuation) }
+                return workers.running == 0
+            }
+            if hasEnded { continuation.resume() }
+        }
+    }
+
+    /// Blocks the calling thread until every worker has ended; for a main thread that has nothing else to do.
+    package func waitUntilEnded() { workers.wait { $0.running == 0 ? .done(()) : .wait(until: .never) } }
+
+    /// The number of a worker that has not turned for longer than `limit`; nil where all turn.
+    package func stuckWorker(at now: MonotonicInstant, within limit: Duration) -> Int? {
+        // Workers end one after the other.
+        if isDraining { return nil }
+        return shared.handles.withLock { $0 }.firstIndex { handle in
+            !handle.pulse.isBeating(at: now, within: limit) { handle.wake.give() }
+        }
+    }
+
+    package var counters: HTTPServerCounters {
+        var sum = HTTPServerCounters()
+        for handle in shared.handles.withLock({ $0 }) { handle.addCounts(to: &sum) }
+        return sum
+    }
+}
+
+/// The listeners of a server: for each worker one on each address. All workers share a port, each with a queue of its
+/// own; a Unix socket they share with its one queue.
+struct ListenerSet {
+    /// For each worker, its listeners.
+    private(set) var listeners: [[Listener]]
+    /// The bound addresses, in the order asked for.
+    private(set) var addresses: [ListenAddress] = []
+
+    /// Binds everything, or nothing.
+    init(_ configuration: HTTPServerConfiguration, workerCount: Int) throws(SocketError) {
+        listeners = Array(repeating: [], count: workerCount)
+        let backlog = configuration.limits.backlog
+        do throws(SocketError) {
+            for address in configuration.addresses {
+                switch address {
+                case .network(let address): try add(address, backlog: backlog)
+                case .unix(let path): try add(path, mode: configuration.socketMode, backlog: backlog)
+                }
+            }
+        } catch {
+            for listener in listeners.joined() { listener.close(SystemCalls()) }
+            throw error
+        }
+    }
+
+    private mutating func add(_ address: SocketAddress, backlog: Int32) throws(SocketError) {
+        var bound = address
+        // A shared port would be shared with another process of the same user too, in silence.
+        let claim = address.port == 0 ? -1 : try Socket.claim(on: address).release()
+        defer { if claim >= 0 { SystemCalls().close(claim) } }
+        for worker in listeners.indices {
+            let socket = try Socket.listener(on: bound, backlog: backlog, sharesPort: true)
+            // Accepted sockets inherit it, so that no accept costs a further call.
+            socket.setNoDelay()
+            if worker == 0 { bound = try socket.localAddress() }
+            listeners[worker].append(Listener(descriptor: socket.release(), file: nil))
+        }
+        addresses.append(.network(bound))
+    }
+
+    private mutating func add(_ path: UnixSocketPath, mode: UnixSocketMode, backlog: Int32) throws(SocketError) {
+        let made = try UnixListener(on: path, mode: mode, backlog: backlog)
+        // Each worker has a number of its own, so that each closes what is its own.
+        for worker in listeners.indices {
+            do throws(SocketError) {
+                listeners[worker].append(Listener(descriptor: try made.duplicate(), file: made.file))
+            } catch {
+                made.file.remove()
+                throw error
+            }
+        }
+        addresses.append(.unix(path))
+    }
+}
+
+/// A listening socket as one worker has it.
+struct Listener: Sendable {
+    /// The worker's own, to be closed by it.
+    let descriptor: Int32
+    /// The file of a Unix socket, whose queue all workers take connections from; nil where the worker has a queue of its
+    /// own (a port shared by `SO_REUSEPORT`).
+    let file: UnixSocketFile?
+
+    var isShared: Bool { file != nil }
+
+    /// Closes it. The file goes first: while anybody listens, no other process takes its path (see ``UnixListener``).
+    func close(_ system: SystemCalls) {
+        file?.remove()
+        system.close(descriptor)
+    }
+}
+
+/// Counts of a server, summed over its workers; each is exact for its worker at the moment it was read.
+package struct HTTPServerCounters: Equatable, Sendable {
+    /// Connections accepted since the start.
+    package var accepted: UInt64 = 0
+    /// Requests whose response was encoded since the start.
+    package var requests: UInt64 = 0
+    /// Connections open now, of every kind.
+    package var open = 0
+    /// Of these: between requests.
+    package var idle = 0
+    /// Of these: with a parked request.
+    package var parked = 0
+    /// Connections with a request or response under way.
+    package var active: Int { max(0, open - idle - parked) }
+    /// What the connections take in memory now, in bytes.
+    package var heldBytes = 0
+    /// Requests refused for overload since the start.
+    package var overloaded: UInt64 = 0
+    /// Connections closed since the start, by cause.
+    package var closed: [ConnectionCloseCause: UInt64] = [:]
+
+    package func closed(_ cause: ConnectionCloseCause) -> UInt64 { closed[cause] ?? 0 }
+}
+
+/// Why a connection ended: the closed set of the metric's labels.
+package enum ConnectionCloseCause: String, CaseIterable, Sendable {
+    /// The client closed between requests.
+    case client
+    /// A response said `Connection: close`.
+    case finished
+    /// The client went away within a request or response.
+    case disconnected
+    /// Nothing came between requests for too long.
+    case idle
+    /// Head or body did not arrive in time.
+    case requestTimeout = "request_timeout"
+    /// The client did not read its response.
+    case writeStalled = "write_stalled"
+    /// The TLS handshake failed or took too long.
+    case handshake = "tls_handshake"
+    /// A request was refused by the grammar.
+    case refused
+    /// Closed to make room for a new connection, or refused at the limit.
+    case limit
+    /// It held more memory than one connection may, or made room when all together held too much.
+    case memory
+    /// Closed to make room: its peer address had the most connections.
+    case peer = "peer_limit"
+    /// The server stopped.
+    case stopped
+    /// A system call failed.
+    case failed
+}

@@ -1,0 +1,195 @@
+package import LLHTTP1
+
+/// The bytes of a request as they come, with the parser that reads them. A worker has one to receive into; a connection
+/// gets its own only while a request is incomplete or parked.
+///
+/// A value, for the reason ``ConnectionEngine`` is one.
+package struct RequestBuffer: ~Copyable {
+    /// Storage; only `start ..< end` means anything.
+    private(set) var bytes: [UInt8]
+    /// Where the current request begins.
+    private(set) var start = 0
+    /// The end of what was received.
+    private(set) var end = 0
+    private(set) var parser: RequestParser
+    private var decoder: ChunkedDecoder
+    /// Chunked: content found so far, moved to right behind the head. Offsets are from `start`.
+    private(set) var decodedCount = 0
+    /// Chunked: the first byte not yet decoded, from `start`.
+    private(set) var rawOffset = 0
+    /// Discarding a body of known length: what is still to come; below 0 for a chunked one.
+    var discardCount = 0
+
+    /// - Parameter capacity: how many bytes may be received at once, before any is there.
+    package init(limits: HTTPLimits, capacity: Int) {
+        bytes = [UInt8](repeating: 0, count: capacity)
+        parser = RequestParser(limits: limits)
+        decoder = ChunkedDecoder(limits: limits, bodyLimit: 0)
+    }
+
+    /// Bytes from the current request on.
+    var count: Int { end - start }
+
+    /// Where the body lies once it is complete, from `start`.
+    var bodyRange: Range<Int> {
+        let head = parser.head.byteCount
+        return head..<head + (parser.head.isChunked ? decodedCount : parser.head.contentLength ?? 0)
+    }
+
+    /// The first byte behind the request once it is complete, from `start`.
+    var requestEnd: Int {
+        parser.head.isChunked ? rawOffset : parser.head.byteCount + (parser.head.contentLength ?? 0)
+    }
+
+    /// What the storage takes in memory, with the parser's list of fields where the buffer is a connection's own.
+    var heldBytes: Int { bytes.capacity + Self.parserBytes }
+
+    /// The greatest list of fields a parser keeps: 100 of 16 bytes each, rounded up as arrays grow.
+    private static let parserBytes = 2_048
+
+    /// Gives the storage away, to be received into; ``putBack(_:count:)`` returns it.
+    package mutating func takeStorage() -> [UInt8] {
+        var storage: [UInt8] = []
+        swap(&storage, &bytes)
+        return storage
+    }
+
+    /// - Parameter count: how many bytes were put at the front; below zero where none were.
+    package mutating func putBack(_ storage: consuming [UInt8], count: Int) {
+        bytes = storage
+        start = 0
+        end = min(max(count, 0), bytes.count)
+    }
+
+    /// Adds the whole content of `other` at the end and empties it. Requests already answered make room first: each byte
+    /// is moved once for it, since the next request then begins at the front.
+    mutating func append(contentsOf other: inout RequestBuffer) {
+        if end < bytes.count { bytes.removeLast(bytes.count - end) }
+        if start > 0 {
+            bytes.removeFirst(start)
+            start = 0
+        }
+        let needed = bytes.count + other.count
+        // The buffer grows by whole pages, not to twice its size: it holds little more than the bytes that came.
+        if needed > bytes.capacity { bytes.reserveCapacity((needed + 4_095) & ~4_095) }
+        bytes.append(contentsOf: other.bytes[other.start..<other.end])
+        end = bytes.count
+        other.start = 0
+        other.end = 0
+    }
+
+    /// Moves the request under way, its parser included, into `other`, which must be empty.
+    mutating func move(to other: inout RequestBuffer, reserving capacity: Int) {
+        other.bytes.removeAll(keepingCapacity: true)
+        other.bytes.reserveCapacity(max(count, capacity))
+        other.bytes.append(contentsOf: bytes[start..<end])
+        other.start = 0
+        other.end = other.bytes.count
+        swap(&parser, &other.parser)
+        other.decoder = decoder
+        other.decodedCount = decodedCount
+        other.rawOffset = rawOffset
+        other.discardCount = discardCount
+        clear()
+    }
+
+    /// Goes on behind the first `count` bytes of the current request: the next one begins there.
+    mutating func advance(by count: Int) {
+        start = min(start + count, end)
+        parser.reset()
+        decodedCount = 0
+        rawOffset = 0
+    }
+
+    /// Makes the head the whole request. Where it declares a body, nothing behind it can be trusted to be one or to be
+    /// the next request (RFC 9112 §6.3, §11.2): it is dropped, and the connection is not to be kept.
+    mutating func dropBody() {
+        guard parser.head.hasBody else { return }
+        end = min(start + parser.head.byteCount, end)
+        parser.dropBody()
+    }
+
+    /// Forgets everything and keeps the storage.
+    mutating func clear() {
+        advance(by: 0)
+        start = 0
+        end = 0
+        discardCount = 0
+    }
+
+    /// Parses the head as far as its bytes are there.
+    mutating func parseHead() -> RequestParser.Outcome {
+        // A second reference for the time of the call: nothing changes the bytes meanwhile, so nothing is copied.
+        let bytes = bytes
+        return parser.parse(bytes.span.extracting(start..<end))
+    }
+
+    private mutating func nextEvent() throws(RequestRefusal) -> ChunkedDecoder.Event {
+        let bytes = bytes
+        var position = start + rawOffset
+        let event = try decoder.next(in: bytes.span.extracting(0..<end), from: &position)
+        rawOffset = position - start
+        return event
+    }
+
+    /// Prepares to decode a chunked body that begins behind the head (`offset` from `start`).
+    mutating func beginChunked(limits: HTTPLimits, bodyLimit: Int, at offset: Int) {
+        decoder = ChunkedDecoder(limits: limits, bodyLimit: bodyLimit)
+        rawOffset = offset
+        decodedCount = 0
+    }
+
+    /// Decodes what is there, and moves the content together right behind the head: never forward, since coding only
+    /// adds bytes.
+    /// - Parameter keepsContent: False where the content is dropped.
+    /// - Returns: Whether the body is whole; it ends where ``rawOffset`` says.
+    mutating func decodeBody(keepsContent: Bool = true) throws(RequestRefusal) -> Bool {
+        while true {
+            switch try nextEvent() {
+            case .data(let range):
+                guard keepsContent else { continue }
+                moveDown(range, to: start + parser.head.byteCount + decodedCount)
+                decodedCount += range.count
+            case .needMore:
+                // All raw bytes are used up; what follows is received right behind the content.
+                end = start + parser.head.byteCount + decodedCount
+                rawOffset = end - start
+                return false
+            case .complete: return true
+            }
+        }
+    }
+
+    /// Drops what is there of a body that nobody asked for.
+    /// - Returns: Whether the whole body is dropped.
+    mutating func discardBody() throws(RequestRefusal) -> Bool {
+        if discardCount < 0 {
+            guard try decodeBody(keepsContent: false) else { return false }
+            advance(by: rawOffset)
+        } else {
+            let count = min(self.count, discardCount)
+            advance(by: count)
+            discardCount -= count
+            if discardCount > 0 { return false }
+        }
+        discardCount = 0
+        return true
+    }
+
+    private mutating func moveDown(_ range: Range<Int>, to target: Int) {
+        guard target < range.lowerBound else { return }
+        // target < range.lowerBound and range.upperBound <= end <= bytes.count, so both areas lie within the array;
+        // copyMemory allows them to overlap.
+        unsafe bytes.withUnsafeMutableBytes { all in
+            guard let base = all.baseAddress else { return }
+            unsafe (base + target).copyMemory(from: base + range.lowerBound, byteCount: range.count)
+        }
+    }
+}
+
+/// A connection's own buffer, in a place of its own, since most connections need none most of the time.
+final class KeptBuffer {
+    var buffer: RequestBuffer
+
+    init(limits: HTTPLimits) { buffer = RequestBuffer(limits: limits, capacity: 0) }
+}

@@ -1,0 +1,241 @@
+internal import LLSockets
+internal import Synchronization
+
+extension Worker {
+    /// Puts listeners and the wake descriptor of a worker into its epoll set.
+    /// - Returns: The error where one could not be.
+    static func register(_ poll: Int32, wake: Int32, listeners: [Listener], _ system: SystemCalls) -> SocketError? {
+        var result = system.add(poll, wake, ReadyEvents.Bits.readable, tag: wakeTag)
+        for (position, listener) in listeners.enumerated() where result >= 0 {
+            result = system.add(poll, listener.descriptor, events(of: listener), tag: tag(at: position))
+        }
+        return result < 0 ? SocketError(.controlPoll, errorNumber: -result) : nil
+    }
+
+    private static func tag(at position: Int) -> UInt64 { firstListenerTag + UInt64(position) }
+
+    /// Where all workers wait at one queue, a connection wakes one of them.
+    private static func events(of listener: Listener) -> UInt32 {
+        ReadyEvents.Bits.readable | (listener.isShared ? ReadyEvents.Bits.exclusive : 0)
+    }
+
+    /// A listener has connections in its queue.
+    mutating func acceptReady(_ listener: Listener) {
+        guard listener.isShared, !listenersAreRefusing else {
+            acceptConnections(listener, atMost: limits.acceptsPerWake)
+            return
+        }
+        // Accept at least one: EPOLLEXCLUSIVE woke only this worker.
+        let most = min(max(limits.acceptLead - connectionLead(), 1), limits.acceptsPerWake)
+        acceptConnections(listener, atMost: most)
+        // The system wakes the first worker in line that sleeps. Connections that come one by one would all be the first
+        // worker's, with the load they bring later. So a worker that leads leaves the line, and comes back at its end.
+        if connectionLead() >= limits.acceptLead { leaveLine() }
+    }
+
+    /// Leaves a shared queue to the others for a moment, and calls back the workers that left it before. The flag is stored
+    /// before the others' are read, so of two workers that leave at once at least one sees the other.
+    private mutating func leaveLine() {
+        guard acceptPausedUntil == .never else { return }
+        handle.isOutOfLine.store(true, ordering: .sequentiallyConsistent)
+        pauseAccepting(for: limits.acceptLeadPause)
+        for other in shared.handles.withLock({ $0 }) where other !== handle {
+            if other.isOutOfLine.load(ordering: .sequentiallyConsistent) { other.give(.returnToLine) }
+        }
+    }
+
+    /// Another worker leads by now.
+    mutating func returnToLine() {
+        if handle.isOutOfLine.load(ordering: .relaxed) { resumeAccepting() }
+    }
+
+    /// By how much this worker's connections exceed its share of all.
+    private func connectionLead() -> Int {
+        table.count - shared.openConnections.load(ordering: .relaxed) / workerCount
+    }
+
+    /// Takes connections off a listener's queue.
+    /// - Returns: False where the queue is empty or accepting must pause.
+    @discardableResult
+    mutating func acceptConnections(_ listener: Listener, atMost most: Int) -> Bool {
+        for _ in 0..<most {
+            var address: SocketAddress?
+            let result = system.accept(listener.descriptor, peer: &address)
+            if result >= 0 {
+                admit(result, from: countedPeer(address))
+                continue
+            }
+            switch -result {
+            case ErrorNumber.again: return false
+            // The client left before it was accepted, or a signal came: the next one may be there.
+            case ErrorNumber.connectionAborted, ErrorNumber.protocolError, ErrorNumber.interrupted: continue
+            case ErrorNumber.processFileLimit, ErrorNumber.systemFileLimit:
+                if makeRoom(for: nil) { continue }
+                shedWithSpareDescriptor(listener.descriptor)
+                pauseAccepting(for: limits.acceptPause)
+                return false
+            default:
+                pauseAccepting(for: limits.acceptPause)
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Keeps to the limit: another connection makes room, else the new one is kept on reserve for one answer (503, or a
+    /// health check's), and beyond the reserve told 503 and closed.
+    private mutating func admit(_ descriptor: Int32, from peer: PeerTable.Peer?) {
+        now = MonotonicClock.now()
+        acceptedCount += 1
+        let open = shared.openConnections.wrappingAdd(1, ordering: .relaxed).newValue
+        if open <= limits.connections || haveCrowdMakeRoom(for: peer, open) || makeRoom(for: peer) {
+            add(descriptor, from: peer, isOverLimit: false)
+        } else if open <= limits.connections + limits.reservedConnections {
+            add(descriptor, from: peer, isOverLimit: true)
+        } else {
+            // There is no room to wait for anything, so its request is not read, nor a TLS handshake made: what the
+            // socket takes at once is sent.
+            if tls == nil { _ = system.send(descriptor, Self.fullAnswer) }
+            system.close(descriptor)
+            shared.openConnections.wrappingSubtract(1, ordering: .relaxed)
+            handle.didClose(.limit)
+        }
+    }
+
+    /// RFC 9110 §15.6.4.
+    private static let fullAnswer = Array(
+        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".utf8
+    )
+
+    /// Nil for a peer whose connections are not counted: a trusted one, and one without an address.
+    private func countedPeer(_ address: SocketAddress?) -> PeerTable.Peer? {
+        guard let address else { return nil }
+        return limits.trustedPeers.contains { $0.contains(address) } ? nil : PeerTable.Peer(address)
+    }
+
+    /// Has another worker close a connection of its crowd for a new one here: which worker a connection comes to is the
+    /// system's choice, so one peer's may all be elsewhere. The new one is let in meanwhile, within the reserve.
+    private func haveCrowdMakeRoom(for peer: PeerTable.Peer?, _ open: Int) -> Bool {
+        guard open <= limits.connections + limits.reservedConnections, !isCrowd(peers.greatest()?.count ?? 0) else {
+            return false
+        }
+        let others = shared.handles.withLock { $0.filter { $0 !== handle } }
+        guard let crowded = others.first(where: { $0.hasCrowd.load(ordering: .relaxed) }) else { return false }
+        return crowded.makeRoom(for: peer, atMost: limits.reservedConnections)
+    }
+
+    /// Other workers have taken connections in from these peers: as many of a crowd's here are closed, while there are too
+    /// many in all.
+    mutating func makeRoomElsewhere(for newcomers: [PeerTable.Peer?]) {
+        now = MonotonicClock.now()
+        for peer in newcomers where shared.openConnections.load(ordering: .relaxed) > limits.connections {
+            guard let greatest = peers.greatest(), isCrowd(greatest.count) else {
+                return handle.hasCrowd.store(false, ordering: .relaxed)
+            }
+            let isOwn = greatest.peer == peer
+            if let victim = victim(of: greatest.peer, evenBusy: !isOwn) { close(victim, isOwn ? .limit : .peer) }
+        }
+    }
+
+    /// Closes one connection for a new one from `peer`: of the peer that has the most, else the oldest that has not begun
+    /// its TLS handshake, else the oldest that is idle, or too slow.
+    /// - Returns: False where none may be closed.
+    private mutating func makeRoom(for peer: PeerTable.Peer?) -> Bool {
+        if let greatest = peers.greatest(), greatest.count > 1 {
+            let isOwn = greatest.peer == peer
+            let isCrowd = isCrowd(greatest.count)
+            if let victim = victim(of: greatest.peer, evenBusy: isCrowd && !isOwn) {
+                close(victim, isOwn ? .limit : .peer)
+                return true
+            }
+            // One more connection of a crowd closes no other peer's.
+            if isCrowd, isOwn { return false }
+        }
+        let lists: [ConnectionTable.List] = [
+            .silent, .idle, .busy, .crowdWaiting, .waiting, .crowdHandshaking, .handshaking,
+        ]
+        for list in lists {
+            if let oldest = table.oldest(in: list), list == .silent || isEvictable(oldest) {
+                close(oldest, .limit)
+                return true
+            }
+        }
+        return false
+    }
+
+    /// Of a peer's connections the one idle longest, else one too slow; with `evenBusy` the oldest, where there is none.
+    private func victim(of peer: PeerTable.Peer, evenBusy: Bool) -> Connection? {
+        let connections = peers.slots(of: peer, atMost: limits.crowdLooks).compactMap { table.connection(at: $0) }
+        let idle = connections.filter { [.silent, .idle].contains(table.list(of: $0)) && !$0.hasBufferedInput }
+        return idle.min { $0.phaseDeadline < $1.phaseDeadline }
+            ?? connections.first { isEvictable($0) } ?? (evenBusy ? connections.first : nil)
+    }
+
+    /// Whether the connection may be closed for a new one: idle, or too slow with its requests, its answers or its
+    /// handshake.
+    private func isEvictable(_ connection: Connection) -> Bool {
+        let isSlow = engine.isSlow(connection, now)
+        if connection.isWriting { return isSlow }
+        switch connection.phase {
+        case .idle: return !connection.hasBufferedInput || isSlow
+        case .head, .body, .discarding, .silent, .waiting, .handshaking: return isSlow
+        case .lingering: return true
+        case .parked, .closing, .ended: return false
+        }
+    }
+
+    /// Whether so many connections of one peer are more than its share of them all.
+    func isCrowd(_ count: Int) -> Bool { count > max(limits.connections / limits.crowdShare / workerCount, 1) }
+
+    private var workerCount: Int { max(shared.runningWorkers.load(ordering: .relaxed), 1) }
+
+    /// Without descriptors a queued connection could neither be served nor refused, and would keep the listener
+    /// readable: the spare one is given up to take it and close it.
+    private mutating func shedWithSpareDescriptor(_ listener: Int32) {
+        guard spareDescriptor >= 0 else { return }
+        system.close(spareDescriptor)
+        var address: SocketAddress?
+        let result = system.accept(listener, peer: &address)
+        if result >= 0 {
+            system.close(result)
+            handle.didClose(.limit)
+        }
+        spareDescriptor = system.makeSpareDescriptor()
+    }
+
+    private mutating func pauseAccepting(for time: Duration) {
+        if acceptPausedUntil != .never { return }
+        acceptPausedUntil = now + time
+        setListeners(watched: false)
+    }
+
+    /// Listens again after a pause.
+    mutating func resumeAccepting() {
+        acceptPausedUntil = .never
+        handle.isOutOfLine.store(false, ordering: .sequentiallyConsistent)
+        if spareDescriptor < 0 { spareDescriptor = system.makeSpareDescriptor() }
+        setListeners(watched: true)
+    }
+
+    private mutating func setListeners(watched: Bool) {
+        for (position, listener) in listeners.enumerated() {
+            if listener.isShared {
+                // An entry with EPOLLEXCLUSIVE cannot be modified (epoll_ctl(2)).
+                if !watched { _ = system.remove(poll, listener.descriptor) }
+                // A listener that refuses connections would be readable for ever.
+                if !watched || listenersAreRefusing || watch(listener, at: position) { continue }
+            } else {
+                let events = watched ? Self.events(of: listener) : 0
+                let result = system.modify(poll, listener.descriptor, events, tag: Self.tag(at: position))
+                if result >= 0 || !watched { continue }
+            }
+            // It is tried again when the pause is over.
+            acceptPausedUntil = now + limits.acceptPause
+        }
+    }
+
+    private func watch(_ listener: Listener, at position: Int) -> Bool {
+        let result = system.add(poll, listener.descriptor, Self.events(of: listener), tag: Self.tag(at: position))
+        return result >= 0 || result == -ErrorNumber.exists
+    }
+}

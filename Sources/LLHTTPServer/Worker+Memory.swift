@@ -1,0 +1,102 @@
+internal import LLSockets
+
+/// How readily a connection makes room where all together hold too much: the least first.
+enum MemoryRank: UInt64 {
+    /// Between requests, or after the last answer, or without a request for long: the client loses nothing but the connection.
+    case idle
+    /// A request, an answer or a handshake that takes too long.
+    case slow
+    /// A request or an answer that began a moment ago, or a connection whose first request may be on its way.
+    case fresh
+    /// A handshake that began a moment ago. It is large for that moment, and ``HTTPServerLimits/handshakes`` bounds them all.
+    case handshake
+    /// A whole request that waits for its answer.
+    case parked
+}
+
+/// Connections in the order in which they are closed for memory: those of a crowd before all others, then by rank, then
+/// the larger first. Of equals the first is the one that was added first.
+struct MemoryOrder {
+    /// Crowd or not, rank, size and place in `slots`: 1, 3, 28 and 32 bits, so that one comparison orders two of them.
+    private var keys: [UInt64] = []
+    private var slots: [Int] = []
+
+    private static var sizeBits: UInt64 { 28 }
+    private static var placeBits: UInt64 { 32 }
+
+    mutating func add(_ slot: Int, isOfCrowd: Bool, _ rank: MemoryRank, bytes: Int) {
+        let greatest = 1 << Self.sizeBits - 1
+        let size = UInt64(greatest - min(max(bytes, 0), greatest))
+        let group = (isOfCrowd ? 0 : 1 << 3) | rank.rawValue
+        keys.append((group << Self.sizeBits | size) << Self.placeBits | UInt64(slots.count))
+        slots.append(slot)
+    }
+
+    consuming func slotsInOrder() -> [Int] {
+        keys.sort()
+        return keys.map { slots[Int($0 & (1 << Self.placeBits - 1))] }
+    }
+}
+
+extension ConnectionEngine {
+    /// - Parameter now: up to when bytes have been read: later ones are not the client's delay.
+    func memoryRank(of connection: Connection, _ now: MonotonicInstant) -> MemoryRank {
+        let isSlow = isSlow(connection, now)
+        let byAge = isSlow ? MemoryRank.slow : .fresh
+        if connection.isWriting { return byAge }
+        switch connection.phase {
+        case .idle where connection.hasPartialInput: return byAge
+        case .idle, .silent: return connection.requestsServed == 0 && !isSlow ? .fresh : .idle
+        case .lingering, .closing, .ended: return .idle
+        case .head, .body, .discarding, .waiting: return byAge
+        case .handshaking: return connection.busySince + limits.slowHandshakeAge <= now ? .slow : .handshake
+        case .parked: return .parked
+        }
+    }
+}
+
+extension Worker {
+    /// The connections hold more than the worker's share: some are closed, in the order of ``MemoryOrder``. One peer's many
+    /// small connections must not close another's single larger one, so those of a crowd go first.
+    ///
+    /// It ends when a sixteenth of the share is free. The walk through all of them, each of which holds 1 KiB at least,
+    /// then costs 16 looks for each KiB that comes.
+    mutating func freeMemory() {
+        let target = memoryShare - memoryShare / 16
+        for slot in memoryOrder().slotsInOrder() {
+            if engine.heldBytes <= target { break }
+            if let connection = table.connection(at: slot) { giveUp(connection) }
+        }
+    }
+
+    private func memoryOrder() -> MemoryOrder {
+        let crowd = peers.greatest().flatMap { isCrowd($0.count) ? $0.peer : nil }
+        // Each list has its own order, so that of equals the one idle longest goes, or the one begun first.
+        let all = ConnectionTable.List.allCases.map { table.all(in: $0) }
+        let parkedBytes = all[ConnectionTable.List.parked.rawValue].reduce(0) { $0 + $1.accountedBytes }
+        let parkedAreMany = parkedBytes > memoryShare / limits.parkedShare
+        var order = MemoryOrder()
+        for connection in all.joined() {
+            var rank = engine.memoryRank(of: connection, polledAt)
+            if rank == .parked, parkedAreMany { rank = .fresh }
+            let isOfCrowd = crowd.map { peers.isFrom($0, connection.slot) } ?? false
+            order.add(connection.slot, isOfCrowd: isOfCrowd, rank, bytes: connection.accountedBytes)
+        }
+        return order
+    }
+
+    /// Closes a connection for memory. A request that has begun is answered first, if the socket takes the answer at once.
+    private mutating func giveUp(_ connection: Connection) {
+        guard engine.giveUp(connection, now: now) else { return close(connection, .memory) }
+        settle(connection)
+        if connection.isWriting { close(connection, .memory) }
+    }
+
+    /// A part of a TLS record has come, for which OpenSSL keeps a buffer: a request has begun.
+    mutating func receivedPartOfRecord(_ connection: Connection) {
+        engine.account(connection)
+        guard connection.phase == .idle, connection.hasPartialInput, table.list(of: connection) != .busy else { return }
+        connection.busySince = now
+        table.move(connection, to: .busy)
+    }
+}

@@ -1,0 +1,94 @@
+internal import LLSockets
+internal import Synchronization
+
+extension Worker {
+    /// How long a listener that takes no new connections stays for handshakes already begun.
+    private static let handshakeWaitNanoseconds: UInt64 = 50_000_000
+
+    /// Reads what other threads ask for, and moves stopping forward.
+    /// - Returns: False once the worker is done.
+    mutating func takeCommands() -> Bool {
+        let commands = handle.takeCommands()
+        if commands.contains(.wakeParked) {
+            // Of any list: one behind an answer that the socket does not take counts as busy.
+            for connection in table.all() where connection.slot >= 0 && connection.phase == .parked { wake(connection) }
+        }
+        if commands.contains(.wakeRequests) {
+            for request in handle.takeRequestsToWake() {
+                let connection = table.connection(at: request.slot)
+                if let connection, connection.request == request { wake(connection) }
+            }
+        }
+        if commands.contains(.returnToLine) { returnToLine() }
+        if commands.contains(.makeRoom) { makeRoomElsewhere(for: handle.takeNewcomers()) }
+        if !isDraining {
+            guard shared.isDraining.load(ordering: .acquiring) else { return true }
+            isDraining = true
+            engine.isDraining = true
+            listenersCloseAt = MonotonicInstant(nanoseconds: shared.listenersCloseAt.load(ordering: .relaxed))
+        }
+        cutOffAt = MonotonicInstant(nanoseconds: shared.cutOffAt.load(ordering: .relaxed))
+        now = MonotonicClock.now()
+        if now >= listenersCloseAt {
+            if listenersAreRefusing { closeListeners() } else { refuseNewConnections() }
+        }
+        if now >= cutOffAt { return false }
+        return !listeners.isEmpty || table.count > 0
+    }
+
+    private mutating func wake(_ connection: Connection) {
+        now = MonotonicClock.now()
+        engine.wake(connection, now: now)
+        settle(connection)
+        keepToShare()
+    }
+
+    /// The drain delay is over: no new connection from now on, and idle ones get their last moment.
+    private mutating func refuseNewConnections() {
+        listenersAreRefusing = true
+        for listener in listeners {
+            system.refuseNewConnections(listener.descriptor, file: listener.file)
+            guard listener.isShared else { continue }
+            // The listener refuses new connections; those already queued are served.
+            acceptQueue(of: listener)
+            _ = system.remove(poll, listener.descriptor)
+        }
+        let haveHandshakes = listeners.contains { !$0.isShared }
+        listenersCloseAt = haveHandshakes ? now.adding(nanoseconds: Self.handshakeWaitNanoseconds) : now
+        for connection in table.all() {
+            engine.beginDrain(connection, now: now)
+            wheel.schedule(connection.slot, at: connection.deadline)
+        }
+    }
+
+    /// The system has completed the connections in the accept queue, so their clients expect an answer and get one.
+    private mutating func closeListeners() {
+        for listener in listeners {
+            acceptQueue(of: listener)
+            _ = system.remove(poll, listener.descriptor)
+            listener.close(system)
+        }
+        listeners.removeAll()
+        listenersCloseAt = .never
+        acceptPausedUntil = .never
+    }
+
+    private mutating func acceptQueue(of listener: Listener) {
+        while acceptConnections(listener, atMost: limits.acceptsPerWake) {}
+    }
+
+    /// The end of the worker: whatever is left is cut off.
+    mutating func closeEverything() {
+        var cutOff = 0
+        for connection in table.all() {
+            if ![.idle, .lingering].contains(connection.phase), !connection.isHandshaking { cutOff += 1 }
+            close(connection, .stopped)
+        }
+        shared.cutOffRequests.wrappingAdd(cutOff, ordering: .relaxed)
+        for listener in listeners { listener.close(system) }
+        listeners.removeAll()
+        if spareDescriptor >= 0 { system.close(spareDescriptor) }
+        system.close(poll)
+        publish()
+    }
+}

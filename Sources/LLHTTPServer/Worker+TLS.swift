@@ -1,0 +1,203 @@
+internal import LLSockets
+
+extension Worker {
+    /// The first byte has come: the handshake begins, or waits for its turn with its bytes in the socket. Those of a crowd
+    /// wait by themselves, so that one peer's many delay nobody else's.
+    private mutating func requestHandshake(_ connection: Connection) {
+        let isOfCrowd = isCrowd(peers.countOfPeer(connection.slot))
+        let list = isOfCrowd ? ConnectionTable.List.crowdWaiting : .waiting
+        guard table.count(of: list) == 0, mayBeginHandshake(waitingIn: list) else {
+            connection.phase = .waiting
+            table.move(connection, to: list)
+            updateInterest(connection)
+            return
+        }
+        beginHandshake(connection, ofCrowd: isOfCrowd)
+    }
+
+    private func mayBeginHandshake(waitingIn list: ConnectionTable.List) -> Bool {
+        let crowd = table.count(of: .crowdHandshaking)
+        guard crowd + table.count(of: .handshaking) < limits.handshakes else { return false }
+        return list == .waiting || crowd < limits.crowdHandshakes
+    }
+
+    private mutating func beginHandshake(_ connection: Connection, ofCrowd: Bool) {
+        if let held = tls, held.isOld { tls = held.renewed }
+        guard let context = tls?.value,
+            let made = try? TLSConnection(server: context, descriptor: connection.descriptor)
+        else {
+            close(connection, .failed)
+            return
+        }
+        connection.tls = made
+        connection.phase = .handshaking
+        connection.busySince = now
+        table.move(connection, to: ofCrowd ? .crowdHandshaking : .handshaking)
+        engine.account(connection)
+        continueHandshake(connection)
+    }
+
+    /// Gives the turn to handshakes that wait, oldest first, where others have ended or take too long: what had come for
+    /// them at the last poll has been handled, however long that took.
+    mutating func beginWaitingHandshakes() {
+        guard handshakesWait else { return }
+        // A crowd's handshake comes first where no other of a crowd is under way: those from elsewhere, where there are many,
+        // would keep it waiting without end.
+        if table.count(of: .crowdHandshaking) == 0 { _ = beginWaitingHandshake(in: .crowdWaiting) }
+        for list in [ConnectionTable.List.waiting, .crowdWaiting] {
+            while beginWaitingHandshake(in: list) {}
+        }
+    }
+
+    /// - Returns: False where none waits in this list, or nothing makes room for it.
+    private mutating func beginWaitingHandshake(in list: ConnectionTable.List) -> Bool {
+        guard let next = table.oldest(in: list) else { return false }
+        while !mayBeginHandshake(waitingIn: list) {
+            guard let slow = handshakeInTheWay(of: list), isSlow(slow) else { return false }
+            close(slow, .handshake)
+        }
+        beginHandshake(next, ofCrowd: list == .crowdWaiting)
+        return true
+    }
+
+    /// Asked in every turn of every worker.
+    private var handshakesWait: Bool { table.count(of: .waiting) + table.count(of: .crowdWaiting) > 0 }
+
+    /// Which handshake makes room for one that waits in this list, once it is slow: a crowd's before another's. For a
+    /// crowd another's makes room only where no handshake of a crowd is under way.
+    private func handshakeInTheWay(of list: ConnectionTable.List) -> Connection? {
+        let crowd = table.oldest(in: .crowdHandshaking)
+        let other = table.oldest(in: .handshaking)
+        guard let crowd, let other else { return crowd ?? other }
+        return list == .crowdWaiting || isSlow(crowd) || crowd.busySince <= other.busySince ? crowd : other
+    }
+
+    func isSlow(_ handshake: Connection) -> Bool { handshake.busySince + limits.slowHandshakeAge <= polledAt }
+
+    /// When a handshake must make room for one that waits.
+    func nextHandshakeTurn() -> MonotonicInstant {
+        guard handshakesWait else { return .never }
+        let waiting = [ConnectionTable.List.waiting, .crowdWaiting].filter { table.count(of: $0) > 0 }
+        let slow = waiting.compactMap { handshakeInTheWay(of: $0)?.busySince }.min()
+        return slow.map { $0 + limits.slowHandshakeAge } ?? .never
+    }
+
+    /// What TLS itself waits for comes before what the connection waits for.
+    /// - Returns: False where the event is the connection's own.
+    mutating func handleTLS(_ connection: Connection) -> Bool {
+        if connection.isHandshaking {
+            switch connection.phase {
+            case .silent: requestHandshake(connection)
+            // Its turn has not come, and the client is gone.
+            case .waiting: close(connection, .handshake)
+            default: continueHandshake(connection)
+            }
+            return true
+        }
+        guard connection.tlsInterest != nil else { return false }
+        connection.tlsInterest = nil
+        if connection.isWriting { resumeSending(connection) } else { receive(connection) }
+        if connection.slot >= 0 { updateInterest(connection) }
+        return true
+    }
+
+    private mutating func continueHandshake(_ connection: Connection) {
+        guard let tls = connection.tls else { return }
+        do throws(TLSError) {
+            switch try tls.handshake() {
+            case .done:
+                connection.tlsInterest = nil
+                engine.secured(connection, clientIsVerified: tls.verifiesClient, now: now)
+                settle(connection)
+                return
+            case .wantRead: connection.tlsInterest = .input
+            case .wantWrite: connection.tlsInterest = .outputSpace
+            }
+            updateInterest(connection)
+        } catch {
+            // The alert that says why is on its way; a close with bytes unread would be a reset and overtake it.
+            connection.tls = nil
+            connection.tlsInterest = nil
+            engine.account(connection)
+            if case .system = error {
+                close(connection, .handshake)
+            } else {
+                engine.close(connection, cause: .handshake)
+                settle(connection)
+            }
+        }
+    }
+
+    /// As ``SystemCalls/receive(_:into:atMost:)``, decrypted: one record at most.
+    mutating func receiveTLS(_ connection: Connection, into buffer: inout [UInt8], atMost most: Int) -> Int {
+        guard let tls = connection.tls else { return 0 }
+        do throws(TLSError) {
+            var span = buffer.mutableSpan
+            switch try tls.read(into: &span, atMost: most) {
+            case .bytes(let count): return count
+            case .closed: return 0
+            case .wantRead: return -Int(ErrorNumber.again)
+            case .wantWrite:
+                connection.tlsInterest = .outputSpace
+                updateInterest(connection)
+                return -Int(ErrorNumber.again)
+            }
+        } catch {
+            connection.tlsHasFailed = true
+            // Requests say where they end, so an end without close_notify shortens no request (RFC 9112 §9.8).
+            return error == .truncated ? 0 : Self.errorNumber(of: error)
+        }
+    }
+
+    /// As ``SystemCalls/send(_:_:from:)``, encrypted.
+    func sendTLS(_ connection: Connection, _ bytes: [UInt8], from offset: Int = 0) -> Int {
+        guard let tls = connection.tls, offset >= 0 else { return 0 }
+        var sent = offset
+        do throws(TLSError) {
+            // 0 <= sent < count, so the range lies within the array.
+            while sent < bytes.count {
+                switch try tls.write(bytes.span.extracting(sent..<bytes.count)) {
+                case .bytes(let count): sent += count
+                case .wantWrite: return sent > offset ? sent - offset : -Int(ErrorNumber.again)
+                case .wantRead:
+                    connection.tlsInterest = .input
+                    return sent > offset ? sent - offset : -Int(ErrorNumber.again)
+                case .closed: return -Int(ErrorNumber.brokenPipe)
+                }
+            }
+            return sent - offset
+        } catch {
+            connection.tlsHasFailed = true
+            return Self.errorNumber(of: error)
+        }
+    }
+
+    /// Says close_notify (RFC 8446, 6.1), unless the connection is already lost; nobody waits for an answer.
+    func endTLS(_ connection: Connection) {
+        guard let tls = connection.tls, !connection.isHandshaking, !connection.tlsHasFailed else { return }
+        tls.sayClose()
+    }
+
+    /// Takes the decrypted bytes that wait, unless requests read before them have their turn first.
+    /// - Returns: False where there are none.
+    mutating func receivePendingTLS(_ connection: Connection) -> Bool {
+        guard Self.hasReadableTLS(connection), !(connection.hasBufferedInput && connection.phase == .idle) else {
+            return false
+        }
+        receive(connection)
+        return true
+    }
+
+    static func hasReadableTLS(_ connection: Connection) -> Bool {
+        guard let tls = connection.tls, !connection.isHandshaking, connection.interest == .input else { return false }
+        return tls.hasPendingBytes
+    }
+
+    private static func errorNumber(of error: TLSError) -> Int {
+        switch error {
+        case .system(let number): -Int(number)
+        case .truncated: -Int(ErrorNumber.connectionReset)
+        case .certificate, .protocolFailure, .configuration: -Int(ErrorNumber.protocolError)
+        }
+    }
+}

@@ -1,0 +1,314 @@
+internal import LLSockets
+internal import Synchronization
+
+/// One thread of a server: its listeners, its epoll set, its connections. It shares nothing while requests are served.
+///
+/// A value, for the reason ``ConnectionEngine`` is one.
+struct Worker: ~Copyable {
+    static let wakeTag = UInt64.max
+    /// Tags from here on are listeners, counted down from ``wakeTag``; no slab has so many slots.
+    static let firstListenerTag = UInt64.max - 1_000
+    static let eventCapacity = 256
+    /// Connections whose going is worth a look at the memory they leave: 128. Each of the few that stay may hold a page.
+    private static let crowd = 128
+
+    let limits: HTTPServerLimits
+    let shared: WorkerShared
+    let handle: WorkerHandle
+    let system: SystemCalls
+    var engine: ConnectionEngine
+    /// Where bytes are received, for one event at a time.
+    var receiveBuffer: RequestBuffer
+    let poll: Int32
+    var listeners: [Listener]
+    var table = ConnectionTable()
+    var peers = PeerTable()
+    var wheel: TimerWheel
+    /// The TLS settings in force; nil where the listeners speak plain HTTP.
+    var tls: Published<TLSContext>.Copy?
+    var resumeQueue: [Connection] = []
+    var spareDescriptor: Int32
+    var acceptPausedUntil = MonotonicInstant.never
+    var acceptedCount: UInt64 = 0
+    var now: MonotonicInstant
+    /// When the events now handled were reported.
+    var polledAt: MonotonicInstant
+    private var events: ReadyEvents
+    private var drainedAt: MonotonicInstant
+    var isDraining = false
+    var listenersCloseAt = MonotonicInstant.never
+    var cutOffAt = MonotonicInstant.never
+    var listenersAreRefusing = false
+    /// What this worker's connections may take in memory, in bytes.
+    let memoryShare: Int
+    /// The most connections since memory was last given back.
+    private var peakCount = 0
+    /// The least that the connections held since memory last went back to the system.
+    private var releasedBytes = 0
+
+    init(
+        _ handle: WorkerHandle,
+        _ index: Int,
+        _ configuration: HTTPServerConfiguration,
+        _ shared: WorkerShared,
+        _ system: SystemCalls,
+        handler: any HTTPRequestHandler
+    ) {
+        poll = handle.poll
+        listeners = handle.listeners
+        self.handle = handle
+        var limits = configuration.limits
+        memoryShare = limits.connectionBytes / max(shared.runningWorkers.load(ordering: .relaxed), 1)
+        limits.fitHandshakes(into: memoryShare)
+        self.limits = limits
+        self.shared = shared
+        self.system = system
+        tls = configuration.tls.map { Published.Copy($0) }
+        engine = ConnectionEngine(limits: limits, worker: index, handler: handler)
+        receiveBuffer = RequestBuffer(limits: limits.http, capacity: max(limits.receiveBytes, 1))
+        handler.attach(RequestWaker(handle))
+        now = MonotonicClock.now()
+        polledAt = now
+        drainedAt = now
+        wheel = TimerWheel(now: now)
+        spareDescriptor = system.makeSpareDescriptor()
+        events = ReadyEvents(capacity: Self.eventCapacity)
+    }
+
+    /// Serves until stopped, then closes everything that is the worker's own.
+    mutating func run() {
+        while takeCommands() {
+            turn()
+        }
+        closeEverything()
+    }
+
+    /// Waits for events and handles them, then everything that is due.
+    private mutating func turn() {
+        let before = now
+        let count = Int(system.wait(poll, &events, timeoutMilliseconds: timeout()))
+        now = MonotonicClock.now()
+        polledAt = now
+        engine.unixSeconds = WallClock.unixSeconds()
+        // These events came after the last poll that reported all there were; after a real wait they came just now.
+        let waited = now.nanoseconds(since: before) > 200_000
+        engine.waitingSince = waited && count < Self.eventCapacity ? now : drainedAt
+        if count < Self.eventCapacity { drainedAt = now }
+        if count > 0 {
+            for position in 0..<min(count, events.capacity) {
+                handle(events[position])
+                keepToShare()
+            }
+        }
+        resumeQueued()
+        handleDeadlines()
+        beginWaitingHandshakes()
+        engine.endTurn()
+        publish()
+        releaseMemory()
+    }
+
+    /// When half of a crowd has gone, its memory goes back to the system; so do the holes that buffers leave behind as
+    /// they grow, each time the connections take a sixteenth of the share more.
+    private mutating func releaseMemory() {
+        peakCount = max(peakCount, table.count)
+        releasedBytes = min(releasedBytes, engine.heldBytes)
+        let halfIsGone = peakCount >= Self.crowd && table.count < peakCount / 2
+        guard halfIsGone || engine.heldBytes > releasedBytes + memoryShare / 16 else { return }
+        peakCount = table.count
+        releasedBytes = engine.heldBytes
+        system.releaseMemory()
+    }
+
+    private mutating func handle(_ event: (tag: UInt64, bits: UInt32)) {
+        if event.tag == Self.wakeTag {
+            handle.wake.take()
+            handle.pulse.beat()
+        } else if event.tag >= Self.firstListenerTag {
+            let position = Int(event.tag - Self.firstListenerTag)
+            if position < listeners.count { acceptReady(listeners[position]) }
+        } else if let connection = table.find(tag: event.tag) {
+            now = MonotonicClock.now()
+            handle(connection, event.bits)
+        }
+    }
+
+    /// Milliseconds until something is due, rounded up; -1 where nothing is, so that an idle server sleeps.
+    private func timeout() -> Int32 {
+        if !resumeQueue.isEmpty { return 0 }
+        let next = min(
+            wheel.nextDeadline() ?? .never,
+            nextHandshakeTurn(),
+            min(acceptPausedUntil, listenersCloseAt, cutOffAt)
+        )
+        if next == .never { return -1 }
+        let left = next.nanoseconds(since: now)
+        return Int32(min(left / 1_000_000 + 1, 86_400_000))
+    }
+
+    /// Pipelined requests whose connection used up its share of the last turn.
+    private mutating func resumeQueued() {
+        if resumeQueue.isEmpty { return }
+        let queue = resumeQueue
+        resumeQueue.removeAll(keepingCapacity: true)
+        for connection in queue where connection.slot >= 0 {
+            connection.isQueuedToResume = false
+            if connection.tls == nil || !receivePendingTLS(connection) {
+                engine.resume(connection, now: now)
+                settle(connection)
+            }
+            keepToShare()
+        }
+    }
+
+    private mutating func handleDeadlines() {
+        if now >= acceptPausedUntil { resumeAccepting() }
+        while let slot = wheel.popDue(now: now) {
+            guard let connection = table.connection(at: slot) else { continue }
+            if connection.deadline <= now {
+                engine.deadlinePassed(connection, now: now)
+                settle(connection)
+                keepToShare()
+            } else {
+                wheel.schedule(slot, at: connection.deadline)
+            }
+        }
+    }
+
+    /// One writer, so plain stores do.
+    func publish() {
+        handle.accepted.store(acceptedCount, ordering: .relaxed)
+        handle.requests.store(engine.requestCount, ordering: .relaxed)
+        handle.overloaded.store(engine.overloadedCount, ordering: .relaxed)
+        handle.open.store(table.count, ordering: .relaxed)
+        handle.idle.store(table.count(of: .idle), ordering: .relaxed)
+        handle.parked.store(table.count(of: .parked), ordering: .relaxed)
+        handle.heldBytes.store(engine.heldBytes, ordering: .relaxed)
+    }
+
+    /// Called after whatever may make a connection hold more: one turn can fill thousands of them.
+    mutating func keepToShare() {
+        if engine.heldBytes > memoryShare { freeMemory() }
+    }
+}
+
+/// What the workers of a server and its other threads share: commands to the workers, and counts from them. Nothing
+/// here is touched while a request is served, save the connection count when one opens or closes.
+final class WorkerShared: Sendable {
+    /// Connections open on all workers.
+    let openConnections = Atomic<Int>(0)
+    /// Source of connection numbers, for all servers of the process: requests are named by them.
+    static let nextConnectionID = Atomic<UInt64>(1)
+    let runningWorkers = Atomic<Int>(0)
+    /// All workers, as the other threads see them; empty before the start.
+    let handles = Locked<[WorkerHandle]>([])
+    /// Requests cut off by stopping.
+    let cutOffRequests = Atomic<Int>(0)
+    let isDraining = Atomic<Bool>(false)
+    /// When the listeners close, and when what is left is cut off; in nanoseconds of the monotonic clock.
+    let listenersCloseAt = Atomic<UInt64>(.max)
+    let cutOffAt = Atomic<UInt64>(.max)
+}
+
+/// What other threads ask of a worker.
+struct WorkerCommand: OptionSet {
+    let rawValue: UInt8
+
+    /// To visit all its parked requests.
+    static let wakeParked = WorkerCommand(rawValue: 1)
+    /// To visit some of them, by ``WorkerHandle/takeRequestsToWake()``.
+    static let wakeRequests = WorkerCommand(rawValue: 2)
+    /// To take connections from a shared queue again.
+    static let returnToLine = WorkerCommand(rawValue: 4)
+    /// To close connections of a crowd, as ``WorkerHandle/takeNewcomers()`` says.
+    static let makeRoom = WorkerCommand(rawValue: 8)
+}
+
+/// One worker as other threads see it.
+final class WorkerHandle: Sendable {
+    let wake: WakeSignal
+    /// Whether the worker still turns; an ended one is asked no more.
+    let pulse = Pulse()
+    /// What the worker is given before its loop begins, as its own: an epoll set, and bound sockets that stand in it.
+    let poll: Int32
+    let listeners: [Listener]
+    /// What the worker must do besides serving, as bits of ``WorkerCommand``; nearly always 0.
+    private let commands = Atomic<UInt8>(0)
+    /// The parked requests to be visited again by themselves.
+    private let requestsToWake = Locked<[ParkedRequest]>([])
+    /// The peers whose connections other workers have let in at the limit.
+    private let newcomers = Locked<[PeerTable.Peer?]>([])
+    /// Whether one peer had more connections here than its share when that was last looked at.
+    let hasCrowd = Atomic<Bool>(false)
+    /// The worker leaves a queue that all share to the others for a moment.
+    let isOutOfLine = Atomic<Bool>(false)
+
+    // Counts, written by the worker alone once a turn, read by any thread.
+    let accepted = Atomic<UInt64>(0)
+    let requests = Atomic<UInt64>(0)
+    let overloaded = Atomic<UInt64>(0)
+    let open = Atomic<Int>(0)
+    let idle = Atomic<Int>(0)
+    let parked = Atomic<Int>(0)
+    let heldBytes = Atomic<Int>(0)
+    private let closed = Locked<[ConnectionCloseCause: UInt64]>([:])
+
+    init(wake: WakeSignal, poll: Int32, listeners: [Listener]) {
+        self.wake = wake
+        self.poll = poll
+        self.listeners = listeners
+    }
+
+    /// Has the worker visit this request again, if it is still parked then.
+    func wake(_ request: ParkedRequest) {
+        requestsToWake.withLock { $0.append(request) }
+        give(.wakeRequests)
+    }
+
+    /// Has the worker close a connection of its crowd for one that another worker lets in.
+    /// - Returns: False where so many wait for that already.
+    func makeRoom(for peer: PeerTable.Peer?, atMost most: Int) -> Bool {
+        let isTaken = newcomers.withLock { newcomers in
+            guard newcomers.count < most else { return false }
+            newcomers.append(peer)
+            return true
+        }
+        if isTaken { give(.makeRoom) }
+        return isTaken
+    }
+
+    func give(_ command: WorkerCommand) {
+        commands.bitwiseOr(command.rawValue, ordering: .acquiringAndReleasing)
+        wake.give()
+    }
+
+    /// Takes the pending commands; one relaxed load where there are none.
+    func takeCommands() -> WorkerCommand {
+        guard commands.load(ordering: .relaxed) != 0 else { return [] }
+        return WorkerCommand(rawValue: commands.exchange(0, ordering: .acquiringAndReleasing))
+    }
+
+    /// The requests to be visited again, in the order they were named.
+    func takeRequestsToWake() -> [ParkedRequest] { requestsToWake.withLock { Self.takeAll(&$0) } }
+
+    func takeNewcomers() -> [PeerTable.Peer?] { newcomers.withLock { Self.takeAll(&$0) } }
+
+    private static func takeAll<Element>(_ list: inout [Element]) -> [Element] {
+        defer { list = [] }
+        return list
+    }
+
+    /// A connection has been closed; the lock is the worker's own, but for the moment of being read.
+    func didClose(_ cause: ConnectionCloseCause) { closed.withLock { $0[cause, default: 0] += 1 } }
+
+    func addCounts(to sum: inout HTTPServerCounters) {
+        sum.accepted += accepted.load(ordering: .relaxed)
+        sum.requests += requests.load(ordering: .relaxed)
+        sum.overloaded += overloaded.load(ordering: .relaxed)
+        sum.open += open.load(ordering: .relaxed)
+        sum.idle += idle.load(ordering: .relaxed)
+        sum.parked += parked.load(ordering: .relaxed)
+        sum.heldBytes += heldBytes.load(ordering: .relaxed)
+        sum.closed.merge(closed.withLock { $0 }, uniquingKeysWith: +)
+    }
+}

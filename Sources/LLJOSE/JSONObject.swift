@@ -1,0 +1,172 @@
+internal import LLBytes
+
+/// A JSON object and the bytes it was read from. A member reads as nil if its type differs from the requested one.
+package struct JSONObject: ~Copyable {
+    package var bytes: [UInt8] = []
+    package private(set) var document: JSONDocument
+
+    /// An object without content until ``read()`` fills it.
+    package init(limits: JSONLimits = JSONLimits(), marksRepeatedMembers: Bool = false) {
+        document = JSONDocument(limits: limits, marksRepeatedMembers: marksRepeatedMembers)
+    }
+
+    /// Reads one JSON object without repeated members; nil for anything else.
+    package init?(_ bytes: [UInt8], limits: JSONLimits = JSONLimits()) {
+        self.init(limits: limits)
+        self.bytes = bytes
+        guard (try? read()) == true else { return nil }
+    }
+
+    /// Reads the bytes as JSON; false if the value is not an object.
+    package mutating func read() throws(JSONError) -> Bool {
+        try document.parse(bytes)
+        return document.isObject(document.root)
+    }
+
+    /// The outermost object's members in order, each with the node of its value.
+    package var members: [(name: String, node: Int)] {
+        document.children(of: document.root).map { (string($0), $0 + 1) }
+    }
+
+    /// The node of a member's value in the object at `node`, or in the outermost object if `node` is nil.
+    package func member(_ name: StaticString, of node: Int? = nil) -> Int? {
+        document.member(name, of: node ?? document.root, in: bytes.span)
+    }
+
+    package func object(_ name: StaticString, of node: Int? = nil) -> Int? {
+        member(name, of: node).flatMap { document.isObject($0) ? $0 : nil }
+    }
+
+    package func bool(_ name: StaticString, of node: Int? = nil) -> Bool? {
+        guard let node = member(name, of: node) else { return nil }
+        return switch document.kind(node) {
+        case .true: true
+        case .false: false
+        default: nil
+        }
+    }
+
+    package func string(_ name: StaticString, of node: Int? = nil) -> String? {
+        member(name, of: node).flatMap { document.isString($0) ? string($0) : nil }
+    }
+
+    package func integer(_ name: StaticString, of node: Int? = nil) -> Int64? {
+        member(name, of: node).flatMap { document.integer($0, in: bytes.span) }
+    }
+
+    /// The value of a string or name; for any other node, its text.
+    package func string(_ node: Int) -> String { document.string(node, in: bytes.span) }
+
+    /// Appends ``string(_:)`` of the node as UTF-8.
+    package func appendString(_ node: Int, to buffer: inout [UInt8]) {
+        document.appendString(node, in: bytes.span, to: &buffer)
+    }
+
+    /// The strings of the array at a node; empty if the node is not an array.
+    package func strings(_ node: Int) -> [String] {
+        guard document.kind(node) == .array else { return [] }
+        return document.children(of: node).filter { document.isString($0) }.map { string($0) }
+    }
+}
+
+/// The member names that a reader knows. A look-up compares two words with one slot, however many names the table has.
+package struct JSONNameTable: Sendable {
+    /// The bytes of a name as its length and its first and last eight bytes. These identify a name of at most sixteen
+    /// bytes.
+    private struct Name: Equatable {
+        var count = 0
+        var first: UInt64 = 0
+        var last: UInt64 = 0
+
+        /// The name in `range`; nil if it is longer than every name in the table.
+        @inline(__always)
+        init?(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+            guard range.count <= JSONNameTable.nameByteCount else { return nil }
+            count = range.count
+            if count >= 8 {
+                first = bytes.word(at: range.lowerBound)
+                last = bytes.word(at: range.upperBound - 8)
+            } else {
+                first = bytes.shortWord(range)
+            }
+        }
+
+        init() {}
+
+        /// The slot, of 64, that is searched first.
+        @inline(__always)
+        var slot: Int {
+            let mix = first ^ last &* 0xC2B2_AE3D_27D4_EB4F ^ UInt64(truncatingIfNeeded: count)
+            return Int(truncatingIfNeeded: (mix &* 0x9E37_79B9_7F4A_7C15) >> 58)
+        }
+    }
+
+    /// Greatest length of a name in bytes. 16: two words hold it.
+    package static let nameByteCount = 16
+    /// Greatest number of names. 32: half of the slots stay free, so that a search ends soon.
+    package static let nameCount = 32
+
+    /// Each slot's name and the name's position in the list. A count of zero marks a free slot.
+    private var slots: [(name: Name, place: Int)]
+
+    /// A table of at most 32 distinct names of 1 to 16 bytes of UTF-8. The names must be known when the program is
+    /// written.
+    package init(_ names: [String]) {
+        precondition(names.count <= Self.nameCount, "too many names")
+        slots = Array(repeating: (Name(), 0), count: 64)
+        for (place, text) in names.enumerated() {
+            let bytes = Array(text.utf8)
+            guard let name = Name(bytes.span, 0..<bytes.count), name.count > 0 else {
+                preconditionFailure("a name is empty or too long")
+            }
+            var slot = name.slot
+            while slots[slot].name.count > 0 { slot = (slot + 1) % 64 }
+            slots[slot] = (name, place)
+        }
+    }
+
+    /// The position in the list of the name that equals the bytes in `range`; nil if no name does.
+    @inline(__always)
+    func place(of bytes: Span<UInt8>, _ range: Range<Int>) -> Int? {
+        guard let name = Name(bytes, range) else { return nil }
+        var slot = name.slot
+        // The loop ends because at least half of the slots are free.
+        while slots[slot].name.count > 0 {
+            if slots[slot].name == name { return slots[slot].place }
+            slot = (slot + 1) % 64
+        }
+        return nil
+    }
+}
+
+extension JSONObject {
+    /// Finds the members whose names are in the table. It writes the node of each one's value at the name's position in
+    /// `nodes` and leaves other positions unchanged. `nodes` must have at least as many positions as the table has
+    /// names.
+    ///
+    /// Names are compared after escape decoding. If an accepted object repeats a name, its last member counts. Call it
+    /// only after ``read()`` returned true.
+    package func findMembers(named table: JSONNameTable, nodes found: inout MutableSpan<UInt32>) {
+        let bytes = bytes.span
+        let end = document.next(document.root)
+        var node = document.firstChild(document.root)
+        while node < end {
+            let name = document.nodes[node]
+            let place =
+                name.isEscaped ? decodedPlace(of: name.range, in: table) : table.place(of: bytes, name.range)
+            // The value fits 32 bits, as every index on the tape does.
+            if let place { found[place] = UInt32(truncatingIfNeeded: node + 1) }
+            node = document.next(node + 1)
+        }
+    }
+
+    private func decodedPlace(of range: Range<Int>, in table: JSONNameTable) -> Int? {
+        var name: [UInt8] = []
+        var reader = JSONStringReader(range)
+        while let byte = reader.next(in: bytes.span) {
+            guard name.count < JSONNameTable.nameByteCount else { return nil }
+            name.append(byte)
+        }
+        return table.place(of: name.span, 0..<name.count)
+    }
+}

@@ -1,0 +1,147 @@
+internal import LLBytes
+
+/// A JWK Set (RFC 7517 section 5): the usable keys, and the ignored keys with their reasons.
+public struct JSONWebKeySet: Equatable, Sendable {
+    /// A key that was left out of the set, and the reason. One bad key never spoils the others.
+    public struct IgnoredKey: Equatable, Sendable {
+        /// The position in the `keys` array, from zero.
+        public let index: Int
+        /// `kid`, if it is a string of at most 256 bytes.
+        public let keyID: String?
+        /// Why the key cannot be used.
+        public let reason: JSONWebKeyError
+    }
+
+    /// The bounds of a set.
+    package enum Limits {
+        /// Greatest length of the text in bytes. 64 KiB: Facebook's set has about 1 KiB.
+        package static let byteCount = 65_536
+        /// Greatest number of keys. 64: Facebook publishes two. A larger set is refused whole.
+        static let keyCount = 64
+    }
+
+    /// The usable keys in the order of the set; no two have the same key ID.
+    public let keys: [JSONWebKey]
+    /// The keys left out, in the order of the set.
+    public let ignoredKeys: [IgnoredKey]
+
+    /// A set of these keys. Keys that share a key ID are left out, as in a parsed set.
+    public init(keys: [JSONWebKey]) {
+        self.init(Array(keys.enumerated()).map { ($0.offset, $0.element) }, ignored: [])
+    }
+
+    /// The key with this key ID, compared byte for byte.
+    public func key(withID keyID: String) -> JSONWebKey? {
+        keys.first { $0.keyID.utf8.elementsEqual(keyID.utf8) }
+    }
+
+    /// Leaves out every key that shares its ID with a different key: the ID would not identify the signing key (RFC
+    /// 7517 section 4.5). Of equal keys the first stays, because they cannot be confused.
+    init(_ candidates: [(index: Int, key: JSONWebKey)], ignored: [IgnoredKey]) {
+        var keys: [JSONWebKey] = []
+        var ignored = ignored
+        for (position, candidate) in candidates.enumerated() {
+            let key = candidate.key
+            let namesakes = candidates.filter { $0.key.keyID.utf8.elementsEqual(key.keyID.utf8) }
+            if namesakes.contains(where: { !$0.key.hasSameValue(as: key) }) {
+                ignored.append(IgnoredKey(index: candidate.index, keyID: key.keyID, reason: .ambiguousKeyID))
+            } else if candidates[..<position].contains(where: { $0.key.keyID.utf8.elementsEqual(key.keyID.utf8) }) {
+                ignored.append(IgnoredKey(index: candidate.index, keyID: key.keyID, reason: .repeatedKey))
+            } else {
+                keys.append(key)
+            }
+        }
+        self.keys = keys
+        self.ignoredKeys = ignored.sorted { $0.index < $1.index }
+    }
+}
+
+extension JSONWebKey {
+    /// True if both are the same public key, whatever their key IDs.
+    package func hasSameValue(as other: JSONWebKey) -> Bool {
+        modulus == other.modulus && publicExponent == other.publicExponent
+    }
+}
+
+extension JSONWebKeySet {
+    /// Reads the JSON text of a JWK Set (RFC 7517 section 5).
+    ///
+    /// Keys of other kinds and malformed keys are ignored one by one and reported in `ignoredKeys`. Other members of
+    /// the set are ignored. A set without any usable key is not an error here: its meaning depends on the keys that the
+    /// caller already has.
+    /// - Parameter text: at most 64 KiB of UTF-8.
+    /// - Throws: `JSONWebKeySetError` if the text is not a JWK Set, or holds more than 64 keys.
+    public init(parsing text: Span<UInt8>) throws(JSONWebKeySetError) {
+        guard text.count <= Limits.byteCount else { throw .tooLong }
+        var json = JSONObject(marksRepeatedMembers: true)
+        json.bytes.append(text)
+        let isObject: Bool
+        do throws(JSONError) {
+            isObject = try json.read()
+        } catch {
+            throw .malformed(error.description)
+        }
+        guard isObject, !json.document.isRepeating(json.document.root), let list = json.member("keys"),
+            json.document.kind(list) == .array
+        else { throw .notAKeySet }
+        let nodes = json.document.children(of: list)
+        guard nodes.count <= Limits.keyCount else { throw .tooManyKeys }
+        var candidates: [(index: Int, key: JSONWebKey)] = []
+        var ignored: [IgnoredKey] = []
+        for (index, node) in nodes.enumerated() {
+            do throws(JSONWebKeyError) {
+                candidates.append((index, try JSONWebKey(json, node)))
+            } catch {
+                ignored.append(IgnoredKey(index: index, keyID: Self.keyID(json, node), reason: error))
+            }
+        }
+        self.init(candidates, ignored: ignored)
+    }
+
+    /// Reads the JSON text of a JWK Set.
+    /// - Throws: `JSONWebKeySetError`, as ``init(parsing:)`` for bytes does.
+    public init(parsing text: String) throws(JSONWebKeySetError) {
+        try self.init(parsing: Array(text.utf8).span)
+    }
+
+    private static func keyID(_ json: borrowing JSONObject, _ node: Int) -> String? {
+        guard let keyID = json.member("kid", of: node),
+            json.document.range(keyID).count <= JSONWebKey.Limits.keyIDByteCount
+        else { return nil }
+        return json.string("kid", of: node)
+    }
+}
+
+/// Why a text is not a JWK Set.
+public struct JSONWebKeySetError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The reason as one sentence without its full stop.
+    public let description: String
+
+    private init(_ description: String) { self.description = description }
+
+    /// The text is longer than 64 KiB.
+    public static let tooLong = Self("the JWK Set is longer than \(JSONWebKeySet.Limits.byteCount) bytes")
+    /// The text is JSON but not an object with an array `keys` (RFC 7517 section 5.1), or it names `keys` twice.
+    public static let notAKeySet = Self("the JSON text is no JWK Set: it is no object with one array \"keys\"")
+    /// The array holds more than 64 keys.
+    public static let tooManyKeys = Self("the JWK Set holds more than \(JSONWebKeySet.Limits.keyCount) keys")
+
+    /// The text is not strict JSON. The clause gives the reason and the position.
+    static func malformed(_ reason: String) -> Self { Self("the JWK Set is not JSON: \(reason)") }
+}
+
+/// Provides the currently valid verification keys: a cache of an issuer's JWK Set, or a fixed set in a test.
+public protocol JSONWebKeySetProvider: Sendable {
+    /// The error if no keys can be provided.
+    associatedtype Failure: Error
+
+    /// The currently valid keys, for a token with this key ID. The call may wait, within a bound, for a key that was
+    /// published a moment ago. If the returned set lacks the key, no such key is published.
+    /// - Throws: if there are no usable keys, or if the key is unknown and its source cannot be asked.
+    func keySet(containing keyID: String) async throws(Failure) -> JSONWebKeySet
+}
+
+extension JSONWebKeySet: JSONWebKeySetProvider {
+    /// The set itself.
+    public func keySet(containing keyID: String) async throws(Never) -> JSONWebKeySet { self }
+}

@@ -1,0 +1,124 @@
+internal import LLHTTP1
+internal import LLJOSE
+internal import LimitedLogin
+
+/// The schemes a token may come under (RFC 6750 section 2.1, RFC 9449 section 7.1).
+enum AuthScheme: String, Sendable {
+    case bearer = "Bearer"
+    case dpop = "DPoP"
+}
+
+/// The one `Authorization` field of a gateway's request: the token, and the scheme it came under.
+struct AuthCredentials {
+    let scheme: AuthScheme
+    /// The token's place in the head.
+    let token: Range<Int>
+
+    init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ demand: DPoPDemand) throws(Problem) {
+        guard head.count(of: "authorization", in: bytes) <= 1 else {
+            throw Problem(.missingToken, "The request has more than one Authorization field, so none of them counts.")
+        }
+        let value = head.value(of: "authorization", in: bytes)
+        if let token = value.flatMap({ CallerCredentials.rest(of: $0, after: "bearer ", bytes) }) {
+            (scheme, self.token) = (.bearer, token)
+        } else if demand != .ignored,
+            let token = value.flatMap({ CallerCredentials.rest(of: $0, after: "dpop ", bytes) })
+        {
+            (scheme, self.token) = (.dpop, token)
+        } else {
+            throw Problem(
+                .missingToken,
+                demand == .ignored
+                    ? "The id token is wanted in the field Authorization: Bearer."
+                    : "The id token is wanted in the field Authorization: Bearer, or DPoP with a proof."
+            )
+        }
+    }
+
+    /// Judges the request's proof where the scheme is DPoP. Beside Bearer a `DPoP` field is not read, but a bound token is
+    /// then refused unless proofs are ignored: that client can prove its key (RFC 9449 section 7.2).
+    /// - Parameters:
+    ///   - claims: those of the token, which is good.
+    ///   - payload: what their ranges point into.
+    /// - Returns: the proof, good but for its use; nil where none is needed.
+    func judgeProof(
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ claims: VerifiedClaims,
+        payload: Span<UInt8>,
+        gateway: GatewaySettings,
+        policy: @autoclosure () -> VerificationPolicy
+    ) throws(Problem) -> DPoPProof? {
+        guard scheme == .dpop else {
+            guard claims.isBoundToKey, gateway.dpop != .ignored else { return nil }
+            if head.count(of: "dpop", in: bytes) > 0 { throw Problem(.boundBearer) }
+            guard gateway.dpop == .requiredIfBound else { return nil }
+            throw Problem(.missing)
+        }
+        // RFC 9449 section 4.3 (1).
+        let count = head.count(of: "dpop", in: bytes)
+        guard count <= 1 else { throw Problem(.repeated) }
+        guard let thumbprint = claims[.keyThumbprint] else { throw Problem(.unboundToken) }
+        guard let proof = head.value(of: "dpop", in: bytes) else { throw Problem(.missing) }
+        let request = try ForwardedRequest(head, bytes, origin: gateway.origin)
+        let now = try ServiceClock.now()
+        do throws(DPoPRejection) {
+            return try DPoPProof(
+                verifying: bytes.extracting(proof),
+                method: bytes.extracting(request.method),
+                target: request.target,
+                token: bytes.extracting(token),
+                keyThumbprint: JSONText.value(payload, thumbprint).utf8.span,
+                clockSkewSeconds: policy().clockSkewSeconds,
+                now: now
+            )
+        } catch {
+            throw Problem(error)
+        }
+    }
+}
+
+/// The client's request, as its gateway tells it: `X-Forwarded-Method`, `-Proto`, `-Host` and `-Uri`.
+struct ForwardedRequest {
+    /// The method's place in the head.
+    let method: Range<Int>
+    let target: TargetURI
+
+    /// - Parameter origin: scheme and host of every request; then the fields that tell them are not read.
+    init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, origin: GatewayOrigin?) throws(Problem) {
+        method = try Self.only("x-forwarded-method", head, bytes)
+        let uri = bytes.extracting(try Self.only("x-forwarded-uri", head, bytes))
+        let target: TargetURI?
+        if let origin {
+            target = TargetURI(scheme: origin.scheme.span, authority: origin.authority.span, target: uri)
+        } else {
+            target = TargetURI(
+                scheme: bytes.extracting(try Self.only("x-forwarded-proto", head, bytes)),
+                authority: bytes.extracting(try Self.only("x-forwarded-host", head, bytes)),
+                target: uri
+            )
+        }
+        guard let target else {
+            throw Problem(
+                .invalidDPoPProof,
+                "The client's request, as the X-Forwarded fields tell it, has no http URL."
+            )
+        }
+        self.target = target
+    }
+
+    /// The value of a field that must come once: of two, one may be the client's own.
+    private static func only(
+        _ name: StaticString,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>
+    ) throws(Problem) -> Range<Int> {
+        guard head.count(of: name, in: bytes) == 1, let value = head.value(of: name, in: bytes), !value.isEmpty else {
+            throw Problem(
+                .invalidDPoPProof,
+                "The gateway must tell its client's request for a DPoP proof: \(name) is missing, or there are several."
+            )
+        }
+        return value
+    }
+}

@@ -1,0 +1,138 @@
+internal import LLHTTP1
+internal import LLHTTPServer
+internal import LLSockets
+internal import LLStores
+internal import LimitedLogin
+
+/// `POST /callbacks/deauthorize` and `POST /callbacks/data-deletion`: Facebook's word about a person, verified,
+/// remembered and passed on to the app's backend.
+///
+/// The worker never waits: the request is parked until the revocation is remembered and another thread has told the
+/// backend.
+enum CallbackEndpoint {
+    /// Greatest body in bytes: that of the signed request itself.
+    static let bodyLimit = SignedRequest.byteLimit
+    /// The most callbacks of one worker that wait: more than all deliveries and their repetitions together.
+    static let waitingLimit = 256
+    /// How much longer than its delivery a request waits: the delivery's own failure says more than that time is over.
+    private static let grace = Duration.milliseconds(250)
+
+    static func answer(_ kind: CallbackKind) -> Route.Answer {
+        { worker, head, bytes, body, context, response throws(Problem) in
+            let patience: MonotonicInstant
+            do throws(Problem) {
+                guard let event = try CallbackEvent(kind, body, worker) else {
+                    worker.core.metrics.count(kind, nil)
+                    VerifyEndpoint.addFields(to: &response)
+                    JSONWriter.raw("{}", to: &response.body)
+                    return .done
+                }
+                patience = try begin(event, worker, trace: TraceParent.passedOn(head, bytes), context)
+            } catch {
+                worker.core.metrics.count(kind, error.code)
+                throw error
+            }
+            // Where there is no backend and no Redis the answer is there already.
+            return try worker.goOn(context.again, &response) ?? .wait(until: patience)
+        }
+    }
+
+    // The log says why the backend has not taken it; Facebook learns only that it failed.
+    private static let notDelivered = Problem(
+        .callbackNotDelivered,
+        "The app's backend has not taken it; send it again."
+    )
+
+    /// Remembers the revocation, and has the backend told, unless another request does so or has done so.
+    /// - Returns: until when the request waits.
+    private static func begin(
+        _ event: CallbackEvent,
+        _ worker: WorkerParts,
+        trace: String?,
+        _ context: RequestContext
+    ) throws(Problem) -> MonotonicInstant {
+        let (webhook, core, jobs) = (worker.settings.webhook, worker.core, worker.callbacks)
+        let deadline = context.now + (core.webhooks?.limits.deliveryTime ?? FirstUse.patience)
+        let late = continuation(
+            event,
+            webhook,
+            .failure(webhook == nil ? RevocationsEndpoint.unavailable : notDelivered)
+        )
+        let isBegun = jobs.begin(context, keeping: late, until: deadline + grace) { request in
+            let answer: CallbackLedger.Waiter = { told in
+                jobs.finish(request, continuation(event, webhook, told), now: MonotonicClock.now())
+            }
+            switch core.callbackLedger.withLock({ $0.begin(event.id, answer) }) {
+            case .perform(let memory): perform(event, memory, webhook, core, until: deadline, trace: trace)
+            case .wait: break
+            case .answered(let status): answer(.success(status))
+            case .refused:
+                core.webhooks?.refuse(event)
+                answer(.failure(notDelivered))
+            case .repetitionRefused: answer(.failure(notDelivered))
+            }
+            return true
+        }
+        guard isBegun else { throw Problem(.overloaded, "Too many callbacks are waiting; send it again.") }
+        return deadline + grace
+    }
+
+    /// Remembers the revocation, tells the backend unless it knows, and answers all requests that wait for it.
+    private static func perform(
+        _ event: CallbackEvent,
+        _ memory: CallbackLedger.Memory?,
+        _ webhook: WebhookTarget?,
+        _ core: ServiceCore,
+        until deadline: MonotonicInstant,
+        trace: String?
+    ) {
+        let (app, user) = (event.appID.utf8, event.userID.utf8)
+        core.revocations.revoke(app: app.span, user: user.span, at: event.issuedAt, kind: .callback) { answer in
+            let isRemembered = answer == .remembered
+            let finish = { @Sendable (delivery: WebhookSender.Outcome) in
+                let result: CallbackLedger.Memory
+                var told: CallbackLedger.Outcome = .failure(RevocationsEndpoint.unavailable)
+                switch delivery {
+                case .success(let status):
+                    result = isRemembered ? .acknowledged(status) : .delivered(status)
+                    if isRemembered { told = .success(status) }
+                case .failure:
+                    result = .failed
+                    if isRemembered { told = .failure(notDelivered) }
+                }
+                for waiter in core.callbackLedger.withLock({ $0.end(event.id, result) }) { waiter(told) }
+            }
+            if case .delivered(let status)? = memory { return finish(.success(status)) }
+            // The backend is told whether or not the other replicas are: the person has left all the same.
+            guard let webhook, let sender = core.webhooks else { return finish(.success(nil)) }
+            sender.submit(event, to: webhook, until: deadline, trace: trace, finish)
+        }
+    }
+
+    /// Answers Facebook with the result of telling the backend.
+    private static func continuation(
+        _ event: CallbackEvent,
+        _ webhook: WebhookTarget?,
+        _ told: Result<DeletionStatus?, Problem>
+    ) -> WorkerParts.Continuation {
+        { worker, _, response throws(Problem) in
+            let metrics = worker.core.metrics
+            switch told {
+            case .failure(let problem):
+                metrics.count(event.kind, problem.code)
+                throw problem
+            case .success(let status):
+                metrics.count(event.kind, nil)
+                VerifyEndpoint.addFields(to: &response)
+                if event.kind == .dataDeletion, let webhook {
+                    // What Facebook shows the person: the backend's own page and code, or else these.
+                    let (page, code) = ("\(webhook.statusURL)?code=\(event.confirmationCode)", event.confirmationCode)
+                    (status ?? DeletionStatus(url: page, confirmationCode: code)).write(to: &response.body)
+                } else {
+                    JSONWriter.raw("{}", to: &response.body)
+                }
+                return .done
+            }
+        }
+    }
+}

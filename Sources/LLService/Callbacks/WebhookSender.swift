@@ -1,0 +1,185 @@
+internal import LLCrypto
+package import LLHTTPClient
+internal import LLSockets
+package import Logging
+
+/// Every limit of a webhook's delivery, with its default and reason.
+package struct WebhookLimits: Sendable {
+    /// The whole delivery, waiting for a thread and pauses included. 8 s: Facebook waits for the answer meanwhile.
+    package var deliveryTime: Duration = .seconds(8)
+    /// One attempt. 4 s: a backend that hangs once still gets a second attempt.
+    package var attemptTime: Duration = .seconds(4)
+    /// Attempts.
+    package var attemptCount = 3
+    /// The pause before the second attempt; before the third it is twice as long.
+    package var firstPause: Duration = .milliseconds(250)
+    /// Deliveries under way. 4: with a backend that takes a tenth of a second these are 40 a second.
+    package var threadCount = 4
+    /// Deliveries that wait for a thread. 64: what a backend of that speed takes in two seconds.
+    package var queueLength = 64
+
+    package init() {}
+
+    /// Deliveries that run or wait.
+    var places: Int { threadCount + queueLength }
+}
+
+/// Why the backend was not told. The sentence quotes nothing of the backend's.
+package struct WebhookFailure: Error, Sendable, Equatable {
+    /// The label of the metrics.
+    package enum Reason: String, Sendable, CaseIterable {
+        /// Its answer was no 2xx.
+        case refused
+        case timedOut = "timed_out"
+        /// No connection, or one that broke.
+        case unreachable
+        /// Its certificate is not to be trusted, or TLS failed.
+        case tlsFailed = "tls_failed"
+        /// The head of its answer was no HTTP, or too long.
+        case unreadable
+        /// It was not tried: too many were waiting.
+        case unsent
+    }
+
+    let reason: Reason
+    let sentence: String
+    var isTransient = false
+}
+
+extension WebhookFailure {
+    init(_ error: HTTPSClientError) {
+        let (reason, isTransient): (Reason, Bool) =
+            switch error {
+            case .stream(.timedOut): (.timedOut, true)
+            case .stream(.tls): (.tlsFailed, false)
+            case .stream(.cancelled): (.unreachable, false)
+            case .stream, .proxyFailed: (.unreachable, true)
+            case .malformedResponse, .headTooLarge, .bodyTooLarge, .redirectRefused, .malformedRequest:
+                (.unreadable, false)
+            }
+        self.init(reason: reason, sentence: error.description, isTransient: isTransient)
+    }
+}
+
+/// Tells the backend of callbacks, on threads of its own: no worker waits for a backend.
+package final class WebhookSender: Sendable {
+    /// The backend took it, and perhaps answered where the person can read what became of it.
+    package typealias Outcome = Result<DeletionStatus?, WebhookFailure>
+
+    let limits: WebhookLimits
+    private let client: HTTPSClient
+    private let metrics: ServiceMetrics
+    private let logger: Logger
+    private let threads: BlockingThreads
+
+    package init(client: HTTPSClient, limits: WebhookLimits = .init(), metrics: ServiceMetrics, logger: Logger) {
+        self.client = client
+        self.limits = limits
+        self.metrics = metrics
+        self.logger = logger
+        threads = BlockingThreads("webhooks", threadLimit: limits.threadCount, queueLimit: limits.queueLength)
+    }
+
+    /// Has the backend told, and hands `done` what came of it, from another thread unless too many wait already.
+    func submit(
+        _ event: CallbackEvent,
+        to target: WebhookTarget,
+        until deadline: MonotonicInstant,
+        trace: String?,
+        _ done: @escaping @Sendable (Outcome) -> Void
+    ) {
+        let isQueued = threads.submit {
+            let outcome = CallTrace.$parent.withValue(trace) { self.deliver(event, to: target, until: deadline) }
+            done(self.finish(event, outcome))
+        }
+        if !isQueued { done(refuse(event)) }
+    }
+
+    /// Counts and logs a delivery that finds no place.
+    @discardableResult
+    func refuse(_ event: CallbackEvent) -> Outcome {
+        let failure = WebhookFailure(reason: .unsent, sentence: "too many deliveries are waiting")
+        return finish(event, .failure(failure))
+    }
+
+    /// Ends the deliveries under way, and every later one at once.
+    package func stop() { client.cancel() }
+
+    /// Counts a delivery, and logs one that failed. The person is named by a hash alone.
+    private func finish(_ event: CallbackEvent, _ outcome: Outcome) -> Outcome {
+        guard case .failure(let failure) = outcome else {
+            metrics.countDelivery(nil)
+            return outcome
+        }
+        metrics.countDelivery(failure.reason)
+        let hash = try? SHA256.digest(of: Array(event.userID.utf8).span).hexadecimal
+        var facts = facts(of: event, failure.sentence)
+        facts["user_id_sha256"] = "\(hash ?? "")"
+        facts["result"] = "\(failure.reason.rawValue)"
+        logger.error("callback not delivered", metadata: facts)
+        return outcome
+    }
+
+    /// Tries until the backend takes it, says no for good, or the attempts or the time are over.
+    private func deliver(_ event: CallbackEvent, to target: WebhookTarget, until deadline: MonotonicInstant) -> Outcome
+    {
+        guard MonotonicClock.now() < deadline else {
+            return .failure(WebhookFailure(reason: .unsent, sentence: "its time was over before a thread was free"))
+        }
+        var pause = limits.firstPause
+        var attempt = 1
+        while true {
+            do throws(WebhookFailure) {
+                return .success(try attemptOnce(event, to: target, until: deadline))
+            } catch {
+                let moment = MonotonicClock.now() + pause
+                guard error.isTransient, attempt < limits.attemptCount, moment < deadline,
+                    (try? client.pause(until: moment)) != nil
+                else { return .failure(error) }
+                pause *= 2
+                attempt += 1
+            }
+        }
+    }
+
+    /// One attempt, with a signature of this moment. A redirect is not followed: it would take the event elsewhere.
+    private func attemptOnce(
+        _ event: CallbackEvent,
+        to target: WebhookTarget,
+        until deadline: MonotonicInstant
+    ) throws(WebhookFailure) -> DeletionStatus? {
+        let request = try target.request(event, timestamp: WallClock.unixSeconds())
+        var limits = HTTPSClientLimits()
+        limits.fetchTimeout = self.limits.attemptTime
+        let response: HTTPSResponse
+        do throws(HTTPSClientError) {
+            // The status says whether the backend took it.
+            response = try client.send(request, limits: limits, until: deadline, needsBody: false)
+        } catch {
+            throw WebhookFailure(error)
+        }
+        guard (200..<300).contains(response.status) else {
+            // RFC 9110 section 15: these may be over in a moment.
+            let isTransient = response.status >= 500 || [408, 425, 429].contains(response.status)
+            throw WebhookFailure(reason: .refused, sentence: "it answered \(response.status)", isTransient: isTransient)
+        }
+        // Only the answer about deleted data is for a person.
+        guard event.kind == .dataDeletion else { return nil }
+        // The backend took the event, but its own answer for the person cannot be passed on.
+        let warning: Logger.Message = "answer to a callback not used"
+        if let fault = response.bodyFault { logger.warning(warning, metadata: facts(of: event, fault.description)) }
+        do throws(DeletionStatus.Unusable) {
+            return try DeletionStatus(answer: response.body)
+        } catch {
+            logger.warning(warning, metadata: facts(of: event, error.sentence))
+            return nil
+        }
+    }
+
+    private func facts(of event: CallbackEvent, _ reason: String) -> Logger.Metadata {
+        [
+            "callback": "\(event.kind.rawValue)", "app_id": "\(event.appID)", "webhook_id": "\(event.id)",
+            "reason": "\(reason)",
+        ]
+    }
+}

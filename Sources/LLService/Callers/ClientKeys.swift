@@ -1,0 +1,180 @@
+internal import LLBytes
+internal import LLCrypto
+internal import LLHTTP1
+
+/// The callers that may use the service: names, and the SHA-256 of each one's key. The keys themselves are nowhere.
+///
+/// The file has a line for each client: its name, white space, 64 hexadecimal digits. Empty lines and lines that begin
+/// with `#` are comments. A name may stand on several lines, so that a key can be replaced while both are in use.
+package struct ClientKeys: Sendable, Equatable {
+    /// Greatest number of lines with a key: each costs every request one comparison.
+    package static let countLimit = 1_000
+    /// Greatest size of the file, in bytes: enough for that many lines.
+    package static let fileByteLimit = 262_144
+    /// Greatest length of a presented key, in bytes; a longer one is nobody's.
+    package static let keyByteLimit = 512
+    /// Greatest length of a name, in characters of `[A-Za-z0-9._-]`: it is a label of the metrics.
+    package static let nameLimit = 64
+
+    /// The names, each once, in the order of the file.
+    package let names: [String]
+    private let entries: [Entry]
+
+    private struct Entry: Sendable, Equatable {
+        let client: Int
+        let digest: [UInt8]
+    }
+
+    /// Reads the file's text; `place` is how messages name it.
+    package init(parsing text: [UInt8], place: String) throws(ConfigurationError) {
+        var names: [String] = []
+        var entries: [Entry] = []
+        for line in FileLine.all(of: text, place: place) {
+            let words = line.words
+            if words.isEmpty { continue }
+            guard words.count == 2, let name = Self.name(words[0]) else {
+                throw line.error("a client's line is its name, of [A-Za-z0-9._-], and the SHA-256 of its key")
+            }
+            guard words[1].count == 64, let digest = Hexadecimal.decode(words[1]) else {
+                throw line.error("the key's SHA-256 must be 64 hexadecimal digits")
+            }
+            guard !entries.contains(where: { $0.digest == digest }) else {
+                throw line.error("the same key stands in the file twice")
+            }
+            guard entries.count < Self.countLimit else {
+                throw line.error("there are more than \(Self.countLimit) keys")
+            }
+            let client = names.firstIndex(of: name) ?? names.count
+            if client == names.count { names.append(name) }
+            entries.append(Entry(client: client, digest: digest))
+        }
+        guard !entries.isEmpty else {
+            throw ConfigurationError(
+                place: place,
+                reason: "the file has no line of a client, so nobody could call; "
+                    + "'limited-login client-key new NAME --append FILE' adds one"
+            )
+        }
+        self.names = names
+        self.entries = entries
+    }
+
+    /// The client whose key this is, by its position in `names`; nil for nobody's.
+    ///
+    /// Every entry is compared, each in constant time, so that the time tells nothing about the keys.
+    package func client(presenting key: Span<UInt8>) -> Int? {
+        guard !key.isEmpty, key.count <= Self.keyByteLimit, let digest = try? SHA256.digest(of: key) else { return nil }
+        var found: Int?
+        for entry in entries where ConstantTime.areEqual(entry.digest.span, digest.bytes.span) {
+            found = entry.client
+        }
+        return found
+    }
+
+    /// Makes a new key: 256 random bits in hexadecimal, with a prefix that secret scanners can look for.
+    ///
+    /// - Returns: the key, to be shown once, and the file's line for it.
+    package static func make(name: String) -> (key: String, line: String)? {
+        guard Self.name(ArraySlice(name.utf8)) != nil, let random = try? RandomBytes.make(count: 32) else { return nil }
+        let key = "llk_" + Hexadecimal.encode(random)
+        guard let digest = try? SHA256.digest(of: Array(key.utf8).span) else { return nil }
+        return (key, "\(name) \(digest.hexadecimal)")
+    }
+
+    /// What to write behind a file's text to add a client's line; nil where the file has a key of that name.
+    ///
+    /// - Throws: the fault of the file as it would be then.
+    package static func addition(
+        of line: String,
+        name: String,
+        to text: [UInt8],
+        place: String
+    ) throws(ConfigurationError) -> [UInt8]? {
+        let known = FileLine.all(of: text, place: place).compactMap(\.words.first)
+        guard !known.contains(ArraySlice(name.utf8)) else { return nil }
+        let isWhole = text.isEmpty || text.last == UInt8(ascii: "\n")
+        let addition = Array("\(isWhole ? "" : "\n")\(line)\n".utf8)
+        _ = try ClientKeys(parsing: text + addition, place: place)
+        return addition
+    }
+
+    private static func name(_ word: ArraySlice<UInt8>) -> String? {
+        let bytes = Array(word)
+        guard bytes.count <= nameLimit, RequestIdentifier.isWellFormed(bytes.span, 0..<bytes.count) else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+/// What a caller presents: `Authorization: Bearer KEY` (RFC 6750 section 2.1), `X-Api-Key: KEY`, or
+/// `Authorization: Basic` with its name and key, as OAuth clients do (RFC 6749 section 2.3.1).
+enum CallerCredentials {
+    /// The key alone, at this place in the head.
+    case key(Range<Int>)
+    case named(name: [UInt8], key: [UInt8])
+
+    /// Reads a head; nil when there are no credentials, or more than one.
+    init?(_ head: borrowing RequestHead, bytes: Span<UInt8>) {
+        let authorizations = head.count(of: "authorization", in: bytes)
+        let apiKeys = head.count(of: "x-api-key", in: bytes)
+        guard authorizations + apiKeys == 1 else { return nil }
+        if let value = head.value(of: "x-api-key", in: bytes) {
+            self = .key(value)
+            return
+        }
+        guard let value = head.value(of: "authorization", in: bytes) else { return nil }
+        if let key = Self.rest(of: value, after: "bearer ", bytes) {
+            self = .key(key)
+        } else if let rest = Self.rest(of: value, after: "basic ", bytes),
+            let (name, key) = BasicCredentials.decode(bytes, rest)
+        {
+            self = .named(name: name, key: key)
+        } else {
+            return nil
+        }
+    }
+
+    /// The place of what follows the scheme in an `Authorization` value; nil for another scheme, or where nothing follows.
+    /// Schemes are compared without case (RFC 9110 section 11.1).
+    static func rest(of value: Range<Int>, after scheme: StaticString, _ bytes: Span<UInt8>) -> Range<Int>? {
+        let length = scheme.utf8CodeUnitCount
+        guard value.count > length,
+            bytes.equalIgnoringCase(value.lowerBound..<value.lowerBound + length, scheme)
+        else { return nil }
+        var start = value.lowerBound + length
+        while start < value.upperBound, bytes[start] == ASCII.space { start += 1 }
+        return start < value.upperBound ? start..<value.upperBound : nil
+    }
+}
+
+extension ClientKeys {
+    /// The client that presents these credentials, by its position in `names`; nil for nobody.
+    func client(presenting credentials: CallerCredentials, in bytes: Span<UInt8>) -> Int? {
+        switch credentials {
+        case .key(let range): return client(presenting: bytes.extracting(range))
+        case .named(let name, let key):
+            guard
+                // RFC 6749 section 2.3.1 wants name and key form-encoded before base64. Not every client does it, and the
+                // names allowed here are the same either way.
+                let client = client(presenting: key.span)
+                    ?? PercentEncoding.decode(key.span, key.indices, isForm: true)
+                    .flatMap({ $0 == key ? nil : client(presenting: $0.span) }),
+                Array(names[client].utf8) == name
+            else { return nil }
+            return client
+        }
+    }
+}
+
+/// Name and key of `Authorization: Basic` (RFC 7617 section 2): base64 of both with a colon between.
+enum BasicCredentials {
+    /// Greatest length of the text, in characters: a name of 64, a key of 512, and their form-encoding.
+    static let lengthLimit = 2_048
+
+    /// Decodes the text after the scheme; nil where it is no strict base64 or has no colon.
+    static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> (name: [UInt8], key: [UInt8])? {
+        guard range.count <= lengthLimit, let text = Base64.decode(bytes, range),
+            let colon = text.firstIndex(of: UInt8(ascii: ":"))
+        else { return nil }
+        return (Array(text[..<colon]), Array(text[(colon + 1)...]))
+    }
+}

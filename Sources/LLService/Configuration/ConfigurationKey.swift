@@ -1,0 +1,193 @@
+internal import LLStores
+
+/// Every setting of the service: the raw value is its name in the file, the environment variable and the flag are derived
+/// from it. ``definition`` and ``summary`` are the tables of all the rest: `check-config`, the reload, the configuration
+/// page and the manual page follow from them.
+package enum ConfigurationKey: String, CaseIterable, Sendable {
+    case appIDs = "app_ids"
+    case issuers = "issuers"
+    case jwksURLs = "jwks_urls"
+    case jwksFile = "jwks_file"
+    case caFile = "ca_file"
+    case jwksTTLSeconds = "jwks_ttl_seconds"
+    case jwksMinimumTTLSeconds = "jwks_minimum_ttl_seconds"
+    case jwksMaximumTTLSeconds = "jwks_maximum_ttl_seconds"
+    case jwksMaxStaleSeconds = "jwks_max_stale_seconds"
+    case listen = "listen"
+    case listenMode = "listen_mode"
+    case adminListen = "admin_listen"
+    case workers = "workers"
+    case memoryLimit = "memory_limit"
+    case idleTimeoutSeconds = "idle_timeout_seconds"
+    case clockSkewSeconds = "clock_skew_seconds"
+    case maxTokenAgeSeconds = "max_token_age_seconds"
+    case binding = "binding"
+    case tracking = "tracking"
+    case accessTokens = "access_tokens"
+    case clientKeysFile = "client_keys_file"
+    case tlsCertificateFile = "tls_certificate_file"
+    case tlsKeyFile = "tls_key_file"
+    case tlsClientCAFile = "tls_client_ca_file"
+    case trustedPeers = "trusted_peers"
+    case gateway = "gateway"
+    case gatewayOrigin = "gateway_origin"
+    case dpop = "dpop"
+    case authHeaders = "auth_headers"
+    case signatureCacheEntries = "signature_cache_entries"
+    case nonceSecretFile = "nonce_secret_file"
+    case nonceTTLSeconds = "nonce_ttl_seconds"
+    case replay = "replay"
+    case replayStore = "replay_store"
+    case replayStorePasswordFile = "replay_store_password_file"
+    case replayStoreCapacity = "replay_store_capacity"
+    case appSecretsFile = "app_secrets_file"
+    case graphURL = "graph_url"
+    case graphVersion = "graph_version"
+    case uninstallURL = "uninstall_url"
+    case callbacksURL = "callbacks_url"
+    case callbacksSecretFile = "callbacks_secret_file"
+    case dataDeletionStatusURL = "data_deletion_status_url"
+    case drainDelaySeconds = "drain_delay_seconds"
+    case logLevel = "log_level"
+    case logFormat = "log_format"
+    case auditLog = "audit_log"
+
+    /// What every environment variable of the service starts with. A variable with this prefix that is no key's is
+    /// refused, so that a misspelt one cannot pass for a default.
+    package static let environmentPrefix = "LIMITED_LOGIN_"
+
+    /// The variable that names the configuration file; the only one that is no key.
+    package static let fileVariable = "LIMITED_LOGIN_CONFIG"
+
+    /// The port to listen on, as Cloud Run, Heroku, Render and Fly set it.
+    package static let portVariable = "PORT"
+
+    /// Whether Kubernetes made the variable, for a Service named `limited-login` (Kubernetes, "Accessing the Service").
+    static func isServiceLink(_ name: String, _ value: String) -> Bool {
+        let rest = name.dropFirst(environmentPrefix.count)
+        if rest == "SERVICE_HOST" || rest == "SERVICE_PORT" || rest.hasPrefix("SERVICE_PORT_") { return true }
+        if rest == "PORT" { return value.hasPrefix("tcp://") || value.hasPrefix("udp://") }
+        let parts = rest.split(separator: "_", omittingEmptySubsequences: false)
+        return parts.count >= 3 && parts[0] == "PORT" && UInt16(parts[1]) != nil && ["TCP", "UDP"].contains(parts[2])
+    }
+
+    /// The environment variable, such as `LIMITED_LOGIN_APP_IDS`.
+    package var environmentName: String { Self.environmentPrefix + rawValue.uppercased() }
+
+    /// The long flag without its dashes, such as `app-ids`.
+    package var flagName: String { String(rawValue.map { $0 == "_" ? "-" : $0 }) }
+
+    package var defaultText: String {
+        switch definition.standard {
+        case .value(let value): definition.kind.text(of: value)
+        case .nothing(let meaning): meaning
+        }
+    }
+
+    /// The value as it may be shown: what is secret in it is left out.
+    package func shown(_ value: ConfigurationValue) -> String {
+        let text = definition.kind.text(of: value)
+        guard self == .replayStore, let url = try? ReplayStoreURL(parsing: text) else { return text }
+        guard url.password == nil else { return "\(url.shown) with a password" }
+        return url.user.isEmpty ? url.shown : "\(url.shown) with a user"
+    }
+}
+
+/// What a setting's value looks like, and what bounds it.
+package enum ConfigurationKind: Sendable, Equatable {
+    /// Strings; separated by commas in flags and the environment, an array in the file.
+    case list
+    case text
+    case file
+    /// The path of a file that nobody but the service's user should read or write.
+    case secretFile
+    case integer(ClosedRange<Int>)
+    /// A time in whole seconds within a range; a number, or one with its unit: `90s`, `5m`, `1h`, `2d`.
+    case duration(ClosedRange<Int>)
+    /// A size in bytes within a range; a number, or one with its unit: `KiB`, `MiB`, `GiB`, `TiB`.
+    case size(ClosedRange<Int>)
+    case choice([String])
+
+    /// The bounds of a number, a time or a size; nil for other kinds.
+    var range: ClosedRange<Int>? {
+        switch self {
+        case .integer(let range), .duration(let range), .size(let range): range
+        case .list, .text, .file, .secretFile, .choice: nil
+        }
+    }
+
+    /// What is said where the file has a value of another kind, and what stands for the value in the usage.
+    package var wording: (need: String, placeholder: String) {
+        switch self {
+        case .list: ("a list of strings is needed", "list")
+        case .text: ("a string is needed", "text")
+        case .file, .secretFile: ("a string is needed", "file")
+        case .integer: ("a whole number is needed", "number")
+        case .duration: ("a time is needed: 90, or \"90s\"", "time")
+        case .size: ("a size is needed: \"64MiB\", or its bytes", "size")
+        case .choice(let words):
+            ("one of these strings is needed: \(words.joined(separator: ", "))", words.joined(separator: "|"))
+        }
+    }
+
+    /// A value as a person reads it.
+    package func text(of value: ConfigurationValue) -> String {
+        switch value {
+        case .list(let values): values.joined(separator: ",")
+        case .text(let text): text
+        case .integer(let number):
+            if case .size = self { withUnit(number) } else { String(number) }
+        }
+    }
+
+    /// A number in the greatest unit that it is a multiple of.
+    func withUnit(_ number: Int) -> String {
+        guard let unit = units.last(where: { number % $0.size == 0 && number > 0 }) else { return String(number) }
+        return "\(number / unit.size)\(unit.suffix)"
+    }
+
+    /// The units of a time or a size, from the least.
+    var units: [(suffix: String, size: Int)] {
+        switch self {
+        case .duration: [("s", 1), ("m", 60), ("h", 3_600), ("d", 86_400)]
+        case .size: [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)]
+        default: []
+        }
+    }
+}
+
+/// What holds where a setting is not set.
+package enum ConfigurationDefault: Sendable, Equatable {
+    case value(ConfigurationValue)
+    /// Nothing, and what that means.
+    case nothing(String)
+
+    static func list(_ values: [String]) -> Self { .value(.list(values)) }
+    static func text(_ text: String) -> Self { .value(.text(text)) }
+    static func number(_ number: Int) -> Self { .value(.integer(number)) }
+    static func time(_ time: Duration) -> Self { .number(Int(clamping: time.components.seconds)) }
+}
+
+/// What a reload (SIGHUP) does with a setting.
+package enum ConfigurationReload: String, Sendable, CaseIterable {
+    /// The new value is in force for what begins after the reload.
+    case takesEffect = "at once"
+    /// The file is read again, under another name if it has one. Whether there is one is settled at the start.
+    case rereads = "content at once, on or off by a restart"
+    /// The same, but a reload may also begin to use one. None may take it away: it guards the service.
+    case guards = "content at once, taken away by a restart"
+    case needsRestart = "by a restart"
+
+    /// Why a reload may not change the setting so; nil where it may.
+    func refusal(_ key: ConfigurationKey, from old: ConfigurationValue?, to new: ConfigurationValue?) -> String? {
+        switch self {
+        case .takesEffect: return nil
+        case .rereads where (old == nil) == (new == nil): return nil
+        case .needsRestart where old == new: return nil
+        case .guards:
+            guard old != nil, new == nil else { return nil }
+            return "the reload would take away \(key.rawValue), which guards the service: that takes a restart"
+        case .rereads, .needsRestart: return "a changed \(key.rawValue) takes effect with a restart alone"
+        }
+    }
+}

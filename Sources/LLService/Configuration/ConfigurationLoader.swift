@@ -1,0 +1,193 @@
+internal import LLJOSE
+internal import LLSockets
+
+/// What a start found: the configuration in force, and where each setting came from.
+package struct LoadedConfiguration: Sendable {
+    package let configuration: ServiceConfiguration
+    /// Only what was set; every other key has its default.
+    package let settings: [ConfigurationKey: ConfigurationSetting]
+    package let file: String?
+}
+
+/// Puts flags over environment over file over defaults, and refuses what it does not know.
+package enum ConfigurationLoader {
+    /// The file that is read when none is named, if it exists. It must belong to this user or root, and nobody else may be
+    /// able to change it (CWE-427): a folder that others write to must not decide what is accepted.
+    package static let defaultFile = "config/limited-login.json"
+
+    /// - Parameters:
+    ///   - flags: the values given on the command line, by key.
+    ///   - environment: the process's environment; names with the project's prefix must be known. `PORT` is the port of
+    ///     `listen` if nothing else sets that.
+    ///   - file: the file named by `--config`, if any; it must then be readable.
+    ///   - known: the file that was read before, if any. It must still be there: without it, what it forbids is allowed.
+    ///   - only: the settings to read, where a command needs no others: a fault of the rest does not stop it.
+    ///   - readsDefaultFile: whether ``defaultFile`` is read where no file is named.
+    package static func load(
+        flags: [ConfigurationKey: String],
+        environment: [String: String],
+        file: String?,
+        again known: String? = nil,
+        only: [ConfigurationKey]? = nil,
+        readsDefaultFile: Bool = true
+    ) throws(ConfigurationError) -> LoadedConfiguration {
+        var settings: [ConfigurationKey: ConfigurationSetting] = [:]
+        let named = file ?? environment[ConfigurationKey.fileVariable]
+        guard named != "" else {
+            let origin = file == nil ? ConfigurationOrigin.environment(ConfigurationKey.fileVariable) : .flag("config")
+            throw origin.error("the name of the file is empty")
+        }
+        var readFile: String?
+        if named != nil || readsDefaultFile, let (path, bytes) = try contents(named: named, known) {
+            settings = try ConfigurationFile.settings(of: bytes, path: path, only: only)
+            readFile = path
+        }
+        for (name, value) in environment.sorted(by: { $0.key < $1.key })
+        where name.hasPrefix(ConfigurationKey.environmentPrefix) && name != ConfigurationKey.fileVariable
+            && !ConfigurationKey.isServiceLink(name, value)
+        {
+            guard let key = ConfigurationKey.allCases.first(where: { $0.environmentName == name }) else {
+                let member = name.dropFirst(ConfigurationKey.environmentPrefix.count).lowercased()
+                let hint = ConfigurationFile.nearest(member).map { "; did you mean \($0.environmentName)?" } ?? ""
+                throw ConfigurationOrigin.environment(name).error("there is no such setting\(hint)")
+            }
+            if only?.contains(key) == false { continue }
+            settings[key] = try ConfigurationSetting(text: value, key: key, origin: .environment(name))
+        }
+        for (key, value) in flags.sorted(by: { $0.key.rawValue < $1.key.rawValue })
+        where only?.contains(key) != false {
+            settings[key] = try ConfigurationSetting(text: value, key: key, origin: .flag(key.flagName))
+        }
+        if settings[.listen] == nil, let port = environment[ConfigurationKey.portVariable] {
+            let origin = ConfigurationOrigin.environment(ConfigurationKey.portVariable)
+            guard let number = UInt16(port), number > 0 else { throw origin.error("a port from 1 to 65535 is needed") }
+            settings[.listen] = ConfigurationSetting(value: .text("0.0.0.0:\(number)"), origin: origin)
+        }
+        return LoadedConfiguration(
+            configuration: try ServiceConfiguration(settings: settings, only: only),
+            settings: settings,
+            file: readFile
+        )
+    }
+
+    private static func contents(
+        named: String?,
+        _ known: String?
+    ) throws(ConfigurationError) -> (String, [UInt8])? {
+        let path = named ?? known ?? defaultFile
+        do throws(FileContents.Failure) {
+            let limit = ConfigurationFile.sizeLimit
+            return (path, try FileContents.read(path: path, limit: limit, mustBeOwn: named == nil))
+        } catch {
+            if named == nil, known == nil, error.isMissing { return nil }
+            throw ConfigurationError(path, error)
+        }
+    }
+}
+
+/// The configuration file: one JSON object whose members are the names of `ConfigurationKey`.
+///
+/// It is read with the project's own strict reader, because `Codable` cannot tell a repeated member.
+enum ConfigurationFile {
+    /// A configuration is a few hundred bytes; 100,000 app ids fit into this.
+    static let sizeLimit = 4 * 1024 * 1024
+
+    static func settings(
+        of bytes: [UInt8],
+        path: String,
+        only: [ConfigurationKey]? = nil
+    ) throws(ConfigurationError) -> [ConfigurationKey: ConfigurationSetting] {
+        // 100,000 app ids.
+        var document = JSONDocument(limits: JSONLimits(byteCount: sizeLimit, nodeCount: 262_144))
+        do throws(JSONError) {
+            try document.parse(bytes.span)
+        } catch {
+            throw Self.refusal(error, bytes, path)
+        }
+        guard document.kind(document.root) == .object else {
+            throw ConfigurationError(place: path, reason: "the file must hold one JSON object")
+        }
+        var settings: [ConfigurationKey: ConfigurationSetting] = [:]
+        for name in document.children(of: document.root) {
+            let member = document.string(name, in: bytes.span)
+            guard let key = ConfigurationKey(rawValue: member) else {
+                let hint = nearest(member).map { "; did you mean '\($0.rawValue)'?" } ?? ""
+                throw ConfigurationError(place: path, reason: "unknown key '\(member)'\(hint)")
+            }
+            let origin = ConfigurationOrigin.file(path: path, member: member)
+            if only?.contains(key) == false { continue }
+            // null and an empty list stand for "not set", so that a file can show every key.
+            if document.kind(name + 1) == .null { continue }
+            let value = try value(name + 1, of: key, in: document, bytes, origin)
+            if value == .list([]) { continue }
+            settings[key] = ConfigurationSetting(value: value, origin: origin)
+        }
+        return settings
+    }
+
+    /// Where the reader stopped, in lines and columns from 1, and why.
+    private static func refusal(_ error: JSONError, _ bytes: [UInt8], _ path: String) -> ConfigurationError {
+        let lines = bytes.prefix(error.offset).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        let place = "\(path), line \(lines.count), column \((lines.last?.count ?? 0) + 1)"
+        guard error.reason == .repeatedMember else {
+            return ConfigurationError(place: place, reason: "the file is not valid JSON: \(error.reason.rawValue)")
+        }
+        let name = bytes.dropFirst(error.offset + 1).prefix { $0 != UInt8(ascii: "\"") }
+        let member = String(decoding: name, as: UTF8.self)
+        return ConfigurationError(place: place, reason: "the member '\(member)' comes twice")
+    }
+
+    private static func value(
+        _ node: Int,
+        of key: ConfigurationKey,
+        in document: borrowing JSONDocument,
+        _ bytes: [UInt8],
+        _ origin: ConfigurationOrigin
+    ) throws(ConfigurationError) -> ConfigurationValue {
+        let kind = key.definition.kind
+        switch (kind, document.kind(node)) {
+        case (.duration, .string), (.size, .string):
+            return .integer(try ConfigurationSetting.number(document.string(node, in: bytes.span), kind, origin))
+        case (.integer, .number), (.duration, .number), (.size, .number):
+            guard let number = document.integer(node, in: bytes.span) else {
+                throw origin.error("a whole number is needed")
+            }
+            return .integer(Int(number))
+        case (.text, .string), (.file, .string), (.secretFile, .string), (.choice, .string):
+            return .text(document.string(node, in: bytes.span))
+        case (.list, .array):
+            var values: [String] = []
+            for element in document.children(of: node) {
+                guard document.kind(element) == .string else { throw origin.error("the list may hold strings alone") }
+                values.append(document.string(element, in: bytes.span))
+            }
+            return .list(values)
+        default: throw origin.error(kind.wording.need)
+        }
+    }
+
+    /// The key that a misspelt name most likely meant: at most two edits away, `-` and `_` taken for the same.
+    static func nearest(_ name: String) -> ConfigurationKey? {
+        let folded = String(name.lowercased().map { $0 == "-" ? "_" : $0 })
+        return ConfigurationKey.allCases.first { Spelling.isNear(folded, $0.rawValue, edits: 2) }
+    }
+}
+
+/// How near two words are.
+package enum Spelling {
+    /// Whether one word becomes the other by so many letters added, left out or replaced.
+    package static func isNear(_ one: String, _ other: String, edits: Int) -> Bool {
+        let (a, b) = (Array(one), Array(other))
+        guard abs(a.count - b.count) <= edits else { return false }
+        var row = Array(0...b.count)
+        for (i, left) in a.enumerated() {
+            var previous = row
+            previous[0] = i + 1
+            for (j, right) in b.enumerated() {
+                previous[j + 1] = min(row[j] + (left == right ? 0 : 1), row[j + 1] + 1, previous[j] + 1)
+            }
+            row = previous
+        }
+        return row[b.count] <= edits
+    }
+}

@@ -1,0 +1,172 @@
+package import LLSockets
+
+/// Where a value came from: the order of precedence is flags, environment, file, default.
+package enum ConfigurationOrigin: Sendable, Equatable {
+    case flag(String)
+    case environment(String)
+    case file(path: String, member: String)
+
+    /// The place as an error message or `check-config` names it.
+    package var description: String {
+        switch self {
+        case .flag(let name): "--\(name)"
+        case .environment(let name): "environment variable \(name)"
+        case .file(let path, let member): "\(path): \(member)"
+        }
+    }
+
+    func error(_ reason: String) -> ConfigurationError { ConfigurationError(place: description, reason: reason) }
+}
+
+/// A value as it stands in its source, before it is judged.
+package enum ConfigurationValue: Sendable, Equatable {
+    case list([String])
+    case text(String)
+    case integer(Int)
+}
+
+package struct ConfigurationSetting: Sendable, Equatable {
+    package let value: ConfigurationValue
+    package let origin: ConfigurationOrigin
+}
+
+extension ConfigurationSetting {
+    /// Reads a flag's or an environment variable's text as the kind of value its key takes.
+    package init(text: String, key: ConfigurationKey, origin: ConfigurationOrigin) throws(ConfigurationError) {
+        let kind = key.definition.kind
+        let value: ConfigurationValue
+        switch kind {
+        case .list:
+            // As it comes where one variable is set from another that is not.
+            guard !text.isEmpty else { throw origin.error("the value is empty") }
+            let parts = text.split(separator: ",", omittingEmptySubsequences: false).map { Self.trimmed($0) }
+            guard !parts.contains("") else { throw origin.error("the list has an empty element") }
+            value = .list(parts)
+        case .integer, .duration, .size: value = .integer(try Self.number(text, kind, origin))
+        case .text, .file, .secretFile, .choice: value = .text(text)
+        }
+        self.init(value: value, origin: origin)
+    }
+
+    /// A decimal number of digits alone: `Int("+5")` would be 5, and a sign or a space is a mistake here.
+    static func decimal(_ text: String) -> Int? {
+        guard !text.isEmpty, text.utf8.count <= 12, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
+        return Int(text)
+    }
+
+    /// A whole number, or one with its unit where the kind has units.
+    static func number(
+        _ text: String,
+        _ kind: ConfigurationKind,
+        _ origin: ConfigurationOrigin
+    ) throws(ConfigurationError) -> Int {
+        let unit = kind.units.first { text.hasSuffix($0.suffix) }
+        guard let count = decimal(String(text.dropLast(unit?.suffix.count ?? 0))),
+            // Twelve digits of GiB are above the greatest `Int`.
+            case let (number, isTooLarge) = count.multipliedReportingOverflow(by: unit?.size ?? 1), !isTooLarge
+        else {
+            let reason =
+                switch kind {
+                case .duration:
+                    "no time: a whole number of seconds is needed, or one with its unit (90s, 5m, 1h, 2d)"
+                case .size:
+                    "no size: a whole number of bytes is needed, or one with its unit (512KiB, 64MiB, 1GiB)"
+                default: "not a whole number"
+                }
+            throw origin.error("'\(text)' is \(reason)")
+        }
+        return number
+    }
+
+    private static func trimmed(_ part: Substring) -> String {
+        let start = part.drop { $0 == " " }
+        guard let end = start.lastIndex(where: { $0 != " " }) else { return "" }
+        return String(start[...end])
+    }
+}
+
+/// A setting that stops the start; its description is one sentence that names the place and the key.
+package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The flag, the environment variable or the file and member at fault.
+    package let place: String
+    /// What is wrong with it, and what would be right.
+    package let reason: String
+
+    package init(place: String, reason: String) {
+        self.place = place
+        self.reason = reason
+    }
+
+    package init(_ path: String, _ failure: FileContents.Failure) {
+        self.init(place: path, reason: "the file cannot be read: \(failure.reason)")
+    }
+
+    package var description: String { "\(place): \(reason)" }
+}
+
+/// A line of a file that a setting names, with a secret or a client.
+package struct FileLine {
+    let text: ArraySlice<UInt8>
+    /// The file and the line's number: how an error names it, which never quotes it.
+    let place: String
+
+    /// What stands between white space; none for a comment, which may stand behind white space here.
+    var words: [ArraySlice<UInt8>] {
+        let words = text.split { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
+        return words.first?.first == UInt8(ascii: "#") ? [] : words
+    }
+
+    /// The lines of a file's text, without those that are empty or begin with `#`.
+    static func all(of text: [UInt8], place: String) -> [FileLine] {
+        let lines = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        return lines.enumerated().compactMap { index, line in
+            // Editors of other systems end lines with a carriage return.
+            let line = FileLine(text: line.last == 0x0D ? line.dropLast() : line, place: "\(place): line \(index + 1)")
+            return line.text.isEmpty || line.text.first == UInt8(ascii: "#") ? nil : line
+        }
+    }
+
+    /// The one or two different secrets of a file, each on a line.
+    /// - Parameter none: what is said of a file without any.
+    static func secrets<Secret: Equatable>(
+        of text: [UInt8],
+        place: String,
+        none: String,
+        _ read: (FileLine) throws(ConfigurationError) -> Secret
+    ) throws(ConfigurationError) -> (Secret, Secret?) {
+        var secrets: [Secret] = []
+        for line in all(of: text, place: place) {
+            guard secrets.count < 2 else { throw line.error("there are more than two secrets") }
+            let secret = try read(line)
+            guard secrets.first != secret else { throw line.error("the same secret stands in the file twice") }
+            secrets.append(secret)
+        }
+        guard let first = secrets.first else { throw ConfigurationError(place: place, reason: none) }
+        return (first, secrets.count > 1 ? secrets[1] : nil)
+    }
+
+    /// The text of a file that a setting names.
+    /// - Parameter limit: the greatest size, in bytes.
+    package static func text(ofFile path: String, limit: Int) throws(ConfigurationError) -> [UInt8] {
+        let text: [UInt8]
+        do throws(FileContents.Failure) {
+            text = try FileContents.read(path: path, limit: limit)
+        } catch {
+            throw ConfigurationError(path, error)
+        }
+        // Editors of other systems write one, and it would be part of the first word.
+        guard !text.starts(with: [0xEF, 0xBB, 0xBF]), !text.starts(with: [0xFF, 0xFE]),
+            !text.starts(with: [0xFE, 0xFF])
+        else {
+            throw ConfigurationError(
+                place: path,
+                reason: "the file begins with a byte order mark (BOM): save it as UTF-8 without one"
+            )
+        }
+        return text
+    }
+
+    func error(_ reason: String) -> ConfigurationError { ConfigurationError(place: place, reason: reason) }
+}

@@ -1,0 +1,329 @@
+internal import Glibc
+package import LLGraph
+package import LLHTTPClient
+internal import LLHTTPServer
+package import LLSockets
+package import LLStores
+
+/// Everything the service is told from outside, judged and typed.
+///
+/// Made by ``ConfigurationLoader``. Each member is the setting of its name, nil where that has no value; the settings'
+/// bounds, defaults and meanings are in ``ConfigurationKey``.
+package struct ServiceConfiguration: Sendable, Equatable {
+    /// Never empty where the command is about tokens.
+    package var appIDs: [String]
+    package var issuers: [String]
+    package var jwksURLs: [String]
+    package var jwksFile: String?
+    package var caFile: String?
+    package var jwksTTLSeconds: Int
+    package var jwksMinimumTTLSeconds: Int
+    package var jwksMaximumTTLSeconds: Int
+    package var jwksMaxStaleSeconds: Int
+    package var listen: ListenAddress
+    package var listenMode: UnixSocketMode
+    package var adminListen: SocketAddress
+    package var workers: Int?
+    /// A smaller limit of the process's control group comes before it.
+    package var memoryLimitBytes: Int
+    package var idleTimeoutSeconds: Int
+    package var clockSkewSeconds: Int
+    package var maxTokenAgeSeconds: Int?
+    /// Whether a token must be bound to a login.
+    package var bindingIsRequired: Bool
+    /// Whether only tokens without an access token are accepted.
+    package var onlyLimitedTracking: Bool
+    package var accessTokensAreAccepted: Bool
+    package var clientKeysFile: String?
+    package var tls: TLSFiles?
+    package var trustedPeers: [AddressPrefix]
+    /// How gateways are answered; nil where their routes are closed.
+    package var gateway: GatewaySettings?
+    /// What is wanted; ``signaturesPerWorker`` says what there is room for.
+    package var signatureCacheEntries: Int
+    package var nonceSecretFile: String?
+    package var nonceTTLSeconds: Int
+    package var replaysAreRejected: Bool
+    /// The server that remembers what was used; nil where this process does.
+    package var replayStore: ReplayStoreURL?
+    package var replayStorePasswordFile: String?
+    package var replayStoreCapacity: Int
+    package var appSecretsFile: String?
+    package var graph: GraphConfiguration
+    /// How the backend is told of Facebook's callbacks; nil where it is not.
+    package var webhook: WebhookConfiguration?
+    package var drainDelaySeconds: Int
+    /// Its swift-log name.
+    package var logLevel: String
+    package var logFormat: String?
+    package var auditIsOn: Bool
+    /// The same as it was given or is by default, for what goes through all the settings.
+    package private(set) var values: [ConfigurationKey: ConfigurationValue] = [:]
+    /// The configuration file, where it holds the password of ``replayStore``.
+    private(set) var fileWithPassword: String?
+}
+
+/// The PEM files of a listener that speaks TLS.
+package struct TLSFiles: Sendable, Equatable {
+    /// The server's certificate, followed by those that lead to its authority.
+    package let certificate: String
+    /// The certificate's private key, not encrypted.
+    package let key: String
+    /// The authorities of the callers' certificates; nil where callers need none.
+    package let clientAuthorities: String?
+}
+
+package struct WebhookConfiguration: Sendable, Equatable {
+    package let url: HTTPURL
+    package let secretFile: String
+    /// The page that tells people what became of their data; without a query.
+    package let statusURL: HTTPURL
+}
+
+extension ServiceConfiguration {
+    /// - Parameter only: the settings that were read; nil for all. The others are at their defaults and bind nothing.
+    package init(
+        settings: [ConfigurationKey: ConfigurationSetting],
+        only: [ConfigurationKey]? = nil
+    ) throws(ConfigurationError) {
+        let reader = SettingReader(settings: settings)
+        appIDs = only?.contains(.appIDs) == false ? [] : try reader.appIDs()
+        issuers = try reader.issuers()
+        jwksURLs = try reader.urls(.jwksURLs)
+        jwksFile = try reader.optionalText(.jwksFile)
+        caFile = try reader.optionalText(.caFile)
+        jwksTTLSeconds = try reader.number(.jwksTTLSeconds)
+        jwksMinimumTTLSeconds = try reader.number(.jwksMinimumTTLSeconds)
+        jwksMaximumTTLSeconds = try reader.number(.jwksMaximumTTLSeconds)
+        jwksMaxStaleSeconds = try reader.number(.jwksMaxStaleSeconds)
+        listen = try reader.listenAddress()
+        listenMode = try reader.listenMode(of: listen)
+        adminListen = try reader.adminListenAddress()
+        workers = try reader.optionalNumber(.workers)
+        memoryLimitBytes = try reader.number(.memoryLimit)
+        idleTimeoutSeconds = try reader.number(.idleTimeoutSeconds)
+        clockSkewSeconds = try reader.number(.clockSkewSeconds)
+        maxTokenAgeSeconds = try reader.optionalNumber(.maxTokenAgeSeconds)
+        bindingIsRequired = try reader.text(.binding) == "required"
+        onlyLimitedTracking = try reader.text(.tracking) == "limited"
+        accessTokensAreAccepted = try reader.text(.accessTokens) == "accept"
+        clientKeysFile = try reader.optionalText(.clientKeysFile)
+        tls = try reader.tlsFiles()
+        trustedPeers = try reader.addressPrefixes(.trustedPeers)
+        gateway = try reader.gateway()
+        signatureCacheEntries = try reader.number(.signatureCacheEntries)
+        nonceSecretFile = try reader.optionalText(.nonceSecretFile)
+        nonceTTLSeconds = try reader.number(.nonceTTLSeconds)
+        replaysAreRejected = try reader.text(.replay) == "reject"
+        replayStore = try reader.replayStore()
+        if case .file(let path, _)? = settings[.replayStore]?.origin, replayStore?.password != nil {
+            fileWithPassword = path
+        }
+        replayStorePasswordFile = try reader.optionalText(.replayStorePasswordFile)
+        replayStoreCapacity = try reader.number(.replayStoreCapacity)
+        appSecretsFile = try reader.optionalText(.appSecretsFile)
+        graph = try reader.graph()
+        webhook = try reader.webhook()
+        drainDelaySeconds = try reader.number(.drainDelaySeconds)
+        logLevel = try reader.text(.logLevel)
+        logFormat = try reader.optionalText(.logFormat)
+        auditIsOn = try reader.text(.auditLog) == "on"
+        for key in ConfigurationKey.allCases { values[key] = reader.value(key) }
+        try requireConsistency(reader)
+        guard only != nil || listen.network?.collides(with: adminListen) != true else {
+            throw reader.failure(.adminListen, "the administrative listener has the service's own address \(listen)")
+        }
+    }
+
+    private func requireConsistency(_ reader: SettingReader) throws(ConfigurationError) {
+        guard jwksMinimumTTLSeconds <= jwksMaximumTTLSeconds else {
+            throw reader.failure(
+                .jwksMinimumTTLSeconds,
+                "the least time to live (\(jwksMinimumTTLSeconds) s) is above the greatest (\(jwksMaximumTTLSeconds) s)"
+            )
+        }
+        guard (jwksMinimumTTLSeconds...jwksMaximumTTLSeconds).contains(jwksTTLSeconds) else {
+            throw reader.failure(
+                .jwksTTLSeconds,
+                "\(jwksTTLSeconds) s is outside \(jwksMinimumTTLSeconds) to \(jwksMaximumTTLSeconds) s, which "
+                    + "jwks_minimum_ttl_seconds and jwks_maximum_ttl_seconds allow"
+            )
+        }
+        if replayStorePasswordFile != nil {
+            guard let replayStore else {
+                throw reader.failure(
+                    .replayStorePasswordFile,
+                    "the store in memory has no password; set \(ConfigurationKey.replayStore.rawValue) to a redis:// URL"
+                )
+            }
+            guard replayStore.password == nil else {
+                throw reader.failure(
+                    .replayStorePasswordFile,
+                    "the URL in \(ConfigurationKey.replayStore.rawValue) has a password already"
+                )
+            }
+        }
+        guard !accessTokensAreAccepted || appSecretsFile != nil else {
+            throw reader.failure(
+                .accessTokens,
+                "Graph is asked about access tokens with the app's secret: set \(ConfigurationKey.appSecretsFile.rawValue)"
+            )
+        }
+        let greatestIdleTimeout = HTTPServerLimits.greatestVerifiedIdleTimeout
+        guard tls?.clientAuthorities == nil || .seconds(idleTimeoutSeconds) <= greatestIdleTimeout else {
+            throw reader.failure(
+                .idleTimeoutSeconds,
+                "with \(ConfigurationKey.tlsClientCAFile.rawValue) a connection lives five minutes at most, "
+                    + "so it is idle for \(greatestIdleTimeout.components.seconds) s at most"
+            )
+        }
+    }
+}
+
+extension ServiceConfiguration {
+    /// How many workers the service's listener has.
+    package var workerCount: Int { workers ?? ProcessLimits.processorCount() }
+
+    /// How many good signatures each worker remembers.
+    package var signaturesPerWorker: Int {
+        SignatureMemory.capacity(
+            wanted: signatureCacheEntries,
+            workers: workerCount,
+            memory: ProcessLimits.memory(of: memoryLimitBytes)
+        )
+    }
+
+    /// Why a reload may not put this configuration in force after another; nil where it may.
+    package func refusal(after old: ServiceConfiguration) -> String? {
+        ConfigurationKey.allCases.lazy.compactMap { key in
+            key.definition.reload.refusal(key, from: old.values[key], to: values[key])
+        }.first
+    }
+}
+
+extension ServiceConfiguration {
+    /// What is accepted but may be a mistake, a sentence each: refusing it would lock people out where it is none.
+    ///
+    /// Looks at the permissions of the secrets' files.
+    package var doubts: [String] {
+        var doubts: [String] = []
+        if let odd = appIDs.first(where: { !$0.utf8.allSatisfy { (0x30...0x39).contains($0) } }) {
+            doubts.append(
+                "The app id '\(odd)' is no decimal number, as Facebook's are: no token of Facebook's is for it."
+            )
+        }
+        if let odd = issuers.first(where: { $0.hasSuffix("/") }) {
+            doubts.append(
+                "The issuer '\(odd)' ends with a slash: issuers are compared byte by byte, and Facebook's have none there."
+            )
+        }
+        // Not refused: iPhones with Limited Login alone and Android beside them is a setup that makes sense.
+        if onlyLimitedTracking, accessTokensAreAccepted {
+            doubts.append(
+                "tracking: limited is about id tokens alone: with access_tokens: accept a login with tracking is accepted by its "
+                    + "access token."
+            )
+        }
+        if !bindingIsRequired {
+            doubts.append(
+                "binding is optional: a backend that sends neither nonce nor subject takes a token that was stolen, or "
+                    + "made for another login."
+            )
+        }
+        doubts += doubtsOfCallers + doubtsOfGateways
+        if let replayStore, !replayStore.isSecure, !replayStore.isLoopbackHost,
+            replayStore.password != nil || replayStorePasswordFile != nil
+        {
+            doubts.append(
+                "The password of replay_store goes over the network in the clear to \(replayStore.host): use rediss://."
+            )
+        }
+        let fitting = signaturesPerWorker
+        // With many cores the default is too much, and nobody asked for it.
+        if fitting < signatureCacheEntries, signatureCacheEntries != SignatureMemory.defaultCapacity {
+            doubts.append(
+                "signature_cache_entries is \(signatureCacheEntries), and memory_limit leaves room for \(fitting) "
+                    + "in each of \(workerCount) workers: so many are remembered."
+            )
+        }
+        if webhook != nil, appSecretsFile == nil {
+            doubts.append("callbacks_url is set and app_secrets_file is not: Facebook's callbacks are 404.")
+        }
+        for key in [ConfigurationKey.callbacksSecretFile, .dataDeletionStatusURL]
+        where webhook == nil && values[key] != nil {
+            doubts.append("\(key.rawValue) is set and callbacks_url is not: the backend is told of no callback.")
+        }
+        for key in ConfigurationKey.allCases where key.definition.kind == .secretFile {
+            guard case .text(let path) = values[key] else { continue }
+            doubts += Self.looseness(of: path, key.rawValue)
+        }
+        if let fileWithPassword { doubts += Self.looseness(of: fileWithPassword, "the password in replay_store") }
+        return doubts
+    }
+
+    /// Who may ask, and how often.
+    private var doubtsOfCallers: [String] {
+        var doubts: [String] = []
+        let isOpen = clientKeysFile == nil && tls?.clientAuthorities == nil
+        if isOpen, let address = listen.network, !address.isLoopback {
+            doubts.append(
+                "The listener \(address) is open to anybody who can reach it: "
+                    + "neither client_keys_file nor tls_client_ca_file is set."
+            )
+        }
+        if isOpen, listen.network == nil, listenMode.isForEverybody {
+            doubts.append(
+                "The listener \(listen) is open to every user of this machine: listen_mode is \(listenMode), and "
+                    + "client_keys_file is not set."
+            )
+        }
+        if isOpen, accessTokensAreAccepted {
+            doubts.append(
+                "access_tokens is accept and client_keys_file is not set: anybody who can reach the listener can have the "
+                    + "app ask Graph, which limits how often an app asks."
+            )
+        }
+        if trustedPeers.contains(where: \.isEverything) {
+            doubts.append(
+                "trusted_peers names every address: one client may then take all connections. Name the gateway's."
+            )
+        }
+        return doubts
+    }
+
+    /// What a gateway is told of tokens that are bound to a key (RFC 9449 section 7.2).
+    private var doubtsOfGateways: [String] {
+        guard let gateway else {
+            guard case .text(DPoPDemand.requiredIfBound.rawValue) = values[.dpop] else { return [] }
+            return ["dpop is required_if_bound and gateway is not enabled: no route asks for a proof."]
+        }
+        if gateway.dpop != .requiredIfBound {
+            return [
+                "gateway is enabled and dpop is \(gateway.dpop.rawValue): a token that is bound to a key passes as Bearer "
+                    + "without a proof (RFC 9449 section 7.2). Set dpop to required_if_bound where your clients send proofs."
+            ]
+        }
+        if gateway.origin == nil {
+            return [
+                "dpop is required_if_bound and gateway_origin is not set: scheme and host of a proof are compared with what "
+                    + "the gateway says, so it must set X-Forwarded-Proto and X-Forwarded-Host itself."
+            ]
+        }
+        return []
+    }
+
+    /// What is wrong with the permissions of a secret's file; nothing where they are good.
+    ///
+    /// A group may read a file of another user's: that is how the service itself reads it (root's file, mode 0640; a
+    /// Kubernetes Secret with `fsGroup`).
+    private static func looseness(of path: String, _ secret: String) -> [String] {
+        var information = stat()
+        guard unsafe stat(path, &information) == 0 else { return [] }
+        let mode = information.st_mode & 0o777
+        let groupBits: mode_t = information.st_uid == geteuid() ? 0o060 : 0o020
+        guard mode & (groupBits | 0o006) != 0 else { return [] }
+        let people = mode & 0o006 != 0 ? "Anybody on this machine" : "The file's group"
+        let can = mode & 0o022 != 0 ? "change" : "read"
+        return ["\(people) can \(can) \(secret): \(path) (mode 0\(String(mode, radix: 8))); give it 0600."]
+    }
+}

@@ -1,0 +1,83 @@
+internal import LLBytes
+internal import LLCrypto
+internal import LLHTTP1
+internal import LLJOSE
+internal import Logging
+
+/// One line for each answer of `/auth` and `/verify`, where the setting `audit_log` is on: who, what, the outcome and the
+/// request's id. Nothing of a token, a name or an e-mail address is in it.
+///
+/// The person is told by ``hash(appID:userID:)``, and only where the token is good: a refused token
+/// proves no person.
+struct AuditTrail {
+    /// Writes every line, whatever the level of the others.
+    let logger: Logger
+
+    /// - Parameter problem: nil for a good token.
+    func tell(
+        _ problem: Problem?,
+        _ route: Route,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        answer: Span<UInt8>,
+        requestID: [UInt8]
+    ) {
+        guard route === Route.verify || route === Route.auth else { return }
+        var facts: Logger.Metadata = [
+            "route": "\(route.path)", "method": "\(head.method.name)", "outcome": "\(problem?.code.text ?? "accepted")",
+            "request_id": "\(String(decoding: requestID, as: UTF8.self))",
+        ]
+        if problem == nil {
+            // Of `/verify` the answer, since what it was made of may be gone: a request can have waited.
+            let person =
+                route === Route.auth
+                ? Self.bearer(head, bytes)
+                : Self.person(in: answer, "authentication_token", "audience", "subject")
+                    ?? Self.person(in: answer, "access_token", "app_id", "user_id")
+            facts["user"] = person.map { "\($0)" }
+        }
+        facts["trace_id"] = TraceParent.traceIDText(head, bytes).map { "\($0)" }
+        logger.info("audit", metadata: facts)
+    }
+
+    /// SHA-256 of `APP_ID:USER_ID` in hexadecimal: an operator who has the id finds its lines by it.
+    static func hash(appID: String, userID: String) -> String? {
+        try? SHA256.digest(of: Array("\(appID):\(userID)".utf8).span).hexadecimal
+    }
+
+    /// The person of the token in the request's one `Authorization` field, which was judged and is good.
+    private static func bearer(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
+        guard let value = head.value(of: "authorization", in: bytes) else { return nil }
+        // Behind the scheme and its spaces.
+        var start = value.upperBound
+        while start > value.lowerBound, bytes[start - 1] != ASCII.space { start -= 1 }
+        let token = bytes.extracting(start..<value.upperBound)
+        var payload: [UInt8] = []
+        guard let jws = try? JWSCompactSerialization(splitting: token),
+            Base64URL.decode(token, jws.payload, into: &payload)
+        else { return nil }
+        return person(in: payload.span, nil, "aud", "sub")
+    }
+
+    /// The hash of two members of an object, or of one in it.
+    private static func person(
+        in text: Span<UInt8>,
+        _ object: StaticString?,
+        _ app: StaticString,
+        _ user: StaticString
+    ) -> String? {
+        var document = JSONDocument()
+        guard (try? document.parse(text)) != nil, document.count > 0 else { return nil }
+        var node = document.root
+        if let object {
+            guard let inner = document.member(object, of: node, in: text) else { return nil }
+            node = inner
+        }
+        guard var appNode = document.member(app, of: node, in: text),
+            let userNode = document.member(user, of: node, in: text)
+        else { return nil }
+        // An audience may be an array of one.
+        if document.kind(appNode) == .array { appNode = document.firstChild(appNode) }
+        return hash(appID: document.string(appNode, in: text), userID: document.string(userNode, in: text))
+    }
+}

@@ -1,0 +1,108 @@
+internal import LLBytes
+internal import LLJOSE
+
+/// Appends JSON (RFC 8259) to a reusable byte buffer. The caller writes the braces; members put their own commas.
+package enum JSONWriter {
+    @inline(__always)
+    package static func raw(_ text: StaticString, to bytes: inout [UInt8]) { bytes.append(text) }
+
+    /// Appends text as a JSON string with its quotes; control characters, `"` and `\` are escaped (section 7).
+    package static func string(_ text: String, to bytes: inout [UInt8]) {
+        var text = text
+        text.withUTF8 { utf8 in unsafe string(utf8.span, to: &bytes) }
+    }
+
+    package static func string(_ text: Span<UInt8>, to bytes: inout [UInt8]) {
+        // The longest escape has six bytes.
+        bytes.append(addingCapacity: text.count * 6 + 2) { (output: inout OutputSpan<UInt8>) in
+            output.appendString(text)
+        }
+    }
+
+    package static func integer(_ value: Int, to bytes: inout [UInt8]) {
+        // A sign and the twenty digits of 64 bits.
+        bytes.append(addingCapacity: 21) { (output: inout OutputSpan<UInt8>) in output.append(decimal: value) }
+    }
+
+    package static func array<Element>(
+        _ elements: some Sequence<Element>,
+        to bytes: inout [UInt8],
+        _ write: (Element, inout [UInt8]) -> Void
+    ) {
+        bytes.append(UInt8(ascii: "["))
+        for (index, element) in elements.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            write(element, &bytes)
+        }
+        bytes.append(UInt8(ascii: "]"))
+    }
+
+    // MARK: Members of the object that the buffer ends with
+
+    /// Appends `"name":`, behind a comma unless it is the first member: then the buffer ends with the object's brace.
+    package static func name(_ name: StaticString, to bytes: inout [UInt8]) {
+        raw(bytes.last == UInt8(ascii: "{") ? "\"" : ",\"", to: &bytes)
+        raw(name, to: &bytes)
+        raw("\":", to: &bytes)
+    }
+
+    /// Appends a member; nothing where there is no value.
+    package static func member(_ name: StaticString, _ value: String?, to bytes: inout [UInt8]) {
+        guard let value else { return }
+        self.name(name, to: &bytes)
+        string(value, to: &bytes)
+    }
+
+    package static func member(_ name: StaticString, _ value: Int?, to bytes: inout [UInt8]) {
+        guard let value else { return }
+        self.name(name, to: &bytes)
+        integer(value, to: &bytes)
+    }
+
+    package static func member(_ name: StaticString, _ value: Bool, to bytes: inout [UInt8]) {
+        self.name(name, to: &bytes)
+        raw(value ? "true" : "false", to: &bytes)
+    }
+
+    package static func member(_ name: StaticString, _ values: [String], to bytes: inout [UInt8]) {
+        self.name(name, to: &bytes)
+        array(values, to: &bytes) { string($0, to: &$1) }
+    }
+}
+
+/// Writing JSON (RFC 8259) into memory that was reserved for all of it.
+extension OutputSpan where Element == UInt8 {
+    /// Appends UTF-8 text as a JSON string with its quotes; control characters, `"` and `\` are escaped (section 7).
+    mutating func appendString(_ text: Span<UInt8>) {
+        append(UInt8(ascii: "\""))
+        if JSONText.isPlain(text) {
+            append(text, 0..<text.count)
+            append(UInt8(ascii: "\""))
+            return
+        }
+        for index in text.indices {
+            let byte = text[index]
+            if byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
+                append(byte)
+            } else {
+                appendEscape(of: byte)
+            }
+        }
+        append(UInt8(ascii: "\""))
+    }
+
+    /// Appends the short escape where the byte has one, else `\u00` and two hexadecimal digits.
+    private mutating func appendEscape(of byte: UInt8) {
+        switch byte {
+        case UInt8(ascii: "\""): append("\\\"")
+        case UInt8(ascii: "\\"): append("\\\\")
+        case 0x0A: append("\\n")
+        case 0x0D: append("\\r")
+        case 0x09: append("\\t")
+        default:
+            append("\\u00")
+            append(Hexadecimal.digit(byte >> 4))
+            append(Hexadecimal.digit(byte))
+        }
+    }
+}

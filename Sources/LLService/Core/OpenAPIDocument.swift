@@ -1,0 +1,17 @@
+internal import CLLOpenAPI
+
+/// The OpenAPI 3.1 document of the service's listener. Tests hold it to ``Route`` and ``ProblemCode``.
+package enum OpenAPIDocument {
+    /// The document without the white space between its values; made when it is first asked for.
+    package static let bytes: [UInt8] = {
+        var bytes: [UInt8] = []
+        var isInString = false
+        var isEscaped = false
+        for byte in unsafe String(cString: openapi_document()).utf8 {
+            if isInString || byte > UInt8(ascii: " ") { bytes.append(byte) }
+            if byte == UInt8(ascii: "\""), !isEscaped { isInString.toggle() }
+            isEscaped = byte == UInt8(ascii: "\\") && !isEscaped
+        }
+        return bytes
+    }()
+}

@@ -1,0 +1,101 @@
+package import LLGraph
+internal import LLHTTP1
+internal import LLHTTPServer
+package import LimitedLogin
+
+/// One refusal: what `application/problem+json` says about it (RFC 9457).
+package struct Problem: Error, Sendable, Equatable {
+    package let code: ProblemCode
+    /// One sentence on this occurrence; never a token, a nonce or a claim's value before the signature is good.
+    package let detail: String
+    /// The claim at fault, if it is one.
+    package let claim: String?
+    /// Seconds after which another try makes sense (RFC 9110 section 10.2.3); nil where none does.
+    package let retryAfterSeconds: Int?
+    /// The scope that would be enough (RFC 6750 section 3), separated by spaces; nil where that is not the matter.
+    package let scope: String?
+    /// What Graph told, where its error is the problem.
+    package let graph: GraphFailure?
+    /// The scheme that the credentials came under, whose challenge a 401 carries.
+    var scheme = AuthScheme.bearer
+
+    /// - Parameter retryAfter: seconds; by default what the code suggests.
+    package init(
+        _ code: ProblemCode,
+        _ detail: String,
+        claim: String? = nil,
+        retryAfter: Int? = nil,
+        scope: String? = nil,
+        graph: GraphFailure? = nil
+    ) {
+        self.code = code
+        self.detail = detail
+        self.claim = claim
+        retryAfterSeconds = retryAfter ?? code.retryAfterSeconds
+        self.scope = scope
+        self.graph = graph
+    }
+
+    init(_ failure: HTTPFailure) {
+        self.init(ProblemCode(serverStatus: Int(failure.status)), failure.sentence)
+    }
+
+    init(_ rejection: DPoPRejection) {
+        self.init(rejection == .cannotVerify ? .internalError : .invalidDPoPProof, rejection.description)
+    }
+
+    package init(_ rejection: Refusal) {
+        self.init(ProblemCode(rejection.code), rejection.detail, claim: rejection.claim)
+    }
+
+    /// The problem of a call that failed at Graph, or on the way there.
+    package init(_ failure: GraphFailure) {
+        self.init(.graph(failure.error), failure.sentence, retryAfter: failure.retryAfterSeconds, graph: failure)
+    }
+}
+
+/// Writes a problem as an answer: `application/problem+json` (RFC 9457) and the fields its status needs.
+enum ProblemAnswer {
+    static func write(_ problem: Problem, requestID: [UInt8], to response: inout HTTPResponse) {
+        response.status = UInt16(problem.code.status)
+        response.addField("Content-Type: application/problem+json")
+        response.addField("Cache-Control: no-store")
+        addChallenge(problem, to: &response)
+        if let seconds = problem.retryAfterSeconds { response.addField("Retry-After", String(seconds)) }
+        response.addField("X-Request-Id", requestID)
+        writeBody(problem, requestID: requestID, to: &response.body)
+    }
+
+    /// RFC 6750 section 3: a 401 carries a challenge, and `error` says which; none where no credentials came.
+    private static func addChallenge(_ problem: Problem, to response: inout HTTPResponse) {
+        let scheme = problem.scheme.rawValue
+        switch problem.code {
+        case .rejectedToken, .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked:
+            // `code` reaches the client through gateways that keep the field and drop the body.
+            response.addField("WWW-Authenticate", "\(scheme) error=\"invalid_token\", code=\"\(problem.code.text)\"")
+        case .missingToken: response.addField("WWW-Authenticate: Bearer realm=\"limited-login\"")
+        // RFC 9449 section 7.1.
+        case .invalidDPoPProof:
+            response.addField("WWW-Authenticate: DPoP error=\"invalid_dpop_proof\", algs=\"ES256\"")
+        case .insufficientScope:
+            let scope = problem.scope.map { ", scope=\"\($0)\"" } ?? ""
+            response.addField("WWW-Authenticate", "\(scheme) error=\"insufficient_scope\"\(scope)")
+        default: return
+        }
+    }
+
+    static func writeBody(_ problem: Problem, requestID: [UInt8], to body: inout [UInt8]) {
+        JSONWriter.raw("{\"type\":\"urn:limited-login:problem:", to: &body)
+        body.append(contentsOf: problem.code.text.utf8)
+        JSONWriter.raw("\"", to: &body)
+        JSONWriter.member("title", problem.code.title, to: &body)
+        JSONWriter.member("status", problem.code.status, to: &body)
+        JSONWriter.member("detail", problem.detail, to: &body)
+        JSONWriter.member("code", problem.code.text, to: &body)
+        JSONWriter.member("claim", problem.claim, to: &body)
+        JSONWriter.member("fbtrace_id", problem.graph?.traceID, to: &body)
+        JSONWriter.name("request_id", to: &body)
+        JSONWriter.string(requestID.span, to: &body)
+        JSONWriter.raw("}", to: &body)
+    }
+}

@@ -1,0 +1,324 @@
+internal import LLBytes
+package import LLHTTP1
+internal import LLHTTPServer
+internal import LimitedLogin
+
+/// One path that the service answers. All that is known of it stands in its row of ``table``: its
+/// methods, callers and answers.
+package final class Route: Sendable {
+    /// The path of a request; `{name}` stands for one part of it. Also the label `http_route` of the metrics.
+    package let path: StaticString
+    /// Whether the paths below it are its own too.
+    package let takesPathsBelow: Bool
+    /// The methods it answers, besides OPTIONS, which tells them; nil where every method, OPTIONS too, is judged alike.
+    package let methods: [HTTPMethod]?
+    package let listeners: [ListenerRole]
+    /// What must be configured; without it the path is 404.
+    let requirement: Requirement?
+    let caller: Caller
+    let body: RequestBody
+    /// Whether it says how the service itself is, so that it is answered when other requests are refused for overload.
+    let isHealth: Bool
+    /// The codes it may answer besides ``ProblemCode/ofAnyPath``; `/openapi.json` lists them.
+    package let problems: [ProblemCode]
+    let answer: Answer
+
+    /// Answers one request whose path, method, caller and media type are good, or says what it waits for. Called on its
+    /// worker's thread, and again on the same bytes after a wait. The response is empty; it is filled in where the outcome
+    /// says so. Throws why a request is refused where that is no verdict on a token.
+    typealias Answer =
+        @Sendable (
+            _ worker: WorkerParts,
+            _ head: borrowing RequestHead,
+            _ bytes: Span<UInt8>,
+            _ body: Span<UInt8>,
+            _ context: RequestContext,
+            _ response: inout HTTPResponse
+        ) throws(Problem) -> Outcome
+
+    private let template: [UInt8]
+    private let hasParameters: Bool
+
+    init(
+        _ path: StaticString,
+        takesPathsBelow: Bool = false,
+        methods: [HTTPMethod]?,
+        listeners: [ListenerRole] = [.service],
+        requirement: Requirement? = nil,
+        caller: Caller = .anybody,
+        body: RequestBody = .none,
+        isHealth: Bool = false,
+        problems: [ProblemCode] = [],
+        answer: @escaping Answer
+    ) {
+        self.path = path
+        self.takesPathsBelow = takesPathsBelow
+        self.methods = methods
+        self.listeners = listeners
+        self.requirement = requirement
+        self.caller = caller
+        self.body = body
+        self.isHealth = isHealth
+        self.problems = problems
+        self.answer = answer
+        template = Array("\(path)".utf8)
+        hasParameters = template.contains(UInt8(ascii: "{"))
+    }
+
+    /// The value of the `Allow` field (RFC 9110 section 10.2.1).
+    package var allow: String { ((methods ?? []) + [.options]).map { "\($0.name)" }.joined(separator: ", ") }
+
+    func allows(_ method: HTTPMethod) -> Bool { methods?.contains(method) ?? true }
+
+    /// Whether the path of a request is this route's; compared byte for byte, percent escapes as they stand.
+    @inline(__always)
+    func matches(_ path: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
+        if bytes.equal(path, self.path) { return true }
+        if takesPathsBelow { return isBelow(path, bytes) }
+        return hasParameters && parameters(path, bytes) != nil
+    }
+
+    /// The parts of a request's path that `{name}` stands for, in their order; nil where the path is another's. No part
+    /// is empty.
+    func parameters(_ path: Range<Int>, _ bytes: Span<UInt8>) -> [Range<Int>]? {
+        let slash = UInt8(ascii: "/")
+        var found: [Range<Int>] = []
+        var position = path.lowerBound
+        var index = template.startIndex
+        while index < template.endIndex {
+            if template[index] == UInt8(ascii: "{") {
+                let start = position
+                while position < path.upperBound, bytes[position] != slash { position += 1 }
+                guard position > start else { return nil }
+                found.append(start..<position)
+                while template[index] != UInt8(ascii: "}") { index += 1 }
+            } else {
+                guard position < path.upperBound, bytes[position] == template[index] else { return nil }
+                position += 1
+            }
+            index += 1
+        }
+        return position == path.upperBound ? found : nil
+    }
+
+    private func isBelow(_ path: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
+        let end = path.lowerBound + template.count
+        guard path.upperBound > end, bytes[end] == UInt8(ascii: "/") else { return false }
+        return bytes.equal(path.lowerBound..<end, self.path)
+    }
+
+    func mayAnswer(_ code: ProblemCode) -> Bool { problems.contains(code) || ProblemCode.ofAnyPath.contains(code) }
+}
+
+/// Who may call a route.
+enum Caller: Sendable {
+    case anybody
+    /// One of the clients, where clients are configured.
+    case knownWhereConfigured
+    /// One of the clients; without configured clients every caller is refused.
+    case known
+}
+
+/// What must be configured for a route to be there.
+enum Requirement: Sendable {
+    /// A bearer token is tied to no login, so the gateways' routes are there only where they are asked for.
+    case gateway
+    case nonceIssuer
+    case permissions
+    case callbacks
+    /// Nobody would delete anything where no backend is told.
+    case dataDeletion
+
+    func isMet(_ settings: RuntimeSettings) -> Bool {
+        switch self {
+        case .gateway: settings.gateway != nil
+        case .nonceIssuer: settings.verifier.nonces != nil
+        case .permissions, .callbacks: settings.appSecrets != nil
+        case .dataDeletion: settings.appSecrets != nil && settings.webhook != nil
+        }
+    }
+
+    /// What the 404 says otherwise.
+    var sentence: String {
+        switch self {
+        case .gateway: "The routes for gateways are disabled; see LIMITED_LOGIN_GATEWAY."
+        case .nonceIssuer: "No nonces are issued here; see LIMITED_LOGIN_NONCE_SECRET_FILE."
+        case .permissions: "The routes for permissions are disabled; see LIMITED_LOGIN_APP_SECRETS_FILE."
+        case .callbacks: "Facebook's callbacks are disabled; see LIMITED_LOGIN_APP_SECRETS_FILE."
+        case .dataDeletion: "Data deletion needs LIMITED_LOGIN_APP_SECRETS_FILE and LIMITED_LOGIN_CALLBACKS_URL."
+        }
+    }
+}
+
+/// Which of the two listeners a request came in by.
+package enum ListenerRole: Sendable {
+    /// The app backends': `POST /verify` and health.
+    case service
+    /// The operators': metrics and health.
+    case administration
+}
+
+extension Route {
+    /// Every path there is; a request's is looked for in this order.
+    package static let table: [Route] = [
+        verify, auth, introspect, nonces, livez, readyz, healthz, metrics, openapi, uninstall, permissions, permission,
+        deauthorize, dataDeletion, revocations,
+    ]
+
+    /// What the metrics call every path that is not in the table.
+    package static let unmatchedLabel: StaticString = "_unmatched"
+
+    static let verify = Route(
+        "/verify",
+        methods: [.post],
+        caller: .knownWhereConfigured,
+        body: .json(atMost: VerifyEndpoint.bodyLimit),
+        problems: [.invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .unsupportedMediaType]
+            + ProblemCode.ofTokens + [.keyChecksExhausted, .keysUnavailable, .replayStoreUnavailable]
+            + ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens,
+        answer: VerifyEndpoint.answer
+    )
+
+    /// OAuth 2.0 Token Introspection. Only for callers with a key: an endpoint anybody may ask would tell the good tokens
+    /// from the bad (RFC 7662 section 4).
+    static let introspect = Route(
+        "/introspect",
+        methods: [.post],
+        caller: .known,
+        body: .form(atMost: IntrospectEndpoint.bodyLimit),
+        problems: [
+            .unauthorizedClient, .unsupportedMediaType, .keyChecksExhausted, .keysUnavailable, .replayStoreUnavailable,
+        ],
+        answer: IntrospectEndpoint.answer
+    )
+
+    /// What gateways ask: a gateway may append the path that its own client asked for, and passes on its method.
+    static let auth = Route(
+        "/auth",
+        takesPathsBelow: true,
+        methods: nil,
+        requirement: .gateway,
+        body: .ignored,
+        problems: [
+            .missingToken, .invalidDPoPProof, .tooManyProofs, .insufficientScope, .keyChecksExhausted, .keysUnavailable,
+            .replayStoreUnavailable,
+        ]
+            + ProblemCode.ofUnboundTokens,
+        answer: AuthEndpoint.answer
+    )
+
+    static let nonces = Route(
+        "/nonces",
+        methods: [.post],
+        requirement: .nonceIssuer,
+        caller: .knownWhereConfigured,
+        body: .jsonOrNothing(atMost: NonceRequest.bodyLimit),
+        problems: [
+            .invalidPermission, .unknownApp, .unauthorizedClient, .unsupportedMediaType, .replayStoreUnavailable,
+        ],
+        answer: NoncesEndpoint.answer
+    )
+
+    /// What a person has granted, and the whole login to be revoked. For callers with a key alone, as the two below:
+    /// a caller that may revoke a login may end anybody's.
+    static let permissions = Route(
+        "/users/{user_id}/permissions",
+        methods: [.get, .delete],
+        requirement: .permissions,
+        caller: .known,
+        body: .empty,
+        problems: [.unknownApp, .unauthorizedClient, .replayStoreUnavailable] + ProblemCode.ofGraph,
+        answer: PermissionsEndpoint.answer
+    )
+
+    static let permission = Route(
+        "/users/{user_id}/permissions/{permission}",
+        methods: [.delete],
+        requirement: .permissions,
+        caller: .known,
+        body: .empty,
+        problems: [.unknownApp, .unauthorizedClient] + ProblemCode.ofGraph,
+        answer: PermissionsEndpoint.answer
+    )
+
+    /// Limited Login's own way of uninstalling the app. The id token is what Facebook asks for, so no app secret is needed.
+    static let uninstall = Route(
+        "/uninstall",
+        methods: [.post],
+        caller: .known,
+        body: .json(atMost: VerifyEndpoint.bodyLimit),
+        problems: [
+            .unknownApp, .unauthorizedClient, .unsupportedMediaType, .keyChecksExhausted, .keysUnavailable,
+            .replayStoreUnavailable,
+        ] + ProblemCode.ofUnboundTokens + ProblemCode.ofGraph,
+        answer: UninstallEndpoint.answer
+    )
+
+    /// Facebook says that a person removed the app.
+    static let deauthorize = callback("/callbacks/deauthorize", .deauthorize, requirement: .callbacks)
+
+    /// Facebook says that a person wants their data deleted.
+    static let dataDeletion = callback("/callbacks/data-deletion", .dataDeletion, requirement: .dataDeletion)
+
+    /// Public: the signature is the key.
+    private static func callback(_ path: StaticString, _ kind: CallbackKind, requirement: Requirement) -> Route {
+        Route(
+            path,
+            methods: [.post],
+            requirement: requirement,
+            body: .form(atMost: CallbackEndpoint.bodyLimit),
+            problems: [.invalidSignedRequest, .unsupportedMediaType, .callbackNotDelivered, .replayStoreUnavailable],
+            answer: CallbackEndpoint.answer(kind)
+        )
+    }
+
+    /// "Log out everywhere". Nobody at Facebook is asked.
+    static let revocations = Route(
+        "/revocations",
+        methods: [.post],
+        caller: .known,
+        body: .json(atMost: RevocationsEndpoint.bodyLimit),
+        problems: [.unknownApp, .unauthorizedClient, .unsupportedMediaType, .replayStoreUnavailable],
+        answer: RevocationsEndpoint.answer
+    )
+
+    static let openapi = Route(
+        "/openapi.json",
+        methods: [.get, .head],
+        answer: { _, _, _, _, _, response in
+            response.addField("Content-Type: application/json")
+            response.share(OpenAPIDocument.bytes)
+            return .done
+        }
+    )
+
+    static let livez = health("/livez")
+
+    static let readyz = health("/readyz", problems: [.keysUnavailable, .replayStoreUnavailable, .draining])
+
+    /// An older name of `/livez`.
+    static let healthz = health("/healthz")
+
+    /// - Parameter problems: why the service is not ready; none where only the process is asked about.
+    private static func health(_ path: StaticString, problems: [ProblemCode] = []) -> Route {
+        Route(
+            path,
+            methods: [.get, .head],
+            listeners: [.service, .administration],
+            isHealth: true,
+            problems: problems,
+            answer: HealthEndpoint.answer(readiness: !problems.isEmpty)
+        )
+    }
+
+    static let metrics = Route(
+        "/metrics",
+        methods: [.get, .head],
+        listeners: [.administration],
+        answer: { worker, _, _, _, _, response in
+            response.addField("Content-Type: text/plain; version=0.0.4; charset=utf-8")
+            response.body.append(contentsOf: worker.core.exposition().utf8)
+            return .done
+        }
+    )
+}

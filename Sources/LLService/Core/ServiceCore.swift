@@ -1,0 +1,240 @@
+package import LLGraph
+internal import LLHTTP1
+internal import LLHTTPServer
+package import LLSockets
+package import LLStores
+package import LimitedLogin
+package import LimitedLoginKeys
+package import Logging
+internal import Synchronization
+
+/// What all workers share: the policy, the keys, the metrics and whether the service is stopping. Immutable but for
+/// one flag and what callbacks share, so that nothing on the path of a verdict takes a lock.
+package final class ServiceCore: Sendable {
+    package let settings: Published<RuntimeSettings>
+    package let cache: JWKSetCache
+    package let replayStore: ReplayStore
+    package let metrics: ServiceMetrics
+    package let logger: Logger
+    package let identifiers: RequestIdentifier
+    /// Logs each answer of `/auth` and `/verify`; nil where `audit_log` is off.
+    package let auditLogger: Logger?
+    package let signatureCacheEntries: Int
+    /// Asks Graph; nil where there is nothing to ask it with.
+    package let graph: GraphWorkers?
+    /// Tells the backend of Facebook's callbacks; nil where it is not told.
+    package let webhooks: WebhookSender?
+    /// The callbacks under way and those of the day.
+    let callbackLedger: Locked<CallbackLedger>
+    /// The refused callbacks that the log has not told of.
+    let refusedCallbacks = Locked(RefusedCallbacks())
+    /// Renders the metrics page; called by the administrative listener alone.
+    package let exposition: @Sendable () -> String
+    /// Names a thread that has not turned for too long; nil where all turn.
+    package let stuckThread: @Sendable (_ now: MonotonicInstant) -> String?
+    private let draining = Atomic<Bool>(false)
+
+    package init(
+        settings: RuntimeSettings,
+        cache: JWKSetCache,
+        replayStore: ReplayStore = .memory(MemoryReplayStore(now: WallClock.unixMilliseconds())),
+        metrics: ServiceMetrics,
+        logger: Logger,
+        identifiers: RequestIdentifier,
+        signatureCacheEntries: Int = SignatureMemory.defaultCapacity,
+        auditLogger: Logger? = nil,
+        graph: GraphWorkers? = nil,
+        webhooks: WebhookSender? = nil,
+        stuckThread: @escaping @Sendable (_ now: MonotonicInstant) -> String? = { _ in nil },
+        exposition: @escaping @Sendable () -> String
+    ) {
+        self.settings = Published(settings)
+        self.cache = cache
+        self.replayStore = replayStore
+        self.metrics = metrics
+        self.logger = logger
+        self.identifiers = identifiers
+        self.signatureCacheEntries = signatureCacheEntries
+        self.auditLogger = auditLogger
+        self.graph = graph
+        self.webhooks = webhooks
+        callbackLedger = Locked(CallbackLedger(places: (webhooks?.limits ?? WebhookLimits()).places))
+        self.exposition = exposition
+        self.stuckThread = stuckThread
+    }
+
+    /// Whether the service has been told to stop: readiness fails from then on.
+    package var isDraining: Bool { draining.load(ordering: .acquiring) }
+
+    package var revocations: Revocations { replayStore.revocations }
+
+    /// Makes readiness fail; called when stopping begins.
+    package func beginDraining() { draining.store(true, ordering: .releasing) }
+}
+
+/// What the requests of one worker share; only ever used on its thread.
+final class WorkerParts {
+    /// Goes on with a request once the job that it waits for is over, or its time is.
+    typealias Continuation =
+        @Sendable (_ worker: WorkerParts, _ context: RequestContext, _ response: inout HTTPResponse) throws(Problem) ->
+        Outcome
+    /// Those that wait for jobs of one kind. What is kept beside a job is how to go on without its end.
+    typealias Jobs = BackgroundJobs<Continuation, Continuation>
+
+    let core: ServiceCore
+    let listener: ListenerRole
+    private var copyOfSettings: Published<RuntimeSettings>.Copy
+    let judge: TokenJudge
+    let signatures: SignatureMemory
+    /// This worker's look at the revocations.
+    let revocations: RevocationReader
+    /// The body of the last `POST /verify`.
+    var verifyRequest = VerifyRequestReader()
+    // What requests wait for.
+    let firstUses = Jobs(capacity: FirstUse.waitingLimit)
+    let graphCalls = Jobs(capacity: GraphWorkers.waitingLimit)
+    let accessTokens = Jobs(capacity: GraphWorkers.accessTokenWaitingLimit)
+    let callbacks = Jobs(capacity: CallbackEndpoint.waitingLimit)
+    let revocationJobs = Jobs(capacity: RevocationsEndpoint.waitingLimit)
+
+    init(core: ServiceCore, listener: ListenerRole) {
+        self.core = core
+        self.listener = listener
+        copyOfSettings = Published.Copy(core.settings)
+        revocations = RevocationReader(core.revocations)
+        judge = TokenJudge(cache: core.cache, revocations: revocations)
+        signatures = SignatureMemory(capacity: core.signatureCacheEntries, metrics: core.metrics)
+    }
+
+    private var waits: [Jobs] { [firstUses, graphCalls, accessTokens, callbacks, revocationJobs] }
+
+    /// The settings in force, as of the request's head.
+    var settings: RuntimeSettings { copyOfSettings.value }
+
+    func refreshSettings() {
+        if copyOfSettings.isOld { copyOfSettings = copyOfSettings.renewed }
+    }
+
+    func attach(_ waker: RequestWaker) {
+        for jobs in waits { jobs.attach(waker) }
+    }
+
+    func abandon(_ request: ParkedRequest) {
+        judge.abandon(request)
+        for jobs in waits { jobs.abandon(request) }
+    }
+
+    /// Goes on with a request that began a job; nil for one that did not, or that waited for keys.
+    func goOn(_ context: RequestContext, _ response: inout HTTPResponse) throws(Problem) -> Outcome? {
+        for jobs in waits {
+            switch jobs.visit(context) {
+            case .none: continue
+            case .waiting(let moment): return .wait(until: moment)
+            case .expired(let next), .done(_, let next): return try next(self, context, &response)
+            }
+        }
+        return nil
+    }
+}
+
+extension WorkerParts {
+    /// The caller of a request, among those that share what is scarce: by its key where keys are configured, else by its
+    /// address.
+    func owner(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ context: RequestContext) -> JobOwner {
+        if let clients = settings.clients, let credentials = CallerCredentials(head, bytes: bytes),
+            let client = clients.client(presenting: credentials, in: bytes)
+        {
+            return .client(client)
+        }
+        return context.peerAddress.map { .peer(PeerTable.Peer($0)) } ?? .all
+    }
+
+    /// Asks a caller for its key, before a byte of the body is read; refuses a request whose caller may not make it.
+    func require(
+        _ caller: Caller,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ response: inout HTTPResponse
+    ) throws(Problem) {
+        guard caller != .anybody else { return }
+        let clients = settings.clients
+        guard clients != nil || caller == .known else { return }
+        let credentials = CallerCredentials(head, bytes: bytes)
+        if let credentials, let clients, let client = clients.client(presenting: credentials, in: bytes) {
+            core.metrics.countRequest(client: clients.names[client])
+            return
+        }
+        core.metrics.count(.idToken, .unauthorizedClient)
+        // RFC 6750 section 3: no error code where no credentials came.
+        response.addField(
+            credentials == nil
+                ? "WWW-Authenticate: Bearer realm=\"limited-login\""
+                : "WWW-Authenticate: Bearer realm=\"limited-login\", error=\"invalid_token\""
+        )
+        // RFC 6749 section 5.2: OAuth clients authenticate by Basic, so a challenge of that scheme stands beside it.
+        response.addField("WWW-Authenticate: Basic realm=\"limited-login\"")
+        throw Problem(
+            .unauthorizedClient,
+            clients == nil
+                ? "Only callers with a key may ask this, and no client_keys_file is configured."
+                : "The caller must present its key: Authorization: Bearer or Basic, or X-Api-Key."
+        )
+    }
+}
+
+/// What a reload can change while the service runs; immutable, so that a worker holds one whole or another.
+package final class RuntimeSettings: Sendable {
+    package let verifier: TokenVerifier
+    package let clients: ClientKeys?
+    /// How gateways are answered; nil where their routes are closed.
+    package let gateway: GatewaySettings?
+    package let nonceLifetimeSeconds: Int
+    package let rejectsReplays: Bool
+    /// What the service proves itself with to Graph; nil where the routes for permissions are disabled.
+    package let appSecrets: AppSecrets?
+    /// What Graph is asked with about access tokens, app by app; nil where access tokens are refused.
+    package let accessTokenApps: [AppSecret]?
+    /// Where the backend is told of Facebook's callbacks; nil where it is not.
+    package let webhook: WebhookTarget?
+    /// Judges by the same policy the tokens whose callers cannot know the login: at `/auth` and `/introspect`.
+    package let unboundVerifier: TokenVerifier
+
+    package init(
+        verifier: TokenVerifier,
+        clients: ClientKeys?,
+        gateway: GatewaySettings? = nil,
+        nonceLifetimeSeconds: Int = NonceIssuer.defaultLifetimeSeconds,
+        rejectsReplays: Bool = false,
+        appSecrets: AppSecrets? = nil,
+        acceptsAccessTokens: Bool = false,
+        webhook: WebhookTarget? = nil
+    ) {
+        self.nonceLifetimeSeconds = nonceLifetimeSeconds
+        self.rejectsReplays = rejectsReplays
+        self.verifier = verifier
+        self.clients = clients
+        self.gateway = gateway
+        self.appSecrets = appSecrets
+        accessTokenApps = acceptsAccessTokens ? appSecrets?.all : nil
+        self.webhook = webhook
+        unboundVerifier = verifier.acceptingUnbound()
+    }
+}
+
+extension RuntimeSettings {
+    /// The configured app that a request names; without a name the only one there is.
+    func app(named appID: String?) throws(Problem) -> String {
+        let configured = verifier.policy.appIDs
+        guard let appID else {
+            guard configured.count == 1 else {
+                throw Problem(.invalidRequest, "Several apps are configured, so app_id must say whose login it is.")
+            }
+            return configured[0]
+        }
+        // Compared as bytes: equal text in another spelling is another app's.
+        guard configured.contains(where: { $0.utf8.elementsEqual(appID.utf8) }) else {
+            throw Problem(.unknownApp, "The app ID given is not one of the configured apps.")
+        }
+        return appID
+    }
+}

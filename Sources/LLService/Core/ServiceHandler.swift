@@ -1,0 +1,290 @@
+internal import LLBytes
+internal import LLGraph
+package import LLHTTP1
+package import LLHTTPServer
+internal import LLSockets
+internal import Logging
+
+/// Answers the requests of one worker: finds the route, does what its row says, has it answered, counts what
+/// came of it and writes problems.
+///
+/// All its memory is reused from request to request; it is only ever called on its worker's thread.
+package final class ServiceHandler: HTTPRequestHandler {
+    private let core: ServiceCore
+    private let worker: WorkerParts
+    private let audit: AuditTrail?
+    private let routes: [Route]
+    private var requestID: [UInt8] = []
+    /// The connection and the place on it of the request that `requestID` and `place` are of.
+    private var named: ParkedRequest?
+    /// The position of the request's route in `routes`; nil where there is nothing at its path.
+    private var place: Int?
+    private var method = HTTPMethod.unrecognized
+    private let durations: RequestDurations
+
+    package init(core: ServiceCore, listener: ListenerRole) {
+        self.core = core
+        worker = WorkerParts(core: core, listener: listener)
+        audit = core.auditLogger.map { AuditTrail(logger: $0) }
+        routes = Route.table.filter { $0.listeners.contains(listener) }
+        durations = RequestDurations(metrics: core.metrics)
+    }
+
+    package func attach(_ waker: RequestWaker) { worker.attach(waker) }
+
+    package func didAbandon(_ request: ParkedRequest) { worker.abandon(request) }
+
+    package func receiveHead(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> HeadDecision {
+        begin(head, bytes, context)
+        do throws(Problem) {
+            guard let body = try check(head, bytes, &response) else {
+                response.status = 204
+                response.addField("X-Request-Id", requestID)
+                return .respond
+            }
+            if let decision = body.decision { return decision }
+        } catch {
+            refuse(error, "request refused", head, bytes, &response)
+            return .respond
+        }
+        // A request without a body is answered by its head; none of them waits.
+        _ = receiveRequest(head, bytes: bytes, body: Span(), context: context, response: &response)
+        return .respond
+    }
+
+    package func receiveRequest(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        body: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> RequestDecision {
+        begin(head, bytes, context)
+        // The head was let through, so there is a route.
+        guard let place else { return .respond }
+        worker.judge.requestByteCount = bytes.count
+        do throws(Problem) {
+            let outcome: Outcome
+            if context.visit != .first, let known = try worker.goOn(context, &response) {
+                outcome = known
+            } else {
+                outcome = try routes[place].answer(worker, head, bytes, body, context, &response)
+            }
+            switch outcome {
+            case .wait(let moment): return .park(until: moment)
+            case .accepted(let credential):
+                core.metrics.count(credential, nil)
+                audit?.tell(nil, routes[place], head, bytes, answer: response.body.span, requestID: requestID)
+                if isDebugging { log("verification accepted", nil, head, bytes) }
+            case .inactive(let code):
+                core.metrics.count(.idToken, code)
+                if isDebugging { log("verification refused", nil, head, bytes) }
+            case .refused(let credential, let problem):
+                core.metrics.count(credential, problem.code)
+                response.reset()
+                refuse(problem, "verification refused", head, bytes, &response)
+                return .respond
+            case .done:
+                if isDebugging { log("request answered", nil, head, bytes) }
+            }
+            response.addField("X-Request-Id", requestID)
+        } catch {
+            response.reset()
+            refuse(error, "request refused", head, bytes, &response)
+        }
+        return .respond
+    }
+
+    package func renderFailure(
+        _ failure: HTTPFailure,
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) {
+        place = nil
+        method = .unrecognized
+        named = nil
+        core.identifiers.write(head, bytes: bytes, context: context, into: &requestID)
+        response.addField("Content-Type: application/problem+json")
+        response.addField("Cache-Control: no-store")
+        response.addField("X-Request-Id", requestID)
+        ProblemAnswer.writeBody(Problem(failure), requestID: requestID, to: &response.body)
+    }
+
+    package func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool {
+        find(head.path, bytes).map { routes[$0].isHealth } ?? false
+    }
+
+    package func didRespond(status: UInt16, context: RequestContext) {
+        // The context's own "now" is the worker's last event: before the verdict.
+        durations.record(
+            MonotonicClock.now().nanoseconds(since: context.firstByteAt),
+            route: place ?? -1,
+            path: place.map { routes[$0].path } ?? Route.unmatchedLabel,
+            method: method,
+            status: status
+        )
+    }
+
+    /// Finds the route and makes the request's name, unless both are known already: most bodies come with their head.
+    private func begin(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ context: RequestContext) {
+        guard named != context.request else { return }
+        named = context.request
+        place = find(head.path, bytes)
+        method = head.method
+        core.identifiers.write(head, bytes: bytes, context: context, into: &requestID)
+    }
+
+    @inline(__always)
+    private func find(_ path: Range<Int>, _ bytes: Span<UInt8>) -> Int? {
+        routes.firstIndex { $0.matches(path, bytes) }
+    }
+
+    /// Holds a request's head to its route's row.
+    /// - Returns: the body to read; nil for OPTIONS, which the fields answer.
+    private func check(
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ response: inout HTTPResponse
+    ) throws(Problem) -> RequestBody? {
+        let route = place.map { routes[$0] }
+        if let route, route.allows(head.method) {
+            worker.refreshSettings()
+            if let requirement = route.requirement, !requirement.isMet(worker.settings) {
+                throw Problem(.notFound, requirement.sentence)
+            }
+            try worker.require(route.caller, head, bytes, &response)
+            try route.body.require(head, bytes, &response)
+            return route.body
+        }
+        // On every path (RFC 9110 section 9.1).
+        guard head.method != .unrecognized else {
+            throw Problem(.notImplemented, "The request method is not known to this server.")
+        }
+        guard route != nil || head.method == .options || head.method == .connect else {
+            throw Problem(.notFound, "There is nothing at this path; POST /verify judges a token.")
+        }
+        // At a path that is not in the table OPTIONS tells what other paths answer (RFC 9110 section 9.3.7).
+        response.addField("Allow", route?.allow ?? "GET, HEAD, POST, OPTIONS")
+        if head.method == .options { return nil }
+        throw Problem(
+            .methodNotAllowed,
+            route == nil ? "This server is no proxy." : "The method is not allowed at this path; see Allow."
+        )
+    }
+
+    private func refuse(
+        _ problem: Problem,
+        _ message: Logger.Message,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ response: inout HTTPResponse
+    ) {
+        assert(
+            place.map { routes[$0].mayAnswer(problem.code) } ?? ProblemCode.ofAnyPath.contains(problem.code),
+            "undocumented: \(problem.code)"
+        )
+        ProblemAnswer.write(problem, requestID: requestID, to: &response)
+        if let place {
+            audit?.tell(problem, routes[place], head, bytes, answer: response.body.span, requestID: requestID)
+        }
+        if isDebugging { log(message, problem, head, bytes) }
+    }
+
+    private var isDebugging: Bool { core.logger.logLevel <= .debug }
+
+    /// Verdicts are told to the caller; the log has them at debug level, so that a flood of bad tokens cannot fill it.
+    /// Nothing of a token or of the person it is about is among the facts.
+    private func log(
+        _ message: Logger.Message,
+        _ problem: Problem?,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>
+    ) {
+        var facts: Logger.Metadata = ["request_id": "\(String(decoding: requestID, as: UTF8.self))"]
+        if let problem {
+            facts["code"] = "\(problem.code.text)"
+            facts["claim"] = problem.claim.map { "\($0)" }
+            // Graph's own message may name people, so it is left out.
+            facts["graph_code"] = problem.graph?.code.map { "\($0)" }
+            facts["graph_subcode"] = problem.graph?.subcode.map { "\($0)" }
+            facts["fbtrace_id"] = problem.graph?.traceID.map { "\($0)" }
+            facts["reason"] = problem.graph?.reason.map { "\($0)" }
+        }
+        facts["trace_id"] = TraceParent.traceIDText(head, bytes).map { "\($0)" }
+        core.logger.debug(message, metadata: facts)
+    }
+}
+
+/// What a token is that was judged; the label of the metrics.
+enum Credential: String, CaseIterable {
+    case idToken = "id_token"
+    case accessToken = "access_token"
+}
+
+/// What became of a request; the handler counts and logs it.
+enum Outcome {
+    /// A token was judged and is good; the response says so.
+    case accepted(Credential)
+    /// A token was judged and is refused, or could not be judged; the problem is the response.
+    case refused(Credential, Problem)
+    /// An id token was judged and is refused for this code; the response says so in its own way.
+    case inactive(ProblemCode)
+    /// What was asked for, no verdict, is done; the response says so.
+    case done
+    /// Nothing yet: ask again when the request is woken, and at this moment at the latest.
+    case wait(until: MonotonicInstant)
+}
+
+/// The `X-Request-Id` of an answer: the caller's where it is well-formed, else one of our own.
+///
+/// Our own is made of a number drawn at the start of the process, the connection's number and the request's place on
+/// it, so that every visit of one request has the same one without keeping it anywhere.
+package struct RequestIdentifier: Sendable {
+    /// Greatest length of a caller's identifier, in bytes; longer ones are replaced by ours.
+    package static let lengthLimit = 128
+
+    private let process: UInt32
+
+    /// - Parameter process: a random number that tells this process's identifiers from another's.
+    package init(process: UInt32) { self.process = process }
+
+    /// Replaces the text of `buffer` by the identifier of a request.
+    package func write(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        into buffer: inout [UInt8]
+    ) {
+        buffer.removeAll(keepingCapacity: true)
+        if let value = head.value(of: "x-request-id", in: bytes), Self.isWellFormed(bytes, value) {
+            buffer.append(bytes, value)
+            return
+        }
+        // Three numbers of at most 16 digits and two hyphens.
+        buffer.append(addingCapacity: 50) { (output: inout OutputSpan<UInt8>) in
+            output.append(hexadecimal: UInt64(process))
+            output.append(UInt8(ascii: "-"))
+            output.append(hexadecimal: context.request.connectionID)
+            output.append(UInt8(ascii: "-"))
+            output.append(hexadecimal: UInt64(truncatingIfNeeded: context.request.requestsBefore))
+        }
+    }
+
+    /// 1 to 128 of `[A-Za-z0-9._-]`: safe in a log line, a header field and a JSON string alike.
+    static func isWellFormed(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        guard (1...lengthLimit).contains(range.count), range.lowerBound >= 0, range.upperBound <= bytes.count else {
+            return false
+        }
+        for index in range {
+            guard ASCII.isAlphanumeric(bytes[index]) || "._-".utf8.contains(bytes[index]) else { return false }
+        }
+        return true
+    }
+}

@@ -1,0 +1,101 @@
+internal import LLBytes
+internal import LLHTTP1
+internal import LLHTTPServer
+internal import LLSockets
+package import LLStores
+package import LimitedLoginKeys
+
+/// Liveness and readiness, apart: an outage of the key source must not get a living process killed.
+enum HealthEndpoint {
+    /// - Parameter readiness: whether it is asked if the service has keys and is not stopping, not only if the process
+    ///   serves.
+    static func answer(readiness: Bool) -> Route.Answer {
+        { worker, head, bytes, _, context, response throws(Problem) in
+            let core = worker.core
+            // The state of the keys is the operators' alone.
+            let isVerbose = worker.listener == .administration && isVerbose(head, bytes)
+            if readiness {
+                guard !core.isDraining else { throw Problem(.draining, "The service is stopping.") }
+                guard core.cache.snapshot.isUsable(at: context.now) else {
+                    let reason = isVerbose ? core.cache.status.lastError.map { ": \($0)" } ?? "" : ""
+                    throw Problem(.keysUnavailable, "No usable keys\(reason).")
+                }
+                guard core.revocations.isKnown else { throw TokenJudge.unknownRevocations }
+            } else if worker.listener == .administration, let name = core.stuckThread(context.now) {
+                throw Problem(.overloaded, "The thread \(name) has not turned for 10 s.")
+            }
+            response.addField("Cache-Control: no-store")
+            if isVerbose {
+                response.addField("Content-Type: application/json")
+                HealthReport.write(core.cache.status, core.replayStore, isDraining: core.isDraining, to: &response.body)
+            } else {
+                response.addField("Content-Type: text/plain; charset=utf-8")
+                JSONWriter.raw("ok\n", to: &response.body)
+            }
+            return .done
+        }
+    }
+
+    private static func isVerbose(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> Bool {
+        guard let query = head.query else { return false }
+        return bytes.equal(query, "verbose") || bytes.equal(query, "verbose=1") || bytes.equal(query, "verbose=true")
+    }
+}
+
+/// The answer to `/readyz?verbose` on the administrative listener: what a person asks when the keys are in doubt.
+package enum HealthReport {
+    package static func write(
+        _ status: JWKSetCacheStatus,
+        _ store: ReplayStore,
+        isDraining: Bool,
+        to bytes: inout [UInt8]
+    ) {
+        let isReady = status.isUsable && store.revocations.isKnown && !isDraining
+        JSONWriter.raw("{", to: &bytes)
+        JSONWriter.member("status", isReady ? "pass" : "fail", to: &bytes)
+        JSONWriter.member("draining", isDraining, to: &bytes)
+        JSONWriter.name("keys", to: &bytes)
+        writeKeys(status, to: &bytes)
+        // Tokens bound otherwise are judged without the store, so that its state is told and fails nothing.
+        JSONWriter.name("replay_store", to: &bytes)
+        JSONWriter.raw("{", to: &bytes)
+        JSONWriter.member("state", store.isUp ? "up" : "down", to: &bytes)
+        switch store {
+        case .memory(let memory):
+            JSONWriter.member("kind", "memory", to: &bytes)
+            JSONWriter.member("entries", memory.count, to: &bytes)
+            JSONWriter.member("capacity", memory.capacity, to: &bytes)
+        case .redis: JSONWriter.member("kind", "redis", to: &bytes)
+        }
+        JSONWriter.raw("},\"revocations\":{", to: &bytes)
+        JSONWriter.member("entries", store.revocations.count, to: &bytes)
+        JSONWriter.member("capacity", store.revocations.capacity, to: &bytes)
+        // Since when they may not be all; none where they were never read.
+        seconds("age_seconds", store.revocations.age(at: MonotonicClock.now()), to: &bytes)
+        JSONWriter.raw("}}\n", to: &bytes)
+    }
+
+    /// Writes the state of the key cache alone, as `limited-login keys --json` prints it.
+    package static func writeKeys(_ status: JWKSetCacheStatus, to bytes: inout [UInt8]) {
+        JSONWriter.raw("{", to: &bytes)
+        JSONWriter.member("state", status.phase.rawValue, to: &bytes)
+        JSONWriter.member("source", status.source, to: &bytes)
+        seconds("age_seconds", status.age, to: &bytes)
+        seconds("expires_in_seconds", status.untilExpiry, to: &bytes)
+        seconds("unusable_in_seconds", status.untilUnusable, to: &bytes)
+        JSONWriter.member("last_error", status.lastError, to: &bytes)
+        JSONWriter.name("keys", to: &bytes)
+        JSONWriter.array(status.keys, to: &bytes) { key, bytes in
+            JSONWriter.raw("{", to: &bytes)
+            JSONWriter.member("kid", key.id, to: &bytes)
+            JSONWriter.member("bits", key.bits, to: &bytes)
+            JSONWriter.member("thumbprint", key.thumbprint, to: &bytes)
+            JSONWriter.raw("}", to: &bytes)
+        }
+        JSONWriter.raw("}", to: &bytes)
+    }
+
+    private static func seconds(_ name: StaticString, _ duration: Duration?, to bytes: inout [UInt8]) {
+        JSONWriter.member(name, duration.map { Int(clamping: $0.components.seconds) }, to: &bytes)
+    }
+}

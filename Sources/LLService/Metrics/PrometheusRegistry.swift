@@ -1,0 +1,164 @@
+package import CoreMetrics
+internal import LLSockets
+internal import Synchronization
+
+/// The backend of swift-metrics in this service: it keeps every series and renders them in the Prometheus text
+/// format, version 0.0.4 (no exporter package is among the dependencies).
+///
+/// Metric and label names come from this project's code alone, so they need no escaping; label values are escaped.
+package final class PrometheusRegistry: MetricsFactory, Sendable {
+    struct Key: Hashable {
+        let name: String
+        let labels: String
+
+        fileprivate var braces: String { labels.isEmpty ? "" : "{\(labels)}" }
+    }
+
+    private let all = Locked<[Key: any PrometheusSeries]>([:])
+    private let help: [String: String]
+
+    /// - Parameter help: the sentence of each metric's `# HELP` line, by name.
+    package init(help: [String: String]) { self.help = help }
+
+    package func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+        series(CounterSeries.self, label, dimensions)
+    }
+
+    package func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+        series(GaugeSeries.self, label, dimensions)
+    }
+
+    package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+        series(DurationSeries.self, label, dimensions)
+    }
+
+    // Series live as long as the process: their label sets are bounded by the code.
+    package func destroyCounter(_ handler: any CounterHandler) {}
+    package func destroyRecorder(_ handler: any RecorderHandler) {}
+    package func destroyTimer(_ handler: any TimerHandler) {}
+
+    /// The series of this name and these labels, made where there is none yet.
+    private func series<Series: PrometheusSeries>(
+        _ type: Series.Type,
+        _ name: String,
+        _ dimensions: [(String, String)]
+    ) -> Series {
+        let labels = dimensions.map { "\($0.0)=\"\(Self.escaped($0.1))\"" }.joined(separator: ",")
+        let key = Key(name: name, labels: labels)
+        return all.withLock { all in
+            if let known = all[key] as? Series { return known }
+            let made = Series()
+            all[key] = made
+            return made
+        }
+    }
+
+    private static func escaped(_ value: String) -> String {
+        var text = ""
+        for character in value.unicodeScalars {
+            switch character {
+            case "\\": text += "\\\\"
+            case "\"": text += "\\\""
+            case "\n": text += "\\n"
+            default: text.unicodeScalars.append(character)
+            }
+        }
+        return text
+    }
+
+    /// The whole exposition, families in the order of their names.
+    package func render() -> String {
+        let all = all.withLock { $0 }
+        var text = ""
+        var family = ""
+        for (key, value) in all.sorted(by: { ($0.key.name, $0.key.labels) < ($1.key.name, $1.key.labels) }) {
+            if key.name != family {
+                family = key.name
+                // What is counted elsewhere and only read here comes as a gauge; its name says what it is.
+                let type = family.hasSuffix("_total") ? "counter" : type(of: value).type
+                text += "# HELP \(family) \(help[family] ?? family)\n# TYPE \(family) \(type)\n"
+            }
+            text += value.lines(key)
+        }
+        return text
+    }
+}
+
+/// A series as the text format has it.
+private protocol PrometheusSeries: AnyObject, Sendable {
+    static var type: String { get }
+    init()
+    func lines(_ key: PrometheusRegistry.Key) -> String
+}
+
+extension PrometheusSeries {
+    fileprivate func seconds(_ nanoseconds: Int64) -> String { number(Double(nanoseconds) / 1e9) }
+
+    fileprivate func number(_ value: Double) -> String {
+        value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : "\(value)"
+    }
+}
+
+private final class CounterSeries: CounterHandler, PrometheusSeries {
+    static let type = "counter"
+    private let count = Atomic<Int64>(0)
+
+    var value: Int64 { count.load(ordering: .relaxed) }
+
+    func increment(by amount: Int64) {
+        guard amount > 0 else { return }
+        count.wrappingAdd(amount, ordering: .relaxed)
+    }
+
+    func reset() { count.store(0, ordering: .relaxed) }
+
+    func lines(_ key: PrometheusRegistry.Key) -> String { "\(key.name)\(key.braces) \(value)\n" }
+}
+
+private final class GaugeSeries: RecorderHandler, PrometheusSeries {
+    static let type = "gauge"
+    private let bits = Atomic<UInt64>(0)
+
+    func record(_ value: Int64) { record(Double(value)) }
+    func record(_ value: Double) { bits.store(value.bitPattern, ordering: .relaxed) }
+
+    func lines(_ key: PrometheusRegistry.Key) -> String {
+        "\(key.name)\(key.braces) \(number(Double(bitPattern: bits.load(ordering: .relaxed))))\n"
+    }
+}
+
+private final class DurationSeries: TimerHandler, PrometheusSeries {
+    static let type = "histogram"
+    /// Upper bounds in nanoseconds: from 50 µs, because a verdict takes about that, to 10 s.
+    static let boundsNanoseconds: [Int64] = [
+        50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000, 25_000_000, 50_000_000,
+        100_000_000, 250_000_000, 500_000_000, 1_000_000_000, 2_500_000_000, 5_000_000_000, 10_000_000_000,
+    ]
+
+    private let buckets: [CounterSeries]
+    private let sum = Atomic<Int64>(0)
+
+    init() { buckets = (0...Self.boundsNanoseconds.count).map { _ in CounterSeries() } }
+
+    func recordNanoseconds(_ duration: Int64) {
+        let nanoseconds = max(0, duration)
+        var index = 0
+        while index < Self.boundsNanoseconds.count, nanoseconds > Self.boundsNanoseconds[index] { index += 1 }
+        buckets[index].increment(by: 1)
+        sum.wrappingAdd(nanoseconds, ordering: .relaxed)
+    }
+
+    /// The buckets are cumulated, the last one of everything.
+    func lines(_ key: PrometheusRegistry.Key) -> String {
+        let prefix = key.labels.isEmpty ? "" : key.labels + ","
+        let bounds = Self.boundsNanoseconds.map { seconds($0) } + ["+Inf"]
+        var text = ""
+        var total: Int64 = 0
+        for (bucket, bound) in zip(buckets, bounds) {
+            total += bucket.value
+            text += "\(key.name)_bucket{\(prefix)le=\"\(bound)\"} \(total)\n"
+        }
+        let sum = seconds(sum.load(ordering: .relaxed))
+        return text + "\(key.name)_sum\(key.braces) \(sum)\n\(key.name)_count\(key.braces) \(total)\n"
+    }
+}

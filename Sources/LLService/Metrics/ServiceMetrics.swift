@@ -1,0 +1,223 @@
+package import CoreMetrics
+internal import LLGraph
+internal import LLHTTP1
+internal import LLSockets
+package import LLStores
+internal import LimitedLogin
+
+/// The service's own metrics, made once; their label values are closed sets of this code, never words from outside.
+package final class ServiceMetrics: Sendable {
+    package static let help: [String: String] = [
+        "limited_login_signature_cache_lookups_total":
+            "Looks into the memory of good signatures: hit (no RSA operation) or miss.",
+        "limited_login_verifications_total":
+            "Verdicts by credential (id_token, access_token) and result: accepted, or the code of the refusal.",
+        "limited_login_client_requests_total": "Requests of each configured client.",
+        "limited_login_nonces_issued_total": "Nonces issued.",
+        "limited_login_replay_store_answers_total":
+            "What the memory of used nonces and tokens answered: first, seen, beyond_memory, unavailable or too_many.",
+        "limited_login_replay_store_answer_duration_seconds": "Time from a question to the store's answer.",
+        "limited_login_replay_store_up": "1 while the store answers, else 0.",
+        "limited_login_replay_store_entries": "Entries in the store in this process's memory.",
+        "limited_login_replay_store_capacity": "Entries that fit into the store in this process's memory.",
+        "limited_login_revocations": "Logins that are remembered as revoked.",
+        "limited_login_revocations_age_seconds":
+            "Time since all that other replicas revoked was known here, or since the start; 0 without Redis.",
+        "limited_login_graph_requests_total": "Calls of Graph, by operation and result: ok, or the code of the error.",
+        "limited_login_graph_request_duration_seconds": "Time a call of Graph took, tries and pauses included.",
+        "limited_login_callbacks_total": "Callbacks of Facebook's, by result: accepted, or the code of the refusal.",
+        "limited_login_webhooks_total": "Callbacks passed on to the backend, by result: delivered, or what failed.",
+        "limited_login_log_lines_dropped_total": "Log lines that standard error did not take in time.",
+        "http_server_request_duration_seconds": "Time from a request's first byte to its encoded answer.",
+        "http_server_connections": "Connections open now, by state.",
+        "http_server_connections_limit": "Connections that may be open at once.",
+        "http_server_connections_memory_bytes": "Memory that connections take now.",
+        "http_server_connections_memory_limit_bytes": "Memory that connections may take; then idle ones close.",
+        "http_server_workers": "Event loops that serve requests, each on a core of its own.",
+        "http_server_connections_closed_total": "Connections closed, by cause.",
+        "jwks_fetches_total": "Fetches of the JWK Set, by result.",
+        "jwks_keys": "Keys in force.",
+        "jwks_age_seconds": "Time since the source last confirmed the keys.",
+        "jwks_unknown_key_ids_total": "Tokens whose key ID was not in the set.",
+        "limited_login_tls_certificate_expiry_timestamp_seconds":
+            "When the first certificate of the listener's chain ends, since the epoch.",
+        "process_resident_memory_bytes": "Resident memory.",
+        "process_open_fds": "Open file descriptors.",
+        "process_cpu_seconds_total": "User and system time.",
+        "process_start_time_seconds": "Start of the process since the epoch.",
+        "limited_login_build_info": "Always 1; the labels say what is running.",
+    ]
+
+    /// Those of each credential by the code of its refusal; nil for one that was accepted.
+    private let verdicts: [Credential: [ProblemCode?: Counter]]
+    private let acceptedIDTokens: Counter?
+    private let signatureHits: Counter
+    private let signatureMisses: Counter
+    private let issuedNonces: Counter
+    private let replayAnswers: [ReplayAnswer: Counter]
+    private let graphCalls: [GraphCall.Operation: [GraphError?: Counter]]
+    private let graphTimers: [GraphCall.Operation: Timer]
+    private let callbacks: [CallbackKind: [ProblemCode?: Counter]]
+    private let webhooks: [WebhookFailure.Reason?: Counter]
+    fileprivate let factory: any MetricsFactory
+
+    /// Every series is there from the start, so that the first failure of its kind is an increase too.
+    package init(factory: any MetricsFactory) {
+        self.factory = factory
+        verdicts = Dictionary(Credential.allCases) { credential in
+            factory.counters("limited_login_verifications_total", Self.refusals(of: credential)) {
+                [("credential", credential.rawValue), ("result", $0?.text ?? "accepted")]
+            }
+        }
+        acceptedIDTokens = verdicts[.idToken]?[nil]
+        let lookups = "limited_login_signature_cache_lookups_total"
+        signatureHits = Counter(label: lookups, dimensions: [("result", "hit")], factory: factory)
+        signatureMisses = Counter(label: lookups, dimensions: [("result", "miss")], factory: factory)
+        issuedNonces = Counter(label: "limited_login_nonces_issued_total", factory: factory)
+        replayAnswers = Dictionary(ReplayAnswer.allCases) { answer in
+            let label = "limited_login_replay_store_answers_total"
+            return Counter(label: label, dimensions: [("result", answer.rawValue)], factory: factory)
+        }
+        graphCalls = Dictionary(GraphCall.Operation.allCases) { operation in
+            factory.counters("limited_login_graph_requests_total", GraphError.allCases) {
+                [("operation", operation.rawValue), ("result", $0?.rawValue ?? "ok")]
+            }
+        }
+        graphTimers = Dictionary(GraphCall.Operation.allCases) { operation in
+            let label = "limited_login_graph_request_duration_seconds"
+            return Timer(label: label, dimensions: [("operation", operation.rawValue)], factory: factory)
+        }
+        let answers: [ProblemCode] = [
+            .invalidSignedRequest, .callbackNotDelivered, .replayStoreUnavailable, .overloaded,
+        ]
+        callbacks = Dictionary(CallbackKind.allCases) { kind in
+            factory.counters("limited_login_callbacks_total", answers) {
+                [("callback", kind.rawValue), ("result", $0?.text ?? "accepted")]
+            }
+        }
+        webhooks = factory.counters("limited_login_webhooks_total", WebhookFailure.Reason.allCases) {
+            [("result", $0?.rawValue ?? "delivered")]
+        }
+    }
+
+    /// All that a credential may be refused for.
+    private static func refusals(of credential: Credential) -> [ProblemCode] {
+        switch credential {
+        case .idToken:
+            // Graph's errors are no verdicts on an id token.
+            ProblemCode.all.filter {
+                if case .graph = $0 { false } else { !ProblemCode.ofAccessTokens.contains($0) }
+            }
+        case .accessToken:
+            ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens + [
+                .rejectedToken(.invalidAudience), .rejectedToken(.subjectMismatch), .rejectedToken(.tokenReplayed),
+                .rejectedToken(.loginRevoked),
+                .invalidRequest, .invalidPermission, .unknownApp, .overloaded, .replayStoreUnavailable, .internalError,
+            ]
+        }
+    }
+
+    /// - Parameter refusal: nil for a token that was accepted.
+    func count(_ credential: Credential, _ refusal: ProblemCode?) {
+        let isAcceptedIDToken = refusal == nil && credential == .idToken
+        let counter = isAcceptedIDToken ? acceptedIDTokens : verdicts[credential]?[refusal]
+        counter?.increment()
+    }
+
+    package func countSignature(isRemembered: Bool) {
+        (isRemembered ? signatureHits : signatureMisses).increment()
+    }
+
+    package func countIssuedNonce() { issuedNonces.increment() }
+
+    package func countReplayAnswer(_ verdict: ReplayVerdict) { replayAnswers[verdict.answer]?.increment() }
+
+    /// Counts a request of a configured client; the names come from the operator's file, so they are bounded.
+    package func countRequest(client: String) {
+        Counter(label: "limited_login_client_requests_total", dimensions: [("client", client)], factory: factory)
+            .increment()
+    }
+
+    /// Makes a call of Graph; counts it, and how long it took, tries and pauses included.
+    static func counting<Answer>(
+        _ operation: GraphCall.Operation,
+        in metrics: ServiceMetrics?,
+        _ call: () throws(GraphFailure) -> Answer
+    ) throws(GraphFailure) -> Answer {
+        let began = MonotonicClock.now()
+        var failure: GraphError?
+        defer {
+            let duration = Int64(clamping: MonotonicClock.now().nanoseconds(since: began))
+            metrics?.graphCalls[operation]?[failure]?.increment()
+            metrics?.graphTimers[operation]?.recordNanoseconds(duration)
+        }
+        do throws(GraphFailure) {
+            return try call()
+        } catch {
+            failure = error.error
+            throw error
+        }
+    }
+
+    /// Counts a callback by its answer; nil is 200. Requests that are no callbacks at all are not counted.
+    func count(_ kind: CallbackKind, _ answer: ProblemCode?) { callbacks[kind]?[answer]?.increment() }
+
+    /// Counts a delivery, its attempts together; nil is one that the backend took.
+    func countDelivery(_ reason: WebhookFailure.Reason?) { webhooks[reason]?.increment() }
+}
+
+extension Dictionary {
+    fileprivate init(_ keys: [Key], _ value: (Key) -> Value) {
+        self.init(keys.map { ($0, value($0)) }) { first, _ in first }
+    }
+}
+
+extension MetricsFactory {
+    /// A counter for each key, and one for nil.
+    fileprivate func counters<Key: Hashable>(
+        _ label: String,
+        _ keys: [Key],
+        _ dimensions: (Key?) -> [(String, String)]
+    ) -> [Key?: Counter] {
+        Dictionary([nil] + keys) { Counter(label: label, dimensions: dimensions($0), factory: self) }
+    }
+}
+
+/// One worker's timers, found by route, method and status without joining labels again.
+final class RequestDurations {
+    private struct Key: Hashable {
+        let route: Int
+        let method: HTTPMethod
+        let status: UInt16
+    }
+
+    private let metrics: ServiceMetrics
+    private var timers: [Key: Timer] = [:]
+    /// The timer of the request before: nearly always the next one's too.
+    private var latest: (key: Key, timer: Timer)?
+
+    init(metrics: ServiceMetrics) { self.metrics = metrics }
+
+    /// - Parameter route: a number for each path.
+    func record(_ nanoseconds: UInt64, route: Int, path: StaticString, method: HTTPMethod, status: UInt16) {
+        let key = Key(route: route, method: method, status: status)
+        let timer: Timer
+        if let latest, latest.key == key {
+            timer = latest.timer
+        } else {
+            timer =
+                timers[key]
+                ?? Timer(
+                    label: "http_server_request_duration_seconds",
+                    dimensions: [
+                        ("http_request_method", "\(method.name)"), ("http_route", "\(path)"),
+                        ("http_response_status_code", "\(status)"),
+                    ],
+                    factory: metrics.factory
+                )
+            timers[key] = timer
+            latest = (key, timer)
+        }
+        timer.recordNanoseconds(Int64(clamping: nanoseconds))
+    }
+}

@@ -1,0 +1,116 @@
+internal import LLCrypto
+internal import LLHTTP1
+internal import LLHTTPServer
+internal import LLJOSE
+internal import LLSockets
+internal import LLStores
+package import LimitedLogin
+
+/// `POST /nonces`: issues a nonce for one login.
+enum NoncesEndpoint {
+    static let answer: Route.Answer = { worker, _, _, body, _, response throws(Problem) in
+        let request = try NonceRequest(body)
+        let settings = worker.settings
+        // They were there when the head came; a reload in between may have taken them away.
+        guard let nonces = settings.verifier.nonces else {
+            throw Problem(.notFound, Requirement.nonceIssuer.sentence)
+        }
+        let appID = try settings.app(named: request.appID)
+        let lifetime = request.lifetimeSeconds ?? settings.nonceLifetimeSeconds
+        guard (1...max(1, settings.nonceLifetimeSeconds)).contains(lifetime) else {
+            throw Problem(
+                .invalidRequest,
+                "The member expires_in must be from 1 to \(settings.nonceLifetimeSeconds) seconds."
+            )
+        }
+        // A nonce that no memory could vouch for would be refused when it comes back.
+        let now = WallClock.unixMilliseconds()
+        guard let date = worker.core.replayStore.nonceDate(now: now) else { throw FirstUse.unavailable }
+        guard let random = try? RandomBytes.make(count: NonceIssuer.randomByteCount),
+            let issued = nonces.issue(
+                appID: appID,
+                lifetimeSeconds: lifetime,
+                now: now,
+                dated: date,
+                randomBytes: random
+            )
+        else { throw Problem(.internalError, "No nonce could be made.") }
+        VerifyEndpoint.addFields(to: &response)
+        NonceAnswer.write(issued, to: &response.body)
+        worker.core.metrics.countIssuedNonce()
+        return .done
+    }
+}
+
+/// The body of `POST /nonces`, read strictly. Its member `permissions` is checked and not kept: a name outside Limited
+/// Login's scope is refused before the person sees a dialog for it.
+struct NonceRequest {
+    /// Greatest body, in bytes: 64 names of permissions, with room.
+    static let bodyLimit = 4_096
+
+    /// The app the nonce is for; nil where the only one is meant.
+    private(set) var appID: String?
+    /// The life asked for, in seconds; nil for the configured one.
+    private(set) var lifetimeSeconds: Int?
+
+    init(_ body: Span<UInt8>) throws(Problem) {
+        guard !body.isEmpty else { return }
+        var document = JSONDocument(limits: .ofRequest)
+        try document.parseObject(body)
+        var permissionName: [UInt8] = []
+        for name in document.children(of: document.root) {
+            let value = name + 1
+            if document.string(name, equals: "app_id", in: body) {
+                try document.requireString("app_id", value)
+                appID = document.string(value, in: body)
+            } else if document.string(name, equals: "expires_in", in: body) {
+                guard document.kind(value) == .number, let number = document.integer(value, in: body) else {
+                    throw Problem(.invalidRequest, "The member expires_in must be a whole number of seconds.")
+                }
+                lifetimeSeconds = Int(clamping: number)
+            } else if document.string(name, equals: "permissions", in: body) {
+                _ = try document.limitedLoginPermissions(value, in: body, scratch: &permissionName)
+            } else {
+                throw Problem(
+                    .invalidRequest,
+                    "The body has an unknown member; known are app_id, expires_in and permissions."
+                )
+            }
+        }
+    }
+}
+
+/// The answer of `POST /nonces`.
+package enum NonceAnswer {
+    package static func write(_ issued: IssuedNonce, to bytes: inout [UInt8]) {
+        JSONWriter.raw("{", to: &bytes)
+        JSONWriter.member("nonce", issued.nonce.value, to: &bytes)
+        JSONWriter.member("app_id", issued.appID, to: &bytes)
+        JSONWriter.member("issued_at", Int(clamping: issued.issuedAt.wholeSeconds), to: &bytes)
+        JSONWriter.member("expires_at", Int(clamping: issued.expiresAt.wholeSeconds), to: &bytes)
+        JSONWriter.raw("}", to: &bytes)
+    }
+}
+
+/// The file with the secrets of issued nonces: one or two lines of 32 to 128 visible ASCII characters, the first of which
+/// issues; both recognise. Empty lines and lines that begin with `#` are comments.
+package enum NonceSecretsFile {
+    /// Greatest size of the file, in bytes: two secrets and some comment.
+    package static let byteLimit = 16_384
+
+    /// The issuer that the text makes; `place` is how messages name it. They never quote it.
+    package static func issuer(parsing text: [UInt8], place: String) throws(ConfigurationError) -> NonceIssuer {
+        let (secret, former) = try FileLine.secrets(
+            of: text,
+            place: place,
+            none: "the file holds no secret; 'limited-login nonce secret' makes one"
+        ) { line throws(ConfigurationError) in
+            do throws(InvalidConfiguration) {
+                return try NonceSecret(text: String(decoding: line.text, as: UTF8.self))
+            } catch {
+                throw line.error(error.description)
+            }
+        }
+        return NonceIssuer(secret: secret, former: former)
+    }
+}

@@ -1,0 +1,73 @@
+package import LLGraph
+
+/// The secrets of the configured apps: what the service proves itself with to Graph. They are never printed.
+///
+/// The file has a line for each app: its id, white space, its secret. Empty lines and lines that begin with `#` are
+/// comments.
+package struct AppSecrets: Sendable, Equatable {
+    /// Greatest size of the file, in bytes: enough for a thousand apps.
+    package static let fileByteLimit = 262_144
+
+    private let secrets: [String: AppSecret]
+    /// The apps the service accepts tokens of, in the order of the configuration.
+    private let appIDs: [String]
+
+    /// Reads the file's text; `place` is how messages name it. Nothing of a secret stands in a message.
+    package init(parsing text: [UInt8], place: String, appIDs: [String]) throws(ConfigurationError) {
+        var secrets: [String: AppSecret] = [:]
+        for line in FileLine.all(of: text, place: place) {
+            let words = line.words
+            if words.isEmpty { continue }
+            guard words.count == 2 else { throw line.error("an app's line is its id and its secret") }
+            // The first word may be a secret that lost its app id, so it is not quoted.
+            guard let appID = appIDs.first(where: { $0.utf8.elementsEqual(words[0]) }) else {
+                throw line.error("the line names an app that app_ids does not")
+            }
+            guard let secret = AppSecret(appID: appID, secret: String(decoding: words[1], as: UTF8.self)) else {
+                throw line.error(
+                    "the secret of app \(appID) must be \(AppSecret.byteRange.lowerBound) to "
+                        + "\(AppSecret.byteRange.upperBound) characters of [A-Za-z0-9_-]"
+                )
+            }
+            // A signed request names no app but by the secret that signed it.
+            if let other = secrets.values.first(where: { $0.signingKey == secret.signingKey && $0.appID != appID }) {
+                throw line.error("the apps \(other.appID) and \(appID) have one secret: each app has its own")
+            }
+            guard secrets.updateValue(secret, forKey: appID) == nil else {
+                throw line.error("the app \(appID) stands in the file twice")
+            }
+        }
+        guard !secrets.isEmpty else { throw ConfigurationError(place: place, reason: "the file has no app's secret") }
+        self.secrets = secrets
+        self.appIDs = appIDs
+    }
+
+    /// Every secret there is, in the order of the apps' configuration.
+    package var all: [AppSecret] { appIDs.compactMap { secrets[$0] } }
+
+    package var appWithoutSecret: String? { appIDs.first { secrets[$0] == nil } }
+
+    /// Each app with what Facebook signs its callbacks with.
+    package var signers: [(appID: String, secret: String)] {
+        all.map { ($0.appID, $0.signingKey) }
+    }
+
+    /// Why no secret fits what was asked for.
+    package enum Missing: Error, Equatable, Sendable {
+        /// Several apps are configured, and none was named.
+        case unnamed
+        /// No app of that id is configured.
+        case unknown
+        case noSecret
+    }
+
+    /// The secret of the app of this id; without one, of the only app there is.
+    package func secret(of appID: [UInt8]?) throws(Missing) -> AppSecret {
+        guard appID != nil || appIDs.count == 1 else { throw .unnamed }
+        guard let known = appIDs.first(where: { $0.utf8.elementsEqual(appID ?? Array($0.utf8)) }) else {
+            throw .unknown
+        }
+        guard let secret = secrets[known] else { throw .noSecret }
+        return secret
+    }
+}

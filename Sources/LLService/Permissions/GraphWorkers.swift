@@ -1,0 +1,208 @@
+internal import Dispatch
+package import LLGraph
+internal import LLHTTP1
+internal import LLHTTPClient
+internal import LLHTTPServer
+internal import LLSockets
+package import LLStores
+
+/// What came of a call: the permissions where they were asked for, nothing where something was taken back. It may have
+/// failed though Graph did as asked: then the other replicas could not be told of a revoked login.
+typealias GraphOutcome = Result<UserPermissions?, Problem>
+
+/// The threads on which Graph is asked. Calls about permissions and about access tokens have threads of their own, so
+/// that neither waits for the other.
+package final class GraphWorkers: Sendable {
+    /// The most calls about permissions at a time. 4: with Graph's usual tenth of a second these make 40 calls a second,
+    /// far more than people change their minds about permissions.
+    package static let threadLimit = 4
+    /// The most calls that wait for a thread. 64: with ten times its usual slowness Graph answers them within the
+    /// deadline; what is beyond is refused at once.
+    package static let queueLimit = 64
+    /// The most access tokens asked about at a time. 16: with two calls of a tenth of a second each, 80 logins a second.
+    package static let accessTokenThreadLimit = 16
+    /// The most access tokens that wait for a thread. 240: at 80 a second they are judged within three of the deadline's
+    /// five seconds.
+    package static let accessTokenQueueLimit = 240
+
+    /// The most requests of one worker that wait for a question about an access token: as many as threads and places take,
+    /// and as many again that lost their place and are about to be answered.
+    static let accessTokenWaitingLimit = 2 * (accessTokenThreadLimit + accessTokenQueueLimit)
+
+    /// The most requests of one worker that wait for a call about permissions: more than all threads and their queue
+    /// together take.
+    static let waitingLimit = 256
+    /// How much longer than its call a request waits: the call's own error says more than that the time is over, and a
+    /// login that was revoked at its end is remembered before the answer.
+    private static let grace = Duration.milliseconds(250) + FirstUse.patience
+
+    private let client: GraphClient
+    private let metrics: ServiceMetrics
+    private let permissions: BlockingThreads
+    private let accessTokens: BlockingThreads
+    private let revocations: Revocations
+    /// The calls about permissions whose outcome was not handed over yet.
+    private let unfinished = DispatchGroup()
+
+    /// - Parameter revocations: told of each login that was revoked at Facebook, or may have been.
+    package init(client: GraphClient, metrics: ServiceMetrics, revocations: Revocations) {
+        self.client = client
+        self.metrics = metrics
+        self.revocations = revocations
+        permissions = BlockingThreads("graph", threadLimit: Self.threadLimit, queueLimit: Self.queueLimit)
+        accessTokens = BlockingThreads(
+            "graph-tokens",
+            threadLimit: Self.accessTokenThreadLimit,
+            queueLimit: Self.accessTokenQueueLimit
+        )
+    }
+
+    /// How long a call may take, waiting for a thread included.
+    var callTimeout: Duration { client.callTimeout }
+
+    /// Has Graph asked for a request. The worker never waits: the request is parked while another thread asks, and is
+    /// answered when that has its outcome.
+    static func ask(
+        _ call: GraphCall,
+        _ worker: WorkerParts,
+        _ context: RequestContext,
+        trace: String?
+    ) throws(Problem) -> Outcome {
+        let busy = Problem(.overloaded, "Too many requests are waiting for Graph; try again shortly.")
+        guard let graph = worker.core.graph else { throw busy }
+        let (jobs, deadline) = (worker.graphCalls, context.now + graph.callTimeout)
+        let late = call.continuation(.failure(Problem(GraphFailure(.timedOut))))
+        let isBegun = jobs.begin(context, keeping: late, until: deadline + grace) { request in
+            graph.unfinished.enter()
+            let isTaken = graph.permissions.submit {
+                CallTrace.$parent.withValue(trace) {
+                    graph.perform(call, until: deadline) { [unfinished = graph.unfinished] outcome in
+                        jobs.finish(request, call.continuation(outcome), now: MonotonicClock.now())
+                        unfinished.leave()
+                    }
+                }
+            }
+            if !isTaken { graph.unfinished.leave() }
+            return isTaken
+        }
+        guard isBegun else { throw busy }
+        return .wait(until: deadline + grace)
+    }
+
+    /// Has Graph asked about an access token on another thread.
+    /// - Parameters:
+    ///   - owner: The caller, who shares threads and places with the others: anybody can make up access tokens.
+    ///   - drop: Called in place of the job where another caller gets its place.
+    /// - Returns: False where too many wait already; then nothing is done.
+    func submit(
+        owner: JobOwner,
+        trace: String?,
+        drop: @escaping @Sendable () -> Void,
+        _ job: @escaping @Sendable (GraphClient) -> Void
+    ) -> Bool {
+        accessTokens.submit(owner: owner, drop: drop) { [client] in
+            CallTrace.$parent.withValue(trace) { job(client) }
+        }
+    }
+
+    /// Ends the calls under way, and every later one at once; then waits until the logins that they may have ended are
+    /// remembered, no longer than a request would. Nobody else may be left to do so: their clients may have left.
+    package func stop() {
+        client.cancel()
+        _ = unfinished.wait(timeout: .now() + .nanoseconds(Int(clamping: FirstUse.patience.wholeNanoseconds)))
+    }
+
+    private func perform(
+        _ call: GraphCall,
+        until deadline: MonotonicInstant,
+        _ done: @escaping @Sendable (GraphOutcome) -> Void
+    ) {
+        let outcome: GraphOutcome
+        do throws(GraphFailure) {
+            let answer = try ServiceMetrics.counting(call.operation, in: metrics) { () throws(GraphFailure) in
+                // A late caller has been answered 504 already, so the call is not made.
+                guard MonotonicClock.now() < deadline else { throw GraphFailure(.timedOut) }
+                return try call.perform(client, until: deadline)
+            }
+            outcome = .success(answer)
+        } catch {
+            outcome = .failure(Problem(error))
+            // Where Graph may have ended the login, refusing its tokens is the safe side, and what the caller asked for.
+            guard error.mayBeDone else { return done(outcome) }
+        }
+        guard let login = call.revokedLogin else { return done(outcome) }
+        // Here and not by the request: its client may have left, and the login is revoked all the same.
+        revocations.revoke(app: login.app.utf8.span, user: login.user.utf8.span, at: WallClock.unixSeconds()) {
+            done($0 == .remembered ? outcome : .failure(RevocationsEndpoint.unavailable))
+        }
+    }
+}
+
+/// What Graph is asked on behalf of one request.
+enum GraphCall: Sendable {
+    /// The person's permissions; `needed` are those the caller wants to know about, nil where it did not say.
+    case list(GraphUserID, AppSecret, needed: [GraphPermission]?)
+    /// One permission back, or with nil the whole login.
+    case revoke(GraphPermission?, GraphUserID, AppSecret)
+    /// Limited Login's own endpoint; the token was verified.
+    case uninstall(idToken: String, appID: String, userID: String)
+
+    enum Operation: String, CaseIterable, Sendable {
+        case listPermissions = "list_permissions"
+        case revokePermission = "revoke_permission"
+        case revokeLogin = "revoke_login"
+        case uninstall = "uninstall"
+        case debugToken = "debug_token"
+        case me = "me"
+    }
+
+    var operation: Operation {
+        switch self {
+        case .list: .listPermissions
+        case .revoke(.some, _, _): .revokePermission
+        case .revoke(nil, _, _): .revokeLogin
+        case .uninstall: .uninstall
+        }
+    }
+
+    /// The login that is over once Graph has done what the call asks.
+    var revokedLogin: (app: String, user: String)? {
+        switch self {
+        case .list, .revoke(.some, _, _): nil
+        case .revoke(nil, let user, let app): (app.appID, user.text)
+        case .uninstall(_, let appID, let userID): (appID, userID)
+        }
+    }
+
+    /// Asks; blocks the thread until Graph has answered or the time is over.
+    ///
+    /// - Returns: the permissions where they were asked for.
+    fileprivate func perform(
+        _ client: GraphClient,
+        until deadline: MonotonicInstant
+    ) throws(GraphFailure) -> UserPermissions? {
+        switch self {
+        case .list(let user, let app, _): return try client.permissions(of: user, app: app, until: deadline)
+        case .revoke(let permission, let user, let app):
+            try client.revoke(permission, of: user, app: app, until: deadline)
+        case .uninstall(let token, let appID, _):
+            try client.uninstall(idToken: token, appID: appID, until: deadline)
+        }
+        return nil
+    }
+
+    /// Answers the request by what came of the call.
+    fileprivate func continuation(_ outcome: GraphOutcome) -> WorkerParts.Continuation {
+        { _, _, response throws(Problem) in
+            let permissions = try outcome.get()
+            response.addField("Cache-Control: no-store")
+            guard case .list(let user, let app, let needed) = self, let permissions else {
+                response.status = 204
+                return .done
+            }
+            response.addField("Content-Type: application/json")
+            PermissionsAnswer.write(permissions, user: user, appID: app.appID, needed: needed, to: &response.body)
+            return .done
+        }
+    }
+}

@@ -1,0 +1,174 @@
+package import LLGraph
+internal import LLHTTP1
+internal import LLHTTPServer
+internal import LLJOSE
+internal import LimitedLogin
+
+/// `/users/{user_id}/permissions` and below: what a person has granted, and what is taken back.
+enum PermissionsEndpoint {
+    static let answer: Route.Answer = { worker, head, bytes, _, context, _ throws(Problem) in
+        // They were there when the head came; a reload in between may have taken them away.
+        guard let secrets = worker.settings.appSecrets else {
+            throw Problem(.notFound, Requirement.permissions.sentence)
+        }
+        let request = try PermissionsRequest(head, bytes)
+        let app: AppSecret
+        do throws(AppSecrets.Missing) {
+            app = try secrets.secret(of: request.appID)
+        } catch {
+            switch error {
+            case .unnamed:
+                throw Problem(.invalidRequest, "Several apps are configured, so the query must name one: app_id.")
+            case .unknown: throw Problem(.unknownApp, "The app_id in the query is not a configured app's.")
+            case .noSecret: throw Problem(.unknownApp, "No secret of the app is configured: see app_secrets_file.")
+            }
+        }
+        let call: GraphCall =
+            head.method == .delete
+            ? .revoke(request.permission, request.user, app) : .list(request.user, app, needed: request.needed)
+        return try GraphWorkers.ask(call, worker, context, trace: TraceParent.passedOn(head, bytes))
+    }
+}
+
+extension UserPermissions {
+    /// Those of the permissions needed that a Limited Login can ask the person for, and should.
+    package func worthAsking(among needed: [GraphPermission]) -> [GraphPermission] {
+        missing(among: needed).filter { Permission(rawValue: $0.name) != nil }
+    }
+
+    /// Those of the permissions needed that the person has neither granted nor declined, and that no Limited Login can
+    /// ask for, such as `user_likes`.
+    package func outsideLimitedLogin(among needed: [GraphPermission]) -> [GraphPermission] {
+        missing(among: needed).filter { Permission(rawValue: $0.name) == nil }
+    }
+}
+
+/// Writes what a person has granted. Every name is of `[a-z_.]` and every id of digits.
+package enum PermissionsAnswer {
+    package static func write(
+        _ permissions: UserPermissions,
+        user: GraphUserID,
+        appID: String,
+        needed: [GraphPermission]?,
+        to body: inout [UInt8]
+    ) {
+        JSONWriter.raw("{", to: &body)
+        JSONWriter.member("user_id", user.text, to: &body)
+        JSONWriter.member("app_id", appID, to: &body)
+        JSONWriter.member("granted", permissions.granted.map(\.name), to: &body)
+        JSONWriter.member("declined", permissions.declined.map(\.name), to: &body)
+        JSONWriter.member("expired", permissions.expired.map(\.name), to: &body)
+        if let needed {
+            let outside = permissions.outsideLimitedLogin(among: needed)
+            JSONWriter.member("missing", permissions.worthAsking(among: needed).map(\.name), to: &body)
+            JSONWriter.member("declined_requested", permissions.declined(among: needed).map(\.name), to: &body)
+            JSONWriter.member("outside_limited_login", outside.map(\.name), to: &body)
+        }
+        JSONWriter.raw("}", to: &body)
+    }
+}
+
+/// A request about a person's permissions: all of it is in the target, and all of it is checked here.
+///
+/// In the path percent escapes are refused rather than undone: no id and no name has a byte that needs one. In the query
+/// they are undone first, since clients escape the commas there.
+struct PermissionsRequest {
+    static let countLimit = 64
+
+    let user: GraphUserID
+    /// The permission in the path.
+    private(set) var permission: GraphPermission?
+    /// The app named in the query.
+    private(set) var appID: [UInt8]?
+    /// Those the caller needs, each once; nil where it did not ask.
+    private(set) var needed: [GraphPermission]?
+
+    init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Problem) {
+        let parts =
+            Route.permission.parameters(head.path, bytes) ?? Route.permissions.parameters(head.path, bytes) ?? []
+        let texts = parts.map { part in String(decoding: part.map { bytes[$0] }, as: UTF8.self) }
+        guard let first = texts.first, let user = GraphUserID(first) else {
+            throw Problem(.invalidRequest, "The user_id in the path must be \(GraphUserID.shape).")
+        }
+        self.user = user
+        if texts.count > 1 {
+            permission = GraphPermission(texts[1])
+            guard permission != nil else {
+                throw Problem(.invalidRequest, "The permission in the path must be \(GraphPermission.shape).")
+            }
+        }
+        guard let query = head.query else { return }
+        guard let parameters = FormParameters(bytes, query) else {
+            throw Problem(.invalidRequest, "The query has a broken escape or too many parameters.")
+        }
+        let takesPermissions = head.method == .get
+        let (apps, lists) = (parameters.count(of: "app_id"), parameters.count(of: "permissions"))
+        guard apps <= 1, lists <= (takesPermissions ? 1 : 0), parameters.count == apps + lists else {
+            throw Problem(
+                .invalidRequest,
+                takesPermissions
+                    ? "The query may have app_id and permissions, each once, and nothing else."
+                    : "The query may have app_id, once, and nothing else."
+            )
+        }
+        appID = parameters.first("app_id")
+        guard appID?.isEmpty != true else { throw Problem(.unknownApp, "The parameter app_id is empty.") }
+        needed = try parameters.first("permissions").map(Self.permissions)
+    }
+
+    private static func permissions(_ list: [UInt8]) throws(Problem) -> [GraphPermission] {
+        let names = list.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+        guard names.count <= countLimit else {
+            throw Problem(.invalidRequest, "The parameter permissions may name 64 at most.")
+        }
+        var permissions: [GraphPermission] = []
+        for name in names {
+            guard let permission = GraphPermission(String(decoding: name, as: UTF8.self)) else {
+                throw Problem(
+                    .invalidRequest,
+                    "The parameter permissions must be names, each \(GraphPermission.shape), separated by commas."
+                )
+            }
+            if !permissions.contains(permission) { permissions.append(permission) }
+        }
+        return permissions
+    }
+}
+
+/// `POST /uninstall`: has Limited Login's own endpoint uninstall the app. The body has `id_token`, and perhaps `app_id`,
+/// which narrows the configured apps to one.
+enum UninstallEndpoint {
+    /// Answers one request, which waits for keys perhaps, and for Graph.
+    ///
+    /// The token is judged first: one that is not good never leaves the service.
+    static let answer: Route.Answer = { worker, head, bytes, body, context, _ throws(Problem) in
+        let members = try JSONDocument.texts(body, known: ["id_token", "app_id"])
+        guard members["app_id"] != "" else { throw Problem(.unknownApp, "The member app_id is empty.") }
+        guard let token = members["id_token"], !token.isEmpty else {
+            throw Problem(.invalidRequest, "The member id_token is missing or empty.")
+        }
+        let verdict: TokenJudge.Outcome
+        do throws(Problem) {
+            verdict = try worker.judge.judge(
+                token.utf8.span,
+                TokenQuestion(appID: Array((members["app_id"] ?? "").utf8)),
+                verifier: worker.settings.unboundVerifier,
+                context: context,
+                trace: TraceParent.passedOn(head, bytes)
+            )
+        } catch {
+            return .refused(.idToken, error)
+        }
+        switch verdict {
+        case .wait(let moment): return .wait(until: moment)
+        case .verified(let claims):
+            let payload = worker.judge.workspace.payload.span
+            let call = GraphCall.uninstall(
+                idToken: token,
+                appID: JSONText.value(payload, claims.audience),
+                userID: JSONText.value(payload, claims.subject)
+            )
+            return try GraphWorkers.ask(call, worker, context, trace: TraceParent.passedOn(head, bytes))
+        }
+    }
+}

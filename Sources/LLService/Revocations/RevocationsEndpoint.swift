@@ -1,0 +1,54 @@
+internal import LLGraph
+internal import LLHTTP1
+internal import LLHTTPServer
+internal import LLJOSE
+internal import LLSockets
+internal import LLStores
+
+/// `POST /revocations`: refuses every token of a person and app that was issued until now ("log out everywhere"). The body
+/// has `user_id`, and `app_id` where several apps are configured.
+enum RevocationsEndpoint {
+    /// Greatest body, in bytes.
+    static let bodyLimit = 1_024
+    /// Requests of one worker that wait: what the store lets wait of all workers together.
+    static let waitingLimit = 8_192
+
+    /// The revocation holds when this returns or the request is answered, whatever the answer is.
+    static let answer: Route.Answer = { worker, _, _, body, context, response throws(Problem) in
+        let members = try JSONDocument.texts(body, known: ["user_id", "app_id"])
+        guard let text = members["user_id"] else { throw Problem(.invalidRequest, "The member user_id is missing.") }
+        guard let user = GraphUserID(text)?.text.utf8 else {
+            throw Problem(.invalidRequest, "The member user_id must be \(GraphUserID.shape).")
+        }
+        let app = try worker.settings.app(named: members["app_id"]).utf8
+        let (jobs, deadline) = (worker.revocationJobs, MonotonicClock.now() + FirstUse.patience)
+        let late = continuation(isRemembered: false)
+        let isBegun = jobs.begin(context, keeping: late, until: deadline) { request in
+            worker.core.revocations.revoke(app: app.span, user: user.span, at: WallClock.unixSeconds()) { answer in
+                let next = continuation(isRemembered: answer == .remembered)
+                jobs.finish(request, next, now: MonotonicClock.now())
+            }
+            return true
+        }
+        guard isBegun else { throw unavailable }
+        // In memory the answer is there already.
+        return try worker.goOn(context.again, &response) ?? .wait(until: deadline)
+    }
+
+    private static func continuation(isRemembered: Bool) -> WorkerParts.Continuation {
+        { _, _, response throws(Problem) in
+            guard isRemembered else { throw unavailable }
+            response.status = 204
+            response.addField("Cache-Control: no-store")
+            return .done
+        }
+    }
+
+    /// It may hold on this replica, but not on all of them.
+    static var unavailable: Problem {
+        Problem(
+            .replayStoreUnavailable,
+            "The revocation cannot be told to the other replicas now, or there is no room for it; send it again shortly."
+        )
+    }
+}

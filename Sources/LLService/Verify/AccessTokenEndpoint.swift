@@ -1,0 +1,199 @@
+internal import FoundationEssentials
+internal import LLGraph
+internal import LLHTTP1
+internal import LLHTTPServer
+internal import LLSockets
+internal import LLStores
+package import LimitedLogin
+
+/// An access token at `POST /verify`: Graph is asked, and what it says is judged.
+enum AccessTokenEndpoint {
+    /// How much longer than its calls a request waits: their own error says more than that the time is over.
+    private static let grace = Duration.milliseconds(250)
+
+    /// Answers one request, which waits for Graph, and perhaps for the store of what was used.
+    /// - Parameter owner: the caller, who shares the places of those that wait with the others.
+    static func answer(
+        _ worker: WorkerParts,
+        _ request: AccessTokenRequest,
+        _ context: RequestContext,
+        owner: JobOwner,
+        trace: String?
+    ) -> Outcome {
+        do throws(Problem) {
+            let settings = worker.settings
+            let question = try request.question(settings.accessTokenApps, settings.verifier.policy)
+            let busy = Problem(.overloaded, "Too many access tokens are waiting for Graph; try again shortly.")
+            guard let graph = worker.core.graph else { throw busy }
+            let deadline = context.now + graph.callTimeout
+            let (jobs, metrics) = (worker.accessTokens, worker.core.metrics)
+            let late: WorkerParts.Continuation = { _, _, _ in
+                .refused(.accessToken, Problem(GraphFailure(.timedOut).ofAccessToken))
+            }
+            let isBegun = jobs.begin(context, keeping: late, until: deadline + grace) { name in
+                let drop = { @Sendable () -> Void in
+                    jobs.finish(name, { _, _, _ in .refused(.accessToken, busy) }, now: MonotonicClock.now())
+                }
+                return graph.submit(owner: owner, trace: trace, drop: drop) { client in
+                    // Nobody is asked on behalf of a client that has left.
+                    guard jobs.isAwaited(name) else { return }
+                    let outcome = Result { () throws(AccessTokenQuestion.Failure) in
+                        guard MonotonicClock.now() < deadline else { throw .graph(GraphFailure(.timedOut)) }
+                        return try question.ask(client, metrics: metrics, until: deadline) { try? ServiceClock.now() }
+                    }.mapError { Problem($0) }
+                    let next: WorkerParts.Continuation = { worker, context, response in
+                        do throws(Problem) {
+                            return try accept(outcome.get(), request, worker, context, &response)
+                        } catch {
+                            return .refused(.accessToken, error)
+                        }
+                    }
+                    jobs.finish(name, next, now: MonotonicClock.now())
+                }
+            }
+            guard isBegun else { throw busy }
+            return .wait(until: deadline + grace)
+        } catch {
+            return .refused(.accessToken, error)
+        }
+    }
+
+    private static func accept(
+        _ verified: VerifiedAccessToken,
+        _ request: AccessTokenRequest,
+        _ worker: WorkerParts,
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
+    ) throws(Problem) -> Outcome {
+        // Refuses the token of a login that was revoked since it was issued.
+        guard worker.revocations.isKnown else { throw TokenJudge.unknownRevocations }
+        let (token, now) = (verified.inspection, try ServiceClock.now())
+        let revocation = worker.revocations.latest(app: token.appID.utf8.span, user: token.userID.utf8.span)
+        if let revocation, let problem = refusal(of: token, revocation.moment, revocation.kind, now) { throw problem }
+        VerifyEndpoint.addFields(to: &response)
+        AccessTokenAnswer.write(verified, asked: request.permissions, to: &response.body)
+        guard worker.settings.rejectsReplays else { return .accepted(.accessToken) }
+        let question = ReplayQuestion(request.token, token, now: now)
+        return try FirstUse.use(
+            question,
+            of: .accessToken,
+            birthIsKnown: token.issuedAt != nil,
+            worker,
+            context,
+            response
+        )
+    }
+}
+
+extension AccessTokenEndpoint {
+    /// The refusal of a token that was, or may have been, issued before its login was revoked; nil where it is newer.
+    private static func refusal(
+        of token: AccessTokenInspection,
+        _ moment: Int64,
+        _ kind: RevocationKind,
+        _ now: NumericDate
+    ) -> Problem? {
+        let earliest = token.earliestIssue(now: now)
+        guard earliest.wholeSeconds <= moment else { return nil }
+        if token.issuedAt != nil { return Problem(Refusal.loginRevoked) }
+        // Facebook ended every token from before its callback, and Graph has just called this one valid.
+        if kind == .callback { return nil }
+        // Without an estimate the token is refused for as long as the revocation is remembered.
+        let isEstimated = earliest.secondsSince1970 > 0
+        let wait = isEstimated ? Int64(AccessTokenInspection.shortLifeSeconds) : Revocations.lifetimeSeconds
+        let (revoked, good) = (Self.text(moment), Self.text(moment + wait))
+        return Problem(
+            .rejectedToken(.loginRevoked),
+            "The login was revoked at \(revoked), and Graph does not tell when this access token was issued, so it may be older. "
+                + "A token like it is good for certain if its login begins after \(good); an id token is good at once.",
+            claim: Refusal.loginRevoked.claim
+        )
+    }
+
+    private static func text(_ moment: Int64) -> String {
+        Date(timeIntervalSince1970: Double(moment)).formatted(Date.ISO8601FormatStyle())
+    }
+}
+
+extension Problem {
+    init(_ failure: AccessTokenQuestion.Failure) {
+        switch failure {
+        case .graph(let failure): self.init(failure.ofAccessToken)
+        case .rejected(let rejection):
+            let code: ProblemCode =
+                switch rejection.code {
+                case "access_token_expired": .accessTokenExpired
+                case "access_token_revoked": .accessTokenRevoked
+                case TokenRejection.Code.invalidAudience.rawValue: .rejectedToken(.invalidAudience)
+                case TokenRejection.Code.subjectMismatch.rawValue: .rejectedToken(.subjectMismatch)
+                case TokenRejection.Code.tooOld.rawValue: .rejectedToken(.tooOld)
+                default: .accessTokenInvalid
+                }
+            self.init(code, rejection.description)
+        }
+    }
+}
+
+/// Writes the answer to an accepted access token: what Graph told of the token, then the person, with the members of the
+/// answer to an id token.
+package enum AccessTokenAnswer {
+    /// - Parameter asked: the permissions the caller needs; nil leaves out what is missing.
+    package static func write(_ verified: VerifiedAccessToken, asked: [String]?, to body: inout [UInt8]) {
+        let token = verified.inspection
+        JSONWriter.raw("{\"access_token\":{", to: &body)
+        JSONWriter.member("app_id", token.appID, to: &body)
+        JSONWriter.member("user_id", token.userID, to: &body)
+        JSONWriter.member("issued_at", seconds(token.issuedAt), to: &body)
+        JSONWriter.member("expires_at", seconds(token.expiresAt), to: &body)
+        JSONWriter.member("data_access_expires_at", seconds(token.dataAccessExpiresAt), to: &body)
+        JSONWriter.member("permissions", token.permissions, to: &body)
+        JSONWriter.raw("}", to: &body)
+        writeProfile(verified.profile, token.permissions, to: &body)
+        if let asked {
+            JSONWriter.member("missing_permissions", asked.filter { !token.permissions.contains($0) }, to: &body)
+        }
+        JSONWriter.raw("}", to: &body)
+    }
+
+    private static func writeProfile(_ profile: Profile, _ permissions: [String], to body: inout [UInt8]) {
+        JSONWriter.name("profile", to: &body)
+        JSONWriter.raw("{", to: &body)
+        JSONWriter.member("user_id", profile.userID, to: &body)
+        JSONWriter.member("name", profile.name, to: &body)
+        JSONWriter.member("first_name", profile.firstName, to: &body)
+        JSONWriter.member("middle_name", profile.middleName, to: &body)
+        JSONWriter.member("last_name", profile.lastName, to: &body)
+        JSONWriter.member("email", profile.email, to: &body)
+        // Facebook vouches for no address.
+        if profile.email != nil { JSONWriter.member("email_verified", false, to: &body) }
+        JSONWriter.member("image_url", profile.imageURL, to: &body)
+        JSONWriter.member("link_url", profile.linkURL, to: &body)
+        if let friends = profile.friendIDs { JSONWriter.member("friend_ids", friends, to: &body) }
+        JSONWriter.member("birthday", profile.birthday.map { "\($0)" }, to: &body)
+        if let range = profile.ageRange {
+            JSONWriter.name("age_range", to: &body)
+            JSONWriter.raw("{", to: &body)
+            JSONWriter.member("min", range.minimum, to: &body)
+            JSONWriter.member("max", range.maximum, to: &body)
+            JSONWriter.raw("}", to: &body)
+        }
+        place("hometown", profile.hometown, to: &body)
+        place("location", profile.location, to: &body)
+        JSONWriter.member("gender", profile.gender, to: &body)
+        JSONWriter.member("permissions", permissions, to: &body)
+        JSONWriter.member("is_limited", false, to: &body)
+        JSONWriter.raw("}", to: &body)
+    }
+
+    private static func place(_ name: StaticString, _ place: Profile.Place?, to body: inout [UInt8]) {
+        guard let place else { return }
+        JSONWriter.name(name, to: &body)
+        JSONWriter.raw("{", to: &body)
+        JSONWriter.member("id", place.id, to: &body)
+        JSONWriter.member("name", place.name, to: &body)
+        JSONWriter.raw("}", to: &body)
+    }
+
+    /// Whole seconds; a fraction, which Graph never sends, is cut off.
+    private static func seconds(_ date: NumericDate?) -> Int? { date.map { Int(clamping: $0.wholeSeconds) } }
+}

@@ -1,0 +1,233 @@
+package import LLGraph
+internal import LLJOSE
+package import LLSockets
+internal import LLStores
+package import LimitedLogin
+
+/// The body of a `POST /verify` that has an access token and no id token.
+struct AccessTokenRequest {
+    private(set) var token: [UInt8] = []
+    /// The person the token must belong to; nil for anybody.
+    private(set) var subject: String?
+    /// The app the token must be for; nil for any configured one.
+    private(set) var appID: [UInt8]?
+    /// The permissions the caller needs, each once; nil where it did not ask.
+    private(set) var permissions: [String]?
+
+    /// - Parameter document: the parsed body, an object.
+    init(_ document: borrowing JSONDocument, _ body: Span<UInt8>) throws(Problem) {
+        for name in document.children(of: document.root) {
+            let value = name + 1
+            switch document.string(name, in: body) {
+            case "access_token": try document.appendText("access_token", value, in: body, to: &token)
+            case "subject":
+                var text: [UInt8] = []
+                try document.appendText("subject", value, in: body, to: &text)
+                subject = String(decoding: text, as: UTF8.self)
+            case "app_id":
+                try document.requireString("app_id", value)
+                appID = Array(document.string(value, in: body).utf8)
+            case "permissions":
+                var names: [String] = []
+                try document.forEachPermission(value) { element throws(Problem) in
+                    let name = document.string(element, in: body)
+                    guard AccessTokenInspection.isPermission(name) else {
+                        throw Problem(.invalidPermission, "A permission's name is 1 to 64 of [a-z_.].")
+                    }
+                    if !names.contains(name) { names.append(name) }
+                }
+                permissions = names
+            case "nonce", "raw_nonce", "issued_nonce", "key_thumbprint":
+                throw Problem(
+                    .invalidRequest,
+                    "An access token carries no nonce and no device's key, so neither can be given with one; subject can."
+                )
+            default:
+                throw Problem(
+                    .invalidRequest,
+                    "The body has an unknown member; beside access_token, known are app_id, subject and permissions."
+                )
+            }
+        }
+    }
+
+    /// What Graph is asked, where the settings and the token's shape allow it.
+    /// - Parameter apps: those whose tokens are accepted; nil where none are.
+    /// - Parameter policy: it bounds the token's age.
+    func question(_ apps: [AppSecret]?, _ policy: VerificationPolicy) throws(Problem) -> AccessTokenQuestion {
+        let shape = AccessTokenInspection.shape(token.span)
+        guard shape != .jwt else {
+            throw Problem(.invalidRequest, "The member access_token holds a JWT: send it as id_token.")
+        }
+        guard let apps else {
+            throw Problem(
+                .accessTokenNotAllowed,
+                "Access tokens are not accepted here; send an id token, or see LIMITED_LOGIN_ACCESS_TOKENS."
+            )
+        }
+        guard shape != .gaming else { throw Problem(AccessTokenQuestion.Failure.rejected(.gaming)) }
+        guard shape == .accessToken else {
+            throw Problem(.accessTokenInvalid, "An access token has 20 to 4,096 visible ASCII characters.")
+        }
+        var asked = apps
+        if let appID {
+            asked = apps.filter { $0.appID.utf8.elementsEqual(appID) }
+            guard !asked.isEmpty else { throw Problem(.unknownApp, "The app_id is not a configured app's.") }
+        }
+        return AccessTokenQuestion(token: GraphAccessToken(token), apps: asked, subject: subject, policy: policy)
+    }
+}
+
+extension ReplayQuestion {
+    /// How long a token that does not expire is remembered, in seconds: ten years, the longest that the store in Redis
+    /// keeps anything.
+    private static let longestSeconds: Double = 315_360_000
+    /// Tokens live for months, so what is remembered of them is forgotten by the hour.
+    private static let stepMilliseconds: UInt64 = 3_600_000
+
+    /// What an access token uses up: itself, by its SHA-256 within its app; nil where OpenSSL fails.
+    init?(_ token: [UInt8], _ inspection: AccessTokenInspection, now: NumericDate) {
+        let end = min(inspection.expiresAt?.secondsSince1970 ?? .infinity, now.secondsSince1970 + Self.longestSeconds)
+        let born = inspection.earliestIssue(now: now)
+        guard let entry = Self.entry(token, app: inspection.appID, bornAt: born, until: end) else { return nil }
+        self.init([entry])
+    }
+
+    /// How long an access token that came beside an id token is remembered, in seconds: 90 days, longer than the 60 days
+    /// that Facebook gives the tokens of its SDKs. Graph is not asked about it, so its own end is not known.
+    private static let besideSeconds: Double = 7_776_000
+
+    /// The entry of an access token that came beside an id token, which was issued at the same moment (`at_hash`).
+    static func entry(ofAccessToken token: [UInt8], app: String, issuedAt: NumericDate) -> ReplayEntry? {
+        entry(token, app: app, bornAt: issuedAt, until: issuedAt.secondsSince1970 + besideSeconds)
+    }
+
+    /// - Parameter end: until when the token may be accepted, in seconds since 1970.
+    private static func entry(_ token: [UInt8], app: String, bornAt: NumericDate, until end: Double) -> ReplayEntry? {
+        let step = stepMilliseconds
+        return ReplayEntry(
+            .token,
+            scope: Array(app.utf8).span,
+            token.span,
+            bornAt: UInt64(bornAt.secondsSince1970 * 1_000),
+            expiresAt: (UInt64(end * 1_000) / step + 1) * step
+        )
+    }
+}
+
+/// What Graph is asked about one access token, and the verdict on what it says: first whose token it is, and only where
+/// it is one of ours, whose person (developers.facebook.com/docs/graph-api/reference/v26.0/debug_token).
+package struct AccessTokenQuestion: Sendable {
+    /// Why there is no verdict, or a refusal.
+    package enum Failure: Error, Sendable {
+        case rejected(AccessTokenRejection)
+        case graph(GraphFailure)
+    }
+
+    package let token: GraphAccessToken
+    /// The apps the token may be for, each with what it proves itself with; each is asked in turn.
+    package let apps: [AppSecret]
+    /// The person it must belong to; nil for anybody.
+    package let subject: String?
+
+    private let maximumTokenAgeSeconds: Int?
+    private let clockSkewSeconds: Int
+
+    package init(token: GraphAccessToken, apps: [AppSecret], subject: String?, policy: VerificationPolicy) {
+        self.token = token
+        self.apps = apps
+        self.subject = subject
+        maximumTokenAgeSeconds = policy.maximumTokenAgeSeconds
+        clockSkewSeconds = policy.clockSkewSeconds
+    }
+
+    /// Asks; blocks the thread until there is a verdict or the time is over.
+    /// - Parameter now: the time to judge as of, asked for when Graph has answered; nil where this machine has none.
+    package func ask(
+        _ client: GraphClient,
+        metrics: ServiceMetrics? = nil,
+        until deadline: MonotonicInstant,
+        now: () -> NumericDate?
+    ) throws(Failure) -> VerifiedAccessToken {
+        let answer = try inspection(client, metrics, until: deadline)
+        guard let moment = now() else { throw .graph(GraphFailure(.other, reason: "no time to judge as of")) }
+        let inspection = try judged { () throws(AccessTokenRejection) in
+            try AccessTokenInspection(
+                debugToken: answer,
+                appIDs: apps.map(\.appID),
+                subject: subject,
+                maximumTokenAgeSeconds: maximumTokenAgeSeconds,
+                clockSkewSeconds: clockSkewSeconds,
+                now: moment
+            )
+        }
+        let person = try me(inspection, client, metrics, until: deadline)
+        return try judged { () throws(AccessTokenRejection) in try VerifiedAccessToken(me: person, of: inspection) }
+    }
+
+    private func judged<Verdict>(
+        _ judge: () throws(AccessTokenRejection) -> Verdict
+    ) throws(Failure) -> Verdict {
+        do throws(AccessTokenRejection) {
+            return try judge()
+        } catch {
+            // An answer that cannot be read is no fault of the token.
+            guard error.code != nil else { throw .graph(GraphFailure(.unreadableAnswer)) }
+            throw .rejected(error)
+        }
+    }
+
+    /// The answer of the first app that Graph tells the token to. It tells it to the token's own app alone, so that an
+    /// app that cannot ask now leaves the question open, unless another one is told.
+    private func inspection(
+        _ client: GraphClient,
+        _ metrics: ServiceMetrics?,
+        until deadline: MonotonicInstant
+    ) throws(Failure) -> [UInt8] {
+        var setback: GraphFailure?
+        for app in apps {
+            do throws(GraphFailure) {
+                let answer = try ServiceMetrics.counting(.debugToken, in: metrics) { () throws(GraphFailure) in
+                    try client.inspection(of: token, app: app, until: deadline)
+                }
+                if let answer { return answer }
+            } catch {
+                setback = setback ?? error
+                guard MonotonicClock.now() < deadline else { break }
+            }
+        }
+        if let setback { throw .graph(setback) }
+        throw .rejected(.otherApp)
+    }
+
+    private func me(
+        _ inspection: AccessTokenInspection,
+        _ client: GraphClient,
+        _ metrics: ServiceMetrics?,
+        until deadline: MonotonicInstant
+    ) throws(Failure) -> [UInt8] {
+        guard let app = apps.first(where: { $0.appID == inspection.appID }) else { throw .rejected(.otherApp) }
+        do throws(GraphFailure) {
+            return try ServiceMetrics.counting(.me, in: metrics) { () throws(GraphFailure) in
+                try client.me(VerifiedAccessToken.fields(for: inspection), with: token, app: app, until: deadline)
+            }
+        } catch {
+            // Error 190 of a question asked with the person's token is about that token.
+            guard error.code == 190 else { throw .graph(error) }
+            throw .rejected(AccessTokenRejection(subcode: error.subcode))
+        }
+    }
+}
+
+extension GraphFailure {
+    /// The failure of a question about an access token: what other routes answer as the person's or the app's fault (403,
+    /// 404, 409) tells nothing about the token here, and a caller would take it for a refusal.
+    package var ofAccessToken: GraphFailure {
+        var failure = self
+        // Nothing was to be revoked here.
+        failure.mayBeDone = false
+        failure.advice = error == .timedOut ? "Graph did not answer in time; try again." : sentence
+        if !ProblemCode.ofGraphAboutAccessTokens.contains(.graph(error)) { failure.error = .other }
+        return failure
+    }
+}

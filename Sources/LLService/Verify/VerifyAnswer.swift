@@ -1,0 +1,224 @@
+internal import LLBytes
+package import LimitedLogin
+
+/// Writes the answer to an accepted token straight from the bytes that were verified.
+///
+/// A string claim is copied with its escapes, because the text between the quotes of one valid JSON string is the
+/// text between the quotes of another; so no value is decoded, encoded or changed on its way.
+package enum VerifyAnswer {
+    /// Greatest length of everything but claims and key ID: the constant text has less than 800 bytes, three lists of
+    /// permissions 700, and dates and numbers 150.
+    private static let fixedByteCount = 2_048
+
+    /// - Parameters:
+    ///   - payload: what the ranges of the claims point into.
+    ///   - keyID: the key ID, escapes decoded.
+    ///   - asked: the permissions the caller needs; nil leaves out what is missing.
+    package static func write(
+        _ claims: VerifiedClaims,
+        payload: Span<UInt8>,
+        keyID: Span<UInt8>,
+        asked: PermissionSet?,
+        isRefresh: Bool,
+        to bytes: inout [UInt8]
+    ) {
+        // The ranges of the claims lie apart from each other in the payload, and none but the subject is written twice;
+        // then comes the payload itself. An escape makes six bytes of one.
+        let most = 3 * payload.count + 6 * keyID.count + fixedByteCount
+        bytes.append(addingCapacity: most) { (output: inout OutputSpan<UInt8>) in
+            writeToken(claims, payload, keyID, &output)
+            writeProfile(claims, payload, asked ?? PermissionSet(rawValue: 0), &output)
+            if isRefresh { output.append(",\"refresh\":true") }
+            if let asked { writeMissing(asked, claims, &output) }
+            output.append(",\"claims\":")
+            output.append(payload, 0..<payload.count)
+            output.append("}")
+        }
+    }
+
+    private static func writeMissing(
+        _ asked: PermissionSet,
+        _ claims: VerifiedClaims,
+        _ bytes: inout OutputSpan<UInt8>
+    ) {
+        bytes.append(",\"missing_permissions\":")
+        writePermissions(PermissionSet.missing(claims.satisfiedPermissions, asked: asked), &bytes)
+        let unverifiable = asked.intersection(.unverifiable)
+        if !unverifiable.isEmpty {
+            bytes.append(",\"unverifiable_permissions\":")
+            writePermissions(unverifiable, &bytes)
+        }
+    }
+
+    private static func writeToken(
+        _ claims: VerifiedClaims,
+        _ payload: Span<UInt8>,
+        _ keyID: Span<UInt8>,
+        _ bytes: inout OutputSpan<UInt8>
+    ) {
+        bytes.append("{\"authentication_token\":{\"issuer\":\"")
+        bytes.append(payload, claims.issuer)
+        bytes.append("\",\"audience\":\"")
+        bytes.append(payload, claims.audience)
+        bytes.append("\",\"subject\":\"")
+        bytes.append(payload, claims.subject)
+        bytes.append("\",\"token_id\":\"")
+        bytes.append(payload, claims.tokenID)
+        bytes.append(UInt8(ascii: "\""))
+        text(",\"nonce\":\"", claims[.nonce], payload, &bytes)
+        bytes.append(",\"issued_at\":")
+        date(claims.issuedAt, &bytes)
+        bytes.append(",\"expires_at\":")
+        date(claims.expiresAt, &bytes)
+        bytes.append(",\"key_id\":")
+        bytes.appendString(keyID)
+        text(",\"key_thumbprint\":\"", claims[.keyThumbprint], payload, &bytes)
+        bytes.append(claims.isLimited ? ",\"tracking\":\"limited\"}" : ",\"tracking\":\"enabled\"}")
+    }
+
+    private static func writeProfile(
+        _ claims: VerifiedClaims,
+        _ payload: Span<UInt8>,
+        _ asked: PermissionSet,
+        _ bytes: inout OutputSpan<UInt8>
+    ) {
+        bytes.append(",\"profile\":{\"user_id\":\"")
+        bytes.append(payload, claims.subject)
+        bytes.append(UInt8(ascii: "\""))
+        text(",\"name\":\"", claims[.name], payload, &bytes)
+        text(",\"first_name\":\"", claims[.firstName], payload, &bytes)
+        text(",\"middle_name\":\"", claims[.middleName], payload, &bytes)
+        text(",\"last_name\":\"", claims[.lastName], payload, &bytes)
+        if let email = claims[.email] {
+            text(",\"email\":\"", email, payload, &bytes)
+            // Facebook does not say whether the address is confirmed; a reader must not take silence for yes.
+            bytes.append(",\"email_verified\":false")
+        }
+        text(",\"image_url\":\"", claims[.imageURL], payload, &bytes)
+        text(",\"link_url\":\"", claims.linkURL, payload, &bytes)
+        if let friends = claims.friendIDs {
+            bytes.append(",\"friend_ids\":")
+            bytes.append(payload, friends)
+        }
+        if let birthday = claims.birthday { writeBirthday(birthday, &bytes) }
+        if let range = claims.ageRange { writeAgeRange(range, &bytes) }
+        place(",\"hometown\":{\"id\":\"", claims.hometown, payload, &bytes)
+        place(",\"location\":{\"id\":\"", claims.location, payload, &bytes)
+        text(",\"gender\":\"", claims.gender, payload, &bytes)
+        bytes.append(",\"permissions\":")
+        writePermissions(PermissionSet.shown(claims.satisfiedPermissions, asked: asked), &bytes)
+        bytes.append(claims.isLimited ? ",\"is_limited\":true}" : ",\"is_limited\":false}")
+    }
+
+    /// `YYYY-MM-DD`, `0000-MM-DD` without a year, `YYYY` alone (OpenID Connect Core 1.0 section 5.1, `birthdate`).
+    private static func writeBirthday(_ birthday: Birthday, _ bytes: inout OutputSpan<UInt8>) {
+        bytes.append(",\"birthday\":\"")
+        switch birthday {
+        case .date(let year, let month, let day):
+            twoDigits(year / 100, &bytes)
+            twoDigits(year, &bytes)
+            bytes.append(UInt8(ascii: "-"))
+            twoDigits(month, &bytes)
+            bytes.append(UInt8(ascii: "-"))
+            twoDigits(day, &bytes)
+        case .dayOfYear(let month, let day):
+            bytes.append("0000-")
+            twoDigits(month, &bytes)
+            bytes.append(UInt8(ascii: "-"))
+            twoDigits(day, &bytes)
+        case .year(let year):
+            twoDigits(year / 100, &bytes)
+            twoDigits(year, &bytes)
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private static func writeAgeRange(_ range: AgeRange, _ bytes: inout OutputSpan<UInt8>) {
+        bytes.append(",\"age_range\":{")
+        if let minimum = range.minimum {
+            bytes.append("\"min\":")
+            bytes.append(decimal: minimum)
+        }
+        if let maximum = range.maximum {
+            bytes.append(range.minimum == nil ? "\"max\":" : ",\"max\":")
+            bytes.append(decimal: maximum)
+        }
+        bytes.append(UInt8(ascii: "}"))
+    }
+
+    private static func place(
+        _ opening: StaticString,
+        _ place: VerifiedClaims.Place?,
+        _ payload: Span<UInt8>,
+        _ bytes: inout OutputSpan<UInt8>
+    ) {
+        guard let place else { return }
+        bytes.append(opening)
+        bytes.append(payload, place.id)
+        bytes.append("\",\"name\":\"")
+        bytes.append(payload, place.name)
+        bytes.append("\"}")
+    }
+
+    /// In place at each of its calls: a few stores write the constant then, where a call would copy it.
+    @inline(__always)
+    private static func text(
+        _ opening: StaticString,
+        _ range: Range<Int>?,
+        _ payload: Span<UInt8>,
+        _ bytes: inout OutputSpan<UInt8>
+    ) {
+        guard let range else { return }
+        bytes.append(opening)
+        bytes.append(payload, range)
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// NumericDates are whole seconds in every token seen; a fraction is legal (RFC 7519 section 2) and is kept.
+    private static func date(_ date: NumericDate, _ bytes: inout OutputSpan<UInt8>) {
+        let seconds = date.secondsSince1970
+        if let whole = Int(exactly: seconds) {
+            bytes.append(decimal: whole)
+        } else {
+            for byte in "\(seconds)".utf8 { bytes.append(byte) }
+        }
+    }
+
+    /// The last two digits of a number that is not negative.
+    private static func twoDigits(_ value: Int, _ bytes: inout OutputSpan<UInt8>) {
+        bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / 10 % 10))
+        bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10))
+    }
+
+    /// In the order of `Permission`.
+    private static func writePermissions(_ permissions: PermissionSet, _ bytes: inout OutputSpan<UInt8>) {
+        bytes.append(UInt8(ascii: "["))
+        let start = bytes.count
+        name(.publicProfile, "\"public_profile\",", permissions, &bytes)
+        name(.email, "\"email\",", permissions, &bytes)
+        name(.gamingProfile, "\"gaming_profile\",", permissions, &bytes)
+        name(.gamingUserPicture, "\"gaming_user_picture\",", permissions, &bytes)
+        name(.userAgeRange, "\"user_age_range\",", permissions, &bytes)
+        name(.userBirthday, "\"user_birthday\",", permissions, &bytes)
+        name(.userFriends, "\"user_friends\",", permissions, &bytes)
+        name(.userGender, "\"user_gender\",", permissions, &bytes)
+        name(.userHometown, "\"user_hometown\",", permissions, &bytes)
+        name(.userLink, "\"user_link\",", permissions, &bytes)
+        name(.userLocation, "\"user_location\",", permissions, &bytes)
+        name(.userMessengerContact, "\"user_messenger_contact\",", permissions, &bytes)
+        // The comma behind the last.
+        if bytes.count > start { _ = bytes.removeLast() }
+        bytes.append(UInt8(ascii: "]"))
+    }
+
+    /// In place at each of its calls, as above.
+    @inline(__always)
+    private static func name(
+        _ permission: Permission,
+        _ text: StaticString,
+        _ permissions: PermissionSet,
+        _ bytes: inout OutputSpan<UInt8>
+    ) {
+        if permissions.contains(PermissionSet(permission)) { bytes.append(text) }
+    }
+}

@@ -1,0 +1,256 @@
+internal import LLHTTP1
+internal import LLHTTPServer
+internal import LLJOSE
+internal import LLStores
+package import LimitedLogin
+
+/// `POST /verify`: reads the request, has the token judged, answers from the verified bytes.
+enum VerifyEndpoint {
+    /// Greatest body, in bytes: the greatest token, and half as much again for what stands around it.
+    static let bodyLimit = 49_152
+
+    static let answer: Route.Answer = { worker, head, bytes, body, context, response in
+        do throws(Problem) {
+            try worker.verifyRequest.read(body)
+            if let asked = worker.verifyRequest.accessToken {
+                return AccessTokenEndpoint.answer(
+                    worker,
+                    asked,
+                    context,
+                    owner: worker.owner(head, bytes, context),
+                    trace: TraceParent.passedOn(head, bytes)
+                )
+            }
+            return try judge(worker, worker.verifyRequest, head, bytes, context, &response)
+        } catch {
+            return .refused(.idToken, error)
+        }
+    }
+
+    private static func judge(
+        _ worker: WorkerParts,
+        _ request: borrowing VerifyRequestReader,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
+    ) throws(Problem) -> Outcome {
+        let settings = worker.settings
+        let binding = request.question.binding
+        guard binding != .issuedNonce || settings.verifier.nonces != nil else {
+            throw Problem(
+                .invalidRequest,
+                "No nonces are issued here, so none can be recognised: set nonce_secret_file (LIMITED_LOGIN_NONCE_SECRET_FILE)."
+            )
+        }
+        let verdict = try worker.judge.judge(
+            request.token.span,
+            request.question,
+            verifier: settings.verifier,
+            context: context,
+            trace: TraceParent.passedOn(head, bytes)
+        )
+        switch verdict {
+        case .wait(let moment): return .wait(until: moment)
+        case .verified(let claims):
+            addFields(to: &response)
+            let keyID = worker.judge.workspace.keyID
+            VerifyAnswer.write(
+                claims,
+                payload: worker.judge.workspace.payload.span,
+                keyID: keyID.span,
+                asked: request.permissions,
+                isRefresh: request.question.isRefresh,
+                to: &response.body
+            )
+            // A refreshed token bears the nonce that was used up at its login.
+            let usesNonce = binding == .issuedNonce && !request.question.isRefresh
+            guard usesNonce || settings.rejectsReplays else { return .accepted(.idToken) }
+            let question = ReplayQuestion(
+                claims,
+                worker.judge.workspace.payload.span,
+                nonce: usesNonce ? worker.judge.workspace.recognizedNonce : nil,
+                usesToken: settings.rejectsReplays,
+                accessToken: settings.rejectsReplays && settings.accessTokenApps != nil
+                    ? request.question.accessToken : []
+            )
+            // An issued nonce that is not among what is used up would be good for ever.
+            guard !usesNonce || question?.has(.nonce) == true else { throw FirstUse.unavailable }
+            return try FirstUse.use(question, of: .idToken, worker, context, response)
+        }
+    }
+
+    static func addFields(to response: inout HTTPResponse) {
+        response.addField("Content-Type: application/json")
+        response.addField("Cache-Control: no-store")
+    }
+}
+
+/// The body of `POST /verify`, read strictly into reusable memory: one reader for each worker.
+package struct VerifyRequestReader: ~Copyable {
+    /// Greatest number of permissions asked for: there are twelve, and a list may repeat itself.
+    package static let permissionCountLimit = 64
+
+    private var document = JSONDocument(limits: .ofRequest)
+    /// The token, escapes decoded.
+    package private(set) var token: [UInt8] = []
+    package private(set) var question = TokenQuestion()
+    /// The permissions the caller needs; nil when it did not ask.
+    package private(set) var permissions: PermissionSet?
+    /// What was asked about an access token instead; nil where there is an id token.
+    private(set) var accessToken: AccessTokenRequest?
+    private var permissionName: [UInt8] = []
+
+    package init() {}
+
+    /// Reads one body; what was read before is forgotten.
+    package mutating func read(_ body: Span<UInt8>) throws(Problem) {
+        token.removeAll(keepingCapacity: true)
+        question.bindingValue.removeAll(keepingCapacity: true)
+        question.subject.removeAll(keepingCapacity: true)
+        question.keyThumbprint.removeAll(keepingCapacity: true)
+        question.accessToken.removeAll(keepingCapacity: true)
+        question.appID.removeAll(keepingCapacity: true)
+        question.binding = .unbound
+        permissions = nil
+        accessToken = nil
+        try document.parseObject(body)
+        if document.member("id_token", of: document.root, in: body) == nil,
+            document.member("access_token", of: document.root, in: body) != nil
+        {
+            accessToken = try AccessTokenRequest(document, body)
+            return
+        }
+        var name = document.firstChild(document.root)
+        let end = document.next(document.root)
+        while name < end {
+            try readMember(name, in: body)
+            name = document.next(name + 1)
+        }
+        guard !token.isEmpty else {
+            throw Problem(.invalidRequest, "The member id_token is missing or empty, and there is no access_token.")
+        }
+        if question.binding == .unbound, !question.subject.isEmpty {
+            question.binding = .subject
+            swap(&question.bindingValue, &question.subject)
+        }
+    }
+
+    private mutating func readMember(_ name: Int, in body: Span<UInt8>) throws(Problem) {
+        let value = name + 1
+        if document.string(name, equals: "id_token", in: body) {
+            try document.requireString("id_token", value)
+            document.appendString(value, in: body, to: &token)
+        } else if document.string(name, equals: "nonce", in: body) {
+            try readNonce(.nonce, "nonce", value, in: body)
+        } else if document.string(name, equals: "raw_nonce", in: body) {
+            try readNonce(.rawNonce, "raw_nonce", value, in: body)
+        } else if document.string(name, equals: "issued_nonce", in: body) {
+            try readIssuedNonce(value)
+        } else if document.string(name, equals: "subject", in: body) {
+            try document.appendText("subject", value, in: body, to: &question.subject)
+        } else if document.string(name, equals: "app_id", in: body) {
+            try document.requireString("app_id", value)
+            document.appendString(value, in: body, to: &question.appID)
+            guard !question.appID.isEmpty else { throw Problem(.unknownApp, "The member app_id is empty.") }
+        } else if document.string(name, equals: "permissions", in: body) {
+            permissions = try document.limitedLoginPermissions(value, in: body, scratch: &permissionName)
+        } else if document.string(name, equals: "key_thumbprint", in: body) {
+            try document.appendText("key_thumbprint", value, in: body, to: &question.keyThumbprint)
+        } else if document.string(name, equals: "access_token", in: body) {
+            try document.appendText("access_token", value, in: body, to: &question.accessToken)
+        } else {
+            throw Problem(
+                .invalidRequest,
+                "The body has an unknown member; known are id_token, nonce, raw_nonce, issued_nonce, subject, app_id, "
+                    + "permissions, key_thumbprint and access_token."
+            )
+        }
+    }
+
+    private mutating func readNonce(
+        _ kind: BindingKind,
+        _ member: StaticString,
+        _ value: Int,
+        in body: Span<UInt8>
+    ) throws(Problem) {
+        try requireOnlyNonce()
+        guard document.isString(value) else { throw Problem(.invalidNonce, "The member \(member) must be a string.") }
+        question.binding = kind
+        document.appendString(value, in: body, to: &question.bindingValue)
+        guard !question.bindingValue.isEmpty else { throw Problem(.invalidNonce, "The member \(member) is empty.") }
+    }
+
+    /// A flag that is set or not there: what is false could be meant either way.
+    private mutating func readIssuedNonce(_ value: Int) throws(Problem) {
+        try requireOnlyNonce()
+        guard document.kind(value) == .true else {
+            throw Problem(.invalidRequest, "The member issued_nonce can only be true; leave it out otherwise.")
+        }
+        question.binding = .issuedNonce
+    }
+
+    private func requireOnlyNonce() throws(Problem) {
+        guard question.binding == .unbound else {
+            throw Problem(.invalidRequest, "Only one of nonce, raw_nonce and issued_nonce may be given.")
+        }
+    }
+}
+
+extension JSONDocument {
+    func requireString(_ member: StaticString, _ value: Int) throws(Problem) {
+        guard isString(value) else { throw Problem(.invalidRequest, "The member \(member) must be a string.") }
+    }
+
+    /// Appends a member's string, which must not be empty.
+    func appendText(
+        _ member: StaticString,
+        _ value: Int,
+        in body: Span<UInt8>,
+        to text: inout [UInt8]
+    ) throws(Problem) {
+        try requireString(member, value)
+        appendString(value, in: body, to: &text)
+        guard !text.isEmpty else { throw Problem(.invalidRequest, "The member \(member) is empty.") }
+    }
+
+    /// The permissions that a list names, all within the scope of Limited Login.
+    /// - Parameter name: memory for one name.
+    func limitedLoginPermissions(
+        _ list: Int,
+        in body: Span<UInt8>,
+        scratch name: inout [UInt8]
+    ) throws(Problem) -> PermissionSet {
+        var asked = PermissionSet()
+        try forEachPermission(list) { element throws(Problem) in
+            name.removeAll(keepingCapacity: true)
+            appendString(element, in: body, to: &name)
+            guard let permission = Permission(name: name.span) else {
+                throw Problem(
+                    .invalidPermission,
+                    "A permission asked for is none of Limited Login's twelve, such as email or user_birthday."
+                )
+            }
+            asked.insert(PermissionSet(permission))
+        }
+        return asked
+    }
+
+    /// Goes through the member `permissions`, an array of strings.
+    @inline(__always)
+    func forEachPermission(_ list: Int, _ body: (_ element: Int) throws(Problem) -> Void) throws(Problem) {
+        guard kind(list) == .array else {
+            throw Problem(.invalidRequest, "The member permissions must be an array of strings.")
+        }
+        var count = 0
+        var element = firstChild(list)
+        while element < next(list) {
+            guard isString(element), count < VerifyRequestReader.permissionCountLimit else {
+                throw Problem(.invalidRequest, "The member permissions must be an array of strings, 64 at most.")
+            }
+            try body(element)
+            count += 1
+            element = next(element)
+        }
+    }
+}

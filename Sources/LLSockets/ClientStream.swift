@@ -1,0 +1,210 @@
+/// A connection to a server, plain or TLS, for a thread that has nothing else to do: bytes go out and come in without
+/// waiting, and one wait ends with readiness, a signal or a deadline.
+package final class ClientStream {
+    let socket: Socket
+    private var tls: TLSConnection?
+    /// What the last transfer could not go on without; a handshake or a renewed key may need either direction.
+    private var wantsSpace = false
+
+    package init(_ socket: consuming Socket) {
+        self.socket = socket
+    }
+
+    /// Runs the TLS handshake, in which the peer's certificate and name are verified.
+    package func secure(
+        _ context: TLSContext,
+        hostName: String,
+        cancelledBy cancellation: WakeSignal? = nil,
+        until deadline: MonotonicInstant
+    ) throws(StreamError) {
+        do {
+            let tls = try TLSConnection(client: context, descriptor: socket.descriptor, hostName: hostName)
+            while true {
+                let progress = try tls.handshake()
+                if progress == .done {
+                    self.tls = tls
+                    return
+                }
+                wantsSpace = progress == .wantWrite
+                try wait(.handshaking, cancelledBy: cancellation, until: deadline)
+            }
+        } catch {
+            throw Self.translated(error)
+        }
+    }
+
+    /// Sends what the connection takes now of `bytes`, from `offset` (0 … `bytes.count`) on.
+    package func send(_ bytes: [UInt8], from offset: Int) throws(StreamError) -> Socket.Transfer {
+        do {
+            guard let tls else { return blocked(try socket.send(bytes, from: offset)) }
+            guard offset >= 0, offset < bytes.count else { return .bytes(0) }
+            switch try tls.write(bytes.span.extracting(offset..<bytes.count)) {
+            case .bytes(let count): return .bytes(count)
+            case .wantWrite: return blocked(.wouldBlock)
+            case .wantRead: return .wouldBlock
+            case .closed: throw StreamError.closed
+            }
+        } catch {
+            throw Self.translated(error)
+        }
+    }
+
+    /// Receives what is there into the start of `buffer`; an end that TLS did not announce is an error.
+    package func receive(into buffer: inout [UInt8]) throws(StreamError) -> Socket.Transfer {
+        do {
+            guard let tls else { return try socket.receive(into: &buffer) }
+            var target = buffer.mutableSpan
+            switch try tls.read(into: &target) {
+            case .bytes(let count): return .bytes(count)
+            case .wantRead: return .wouldBlock
+            case .wantWrite: return blocked(.wouldBlock)
+            case .closed: return .endOfStream
+            }
+        } catch {
+            throw Self.translated(error)
+        }
+    }
+
+    private func blocked(_ transfer: Socket.Transfer) -> Socket.Transfer {
+        wantsSpace = wantsSpace || transfer == .wouldBlock
+        return transfer
+    }
+
+    /// Waits until bytes may be there (or space, where a transfer needed it), the signal is given, which is not taken, or
+    /// the deadline is over.
+    /// - Parameter hearsPeer: Whether bytes that come end the wait even where the last transfer needs space. A caller that
+    ///   does not read them then says false, or they would end each of its waits at once.
+    package func wait(or signal: WakeSignal?, until deadline: MonotonicInstant, hearsPeer: Bool = true)
+        -> BlockingWait.Event
+    {
+        let wantsInput = hearsPeer || !wantsSpace
+        if wantsInput, tls?.hasPendingBytes == true { return .ready(0) }
+        let interest = (descriptor: socket.descriptor, wantsInput: wantsInput, wantsSpace: wantsSpace)
+        wantsSpace = false
+        return BlockingWait.wait(for: [interest], or: signal, until: deadline)
+    }
+
+    /// Waits for what the last transfer or handshake needs, and for nothing else the peer does.
+    package func wait(
+        _ phase: StreamError.Phase,
+        cancelledBy cancellation: WakeSignal?,
+        until deadline: MonotonicInstant
+    ) throws(StreamError) {
+        switch wait(or: cancellation, until: deadline, hearsPeer: false) {
+        // However often a peer makes the stream ready, the deadline holds.
+        case .ready: if MonotonicClock.now() >= deadline { throw .timedOut(phase: phase) }
+        case .signal: throw .cancelled
+        case .deadline: throw .timedOut(phase: phase)
+        }
+    }
+
+    /// Says goodbye under TLS, without waiting for an answer; the descriptor closes with this object.
+    package func close() {
+        tls?.sayClose()
+        tls = nil
+    }
+
+    private static func translated(_ error: any Error) -> StreamError {
+        switch error {
+        case let error as StreamError: error
+        case TLSError.truncated: .closed
+        case TLSError.system(let errno): .failed(reason: SystemReason.sentence(for: errno))
+        case let error as TLSError: .tls(reason: error.description)
+        case let error as SocketError: .failed(reason: SystemReason.sentence(for: error.errorNumber))
+        default: .failed(reason: "for an unknown reason")
+        }
+    }
+}
+
+extension ClientStream {
+    /// What bounds the connecting.
+    package struct RaceLimits: Sendable, Equatable {
+        /// From the first attempt to connect until one address has accepted. 3 s: three SYNs, so one lost packet is
+        /// survived and a dead address is given up before the waiters' patience ends with the whole fetch.
+        package var timeout: Duration = .seconds(3)
+        /// Addresses tried for one name. 8: a resolver's long answer must not cost descriptors.
+        package var addressCount = 8
+        /// Head start of one address over the next. 250 ms: the Connection Attempt Delay of RFC 8305, 5.
+        package var headStart: Duration = .milliseconds(250)
+
+        package init() {}
+    }
+
+    /// Connects to the first of a host's addresses that accepts, each with a head start over the next (RFC 8305, 5).
+    /// Those that lose the race close with their streams.
+    /// - Parameters:
+    ///   - cancellation: ends the call from other threads.
+    ///   - deadline: bounds the look-up of the name and the connection together.
+    package static func open(
+        _ host: String,
+        port: UInt16,
+        names: NameResolver,
+        limits: RaceLimits = .init(),
+        cancelledBy cancellation: WakeSignal? = nil,
+        until deadline: MonotonicInstant
+    ) throws(StreamError) -> ClientStream {
+        let addresses = try names.addresses(of: host, port: port, cancelledBy: cancellation, until: deadline)
+        let deadline = min(deadline, MonotonicClock.now() + limits.timeout)
+        var untried = addresses.prefix(limits.addressCount)
+        var underWay: [(stream: ClientStream, address: SocketAddress)] = []
+        var lastReason = "there is no address"
+        while true {
+            if let address = untried.popFirst() {
+                do throws(SocketError) {
+                    let stream = ClientStream(try Socket.make(for: address))
+                    stream.socket.setNoDelay()
+                    if try stream.socket.connect(to: address) { return stream }
+                    underWay.append((stream, address))
+                } catch {
+                    lastReason = error.description
+                }
+            }
+            if underWay.isEmpty {
+                if untried.isEmpty { throw .connectFailed(reason: lastReason) }
+                continue
+            }
+            let interests = underWay.map {
+                (descriptor: $0.stream.socket.descriptor, wantsInput: false, wantsSpace: true)
+            }
+            let pause = untried.isEmpty ? deadline : min(deadline, MonotonicClock.now() + limits.headStart)
+            switch BlockingWait.wait(for: interests, or: cancellation, until: pause) {
+            case .ready(let position):
+                let attempt = underWay.remove(at: position)
+                do throws(SocketError) {
+                    try attempt.stream.socket.finishConnecting(to: attempt.address)
+                    return attempt.stream
+                } catch {
+                    lastReason = error.description
+                }
+            case .signal: throw .cancelled
+            case .deadline: if MonotonicClock.now() >= deadline { throw .timedOut(phase: .connecting) }
+            }
+        }
+    }
+}
+
+/// Why an outbound stream could not be opened, or broke.
+package enum StreamError: Error, Equatable, Sendable, CustomStringConvertible {
+    case nameNotResolved(host: String, reason: String)
+    case connectFailed(reason: String)
+    case tls(reason: String)
+    case timedOut(phase: Phase)
+    case closed
+    case failed(reason: String)
+    case cancelled
+
+    /// What was under way when the time ran out.
+    package enum Phase: String, Sendable { case resolving, connecting, handshaking, sending, receiving }
+
+    package var description: String {
+        switch self {
+        case .nameNotResolved(let host, let reason): "the name \(host) could not be resolved: \(reason)"
+        case .connectFailed(let reason): "no connection could be made: \(reason)"
+        case .tls(let reason): reason
+        case .timedOut(let phase): "the time ran out while \(phase.rawValue)"
+        case .closed: "the connection was closed before the answer was whole"
+        case .failed(let reason): "the connection failed: \(reason)"
+        case .cancelled: "the fetch was cancelled"
+        }
+    }
+}

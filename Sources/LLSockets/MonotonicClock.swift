@@ -1,0 +1,76 @@
+internal import CLLSystem
+
+/// A moment of the monotonic clock, in nanoseconds since an arbitrary start (the boot of the machine).
+package struct MonotonicInstant: Comparable, Hashable, Sendable {
+    package let nanoseconds: UInt64
+
+    /// A moment that never comes: the deadline of what has none.
+    package static let never = MonotonicInstant(nanoseconds: .max)
+
+    @inlinable
+    package init(nanoseconds: UInt64) {
+        self.nanoseconds = nanoseconds
+    }
+
+    @inlinable
+    package static func < (left: MonotonicInstant, right: MonotonicInstant) -> Bool {
+        left.nanoseconds < right.nanoseconds
+    }
+
+    /// The moment `duration` later; ``never`` where the sum exceeds the clock. A negative duration adds nothing.
+    package static func + (instant: MonotonicInstant, duration: Duration) -> MonotonicInstant {
+        instant.adding(nanoseconds: duration.wholeNanoseconds)
+    }
+
+    /// The moment `nanoseconds` later; ``never`` where the sum exceeds the clock.
+    @inlinable
+    package func adding(nanoseconds duration: UInt64) -> MonotonicInstant {
+        let (sum, overflow) = nanoseconds.addingReportingOverflow(duration)
+        return overflow ? .never : MonotonicInstant(nanoseconds: sum)
+    }
+
+    /// Nanoseconds from `earlier` to this moment; 0 where `earlier` lies after it.
+    @inlinable
+    package func nanoseconds(since earlier: MonotonicInstant) -> UInt64 {
+        nanoseconds > earlier.nanoseconds ? nanoseconds - earlier.nanoseconds : 0
+    }
+
+    /// Time from `earlier` to this moment; zero where `earlier` lies after it.
+    package func duration(since earlier: MonotonicInstant) -> Duration {
+        .nanoseconds(Int64(clamping: nanoseconds(since: earlier)))
+    }
+}
+
+/// The system's monotonic clock (`CLOCK_MONOTONIC`): it never jumps when the wall clock is set.
+package enum MonotonicClock {
+    package static func now() -> MonotonicInstant {
+        MonotonicInstant(nanoseconds: platform_monotonic_nanoseconds())
+    }
+}
+
+/// The wall clock, for the `Date` field and token times.
+package enum WallClock {
+    /// Nanoseconds since 1970-01-01T00:00:00Z.
+    package static func unixNanoseconds() -> Int64 { platform_unix_nanoseconds() }
+
+    /// Whole seconds since 1970-01-01T00:00:00Z, a few milliseconds behind, by the coarse clock that costs least.
+    package static func unixSeconds() -> Int64 {
+        platform_unix_seconds()
+    }
+
+    /// Whole milliseconds since 1970-01-01T00:00:00Z; 0 before.
+    package static func unixMilliseconds() -> UInt64 {
+        UInt64(clamping: platform_unix_nanoseconds() / 1_000_000)
+    }
+}
+
+extension Duration {
+    /// The duration in nanoseconds: 0 where negative, the greatest `UInt64` where it exceeds it.
+    package var wholeNanoseconds: UInt64 {
+        let parts = components
+        guard parts.seconds >= 0, parts.attoseconds >= 0 else { return 0 }
+        let (whole, overflow) = UInt64(parts.seconds).multipliedReportingOverflow(by: 1_000_000_000)
+        let (sum, carried) = whole.addingReportingOverflow(UInt64(parts.attoseconds / 1_000_000_000))
+        return overflow || carried ? .max : sum
+    }
+}

@@ -1,0 +1,133 @@
+internal import Glibc
+internal import Synchronization
+
+/// Finds the addresses of hosts without ever holding its caller beyond a deadline.
+///
+/// The system's resolver knows no deadline, so it runs on a queue of its own. A look-up that takes too long is left to end
+/// by itself.
+package final class NameResolver: Sendable {
+    /// Finds a host's addresses, or fails with `nameNotResolved`; blocks for as long as it likes.
+    package typealias Lookup = @Sendable (_ host: String) -> Result<[SocketAddress], StreamError>
+
+    /// Look-ups that their callers have left, and that have not ended. 8: a resolver that answers nothing must not gather
+    /// threads. Those that callers wait for do not count: each caller has a thread of its own already.
+    private static let leftLimit = 8
+
+    /// How far one look-up came, and whether its caller has left.
+    private struct Progress {
+        var result: Result<[SocketAddress], StreamError>?
+        var isLeft = false
+    }
+
+    private let lookup: Lookup
+    private let left = Atomic<Int>(0)
+
+    package init(_ lookup: @escaping Lookup = NameResolver.system) {
+        self.lookup = lookup
+    }
+
+    /// The addresses of a host, in the order to try them; of an address itself that one, which nobody is asked about.
+    package func addresses(
+        of host: String,
+        port: UInt16,
+        cancelledBy cancellation: WakeSignal?,
+        until deadline: MonotonicInstant
+    ) throws(StreamError) -> [SocketAddress] {
+        if let address = SocketAddress(host: host, port: port) { return [address] }
+        guard left.load(ordering: .relaxed) < Self.leftLimit else {
+            throw .nameNotResolved(host: host, reason: "the resolver does not answer")
+        }
+        let done = WakeSignal()
+        if let error = done.error {
+            throw .nameNotResolved(host: host, reason: SystemReason.sentence(for: error.errorNumber))
+        }
+        let progress = Locked(Progress())
+        let isStarted = LoopQueue.start("name-resolution") { [self] in
+            let result = lookup(host)
+            progress.withLock { progress in
+                if progress.isLeft { left.subtract(1, ordering: .relaxed) }
+                progress.result = result
+            }
+            done.give()
+        }
+        guard isStarted else { throw .nameNotResolved(host: host, reason: "the system has no thread left") }
+        let isDone = (descriptor: done.descriptor, wantsInput: true, wantsSpace: false)
+        let event = BlockingWait.wait(for: [isDone], or: cancellation, until: deadline)
+        let outcome = progress.withLock { progress in
+            progress.isLeft = progress.result == nil
+            if progress.isLeft { left.add(1, ordering: .relaxed) }
+            return progress.result
+        }
+        switch event {
+        case .ready: break
+        case .signal: throw .cancelled
+        case .deadline: throw .timedOut(phase: .resolving)
+        }
+        switch outcome {
+        case .success(let addresses) where !addresses.isEmpty: return addresses.map { $0.with(port: port) }
+        case .success, nil: throw .nameNotResolved(host: host, reason: "it has no address")
+        case .failure(let failure): throw failure
+        }
+    }
+}
+
+extension NameResolver {
+    package static let system: Lookup = { host in
+        var hints = unsafe addrinfo()
+        unsafe hints.ai_family = AF_UNSPEC
+        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = unsafe getaddrinfo(host, nil, &hints, &list)
+        guard code == 0 else { return .failure(.nameNotResolved(host: host, reason: sentence(for: code))) }
+        defer { unsafe freeaddrinfo(list) }
+        var addresses: [SocketAddress] = []
+        var next = unsafe list
+        while let entry = unsafe next {
+            if let address = unsafe address(of: entry.pointee), !addresses.contains(address) {
+                addresses.append(address)
+            }
+            unsafe next = entry.pointee.ai_next
+        }
+        return .success(interleaved(addresses))
+    }
+
+    /// RFC 8305, 4: the families take turns, beginning with the resolver's favourite, so that one dead family costs one
+    /// attempt.
+    private static func interleaved(_ addresses: [SocketAddress]) -> [SocketAddress] {
+        guard let first = addresses.first else { return [] }
+        let favoured = addresses.filter { $0.isIPv6 == first.isIPv6 }
+        let others = addresses.filter { $0.isIPv6 != first.isIPv6 }
+        var result: [SocketAddress] = []
+        for index in 0..<max(favoured.count, others.count) {
+            if index < favoured.count { result.append(favoured[index]) }
+            if index < others.count { result.append(others[index]) }
+        }
+        return result
+    }
+
+    private static func sentence(for code: Int32) -> String {
+        guard let text = unsafe gai_strerror(code) else { return "error \(code)" }
+        return unsafe String(cString: text).lowercased()
+    }
+
+    /// Copies the address out of the system's list.
+    private static func address(of entry: addrinfo) -> SocketAddress? {
+        guard let pointer = unsafe entry.ai_addr else { return nil }
+        let bytes = unsafe UnsafeRawBufferPointer(start: pointer, count: Int(entry.ai_addrlen))
+        // `ai_addrlen` bytes are there; each structure is read only where it fits wholly.
+        switch unsafe entry.ai_family {
+        case AF_INET where bytes.count >= MemoryLayout<sockaddr_in>.size:
+            let system = unsafe bytes.loadUnaligned(as: sockaddr_in.self)
+            // The number lies in memory as it travels: most significant byte first.
+            return unsafe withUnsafeBytes(of: system.sin_addr) { unsafe SocketAddress(bytes: Array($0), port: 0) }
+        case AF_INET6 where bytes.count >= MemoryLayout<sockaddr_in6>.size:
+            let system = unsafe bytes.loadUnaligned(as: sockaddr_in6.self)
+            let scope = system.sin6_scope_id
+            return unsafe withUnsafeBytes(of: system.sin6_addr) {
+                unsafe SocketAddress(bytes: Array($0), port: 0, scope: scope)
+            }
+        default:
+            return nil
+        }
+    }
+}

@@ -1,0 +1,174 @@
+internal import CLLSystem
+
+/// The owner of one stream socket: non-blocking, closed on exec and when this value ends.
+package struct Socket: ~Copyable {
+    /// The number the system knows it by; valid as long as this value lives.
+    package let descriptor: Int32
+
+    package init(takingOwnershipOf descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        // The system frees the number even where it reports an error, so a close is not repeated.
+        _ = platform_close(descriptor)
+    }
+
+    package enum Transfer: Equatable, Sendable {
+        /// So many bytes went through (at least 1).
+        case bytes(Int)
+        /// Nothing can go through now: wait for readiness.
+        case wouldBlock
+        /// The peer has ended its direction (receiving only).
+        case endOfStream
+    }
+
+    /// Makes an unconnected socket for the family of `address`.
+    package static func make(for address: SocketAddress) throws(SocketError) -> Socket {
+        let number = platform_tcp_socket(address.isIPv6 ? 1 : 0)
+        try check(number, .createSocket, .network(address))
+        return Socket(takingOwnershipOf: number)
+    }
+
+    /// A listener bound to `address`.
+    /// - Parameters:
+    ///   - backlog: The greatest length of the accept queue; the system cuts it to `somaxconn`.
+    ///   - sharesPort: Lets several sockets of this process listen on the same port (`SO_REUSEPORT`).
+    package static func listener(
+        on address: SocketAddress,
+        backlog: Int32,
+        sharesPort: Bool
+    ) throws(SocketError) -> Socket {
+        let socket = try bound(to: address, sharesPort: sharesPort)
+        try check(platform_listen(socket.descriptor, backlog), .listen, .network(address))
+        return socket
+    }
+
+    /// A socket bound to `address` that does not listen. Without `sharesPort` it cannot be had while another socket
+    /// listens there.
+    package static func bound(to address: SocketAddress, sharesPort: Bool = false) throws(SocketError) -> Socket {
+        let socket = try make(for: address)
+        let number = socket.descriptor
+        let place = ListenAddress.network(address)
+        try check(platform_set_reuse_address(number), .setOption, place)
+        if sharesPort { try check(platform_set_reuse_port(number), .setOption, place) }
+        if address.isIPv6 { try check(platform_set_ipv6_only(number), .setOption, place) }
+        var system = address.system
+        try check(unsafe platform_bind(number, &system), .bind, place)
+        return socket
+    }
+
+    /// A socket that keeps other processes from `address` until sockets of this process that share the port listen there.
+    ///
+    /// It fails where any socket listens, and of two processes that claim an address at once the system lets at most one
+    /// listen. Connections are not taken meanwhile: their clients try again after a moment.
+    package static func claim(on address: SocketAddress) throws(SocketError) -> Socket {
+        let socket = try bound(to: address)
+        _ = platform_refuse_new_connections(socket.descriptor)
+        try check(platform_listen(socket.descriptor, 1), .listen, .network(address))
+        // From here on sockets of this user may share the port; only those that ask for it, which another claim does not.
+        try check(platform_set_reuse_port(socket.descriptor), .setOption, .network(address))
+        return socket
+    }
+
+    /// Gives the descriptor away: its taker closes it.
+    package consuming func release() -> Int32 {
+        let descriptor = descriptor
+        discard self
+        return descriptor
+    }
+
+    /// - Returns: False where it takes longer: wait until the socket is writable, then ask ``finishConnecting(to:)``.
+    package func connect(to address: SocketAddress) throws(SocketError) -> Bool {
+        var system = address.system
+        let result = unsafe platform_connect(descriptor, &system)
+        if result == -ErrorNumber.inProgress || result == -ErrorNumber.interrupted { return false }
+        try Self.check(result, .connect, .network(address))
+        return true
+    }
+
+    /// Says, once the socket is writable, whether the connection came about.
+    package func finishConnecting(to address: SocketAddress) throws(SocketError) {
+        try Self.check(-platform_socket_error(descriptor), .connect, .network(address))
+    }
+
+    /// Sends at once instead of waiting to fill a segment (`TCP_NODELAY`).
+    package func setNoDelay() {
+        _ = platform_set_no_delay(descriptor)
+    }
+
+    /// The address this end is bound to.
+    package func localAddress() throws(SocketError) -> SocketAddress {
+        var system = platform_address()
+        try Self.check(unsafe platform_local_address(descriptor, &system), .readAddress, nil)
+        return SocketAddress(system)
+    }
+
+    /// The address of the peer of a connected descriptor; nil where there is none (any more), and on a Unix socket, whose
+    /// clients have none.
+    package static func peerAddress(of descriptor: Int32) -> SocketAddress? {
+        var system = platform_address()
+        guard descriptor >= 0, unsafe platform_peer_address(descriptor, &system) >= 0 else { return nil }
+        return SocketAddress(system)
+    }
+
+    /// Throws the error that a call on the socket of `address` reported, if it did.
+    static func check(
+        _ result: Int32,
+        _ operation: SocketError.Operation,
+        _ address: ListenAddress?
+    ) throws(SocketError) {
+        if result < 0 { throw SocketError(operation, errorNumber: -result, address: address) }
+    }
+}
+
+extension Socket {
+    /// Receives what is there, at most `buffer.count` bytes, into the start of `buffer`.
+    package func receive(into buffer: inout [UInt8]) throws(SocketError) -> Transfer {
+        let transfer = try Self.transfer(.receive) { SystemCalls().receive(descriptor, into: &buffer) }
+        return transfer == .bytes(0) ? .endOfStream : transfer
+    }
+
+    /// Sends from `bytes`, beginning at `offset` (0 … `bytes.count`); a peer that is gone is an error, never a signal.
+    package func send(_ bytes: [UInt8], from offset: Int = 0) throws(SocketError) -> Transfer {
+        try Self.transfer(.send) { SystemCalls().send(descriptor, bytes, from: offset) }
+    }
+
+    private static func transfer(
+        _ operation: SocketError.Operation,
+        _ call: () -> Int
+    ) throws(SocketError) -> Transfer {
+        while true {
+            let result = call()
+            if result >= 0 { return .bytes(result) }
+            if result == -Int(ErrorNumber.interrupted) { continue }
+            if result == -Int(ErrorNumber.again) { return .wouldBlock }
+            throw SocketError(operation, errorNumber: Int32(truncatingIfNeeded: -result))
+        }
+    }
+}
+
+extension Socket {
+    /// Makes an unconnected Unix stream socket.
+    package static func makeUnix(for path: UnixSocketPath) throws(SocketError) -> Socket {
+        let number = platform_unix_socket()
+        try check(number, .createSocket, .unix(path))
+        return Socket(takingOwnershipOf: number)
+    }
+
+    /// Connects at once, or not at all: such a socket has no handshake to wait for.
+    package func connect(to path: UnixSocketPath) throws(SocketError) {
+        let text = path.description
+        // The path's own bytes, as many as are counted.
+        let result = unsafe text.withCString { unsafe platform_unix_connect(descriptor, $0, text.utf8.count) }
+        try Self.check(result, .connect, .unix(path))
+    }
+
+    /// Makes the file; it must not be there.
+    package func bind(to path: UnixSocketPath) throws(SocketError) {
+        let text = path.description
+        // The path's own bytes, as many as are counted.
+        let result = unsafe text.withCString { unsafe platform_unix_bind(descriptor, $0, text.utf8.count) }
+        try Self.check(result, .bind, .unix(path))
+    }
+}

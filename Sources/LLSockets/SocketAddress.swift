@@ -1,0 +1,224 @@
+internal import CLLSystem
+internal import LLBytes
+
+/// An IPv4 or IPv6 address with a port.
+package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
+    /// The address bytes in network order: 4 for IPv4, 16 for IPv6.
+    package let bytes: [UInt8]
+    /// 0 … 65535; 0 lets the system choose.
+    package let port: UInt16
+    /// The IPv6 scope (interface index) of a link-local address, else 0.
+    package let scope: UInt32
+
+    package var isIPv6: Bool { bytes.count == 16 }
+
+    /// An address of 4 or 16 bytes; nil for any other number.
+    package init?(bytes: [UInt8], port: UInt16, scope: UInt32 = 0) {
+        guard bytes.count == 4 || bytes.count == 16 else { return nil }
+        self.init(validated: bytes, port: port, scope: scope)
+    }
+
+    init(_ system: platform_address) {
+        // The tuple is 16 UInt8 without padding, so its bytes are the address; they are copied at once.
+        let all = unsafe withUnsafeBytes(of: system.address) { unsafe Array($0) }
+        bytes = system.is_ipv6 != 0 ? all : Array(all.prefix(4))
+        port = system.port
+        scope = system.scope
+    }
+
+    /// 127.0.0.1 with a port.
+    package static func loopback(port: UInt16) -> SocketAddress {
+        SocketAddress(validated: [127, 0, 0, 1], port: port)
+    }
+
+    /// ::1 with a port.
+    package static func loopbackIPv6(port: UInt16) -> SocketAddress {
+        SocketAddress(validated: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], port: port)
+    }
+
+    private init(validated bytes: [UInt8], port: UInt16, scope: UInt32 = 0) {
+        self.bytes = bytes
+        self.port = port
+        self.scope = scope
+    }
+
+    /// True for 127.0.0.0/8, ::1 and ::ffff:127.0.0.0/104.
+    package var isLoopback: Bool {
+        if bytes.count == 4 { return bytes[0] == 127 }
+        if bytes.prefix(15).allSatisfy({ $0 == 0 }) { return bytes[15] == 1 }
+        return bytes.prefix(10).allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF && bytes[12] == 127
+    }
+
+    /// Whether only one of both can be listened on: they share a port, and an address, of which 0.0.0.0 and :: are all.
+    /// No listener on an IPv6 address takes IPv4.
+    package func collides(with other: SocketAddress) -> Bool {
+        guard port != 0, port == other.port, isIPv6 == other.isIPv6 else { return false }
+        return self == other || [self, other].contains { $0.bytes.allSatisfy { $0 == 0 } }
+    }
+
+    package func with(port: UInt16) -> SocketAddress {
+        SocketAddress(validated: bytes, port: port, scope: scope)
+    }
+
+    var system: platform_address {
+        var system = platform_address()
+        system.port = port
+        system.scope = scope
+        system.is_ipv6 = isIPv6 ? 1 : 0
+        // At most 16 bytes (checked when the address was made) go into a tuple of 16.
+        unsafe withUnsafeMutableBytes(of: &system.address) { target in
+            unsafe target.copyBytes(from: bytes.prefix(target.count))
+        }
+        return system
+    }
+
+    /// `127.0.0.1:8080` or `[::1]:8080`.
+    package var description: String {
+        isIPv6 ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+}
+
+extension SocketAddress {
+    /// Reads `127.0.0.1:8080`, `[::1]:8080` or `localhost:8080` (IPv4 loopback); nil for anything else.
+    package init?(_ text: String) {
+        guard let (host, portText) = try? HostAndPort.split(Array(text.utf8)[...]),
+            let port = portText.flatMap(DecimalNumber.parse).flatMap(UInt16.init(exactly:))
+        else { return nil }
+        self.init(host: String(decoding: host, as: UTF8.self), port: port)
+    }
+
+    /// Reads an address literal (`127.0.0.1`, `::1`, without brackets) or `localhost`; nil for anything else.
+    package init?(host: String, port: UInt16 = 0) {
+        let text = Array((host == "localhost" ? "127.0.0.1" : host).utf8)
+        let isIPv6 = text.contains(UInt8(ascii: ":"))
+        let bytes = isIPv6 ? IPAddress.ipv6(text.span, text.indices) : IPAddress.ipv4(text.span, text.indices)
+        guard let bytes else { return nil }
+        self.init(validated: bytes, port: port)
+    }
+
+    /// The address without its port, in its usual short form (RFC 5952 for IPv6).
+    package var host: String {
+        if bytes.count == 4 { return bytes.map { String($0) }.joined(separator: ".") }
+        let groups = stride(from: 0, to: 16, by: 2).map { Int(bytes[$0]) << 8 | Int(bytes[$0 + 1]) }
+        guard let zeros = Self.longestZeroRun(groups) else {
+            return groups.map { String($0, radix: 16) }.joined(separator: ":")
+        }
+        let front = groups[..<zeros.lowerBound].map { String($0, radix: 16) }.joined(separator: ":")
+        let back = groups[zeros.upperBound...].map { String($0, radix: 16) }.joined(separator: ":")
+        return front + "::" + back
+    }
+
+    /// The first longest run of at least two zero groups (RFC 5952 §4.2).
+    private static func longestZeroRun(_ groups: [Int]) -> Range<Int>? {
+        var best: Range<Int>?
+        var start = 0
+        while start < groups.count {
+            var end = start
+            while end < groups.count, groups[end] == 0 { end += 1 }
+            if end - start >= 2, end - start > (best?.count ?? 0) { best = start..<end }
+            start = max(end, start + 1)
+        }
+        return best
+    }
+}
+
+/// The addresses that begin with the same bits: `10.0.0.0/8`, `fd00::/8`, or one address alone.
+package struct AddressPrefix: Sendable, Equatable {
+    private let bytes: [UInt8]
+    private let bitCount: Int
+
+    /// Reads an address, with the number of its leading bits that count behind a slash (RFC 4632 §3.1, RFC 4291 §2.3);
+    /// nil for anything else.
+    /// - Parameter isStrict: Whether `localhost` is refused, and a bit that is set behind those that count; false for
+    ///   `NO_PROXY`, which other programs read leniently.
+    package init?(_ text: String, isStrict: Bool = true) {
+        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let bytes = SocketAddress(host: String(parts[0]))?.bytes else { return nil }
+        let bits = 0..<8 * bytes.count
+        let count = parts.count == 2 ? DecimalNumber.parse(parts[1].utf8) : bits.count
+        guard let count, count <= bits.count else { return nil }
+        if isStrict {
+            guard parts[0] != "localhost" else { return nil }
+            for bit in bits[count...] where bytes[bit / 8] >> UInt8(7 - bit % 8) & 1 == 1 { return nil }
+        }
+        self.bytes = bytes
+        bitCount = count
+    }
+
+    /// Whether every address of its family has it.
+    package var isEverything: Bool { bitCount == 0 }
+
+    package func contains(_ address: SocketAddress) -> Bool {
+        guard address.bytes.count == bytes.count else { return false }
+        let whole = bitCount / 8
+        guard bytes[..<whole] == address.bytes[..<whole] else { return false }
+        let rest = bitCount % 8
+        return rest == 0 || (bytes[whole] ^ address.bytes[whole]) >> UInt8(8 - rest) == 0
+    }
+}
+
+/// A host with or without a port: what stands between the slashes of a URL (RFC 3986, 3.2), user information apart.
+package struct HostAndPort: Sendable, Equatable {
+    /// Why a text is refused.
+    package enum ParsingError: Error, Equatable, Sendable { case invalidHost, invalidPort }
+
+    /// Lower case; an IPv6 address without its brackets.
+    package let host: String
+    /// 1 … 65535; nil where none is written.
+    package let port: UInt16?
+
+    /// Reads `host`, `host:port`, `[address]` or `[address]:port`.
+    package init(parsing bytes: ArraySlice<UInt8>) throws(ParsingError) {
+        let (host, port) = try Self.split(bytes)
+        self.host = try Self.validated(host)
+        self.port = if let port { try Self.port(port) } else { nil }
+    }
+
+    /// Separates the two, neither of them judged.
+    static func split(
+        _ authority: ArraySlice<UInt8>
+    ) throws(ParsingError) -> (host: ArraySlice<UInt8>, port: ArraySlice<UInt8>?) {
+        if authority.first == UInt8(ascii: "[") {
+            guard let end = authority.firstIndex(of: UInt8(ascii: "]")) else { throw .invalidHost }
+            let host = authority[(authority.startIndex + 1)..<end]
+            guard host.contains(UInt8(ascii: ":")) else { throw .invalidHost }
+            let tail = authority[(end + 1)...]
+            if tail.isEmpty { return (host, nil) }
+            guard tail.first == UInt8(ascii: ":") else { throw .invalidHost }
+            return (host, tail.dropFirst())
+        }
+        guard let colon = authority.firstIndex(of: UInt8(ascii: ":")) else { return (authority, nil) }
+        return (authority[..<colon], authority[(colon + 1)...])
+    }
+
+    /// A DNS name (RFC 1123, 2.1, with the underscore that private zones use) or an address.
+    private static func validated(_ host: ArraySlice<UInt8>) throws(ParsingError) -> String {
+        let lowered = host.map(ASCII.lowercased)
+        let text = String(decoding: lowered, as: UTF8.self)
+        guard (1...253).contains(lowered.count) else { throw .invalidHost }
+        if lowered.contains(UInt8(ascii: ":")) {
+            guard SocketAddress(host: text) != nil else { throw .invalidHost }
+            return text
+        }
+        var labels = lowered.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        // A name may end in the root's dot.
+        if labels.count > 1, labels.last?.isEmpty == true { labels.removeLast() }
+        for label in labels {
+            guard (1...63).contains(label.count), label.first != UInt8(ascii: "-"), label.last != UInt8(ascii: "-"),
+                label.allSatisfy({ ASCII.isAlphanumeric($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") })
+            else { throw .invalidHost }
+        }
+        // A last label of digits alone is an address or nothing: `127.1` and `0x7f.1` are read differently by many.
+        if let last = labels.last, last.allSatisfy({ ASCII.digit($0) != nil }) || last.starts(with: Array("0x".utf8)) {
+            guard SocketAddress(host: text) != nil else { throw .invalidHost }
+        }
+        return text
+    }
+
+    private static func port(_ digits: ArraySlice<UInt8>) throws(ParsingError) -> UInt16 {
+        guard let port = DecimalNumber.parse(digits).flatMap(UInt16.init(exactly:)), port > 0 else {
+            throw .invalidPort
+        }
+        return port
+    }
+}

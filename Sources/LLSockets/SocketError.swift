@@ -1,0 +1,69 @@
+internal import Glibc
+
+/// A system call on a socket failed.
+package struct SocketError: Error, Equatable, CustomStringConvertible {
+    package enum Operation: String, Sendable {
+        case createSocket = "create a socket"
+        case setOption = "set a socket option"
+        case bind = "bind to"
+        case listen = "listen on"
+        case connect = "connect to"
+        case receive = "receive from"
+        case send = "send to"
+        case createPoll = "create an epoll set"
+        case controlPoll = "change an epoll set"
+        case createEventDescriptor = "create an event descriptor"
+        case readAddress = "read the address of"
+        case lock = "lock"
+        case setMode = "set the permissions of"
+        case replace = "replace"
+        case duplicate = "duplicate the descriptor of"
+        case startThread = "start a thread"
+    }
+
+    package let operation: Operation
+    package let errorNumber: Int32
+    /// The address it concerned, where there is one.
+    package let address: ListenAddress?
+
+    package init(_ operation: Operation, errorNumber: Int32, address: ListenAddress? = nil) {
+        self.operation = operation
+        self.errorNumber = errorNumber
+        self.address = address
+    }
+
+    /// One sentence, for instance `cannot bind to 127.0.0.1:8080: Address already in use`.
+    package var description: String {
+        let place = address.map { " \($0)" } ?? ""
+        // The system's words for it would be of an operation on a socket.
+        let isOther = operation == .replace && errorNumber == ErrorNumber.notSocket
+        let isOthersLock = operation == .lock && errorNumber == ErrorNumber.notPermitted
+        let reason =
+            if isOther { "the file there is no socket, so it is left alone" } else if isOthersLock {
+                "the file of that name with .lock at its end is another user's, or no file; remove it"
+            } else { SystemReason.sentence(for: errorNumber) }
+        return "cannot \(operation.rawValue)\(place): \(reason)"
+    }
+}
+
+/// The system error numbers this target tells apart.
+package enum ErrorNumber {
+    package static let again = EAGAIN
+    package static let addressInUse = EADDRINUSE
+    package static let addressNotAvailable = EADDRNOTAVAIL
+    package static let brokenPipe = EPIPE
+    package static let connectionAborted = ECONNABORTED
+    package static let connectionRefused = ECONNREFUSED
+    package static let connectionReset = ECONNRESET
+    package static let exists = EEXIST
+    package static let inProgress = EINPROGRESS
+    package static let interrupted = EINTR
+    package static let noBufferSpace = ENOBUFS
+    package static let noSuchFile = ENOENT
+    package static let notPermitted = EPERM
+    package static let notSocket = ENOTSOCK
+    package static let processFileLimit = EMFILE
+    package static let protocolError = EPROTO
+    package static let systemFileLimit = ENFILE
+    package static let timedOut = ETIMEDOUT
+}

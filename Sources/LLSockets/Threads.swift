@@ -1,0 +1,217 @@
+internal import CLLSystem
+internal import Glibc
+internal import Synchronization
+
+/// Starts threads of the process's own.
+///
+/// Dispatch is not used for them. Where the system has no thread left, Dispatch waits in the caller for ever; and one use of
+/// its global pool wakes the process once a second from then on, while an idle server shall not wake at all.
+package enum LoopQueue {
+    /// Runs `body` on a thread named `name` (at most 15 bytes are kept), which ends with it.
+    /// - Returns: False where the system has no thread left; `body` is never called then.
+    @discardableResult
+    package static func start(_ name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
+        let context = unsafe Unmanaged.passRetained(Work(name, body))
+        // The thread takes the reference over.
+        let result = unsafe platform_start_thread(
+            { context in
+                guard let context = unsafe context else { return nil }
+                let work = unsafe Unmanaged<Work>.fromOpaque(context).takeRetainedValue()
+                unsafe String(work.name.prefix(15)).withCString { unsafe platform_name_thread($0) }
+                work.body()
+                return nil
+            },
+            context.toOpaque()
+        )
+        if result < 0 { unsafe context.release() }
+        return result >= 0
+    }
+
+    private final class Work: Sendable {
+        let name: String
+        let body: @Sendable () -> Void
+
+        init(_ name: String, _ body: @escaping @Sendable () -> Void) {
+            self.name = name
+            self.body = body
+        }
+    }
+
+    /// Finds out whether so many more threads can be had at once; they end before this returns.
+    package static func canStart(_ count: Int) -> Bool {
+        let gate = Monitor((isOpen: false, running: 0))
+        var isEnough = true
+        for _ in 0..<max(count, 0) where isEnough {
+            gate.withLock { $0.running += 1 }
+            isEnough = start("probe") {
+                gate.wait { $0.isOpen ? .done(()) : .wait(until: .never) }
+                gate.withLock { $0.running -= 1 }
+                gate.wake()
+            }
+            if !isEnough { gate.withLock { $0.running -= 1 } }
+        }
+        gate.withLock { $0.isOpen = true }
+        gate.wake()
+        gate.wait { $0.running == 0 ? .done(()) : .wait(until: .never) }
+        return isEnough
+    }
+}
+
+/// A value that several threads share, each while it holds the lock, and whose changes they can wait for.
+///
+/// `value` is touched only while `mutex` is held; hence `@unchecked Sendable`.
+@safe package final class Monitor<Value: Sendable>: @unchecked Sendable {
+    /// What a waiting thread makes of the value.
+    package enum Look<Result> {
+        case done(Result)
+        /// Look again after a change, and at this moment at the latest.
+        case wait(until: MonotonicInstant)
+    }
+
+    // Neither may move, so each has a place of its own for the life of this object.
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let changed: UnsafeMutablePointer<pthread_cond_t>
+    private var value: Value
+
+    package init(_ value: Value) {
+        self.value = value
+        unsafe mutex = .allocate(capacity: 1)
+        unsafe mutex.initialize(to: pthread_mutex_t())
+        unsafe changed = .allocate(capacity: 1)
+        unsafe changed.initialize(to: pthread_cond_t())
+        // With these attributes none of it can fail on Linux.
+        _ = unsafe pthread_mutex_init(mutex, nil)
+        var attributes = pthread_condattr_t()
+        _ = unsafe pthread_condattr_init(&attributes)
+        _ = unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        _ = unsafe pthread_cond_init(changed, &attributes)
+        _ = unsafe pthread_condattr_destroy(&attributes)
+    }
+
+    deinit {
+        _ = unsafe pthread_cond_destroy(changed)
+        _ = unsafe pthread_mutex_destroy(mutex)
+        unsafe changed.deallocate()
+        unsafe mutex.deallocate()
+    }
+
+    /// Runs `body` while no other thread does. It must not take the same lock again.
+    package func withLock<Result>(_ body: (inout Value) -> Result) -> Result {
+        _ = unsafe pthread_mutex_lock(mutex)
+        defer { _ = unsafe pthread_mutex_unlock(mutex) }
+        return body(&value)
+    }
+
+    /// Has every thread that waits look again.
+    package func wake() { _ = unsafe pthread_cond_broadcast(changed) }
+
+    /// Blocks the calling thread until `look` is done with the value; `look` runs under the lock.
+    package func wait<Result>(_ look: (inout Value) -> Look<Result>) -> Result {
+        _ = unsafe pthread_mutex_lock(mutex)
+        defer { _ = unsafe pthread_mutex_unlock(mutex) }
+        while true {
+            switch look(&value) {
+            case .done(let result): return result
+            case .wait(.never): _ = unsafe pthread_cond_wait(changed, mutex)
+            case .wait(let moment):
+                let (seconds, nanoseconds) = moment.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+                var time = timespec(tv_sec: Int(clamping: seconds), tv_nsec: Int(clamping: nanoseconds))
+                _ = unsafe pthread_cond_timedwait(changed, mutex, &time)
+            }
+        }
+    }
+}
+
+/// A thread that does one job after another. It lives from the first job, or ``start()``, until this object ends.
+package final class SerialThread: Sendable {
+    package typealias Job = @Sendable () -> Void
+
+    private struct State {
+        var jobs: [Job] = []
+        var alarm: (at: MonotonicInstant, job: Job)?
+        var isRunning = false
+        var isEnded = false
+    }
+
+    private let name: String
+    private let state = Monitor(State())
+    /// Whether the thread still takes jobs.
+    package let pulse = Pulse()
+
+    package init(_ name: String) { self.name = name }
+
+    deinit {
+        state.withLock { $0.isEnded = true }
+        state.wake()
+    }
+
+    /// Starts the thread, unless it runs.
+    /// - Returns: False where the system has no thread left.
+    @discardableResult
+    package func start() -> Bool {
+        let mustStart = state.withLock { state in
+            defer { state.isRunning = true }
+            return !state.isRunning
+        }
+        guard mustStart else { return true }
+        // The thread must not keep this object alive.
+        let isStarted = LoopQueue.start(name) { [state] in
+            while let job = Self.next(state) { job() }
+        }
+        if !isStarted { state.withLock { $0.isRunning = false } }
+        return isStarted
+    }
+
+    /// Has a job done after those given before. Where the system has no thread left it waits for the next call.
+    package func async(_ job: @escaping Job) {
+        state.withLock { $0.jobs.append(job) }
+        state.wake()
+        start()
+    }
+
+    /// Has a job done at a moment, in place of the one that was set before.
+    package func setAlarm(at moment: MonotonicInstant, _ job: @escaping Job) {
+        state.withLock { $0.alarm = (moment, job) }
+        state.wake()
+        start()
+    }
+
+    /// Whether the thread took a job within `limit` of being given one; asks it anew where it did.
+    package func isAlive(at now: MonotonicInstant, within limit: Duration) -> Bool {
+        pulse.isBeating(at: now, within: limit) { async { [pulse] in pulse.beat() } }
+    }
+
+    /// Waits for the next job; nil at the end.
+    private static func next(_ state: Monitor<State>) -> Job? {
+        state.wait { state in
+            if !state.jobs.isEmpty { return .done(state.jobs.removeFirst()) }
+            if state.isEnded { return .done(nil) }
+            guard let alarm = state.alarm else { return .wait(until: .never) }
+            guard alarm.at <= MonotonicClock.now() else { return .wait(until: alarm.at) }
+            state.alarm = nil
+            return .done(alarm.job)
+        }
+    }
+}
+
+/// Whether a thread still turns. Nothing wakes it but the question: each pokes the thread, and is answered by the pokes
+/// before it.
+package final class Pulse: Sendable {
+    /// When the poke was given that the thread has not answered, in nanoseconds of the monotonic clock; 0 for none.
+    private let pokedAt = Atomic<UInt64>(0)
+
+    package init() {}
+
+    /// - Parameter poke: makes the thread call ``beat()``.
+    /// - Returns: False where it has not answered a poke for longer than `limit`.
+    package func isBeating(at now: MonotonicInstant, within limit: Duration, poke: () -> Void) -> Bool {
+        let poked = pokedAt.load(ordering: .acquiring)
+        guard poked == 0 else { return now <= MonotonicInstant(nanoseconds: poked) + limit }
+        pokedAt.store(max(now.nanoseconds, 1), ordering: .releasing)
+        poke()
+        return true
+    }
+
+    /// The thread turns.
+    package func beat() { pokedAt.store(0, ordering: .releasing) }
+}

@@ -1,0 +1,145 @@
+internal import CLLSystem
+
+/// A listening Unix socket with its file.
+package struct UnixListener: ~Copyable {
+    /// A service needs the lock for microseconds. A start that finds it taken for longer than this fails, and does not wait
+    /// for ever.
+    private static let lockWait: Duration = .seconds(1)
+    private static let lockPause: Duration = .milliseconds(2)
+
+    private let socket: Socket
+    package let file: UnixSocketFile
+
+    /// Takes a path: makes the file, or replaces a socket that no process listens on any more.
+    ///
+    /// A socket refuses every connection until it listens, so no client connects before the permissions are right. A socket
+    /// that is bound and does not listen yet looks like one whose process is gone. So a file beside it is locked meanwhile,
+    /// and of two processes that start at once neither takes the other's path.
+    package init(on path: UnixSocketPath, mode: UnixSocketMode, backlog: Int32) throws(SocketError) {
+        let lock = try Self.lock(path)
+        defer {
+            // While it is locked: a process that opened it before finds that it is gone.
+            _ = unsafe Self.lockFile(of: path).withCString { unsafe platform_unlink($0) }
+            _ = platform_close(lock)
+        }
+        let socket = try Self.bound(to: path)
+        guard let file = UnixSocketFile(at: path) else {
+            throw SocketError(.bind, errorNumber: ErrorNumber.noSuchFile, address: .unix(path))
+        }
+        do throws(SocketError) {
+            try Self.setMode(mode, of: path)
+            try Socket.check(platform_listen(socket.descriptor, backlog), .listen, .unix(path))
+        } catch {
+            file.remove()
+            throw error
+        }
+        self.socket = socket
+        self.file = file
+    }
+
+    /// Another number for the same socket; its taker closes it.
+    package func duplicate() throws(SocketError) -> Int32 {
+        let number = platform_duplicate(socket.descriptor)
+        try Socket.check(number, .duplicate, nil)
+        return number
+    }
+
+    /// A file that only this process's user can open, and therefore lock: anybody who may read the directory could lock
+    /// that.
+    private static func lockFile(of path: UnixSocketPath) -> String { path.description + ".lock" }
+
+    /// - Returns: the lock file's descriptor, which holds the lock until the caller closes it.
+    private static func lock(_ path: UnixSocketPath) throws(SocketError) -> Int32 {
+        let deadline = MonotonicClock.now() + Self.lockWait
+        while true {
+            let result = unsafe lockFile(of: path).withCString { unsafe platform_lock_file($0) }
+            if result >= 0 { return result }
+            guard result == -ErrorNumber.again, MonotonicClock.now() < deadline else {
+                throw SocketError(.lock, errorNumber: -result, address: .unix(path))
+            }
+            _ = BlockingWait.wait(for: [], until: MonotonicClock.now() + Self.lockPause)
+        }
+    }
+
+    private static func bound(to path: UnixSocketPath) throws(SocketError) -> Socket {
+        let socket = try Socket.makeUnix(for: path)
+        do throws(SocketError) {
+            try socket.bind(to: path)
+        } catch {
+            guard error.errorNumber == ErrorNumber.addressInUse else { throw error }
+            try removeStale(path)
+            try socket.bind(to: path)
+        }
+        return socket
+    }
+
+    /// Removes the file of a socket whose process is gone, and nothing else.
+    private static func removeStale(_ path: UnixSocketPath) throws(SocketError) {
+        guard let found = UnixSocketFile.Identity(of: path) else { return }
+        guard found.isSocket else {
+            throw SocketError(.replace, errorNumber: ErrorNumber.notSocket, address: .unix(path))
+        }
+        let probe = try Socket.makeUnix(for: path)
+        do throws(SocketError) {
+            try probe.connect(to: path)
+        } catch {
+            switch error.errorNumber {
+            case ErrorNumber.connectionRefused:
+                let result = unsafe path.description.withCString { unsafe platform_unlink($0) }
+                return try Socket.check(result, .replace, .unix(path))
+            // A process listens there and its queue is full.
+            case ErrorNumber.again: break
+            default: throw error
+            }
+        }
+        throw SocketError(.bind, errorNumber: ErrorNumber.addressInUse, address: .unix(path))
+    }
+
+    private static func setMode(_ mode: UnixSocketMode, of path: UnixSocketPath) throws(SocketError) {
+        let result = unsafe path.description.withCString { unsafe platform_change_mode($0, mode.bits) }
+        try Socket.check(result, .setMode, .unix(path))
+    }
+}
+
+/// The file of a Unix socket that this process has bound.
+package final class UnixSocketFile: Sendable {
+    /// Which file a path names.
+    package struct Identity: Equatable {
+        let device: UInt64
+        let inode: UInt64
+        let isSocket: Bool
+
+        /// Nil where there is no file, or none that may be looked at.
+        init?(of path: UnixSocketPath) {
+            var file = platform_file()
+            let result = unsafe path.description.withCString { unsafe platform_file_facts($0, &file) }
+            guard result >= 0 else { return nil }
+            device = file.device
+            inode = file.inode
+            isSocket = file.is_socket != 0
+        }
+    }
+
+    private let path: UnixSocketPath
+    private let identity: Identity
+    private let isRemoved = Locked(false)
+
+    /// The file `path` names now; nil where there is none.
+    package init?(at path: UnixSocketPath) {
+        guard let identity = Identity(of: path) else { return nil }
+        self.path = path
+        self.identity = identity
+    }
+
+    /// Removes the file, unless another has its place by now. The first call does it, and the others return when it has
+    /// been done. As long as the socket is open the system gives its inode to no other file.
+    package func remove() {
+        isRemoved.withLock { isRemoved in
+            guard !isRemoved else { return }
+            isRemoved = true
+            guard Identity(of: path) == identity else { return }
+            // Where this is not allowed, the next start finds that nobody listens there.
+            _ = unsafe path.description.withCString { unsafe platform_unlink($0) }
+        }
+    }
+}

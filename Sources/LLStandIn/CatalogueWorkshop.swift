@@ -1,0 +1,209 @@
+internal import LLBytes
+package import LLCrypto
+internal import LLJOSE
+
+/// What the tokens of the catalogue are made with: one login, the keys that are published, and one that is not.
+package struct CatalogueWorkshop: Sendable {
+    /// A made-up access token in Facebook's shape.
+    static let accessToken = "EAAB" + String(repeating: "ZCstandIn0", count: 6) + "ZD"
+    /// The example of RFC 7638 section 3.1: of a key that no token names.
+    static let thumbprint = "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"
+
+    package let audience: String
+    package let nonce: String
+    /// Seconds since 1970.
+    package let now: Int64
+    /// The key that signs.
+    let newest: TokenMinter
+    /// The other published key.
+    let older: TokenMinter
+    /// A key that was never published.
+    let stranger: TokenMinter
+    private let template: ClaimsTemplate
+    private let person: [FacebookJSON.Member]
+
+    /// - Parameter person: what the token tells of the person.
+    package init(
+        template: ClaimsTemplate,
+        keys: IssuerKeyRing,
+        nonce: String,
+        now: Int64,
+        audience: String? = nil,
+        person: [FacebookJSON.Member] = jane
+    ) throws(OpenSSLError) {
+        let published = keys.published
+        stranger = try keys.stranger()
+        newest = published.first ?? stranger
+        older = published.last ?? stranger
+        self.template = template
+        self.audience = audience ?? template.audience
+        self.nonce = nonce
+        self.now = now
+        self.person = person
+    }
+
+    package static let janesID = "2954873201847263"
+
+    /// Every claim about a person that a Limited Login can bring, as JSON.
+    package static let jane: [FacebookJSON.Member] = [
+        ("sub", "\"\(janesID)\""), ("email", "\"jane.doe@example.com\""), ("given_name", "\"Jane\""),
+        ("middle_name", "\"Q\""), ("family_name", "\"Doe\""), ("name", "\"Jane Q Doe\""),
+        (
+            "picture",
+            "\"https://platform-lookaside.fbsbx.com/platform/profilepic/?asid=2954873201847263&height=100\""
+        ),
+        ("user_friends", "[\"1122334455\",\"5566778899\"]"), ("user_birthday", "\"01/02/1990\""),
+        ("user_age_range", "{\"min\":21}"), ("user_link", "\"https://www.facebook.com/jane\""),
+        ("user_hometown", "{\"id\":\"112724962075996\",\"name\":\"Martinez, California\"}"),
+        ("user_location", "{\"id\":\"110843418940484\",\"name\":\"Seattle, Washington\"}"),
+        ("user_gender", "\"female\""),
+    ]
+
+    /// The payload, with these claims (JSON values) in place of its own, and one left out.
+    package func payload(_ claims: [FacebookJSON.Member] = [], without omitted: String? = nil) throws -> String {
+        let own = [("aud", FacebookJSON.string(audience)), ("nonce", FacebookJSON.string(nonce))] + person
+        let kept = own.filter { own in own.name != omitted && !claims.contains { $0.name == own.name } }
+        let text = Array(FacebookJSON.object(claims + kept).utf8)
+        return String(decoding: try template.payload(claims: text, now: now, without: omitted), as: UTF8.self)
+    }
+
+    /// The header of Facebook's tokens, with members (JSON) added, one left out, or another key's name.
+    func header(more: String? = nil, without omitted: String? = nil, keyID: String? = nil) -> String {
+        let name = FacebookJSON.string(keyID ?? newest.keyID)
+        var members = [("alg", "\"RS256\""), ("typ", "\"JWT\""), ("kid", name)]
+            .filter { $0.0 != omitted }.map { "\"\($0)\":\($1)" }
+        if let more { members.append(more) }
+        return "{" + members.joined(separator: ",") + "}"
+    }
+
+    /// A token with these claims in place of its own.
+    func token(
+        _ claims: [FacebookJSON.Member] = [],
+        without omitted: String? = nil,
+        signedBy minter: TokenMinter? = nil
+    ) throws -> String {
+        try minted(payload: payload(claims, without: omitted), signedBy: minter)
+    }
+
+    /// A token with exactly this header or payload.
+    func minted(header: String? = nil, payload: String? = nil, signedBy minter: TokenMinter? = nil) throws -> String {
+        let minter = minter ?? newest
+        return try minter.mint(
+            header: header.map { Array($0.utf8) } ?? minter.header,
+            payload: Array((payload ?? self.payload()).utf8)
+        )
+    }
+
+    /// The three parts of a good token, or of one with this payload.
+    func parts(payload: String? = nil) throws -> [Substring] {
+        try minted(payload: payload).split(separator: ".", omittingEmptySubsequences: false)
+    }
+
+    /// The same with another signature.
+    func token(signature: Substring, payload: String? = nil) throws -> String {
+        try parts(payload: payload).dropLast().joined(separator: ".") + "." + signature
+    }
+
+    /// A token that ends before its signature.
+    func unsigned(algorithm: String) throws -> String {
+        let header = "{\"alg\":\"\(algorithm)\",\"typ\":\"JWT\",\"kid\":\"\(newest.keyID)\"}"
+        return try "\(Base64URL.text(header.utf8)).\(Base64URL.text(payload().utf8))."
+    }
+
+    /// The oldest confusion: a public key, which everybody has, taken as a shared secret.
+    func signedWithPublicKey() throws -> String {
+        let token = try unsigned(algorithm: "HS256")
+        let code = try HMACSHA256.authenticationCode(
+            for: Array(token.utf8.dropLast()).span,
+            key: Array(newest.publicKeyPEM.utf8).span
+        )
+        return token + String(decoding: code.base64URL, as: UTF8.self)
+    }
+
+    /// The token with the next digit of base64url at its end: 256 bytes leave four bits of it unused.
+    static func respelled(_ token: String) -> String {
+        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+        guard let last = token.last, let place = digits.firstIndex(of: last) else { return token }
+        return token.dropLast() + String(digits[place ^ 1])
+    }
+}
+
+extension TokenMinter {
+    /// The public key as a PEM file (RFC 7468 section 13): a SubjectPublicKeyInfo of RSA (RFC 3279 section 2.3.1).
+    fileprivate var publicKeyPEM: String {
+        // That of every key of 2,048 bits begins with the same 33 bytes; its modulus is followed by the exponent.
+        let rest = Base64.encode(key.modulus + [0x02, 3] + key.publicExponent)
+        let digits = Array("MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA\(rest)".utf8)
+        let lines = stride(from: 0, to: digits.count, by: 64).map {
+            String(decoding: digits[$0..<min($0 + 64, digits.count)], as: UTF8.self)
+        }
+        return "-----BEGIN PUBLIC KEY-----\n\(lines.joined(separator: "\n"))\n-----END PUBLIC KEY-----\n"
+    }
+}
+
+/// Turns the claims somebody asks for into a payload in Facebook's wire style.
+///
+/// The caller's members are taken as they are, also with wrong types, so that bad tokens can be made; the ones every
+/// token has are filled in, and all stand in Facebook's order with Facebook's escapes.
+package struct ClaimsTemplate: Sendable {
+    /// The claims in the order of Facebook's tokens; others follow in the order they were given.
+    private static let order = [
+        "iss", "aud", "sub", "iat", "exp", "jti", "nonce", "at_hash", "email", "given_name", "middle_name",
+        "family_name", "name", "picture", "user_friends", "user_birthday", "user_age_range", "user_link",
+        "user_hometown", "user_location", "user_gender", "cnf",
+    ]
+
+    /// `iss` where none is given.
+    let issuer: String
+    /// `aud` where none is given.
+    let audience: String
+
+    package init(issuer: String, audience: String) {
+        self.issuer = issuer
+        self.audience = audience
+    }
+
+    /// The payload of a token.
+    ///
+    /// - Parameters:
+    ///   - text: a JSON object of claims; nothing at all stands for an empty one.
+    ///   - dropped: claims of the text that are not taken.
+    ///   - nonce: the nonce where none is given.
+    ///   - now: seconds since 1970, for `iat` and `exp` where none are given.
+    ///   - omitted: the claim that is not filled in.
+    func payload(
+        claims text: [UInt8],
+        dropping dropped: Set<String> = [],
+        nonce: String = "",
+        now: Int64,
+        without omitted: String? = nil
+    ) throws(StandInRefusal) -> [UInt8] {
+        var object = JSONObject()
+        object.bytes = text.isEmpty ? Array("{}".utf8) : text
+        let isObject: Bool
+        do throws(JSONError) {
+            isObject = try object.read()
+        } catch {
+            throw StandInRefusal("the claims are not acceptable JSON: \(error)")
+        }
+        guard isObject else { throw StandInRefusal("the claims must be a JSON object") }
+        let given: [FacebookJSON.Member] = object.members.filter { !dropped.contains($0.name) }
+            .map { ($0.name, object.respelled($0.node)) }
+        let start = given.first { $0.name == "iat" }.flatMap { Int64($0.json) } ?? now
+        // Every real token lives for an hour.
+        let (end, overflow) = start.addingReportingOverflow(3600)
+        // Every real one is 4 letters or digits, and 64 hexadecimal digits.
+        let tokenID =
+            String.random(4, of: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") + "." + .random(64)
+        let filled: [FacebookJSON.Member] = [
+            ("iss", FacebookJSON.string(issuer)), ("aud", FacebookJSON.string(audience)),
+            ("sub", FacebookJSON.string(CatalogueWorkshop.janesID)), ("iat", "\(start)"),
+            ("exp", "\(overflow ? start : end)"), ("jti", "\"\(tokenID)\""),
+            ("nonce", FacebookJSON.string(nonce)),
+        ]
+        let names = given.map(\.name)
+        let claims = given + filled.filter { !names.contains($0.name) && $0.name != omitted }
+        let ordered = Self.order.flatMap { name in claims.filter { $0.name == name } }
+        return Array(FacebookJSON.object(ordered + claims.filter { !Self.order.contains($0.name) }).utf8)
+    }
+}

@@ -1,0 +1,80 @@
+internal import LLBytes
+internal import LLJOSE
+
+/// JSON as Facebook's issuer spells it: `/` as `\/`, `@` as `\u0040`, and everything outside ASCII as `\uXXXX`.
+package enum FacebookJSON {
+    /// A member of an object: its name, and its value as JSON text.
+    package typealias Member = (name: String, json: String)
+
+    /// A string with its quotes.
+    package static func string(_ text: String) -> String {
+        var json = "\""
+        for unit in text.utf16 {
+            switch unit {
+            case 0x22: json += "\\\""
+            case 0x5C: json += "\\\\"
+            case 0x2F: json += "\\/"
+            case 0x0A: json += "\\n"
+            case 0x0D: json += "\\r"
+            case 0x09: json += "\\t"
+            case 0x20..<0x7F where unit != 0x40: json.unicodeScalars.append(Unicode.Scalar(UInt8(unit)))
+            default:
+                let digits = String(unit, radix: 16)
+                json += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            }
+        }
+        return json + "\""
+    }
+
+    /// An object of members whose values are JSON already.
+    package static func object(_ members: [Member]) -> String {
+        "{" + members.map { string($0.name) + ":" + $0.json }.joined(separator: ",") + "}"
+    }
+
+    /// An array of strings.
+    package static func list(_ texts: [String]) -> String { "[" + texts.map(string).joined(separator: ",") + "]" }
+}
+
+/// Why the stand-in does not do what it is asked for.
+package struct StandInRefusal: Error, CustomStringConvertible {
+    package let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+extension JSONObject {
+    /// The value as JSON: a string in Facebook's spelling, any other value as it came.
+    func json(_ node: Int) -> String { document.isString(node) ? FacebookJSON.string(string(node)) : string(node) }
+
+    /// The value as JSON, all strings in Facebook's spelling. The reader bounds the depth.
+    func respelled(_ node: Int) -> String {
+        switch document.kind(node) {
+        case .array: "[" + document.children(of: node).map { respelled($0) }.joined(separator: ",") + "]"
+        case .object: FacebookJSON.object(document.children(of: node).map { (string($0), respelled($0 + 1)) })
+        default: json(node)
+        }
+    }
+
+    /// The elements of an array, each as ``string(_:)``; nil of any other value.
+    func elements(_ node: Int) -> [String]? {
+        document.kind(node) == .array ? document.children(of: node).map { string($0) } : nil
+    }
+}
+
+extension Base64URL {
+    /// The base64url text of bytes.
+    static func text(_ bytes: some Sequence<UInt8>) -> String { String(decoding: encode(Array(bytes)), as: UTF8.self) }
+}
+
+extension Span<UInt8> {
+    /// The text in a range, read as UTF-8.
+    package func text(_ range: Range<Int>) -> String { String(decoding: range.map { self[$0] }, as: UTF8.self) }
+}
+
+extension String {
+    /// As many random characters out of an alphabet.
+    package static func random(_ count: Int, of alphabet: String = "0123456789abcdef") -> String {
+        let characters = Array(alphabet)
+        return String((0..<count).compactMap { _ in characters.randomElement() })
+    }
+}

@@ -1,0 +1,138 @@
+internal import LLJOSE
+internal import LLSockets
+
+/// The access tokens that Graph knows, and what it says about them: `debug_token` and `/me`.
+///
+/// What Facebook documents is played as documented, with its own words in the errors.
+extension StandInGraph {
+    /// One token, with what `/me` says of its person: members of JSON by the name of their field.
+    struct Token: Sendable {
+        let person: Person
+        fileprivate let type: String
+        fileprivate let issuedAt: Int64
+        fileprivate let expiresAt: Int64
+        var scopes: [String]
+        fileprivate let fields: [String: String]
+        var isRevoked: Bool
+
+        /// Why Graph takes the token no more: the error's subcode, and its sentence.
+        fileprivate func fault(at now: Int64) -> (subcode: Int?, message: String)? {
+            if isRevoked { return (458, "The user has not authorized application \(person.appID).") }
+            guard expiresAt == 0 || expiresAt > now else {
+                return (463, "Error validating access token: Session has expired.")
+            }
+            return nil
+        }
+    }
+
+    private static let unreadable = "Invalid OAuth access token - Cannot parse access token"
+    /// The fields of `/me` with the permission that each needs.
+    private static let permissions = [
+        "name": "public_profile", "first_name": "public_profile", "middle_name": "public_profile",
+        "last_name": "public_profile", "picture": "public_profile", "email": "email", "friends": "user_friends",
+        "birthday": "user_birthday", "age_range": "user_age_range", "hometown": "user_hometown",
+        "location": "user_location", "gender": "user_gender", "link": "user_link",
+    ]
+    /// What a request may say of the token itself.
+    private static let ownMembers: Set<String> = ["user", "app", "scopes", "type", "expiry", "issued_at"]
+
+    /// Mints an access token and remembers its login; the answer of `POST /access-tokens`.
+    /// - Parameters:
+    ///   - request: a JSON object: `user`, `app`, `scopes`, `type`, `expiry` (0: never), `issued_at`, and fields of `/me`;
+    ///     all optional. Nothing at all stands for an empty one.
+    ///   - fate: nothing; `revoked`, where the person has removed the app since; or `dead`, the placeholder that SDK 17 hands
+    ///     out where tracking is denied: no Graph can read it.
+    ///   - appID: the app where none is given.
+    func mintAccessToken(
+        _ request: [UInt8],
+        fate: String,
+        appID: String,
+        now: Int64
+    ) throws(StandInRefusal) -> String {
+        guard ["", "revoked", "dead"].contains(fate) else {
+            throw StandInRefusal("the query is nothing, 'revoked' or 'dead'")
+        }
+        guard let object = JSONObject(request.isEmpty ? Array("{}".utf8) : request) else {
+            throw StandInRefusal("the access token must be described by a JSON object")
+        }
+        var own: [String: String] = [:]
+        var fields: [String: String] = [:]
+        var scopes: [String]? = ["public_profile", "email"]
+        for (name, value) in object.members {
+            if Self.permissions[name] != nil {
+                fields[name] = object.json(value)
+            } else if Self.ownMembers.contains(name) {
+                own[name] = object.string(value)
+            } else {
+                throw StandInRefusal("'\(name)' is neither a member of a token nor a field of /me")
+            }
+            if name == "scopes" { scopes = object.elements(value) }
+        }
+        guard let scopes else { throw StandInRefusal("'scopes' must be an array") }
+        let issuedAt = object.integer("issued_at") ?? now
+        let token = Token(
+            person: Person(appID: own["app"] ?? appID, userID: own["user"] ?? CatalogueWorkshop.janesID),
+            type: own["type"] ?? "USER",
+            issuedAt: issuedAt,
+            // 60 days, as Android's tokens live. No moment of a request may end the process.
+            expiresAt: object.integer("expiry") ?? issuedAt &+ 5_184_000,
+            scopes: scopes,
+            fields: fields,
+            isRevoked: fate == "revoked"
+        )
+        let text = "EAA" + .random(96)
+        if fate != "dead" { tokens.withLock { $0[text] = token } }
+        grant(scopes, to: token.person)
+        return text
+    }
+
+    /// `GET /debug_token`, asked by an app.
+    func debug(_ input: String?, asking appID: String, now: Int64) -> Answer {
+        guard let input else { return .error(100, "The parameter input_token is required") }
+        guard let token = tokens.withLock({ $0[input] }) else { return Self.data(nil, (nil, Self.unreadable)) }
+        guard token.person.appID == appID else {
+            return .error(100, "(#100) The App_id in the input_token did not match the Viewing App")
+        }
+        return Self.data(token, token.fault(at: now))
+    }
+
+    private static func data(_ token: Token?, _ fault: (subcode: Int?, message: String)?) -> Answer {
+        var members: [FacebookJSON.Member] = []
+        if let token {
+            members += [
+                ("app_id", FacebookJSON.string(token.person.appID)), ("type", FacebookJSON.string(token.type)),
+                ("application", "\"Stand-in\""),
+                ("data_access_expires_at", "\(token.issuedAt &+ 7_776_000)"), ("expires_at", "\(token.expiresAt)"),
+            ]
+        }
+        if let fault {
+            let more = fault.subcode.map { ",\"subcode\":\($0)" } ?? ""
+            members.append(("error", "{\"code\":190,\"message\":\(FacebookJSON.string(fault.message))\(more)}"))
+        }
+        members.append(("is_valid", fault == nil ? "true" : "false"))
+        if let token {
+            members += [("issued_at", "\(token.issuedAt)"), ("user_id", FacebookJSON.string(token.person.userID))]
+        }
+        members.append(("scopes", FacebookJSON.list(token?.scopes ?? [])))
+        return Answer(body: "{\"data\":\(FacebookJSON.object(members))}")
+    }
+
+    /// `GET /me`: the fields asked for whose permission the token has.
+    /// - Parameter proof: what `appsecret_proof` says.
+    func me(_ text: String, fields: String?, proof: String?, now: Int64) -> Answer {
+        guard let token = tokens.withLock({ $0[text] }) else { return .error(190, Self.unreadable) }
+        if let fault = token.fault(at: now) { return .error(190, subcode: fault.subcode, fault.message) }
+        if let error = error(ofProof: proof, for: text) { return error }
+        var members: [FacebookJSON.Member] = []
+        for field in (fields ?? "id,name").split(separator: ",") {
+            // `friends.limit(2000){id}`
+            let name = String(field.prefix { $0 != "." && $0 != "{" })
+            guard let permission = Self.permissions[name], token.scopes.contains(permission),
+                let json = token.fields[name]
+            else { continue }
+            members.append((name, json))
+        }
+        members.append(("id", FacebookJSON.string(token.person.userID)))
+        return Answer(body: FacebookJSON.object(members))
+    }
+}

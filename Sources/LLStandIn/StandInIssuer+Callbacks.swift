@@ -1,0 +1,94 @@
+internal import LLBytes
+package import LLCrypto
+internal import LLHTTP1
+internal import LLHTTPClient
+internal import LLHTTPServer
+internal import LLSockets
+
+/// Facebook's callbacks as the stand-in makes them: it signs a request and sends it to the service.
+extension StandInIssuer {
+    /// Callbacks under way at a time, each on a thread of its own.
+    static let callbackLimit = 64
+    /// How long the service may take. Twice what it promises.
+    private static let patience = Duration.seconds(18)
+
+    /// What the service said, or why it said nothing.
+    typealias CallbackAnswer = (status: UInt16, body: [UInt8])
+
+    /// `base64url(signature).base64url(payload)` as Facebook signs it (Meta, "Parsing the Signed Request").
+    package static func signedRequest(
+        userID: String,
+        issuedAt: Int64,
+        appSecret: String
+    ) throws(OpenSSLError) -> String {
+        let payload = FacebookJSON.object([
+            ("algorithm", FacebookJSON.string("HMAC-SHA256")), ("expires", "\(issuedAt &+ 3_600)"),
+            ("issued_at", "\(issuedAt)"), ("user_id", FacebookJSON.string(userID)),
+        ])
+        let encoded = Base64URL.text(payload.utf8)
+        let key = Array(appSecret.utf8)
+        let code = try HMACSHA256.authenticationCode(for: Array(encoded.utf8).span, key: key.span)
+        return "\(String(decoding: code.base64URL, as: UTF8.self)).\(encoded)"
+    }
+
+    /// The parts of `/users/{id}/deauthorize` and `/users/{id}/data-deletion`.
+    static func callback(_ path: String) -> (userID: String, name: String)? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 4, parts[1] == "users", ["deauthorize", "data-deletion"].contains(parts[3]),
+            DecimalNumber.isIdentifier(parts[2].utf8)
+        else { return nil }
+        return (parts[2], parts[3])
+    }
+
+    /// Removes the app from the person's account, as Facebook has done before it calls back, and calls back; the answer is
+    /// the service's own. `?app_id=` names another app, `?issued_at=` another moment.
+    func callBack(
+        _ name: String,
+        _ userID: String,
+        _ query: [String: String],
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
+    ) -> RequestDecision {
+        switch callbacks.visit(context) {
+        case .none:
+            _ = graph.revoke(nil, of: userID, appID: query["app_id"] ?? template.audience)
+            let issuedAt = query["issued_at"].flatMap { Int64($0) } ?? WallClock.unixSeconds()
+            guard let service = service.withLock({ $0 }),
+                let url = try? HTTPURL(parsing: "\(service)/callbacks/\(name)")
+            else {
+                _ = refuse(503, "the stand-in does not know the service: start it with --service-url", &response)
+                return .respond
+            }
+            let signed = try? Self.signedRequest(userID: userID, issuedAt: issuedAt, appSecret: graph.appSecret)
+            let deadline = MonotonicClock.now() + Self.patience
+            let isBegun = callbacks.begin(context, keeping: (), until: deadline) { request in
+                guard let signed else { return false }
+                LoopQueue.start("callback") {
+                    self.callbacks.finish(request, self.send(signed, url), now: MonotonicClock.now())
+                }
+                return true
+            }
+            if isBegun { return .park(until: deadline) }
+            _ = refuse(503, "too many callbacks are under way", &response)
+        case .waiting(let moment): return .park(until: moment)
+        case .expired: _ = refuse(502, "the service did not answer", &response)
+        case .done(_, let answer):
+            response.status = answer.status
+            response.addField("Content-Type: application/json")
+            response.body = answer.body
+        }
+        return .respond
+    }
+
+    private func send(_ signed: String, _ url: HTTPURL) -> CallbackAnswer {
+        var limits = HTTPSClientLimits()
+        limits.fetchTimeout = Self.patience
+        do throws(HTTPSClientError) {
+            let form = HTTPSRequest(.post, url, body: .form([("signed_request", signed)]))
+            let response = try client.send(form, limits: limits)
+            return (UInt16(clamping: response.status), response.body)
+        } catch {
+            return (502, Array("\(error)\n".utf8))
+        }
+    }
+}

@@ -1,0 +1,261 @@
+internal import FoundationEssentials
+package import LLCrypto
+package import LLHTTP1
+internal import LLHTTPClient
+package import LLHTTPServer
+internal import LLJOSE
+package import LLSockets
+
+/// A small issuer that stands in for Facebook on a machine without network: discovery, JWK Set, tokens on demand and
+/// key rotation; and for Graph, as far as permissions go. For development and tests alone: it signs whatever it is asked to.
+package final class StandInIssuer: HTTPRequestHandler, Sendable {
+    package let keys: IssuerKeyRing
+    package let template: ClaimsTemplate
+    /// Where the service is, such as `http://127.0.0.1:8080`; known only once it listens.
+    package let service = Locked<String?>(nil)
+    /// True while the JWK Set is answered with 503, as in an outage of Facebook's; tokens are still signed.
+    package let isAway = Locked(false)
+    let graph: StandInGraph
+    /// The requests that wait for the service's answer to a callback.
+    let callbacks = BackgroundJobs<Void, CallbackAnswer>(capacity: callbackLimit)
+    let client = HTTPSClient()
+    private let maxAgeSeconds: Int
+    /// Nil unless it serves.
+    private let server = Locked<HTTPServer?>(nil)
+
+    /// - Parameters:
+    ///   - issuer: `iss` of its tokens; Facebook's by default, so that a service with default settings accepts them.
+    ///   - audience: `aud` of its tokens where the request names none.
+    ///   - maxAgeSeconds: `max-age` of the JWK Set.
+    ///   - appSecret: the secret of every app at the stand-in's Graph.
+    package init(
+        issuer: String = "https://www.facebook.com",
+        audience: String,
+        maxAgeSeconds: Int = 3600,
+        appSecret: String
+    ) throws(OpenSSLError) {
+        keys = try IssuerKeyRing()
+        template = ClaimsTemplate(issuer: issuer, audience: audience)
+        graph = StandInGraph(appSecret: appSecret)
+        self.maxAgeSeconds = maxAgeSeconds
+    }
+
+    /// Binds and serves; the address with its real port is in ``address`` from then on.
+    /// - Parameter front: answers some requests in the issuer's place.
+    package func start(
+        at address: SocketAddress,
+        behind front: @escaping @Sendable (StandInIssuer) -> any HTTPRequestHandler = { $0 }
+    ) throws(SocketError) {
+        let listener = HTTPServerConfiguration(addresses: [.network(address)], workerCount: 1)
+        let server = HTTPServer(configuration: listener) { _ in front(self) }
+        self.server.withLock { $0 = server }
+        try server.start()
+    }
+
+    /// Where it listens, once started.
+    package var address: SocketAddress? { server.withLock { $0 }?.localAddresses.first?.network }
+
+    package func stop() async {
+        client.cancel()
+        await server.withLock { $0 }?.stop(drainDelay: .zero, grace: .seconds(1))
+    }
+
+    /// A token in Facebook's wire style with these claims (a JSON object's text), signed by the newest key.
+    /// - Parameter statuses: permissions that the token does not show, with their status.
+    package func token(claims: String, statuses: [String: String] = [:], now: Int64) throws -> String {
+        let payload = try template.payload(claims: Array(claims.utf8), now: now)
+        graph.recordLogin(payload: payload, statuses: statuses)
+        return try mint(payload)
+    }
+
+    private func mint(_ payload: [UInt8]) throws -> String {
+        let minter = keys.current
+        return try minter.mint(header: minter.header, payload: payload)
+    }
+
+    private static let discoveryPath = "/.well-known/openid-configuration"
+    private static let keySetPath = "/.well-known/oauth/openid/jwks"
+    /// The longest body: a token of 32 KiB, and half as much again for what stands around it.
+    private static let bodyByteLimit = 49_152
+
+    /// What takes `POST`, besides the paths of ``callback(_:)``.
+    private static let postPaths: Set = [
+        "/tokens", "/refresh", "/access-tokens", "/proofs", "/rotate", "/platform/uninstall",
+    ]
+
+    /// The path without its trailing slash.
+    private static func name(of path: String) -> String { path.hasSuffix("/") ? String(path.dropLast()) : path }
+
+    package func attach(_ waker: RequestWaker) { callbacks.attach(waker) }
+
+    package func didAbandon(_ request: ParkedRequest) { callbacks.abandon(request) }
+
+    package func receiveHead(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> HeadDecision {
+        let path = bytes.text(head.path)
+        let name = Self.name(of: path)
+        let isForReading = name == Self.discoveryPath || name == Self.keySetPath
+        guard isForReading || Self.postPaths.contains(name) || Self.callback(path) != nil else {
+            let isAnswered = answerGraph(head, bytes, &response) || answerLogin(head, bytes, &response)
+            return isAnswered ? .respond : refuse(404, "not found", &response)
+        }
+        guard isForReading ? head.method == .get || head.method == .head : head.method == .post else {
+            response.addField(isForReading ? "Allow: GET, HEAD" : "Allow: POST")
+            return refuse(405, "method not allowed", &response)
+        }
+        guard isForReading else { return .readBody(atMost: Self.bodyByteLimit) }
+        if name == Self.keySetPath {
+            writeKeySet(head, bytes, &response)
+        } else {
+            writeDiscovery(head.authority.map { bytes.text($0) } ?? "", &response)
+        }
+        return .respond
+    }
+
+    package func receiveRequest(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        body: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> RequestDecision {
+        let path = bytes.text(head.path)
+        let query = head.query.map { bytes.text($0) } ?? ""
+        let parameters = FormText.parameters(of: query)
+        if let (userID, name) = Self.callback(path) { return callBack(name, userID, parameters, context, &response) }
+        let content = body.indices.map { body[$0] }
+        let text = String(decoding: content, as: UTF8.self)
+        let now = WallClock.unixSeconds()
+        do {
+            switch Self.name(of: path) {
+            case "/platform/uninstall": write(graph.uninstall(form: text, keys: keys, now: now), &response)
+            case "/refresh": write(try refresh(content, way: parameters["way"] ?? "direct", now: now), &response)
+            case "/proofs": json(try proof(content, now: now), &response)
+            case "/rotate":
+                try keys.rotate()
+                json("{\"key_ids\":\(FacebookJSON.list(keys.published.map(\.keyID)))}", &response)
+            case "/access-tokens":
+                let request = Array(text.utf8)
+                let token = try graph.mintAccessToken(request, fate: query, appID: template.audience, now: now)
+                json("{\"access_token\":\"\(token)\"}", &response)
+            default:
+                let token = try token(claims: text, statuses: FormText.statuses(parameters), now: now)
+                json("{\"id_token\":\"\(token)\"}", &response)
+            }
+        } catch let error as StandInRefusal {
+            _ = refuse(400, error.description, &response)
+        } catch {
+            _ = refuse(500, "\(error)", &response)
+        }
+        return .respond
+    }
+
+    /// A DPoP proof of the device that goes with this issuer, for the request that the body names, and the thumbprint of its
+    /// key, to which `{"cnf": {"jkt": "…"}}` binds a token.
+    private func proof(_ body: [UInt8], now: Int64) throws -> String {
+        guard let object = JSONObject(body), let token = object.string("id_token"),
+            let method = object.string("method"), let url = object.string("url")
+        else { throw StandInRefusal("the body must be a JSON object with id_token, method and url") }
+        let moment = object.integer("iat") ?? now
+        let proof = try keys.device.mint(method: method, url: url, token: token, issuedAt: moment)
+        return "{\"proof\":\"\(proof)\",\"key_thumbprint\":\"\(try keys.device.thumbprint())\"}"
+    }
+
+    /// Refreshes a token as the SDK has Facebook do it: in the background with the login's nonce, or by `?way=silent` with
+    /// one of its own. A person whose login was revoked has to log in anew.
+    private func refresh(_ body: [UInt8], way: String, now: Int64) throws -> StandInGraph.Answer {
+        guard way == "direct" || way == "silent" else { throw StandInRefusal("way is direct or silent") }
+        guard let object = JSONObject(body), let token = object.string("id_token") else {
+            throw StandInRefusal("the body must be a JSON object with the member id_token")
+        }
+        guard let payload = keys.payload(of: Array(token.utf8)) else {
+            throw StandInRefusal("id_token is none of this issuer's, or its key was rotated out")
+        }
+        guard let revoked = graph.revokedClaims(ofLogin: payload) else {
+            return StandInGraph.Answer(status: 400, body: "{\"error\":\"login_required\"}")
+        }
+        // No access token comes with it, so there is no hash of one.
+        let renewed = ["jti", "iat", "exp", "at_hash"] + (way == "direct" ? [] : ["nonce"])
+        let refreshed = try template.payload(
+            claims: payload,
+            dropping: revoked.union(renewed),
+            nonce: way == "direct" ? "" : UUID().uuidString,
+            now: now
+        )
+        return StandInGraph.Answer(body: "{\"id_token\":\"\(try mint(refreshed))\"}")
+    }
+
+    /// The members of Facebook's own document, with this issuer's addresses.
+    private func writeDiscovery(_ authority: String, _ response: inout HTTPResponse) {
+        json(
+            """
+            {"issuer":"\(template.issuer)","authorization_endpoint":"http://\(authority)/dialog/oauth/",\
+            "jwks_uri":"http://\(authority)/.well-known/oauth/openid/jwks/",\
+            "response_types_supported":["id_token","token id_token"],\
+            "subject_types_supported":["pairwise"],"id_token_signing_alg_values_supported":["RS256"],\
+            "claims_supported":["iss","aud","sub","iat","exp","jti","nonce","at_hash","name","given_name","middle_name",\
+            "family_name","email","picture","user_friends","user_birthday","user_age_range","user_link","user_hometown",\
+            "user_location","user_gender"]}
+            """,
+            &response
+        )
+    }
+
+    /// The JWK Set with a strong entity tag, so that an unchanged one need not travel (RFC 9110 section 8.8.3).
+    private func writeKeySet(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout HTTPResponse) {
+        guard !isAway.withLock({ $0 }) else { return _ = refuse(503, "away", &response) }
+        let published = keys.published
+        let tag = "\"" + published.map { String($0.keyID.prefix(16)) }.joined(separator: "-") + "\""
+        response.addField("ETag", tag)
+        response.addField("Cache-Control", "public, max-age=\(maxAgeSeconds)")
+        if let known = head.value(of: "if-none-match", in: bytes), bytes.text(known) == tag {
+            response.status = 304
+            return
+        }
+        response.addField("Content-Type: application/json")
+        response.body = TokenMinter.jsonWebKeySet(published)
+    }
+
+    private func json(_ text: String, _ response: inout HTTPResponse) {
+        response.addField("Content-Type: application/json")
+        response.body.append(contentsOf: text.utf8)
+    }
+
+    func refuse(_ status: UInt16, _ reason: String, _ response: inout HTTPResponse) -> HeadDecision {
+        response.status = status
+        response.addField("Content-Type: text/plain; charset=utf-8")
+        response.body.append(contentsOf: "\(reason)\n".utf8)
+        return .respond
+    }
+
+    /// Answers `GET /login`, and `GET /login/NAME` for a token of the catalogue, with a body that is ready for the
+    /// service's `POST /verify`; false where the request is for something else.
+    private func answerLogin(
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ response: inout HTTPResponse
+    ) -> Bool {
+        let path = bytes.text(head.path)
+        guard head.method == .get || head.method == .head, path == "/login" || path.hasPrefix("/login/") else {
+            return false
+        }
+        let name = path.dropFirst("/login/".count)
+        guard let entry = CatalogueEntry.named(name.isEmpty ? "good" : String(name)) else { return false }
+        do {
+            let nonce = "n-" + .random(16)
+            let now = WallClock.unixSeconds()
+            let workshop = try CatalogueWorkshop(template: template, keys: keys, nonce: nonce, now: now)
+            let token = try entry.token(workshop)
+            graph.recordLogin(payload: Array(try workshop.payload().utf8), statuses: [:])
+            let members = [("id_token", token)] + entry.requestMembers(workshop)
+            json(FacebookJSON.object(members.map { ($0.0, FacebookJSON.string($0.1)) }), &response)
+        } catch {
+            _ = refuse(500, "\(error)", &response)
+        }
+        return true
+    }
+}

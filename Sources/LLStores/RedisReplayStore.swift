@@ -1,0 +1,296 @@
+package import LLSockets
+
+/// Remembers used nonces, tokens and proofs in a Redis or Valkey server, for any number of replicas.
+///
+/// A thread of its own keeps one connection with many concurrent questions. The caller never waits: its callback is
+/// called within ``ReplayLimits/questionTimeout``, whatever the server does.
+package final class RedisReplayStore: Sendable {
+    package struct Configuration: Sendable {
+        package var url: ReplayStoreURL
+        /// Overrides the URL's password; nil if the server needs none.
+        package var password: [UInt8]?
+        /// The trusted authorities; nil if the URL asks for no TLS.
+        package var tls: TLSContext?
+        package var limits = ReplayLimits()
+
+        package init(url: ReplayStoreURL, password: [UInt8]? = nil, tls: TLSContext? = nil) {
+            self.url = url
+            self.password = password ?? url.password
+            self.tls = tls
+        }
+    }
+
+    struct State {
+        var link = RedisLink.connecting
+        var waiting: [WaitingQuestion] = []
+        var vouchesSince: UInt64?
+        var quota = ProofQuota()
+        var isStopped = false
+        var isRunning = false
+    }
+
+    let configuration: Configuration
+    let names = NameResolver()
+    let signal: WakeSignal
+    let observe: @Sendable (ReplayStoreEvent) -> Void
+    let state = Locked(State())
+    /// The revoked logins: this replica's copy of the set in Redis.
+    package let revocations: Revocations
+
+    /// - Parameter observe: called on the store's thread; it must not wait.
+    package init(
+        _ configuration: Configuration,
+        observe: @escaping @Sendable (ReplayStoreEvent) -> Void = { _ in }
+    ) throws(SocketError) {
+        self.configuration = configuration
+        self.observe = observe
+        let signal = WakeSignal()
+        if let error = signal.error { throw error }
+        self.signal = signal
+        revocations = Revocations(skew: configuration.limits.revocationSkew, wake: { signal.give() })
+    }
+
+    /// Starts the thread, which connects at once.
+    /// - Returns: False if the system cannot start another thread.
+    @discardableResult
+    package func start() -> Bool {
+        let mustStart = state.withLock { state in
+            defer { state.isRunning = true }
+            return !state.isRunning && !state.isStopped
+        }
+        return !mustStart || LoopQueue.start("replay-store") { [self] in run() }
+    }
+
+    /// Ends the thread. Pending questions and all later ones are answered as unavailable.
+    package func stop() {
+        state.withLock { $0.isStopped = true }
+        signal.give()
+    }
+
+    /// True if the store currently answers questions, as far as it knows.
+    package var isUp: Bool { state.withLock { $0.link == .up } }
+
+    /// Entries that came to be since this moment are known. Milliseconds since 1970; nil before the first connection.
+    package var vouchesSince: UInt64? { state.withLock { $0.vouchesSince } }
+
+    /// Remembers the entries of a question.
+    ///
+    /// - Parameter completion: called once with the answer, on another thread. It is called at once if the proof's key
+    ///   has too many proofs.
+    /// - Returns: False if the store cannot be used now; `completion` is then never called.
+    package func remember(
+        _ question: ReplayQuestion,
+        now: MonotonicInstant,
+        completion: @escaping @Sendable (ReplayVerdict) -> Void
+    ) -> Bool {
+        let proof = question.counted(at: now.milliseconds, now: WallClock.unixMilliseconds())
+        let waiting = WaitingQuestion(
+            question: question,
+            askedAt: now,
+            deadline: now + configuration.limits.questionTimeout,
+            observe: observe,
+            completion: givingBack(proof, then: completion)
+        )
+        // Nil if the question was queued.
+        let refusal: ReplayVerdict? = state.withLock { state in
+            guard state.link != .down, !state.isStopped, state.isRunning,
+                state.waiting.count < configuration.limits.waitingQuestions
+            else { return .unavailable }
+            if let proof, let seconds = state.quota.take(proof.owner, until: proof.end, now: now.milliseconds) {
+                return .tooMany(seconds)
+            }
+            state.waiting.append(waiting)
+            return nil
+        }
+        guard let refusal else {
+            signal.give()
+            return true
+        }
+        guard refusal.answer == .tooMany else { return false }
+        completion(refusal)
+        return true
+    }
+
+    /// Gives back the place of a refused proof.
+    private func givingBack(
+        _ proof: (owner: ReplayKey, end: UInt64)?,
+        then completion: @escaping @Sendable (ReplayVerdict) -> Void
+    ) -> @Sendable (ReplayVerdict) -> Void {
+        guard let proof else { return completion }
+        return { [self] verdict in
+            if verdict != .accepted { state.withLock { $0.quota.giveBack(proof.owner, until: proof.end) } }
+            completion(verdict)
+        }
+    }
+}
+
+/// The state of the connection to Redis.
+enum RedisLink {
+    /// There is no connection at the moment; questions wait for it.
+    case connecting
+    case up
+    /// The last attempt failed. Questions are answered at once without Redis until an attempt succeeds.
+    case down
+}
+
+/// The store's thread: connects, serves, and connects again.
+extension RedisReplayStore {
+    /// The thread's state that outlives a connection.
+    private struct Memory {
+        var lastLife: RedisLife?
+        var exchanges: RedisRevocations
+        var pause: GrowingPause
+        /// True if another session may follow at once when the next one ends.
+        var mayHurry = true
+        /// The reported failure; nil once recovery was reported.
+        var toldDown: RedisFailure?
+        /// The failures reported within the last minute.
+        var told: [(failure: RedisFailure, at: MonotonicInstant)] = []
+    }
+
+    func run() {
+        var memory = Memory(
+            exchanges: RedisRevocations(revocations, limits: configuration.limits),
+            pause: GrowingPause(configuration.limits)
+        )
+        while !isStopped {
+            do throws(RedisFailure) {
+                let session = try connect(memory.lastLife?.identity)
+                becomeUp(session, &memory)
+                try serveAndAbandon(session, &memory)
+            } catch {
+                becomeDown(error, &memory)
+            }
+        }
+        revocations.setLink(.down)
+        refuseWaiting()
+    }
+
+    private var isStopped: Bool { state.withLock { $0.isStopped } }
+
+    private func connect(_ lastIdentity: String?) throws(RedisFailure) -> RedisSession {
+        let deadline = MonotonicClock.now() + configuration.limits.connectTimeout
+        let url = configuration.url
+        let stream: ClientStream
+        do throws(StreamError) {
+            stream = try ClientStream.open(url.host, port: url.port, names: names, until: deadline)
+            if let context = configuration.tls { try stream.secure(context, hostName: url.host, until: deadline) }
+        } catch {
+            throw RedisFailure(error)
+        }
+        let channel = RedisChannel(stream, signal)
+        let greeting = try RedisGreeting(over: channel, configuration, lastIdentity: lastIdentity, until: deadline)
+        return RedisSession(channel, greeting, limits: configuration.limits, now: MonotonicClock.now())
+    }
+
+    /// Serves questions until the session ends. Every question is answered.
+    private func serveAndAbandon(_ session: RedisSession, _ memory: inout Memory) throws(RedisFailure) {
+        var failure: RedisFailure?
+        do throws(RedisFailure) { try serve(session, &memory) } catch { failure = error }
+        let now = MonotonicClock.now()
+        session.abandon(now: now)
+        memory.exchanges.abandon()
+        if now >= session.openedAt + configuration.limits.greatestPause {
+            memory.mayHurry = true
+            memory.pause = GrowingPause(configuration.limits)
+        }
+        if let failure {
+            // Revocations that waited during the failure are answered now and written later.
+            revocations.setLink(.connecting)
+            // A session that worked may work again at once, for instance after a restart, a broken connection or
+            // emptied data. A server that greets well and then fails each time gets only one attempt without a pause.
+            guard memory.mayHurry else { throw failure }
+            memory.mayHurry = false
+            tellDown(failure, &memory)
+        }
+        if failure != nil || !isStopped { state.withLock { $0.link = .connecting } }
+    }
+
+    /// Returns when the store is stopped, or when the session is too old for another question.
+    private func serve(_ session: RedisSession, _ memory: inout Memory) throws(RedisFailure) {
+        while !isStopped {
+            let now = MonotonicClock.now()
+            try session.receive(now: now)
+            if let replies = session.takeFinished() {
+                do throws(RedisFailure) {
+                    try memory.exchanges.finish(replies, now)
+                    tellUp(session.greeting.life, &memory)
+                } catch {
+                    // After a failover another connection may lead to the primary. Questions about logins end the
+                    // session in the same case.
+                    if error == .readOnly { throw error }
+                    memory.exchanges.hold(now)
+                    tellDown(error, &memory)
+                }
+            }
+            let isOld = now > session.openedAt + configuration.limits.connectionAge
+            if isOld, session.isIdle, hasWaiting || memory.exchanges.dueAt(now) <= now { return }
+            let questions = isOld ? [] : state.withLock { $0.waiting.take(atMost: session.room) }
+            if !questions.isEmpty {
+                try session.send(questions, unixMilliseconds: WallClock.unixMilliseconds(), now: now)
+                // There may be questions for another batch.
+                if session.room > 0, hasWaiting { continue }
+            }
+            if !isOld, session.room > 0, let commands = memory.exchanges.next(now) {
+                try session.send(commands, now: now)
+            }
+            let mayAsk = session.isIdle || !isOld && session.room > 0
+            try session.wait(until: mayAsk ? memory.exchanges.dueAt(now) : .never)
+        }
+    }
+
+    private var hasWaiting: Bool { state.withLock { !$0.waiting.isEmpty } }
+
+    private func becomeUp(_ session: RedisSession, _ memory: inout Memory) {
+        let greeting = session.greeting
+        state.withLock { ($0.link, $0.vouchesSince) = (.up, greeting.vouchesSince) }
+        memory.exchanges.begin(greeting.life, serverMilliseconds: greeting.serverTime, at: session.openedAt)
+        tellUp(greeting.life, &memory)
+        memory.lastLife = greeting.life
+    }
+
+    private func becomeDown(_ failure: RedisFailure, _ memory: inout Memory) {
+        state.withLock { $0.link = .down }
+        revocations.setLink(.down)
+        refuseWaiting()
+        tellDown(failure, &memory)
+        let end = memory.pause.end(from: MonotonicClock.now())
+        while !isStopped, MonotonicClock.now() < end { signal.wait(until: end) }
+    }
+
+    /// Reports that the store is up, if that is news. A connection renewed only for its age is not news.
+    private func tellUp(_ life: RedisLife, _ memory: inout Memory) {
+        guard memory.lastLife != life || memory.toldDown != nil && !memory.exchanges.isFailing else { return }
+        memory.toldDown = nil
+        observe(.up(life))
+    }
+
+    /// Reports a failure in one line when it begins. A different reason, or the same one after a recovery, is reported
+    /// at most once a minute.
+    private func tellDown(_ failure: RedisFailure, _ memory: inout Memory) {
+        let now = MonotonicClock.now()
+        memory.told.removeAll { now > $0.at + .seconds(60) }
+        let isTold = memory.told.contains { $0.failure == failure }
+        guard memory.toldDown.map({ $0 != failure && memory.told.isEmpty }) ?? !isTold else { return }
+        memory.toldDown = failure
+        memory.told.append((failure, now))
+        observe(.down(failure))
+    }
+
+    private func refuseWaiting() {
+        let waiting = state.withLock { $0.waiting.take(atMost: .max) }
+        let now = MonotonicClock.now()
+        for question in waiting { question.answer([], now: now) }
+    }
+}
+
+extension Array {
+    /// Removes the first elements and returns them.
+    mutating func take(atMost count: Int) -> [Element] {
+        let taken = Array(prefix(count))
+        removeFirst(taken.count)
+        // An empty array releases the memory of a burst.
+        if isEmpty { self = [] }
+        return taken
+    }
+}

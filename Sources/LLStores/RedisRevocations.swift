@@ -1,0 +1,299 @@
+internal import LLSockets
+
+/// The exchange of revocations with Redis: the next commands to send, and the meaning of their answers. No I/O here.
+///
+/// Revocations are members of one sorted set. The score is the moment of writing by the server's clock, in
+/// microseconds, so new members are at the end. The end is read once a second. Each reading overlaps the one before,
+/// for writers that were delayed or whose clock is late. The whole set is read at the start, after a loss and every ten
+/// minutes, and revocations that Redis then lacks are written again. Scores follow from the server's clock at the
+/// beginning of the connection. Each exchange asks for the clock again. If the two differ, nothing is confirmed and the
+/// whole set is read, because other replicas may have read past that score.
+struct RedisRevocations {
+    static let key = Array("limited-login:revocations".utf8)
+    /// Most revocations in one command or answer: 512, 40 KiB.
+    static let pageCount = 512
+    /// Most members noted for removal: 4,096. Further ones are found again at the next reading of the whole set.
+    private static let supersededLimit = 4_096
+
+    /// One group of commands. Their answers are handled together.
+    private struct Exchange {
+        enum Work {
+            /// Writes revocations. The second list holds those with a waiting caller.
+            case write([Revocation], [WaitingRevocation])
+            case readNew(Page)
+            case readAll(Page)
+            case remove
+        }
+
+        let work: Work
+        var commands: [[[UInt8]]]
+        /// The expected time of the server's clock, in microseconds since 1970.
+        var serverTime: UInt64 = 0
+    }
+
+    /// The kinds of work, each done in its turn if there is any.
+    private enum Turn: CaseIterable { case write, readNew, readAll, writeBack, remove }
+
+    /// The position in the sorted set of the next page, and the beginning of the whole reading.
+    struct Page {
+        var score: UInt64
+        /// Members of that score that were already read; 0 unless they filled a page.
+        var skipped = 0
+        /// The number of the page, from 1.
+        var number = 1
+        let beganAt: MonotonicInstant
+        /// The beginning by the server's clock, in microseconds since 1970.
+        let serverTime: UInt64
+    }
+
+    /// The position of the search for unwritten entries in this replica's table.
+    struct Walk {
+        let table: RevocationTable
+        var slot = 0
+    }
+
+    let revocations: Revocations
+    private let limits: ReplayLimits
+    private var life: RedisLife?
+    /// The server's clock at a moment of this machine's monotonic clock.
+    private var serverClock: (microseconds: UInt64, at: MonotonicInstant) = (0, .never)
+    /// The exchange that was sent and has no answer yet.
+    private var underWay: Exchange?
+    private var turns = Turn.allCases
+    private var reading: Page?
+    private var news: Page?
+    private var walk: Walk?
+    private var nextNews = MonotonicInstant.never
+    /// The next reading of the whole set. The first one is due at once.
+    private var nextReading = MonotonicInstant(nanoseconds: 0)
+    /// The time by the server's clock up to which everything was read.
+    private var readThrough: UInt64 = 0
+    private var superseded: [Revocation] = []
+    private var pause: GrowingPause
+    /// The end of the pause after a failure; nothing is sent before.
+    private var heldUntil = MonotonicInstant(nanoseconds: 0)
+    /// True if an exchange failed and ``ReplayLimits/greatestPause`` has not yet passed without another failure.
+    private(set) var isFailing = false
+
+    init(_ revocations: Revocations, limits: ReplayLimits) {
+        self.revocations = revocations
+        self.limits = limits
+        pause = GrowingPause(limits)
+    }
+
+    mutating func begin(_ life: RedisLife, serverMilliseconds: UInt64, at now: MonotonicInstant) {
+        news = nil
+        let time = serverMilliseconds * 1_000
+        // A clock that was set back dates new entries before known ones, so everything is read again. Otherwise a
+        // reading continues at its position: with a slow server it may take longer than a connection lives.
+        if life != self.life || !isNear(time, serverTime(at: now)) {
+            nextReading = now
+            reading = nil
+        }
+        serverClock = (time, now)
+        self.life = life
+        revocations.setLink(isFailing ? .down : .up)
+    }
+
+    /// The estimated time of the server's clock now, in microseconds since 1970.
+    private func serverTime(at now: MonotonicInstant) -> UInt64 {
+        serverClock.microseconds &+ now.nanoseconds(since: serverClock.at) / 1_000
+    }
+
+    /// True if the two times agree within the tolerance for the server's clock.
+    private func isNear(_ time: UInt64, _ other: UInt64) -> Bool {
+        max(time, other) - min(time, other) <= limits.clockTolerance.wholeNanoseconds / 1_000
+    }
+
+    /// Most members of one reading, rounded up to whole pages. It is twice the number of logins, because the set may
+    /// also hold members that newer revocations replaced.
+    private var readingLimit: Int { 2 * revocations.sharedCapacity }
+
+    /// The time at which something becomes due, if nothing happens before.
+    func dueAt(_ now: MonotonicInstant) -> MonotonicInstant {
+        if underWay != nil { return .never }
+        let hasMore = reading != nil || news != nil || walk != nil || !superseded.isEmpty
+        return max(heldUntil, hasMore || revocations.hasWork ? now : min(nextNews, nextReading))
+    }
+
+    /// The commands to send now. Only one exchange is under way at a time.
+    mutating func next(_ now: MonotonicInstant) -> [[[UInt8]]]? {
+        guard underWay == nil, now >= heldUntil, var exchange = nextExchange(now) else { return nil }
+        exchange.serverTime = serverTime(at: now)
+        // TIME comes last, so that it also reveals a delayed write.
+        exchange.commands.append([Array("TIME".utf8)])
+        underWay = exchange
+        return exchange.commands
+    }
+
+    /// The next work. The kinds take turns, so that much work of one kind never delays another for long.
+    private mutating func nextExchange(_ now: MonotonicInstant) -> Exchange? {
+        for turn in turns {
+            turns.append(turns.removeFirst())
+            if let exchange = exchange(of: turn, now) { return exchange }
+        }
+        return nil
+    }
+
+    private mutating func exchange(of turn: Turn, _ now: MonotonicInstant) -> Exchange? {
+        switch turn {
+        case .write:
+            let waiting = revocations.takeWaiting(atMost: Self.pageCount)
+            return waiting.isEmpty ? nil : write(waiting.map(\.revocation), waiting, now)
+        case .readNew:
+            if news == nil, now >= nextNews {
+                let overlap = limits.revocationOverlap.wholeNanoseconds / 1_000
+                news = page(from: readThrough > overlap ? readThrough - overlap : 0, now)
+            }
+            return news.map { Self.read($0, .readNew($0)) }
+        case .readAll:
+            if let reading { return Self.read(reading, .readAll(reading)) }
+            guard now >= nextReading else { return nil }
+            nextReading = now + limits.revocationReadingPause
+            revocations.beginReading()
+            let page = page(from: 0, now)
+            reading = page
+            return Self.readFirst(page)
+        // The entries to write back and the members to remove are known only after the whole set was read.
+        case .writeBack: return reading == nil ? writeBack(now) : nil
+        case .remove: return reading == nil && walk == nil ? remove() : nil
+        }
+    }
+
+    private mutating func writeBack(_ now: MonotonicInstant) -> Exchange? {
+        let lacking = revocations.lacking(&walk, atMost: Self.pageCount)
+        return lacking.isEmpty ? nil : write(lacking, [], now)
+    }
+
+    private func page(from score: UInt64, _ now: MonotonicInstant) -> Page {
+        Page(score: score, beganAt: now, serverTime: serverTime(at: now))
+    }
+
+    private static func read(_ page: Page, _ work: Exchange.Work) -> Exchange {
+        let words = ["\(page.score)", "+inf", "WITHSCORES", "LIMIT", "\(page.skipped)", "\(pageCount)"]
+        return Exchange(work: work, commands: [command("ZRANGEBYSCORE", words)])
+    }
+
+    /// Removes the expired members and reads the first page.
+    private static func readFirst(_ page: Page) -> Exchange {
+        let lifetime = UInt64(Revocations.lifetimeSeconds) * 1_000_000
+        let oldest = page.serverTime > lifetime ? page.serverTime - lifetime : 0
+        var exchange = read(page, .readAll(page))
+        exchange.commands.insert(command("ZREMRANGEBYSCORE", ["-inf", "(\(oldest)"]), at: 0)
+        return exchange
+    }
+
+    private static func command(_ name: String, _ words: [String]) -> [[UInt8]] {
+        [Array(name.utf8), key] + words.map { Array($0.utf8) }
+    }
+
+    private func write(_ all: [Revocation], _ waiting: [WaitingRevocation], _ now: MonotonicInstant) -> Exchange {
+        let time = serverTime(at: now)
+        var words = [Array("ZADD".utf8), Self.key]
+        // Each member gets its own score, so that a reading can continue between two of them.
+        for (index, revocation) in all.enumerated() {
+            words += [Array("\(time &+ UInt64(index))".utf8), revocation.member]
+        }
+        return Exchange(work: .write(all, waiting), commands: [words])
+    }
+
+    /// Removes members that newer revocations of the same logins replaced, once the newer ones are in Redis.
+    private mutating func remove() -> Exchange? {
+        let members = revocations.superseded(among: superseded.take(atMost: Self.pageCount)).map(\.member)
+        return members.isEmpty ? nil : Exchange(work: .remove, commands: [[Array("ZREM".utf8), Self.key] + members])
+    }
+
+    /// Handles the answers to the current exchange. The server's memory must be complete.
+    /// - Throws: the reason if the answers are not usable; the caller must then call ``hold(_:)`` or ``abandon()``.
+    mutating func finish(_ replies: [RedisReply], _ now: MonotonicInstant) throws(RedisFailure) {
+        guard let exchange = underWay else { return }
+        for case .error(let code) in replies { throw RedisFailure(code: code) }
+        guard let time = replies.last?.serverMicroseconds else { throw .malformedAnswer }
+        guard isNear(time, exchange.serverTime) else {
+            serverClock = (time, now)
+            nextReading = now
+            throw .clockChanged
+        }
+        let replies = replies.dropLast()
+        switch exchange.work {
+        case .write(let all, let waiting):
+            revocations.confirm(all)
+            for one in waiting {
+                if let replaced = one.replaced { note(replaced) }
+                one.completion(.remembered)
+            }
+        case .remove: break
+        case .readNew(let page):
+            news = try take(replies, page)
+            if news == nil {
+                readThrough = page.serverTime
+                // The pause begins at the end of a reading, so that a long reading leaves time for other work.
+                nextNews = now + limits.revocationPause
+                revocations.didRead(at: page.beganAt)
+            }
+        case .readAll(let page):
+            reading = try take(replies, page)
+            if reading == nil {
+                readThrough = page.serverTime
+                nextNews = now
+                walk = Walk(table: revocations.table)
+                revocations.didRead(at: page.beganAt)
+            }
+        }
+        underWay = nil
+        if isFailing, now >= heldUntil + limits.greatestPause {
+            isFailing = false
+            pause = GrowingPause(limits)
+            revocations.setLink(.up)
+        }
+    }
+
+    /// The exchange failed but the connection did not. The next exchange waits for a while, and callers do not wait for
+    /// it.
+    mutating func hold(_ now: MonotonicInstant) {
+        abandon()
+        news = nil
+        if reading != nil { nextReading = now }
+        reading = nil
+        isFailing = true
+        heldUntil = pause.end(from: now)
+        revocations.setLink(.down)
+    }
+
+    /// Ends the current exchange, if there is one, without an answer.
+    mutating func abandon() {
+        if case .write(_, let waiting) = underWay?.work { revocations.fail(waiting) }
+        underWay = nil
+    }
+
+    /// Takes over the members of a page.
+    /// - Returns: the next page; nil after the last.
+    private mutating func take(_ replies: ArraySlice<RedisReply>, _ page: Page) throws(RedisFailure) -> Page? {
+        guard case .array(let parts)? = replies.last, parts.count.isMultiple(of: 2) else { throw .malformedAnswer }
+        var found: [Revocation] = []
+        var last: (score: Double, member: [UInt8])?
+        for index in stride(from: 0, to: parts.count, by: 2) {
+            // Members must be in the order of a sorted set, so that every full page makes progress.
+            guard case .string(let member) = parts[index], let score = parts[index + 1].text.flatMap({ Double($0) }),
+                score >= last?.score ?? -.infinity,
+                score > last?.score ?? -.infinity || last?.member.lexicographicallyPrecedes(member) ?? true
+            else { throw .malformedAnswer }
+            last = (score, member)
+            // Members of an unknown form are skipped.
+            if let revocation = Revocation(member: member) { found.append(revocation) }
+        }
+        for old in revocations.merge(found, serverTime: Int64(clamping: page.serverTime / 1_000_000)) { note(old) }
+        guard parts.count / 2 == Self.pageCount, let last else { return nil }
+        guard page.number * Self.pageCount <= readingLimit else { throw .tooManyRevocations }
+        // The last score is read again. Members may move meanwhile, so a count of members would skip others.
+        var next = page
+        next.number += 1
+        next.score = UInt64(exactly: max(0, last.score).rounded(.down)) ?? .max
+        next.skipped = next.score == page.score ? page.skipped + Self.pageCount : 0
+        return next
+    }
+
+    private mutating func note(_ old: Revocation) {
+        if superseded.count < Self.supersededLimit { superseded.append(old) }
+    }
+}

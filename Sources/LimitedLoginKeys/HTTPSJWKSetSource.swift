@@ -1,0 +1,140 @@
+package import LLHTTPClient
+internal import LLSockets
+
+/// A JWK Set at an `https` URL (or `http` of a loopback host), fetched over verified TLS.
+///
+/// TLS 1.2 or newer, certificate and host name verified; redirects only within the same host; `HTTPS_PROXY` and
+/// `NO_PROXY` are honoured; 3 s to connect, 10 s for the whole fetch, 64 KiB of body.
+public final class HTTPSJWKSetSource: JWKSetSource {
+    /// The URL.
+    public let name: String
+    private let url: HTTPURL
+    private let client: HTTPSClient
+    private let limits: HTTPSClientLimits
+
+    /// A source that asks this URL.
+    ///
+    /// - Parameters:
+    ///   - url: `https`; `http` for `localhost`, 127.0.0.0/8 and ::1 alone.
+    ///   - authoritiesFile: PEM file of the only authorities to trust; nil for the system's trust store.
+    /// - Throws: ``JWKSetSourceError`` when the URL is none of these, when the file cannot be used, or when
+    ///   `HTTPS_PROXY` is malformed: what no retry would heal is found before the first fetch.
+    public convenience init(url: String, authoritiesFile: String? = nil) throws(JWKSetSourceError) {
+        let proxy: ProxySettings
+        do {
+            proxy = try .ofProcess()
+        } catch {
+            throw JWKSetSourceError(error.description)
+        }
+        try self.init(url: url, authoritiesFile: authoritiesFile, proxy: proxy, limits: .init())
+    }
+
+    /// The same with proxy and limits given.
+    package init(
+        url: String,
+        authoritiesFile: String?,
+        proxy: ProxySettings,
+        limits: HTTPSClientLimits
+    ) throws(JWKSetSourceError) {
+        do {
+            self.url = try HTTPURL(parsing: url)
+        } catch {
+            throw JWKSetSourceError("the URL cannot be used: \(error.rawValue)")
+        }
+        let trust = authoritiesFile.map { TLSContext.Trust.authorities(file: $0) } ?? .system
+        do {
+            if authoritiesFile != nil { _ = try TLSContext(clientTrusting: trust) }
+        } catch {
+            throw JWKSetSourceError(error.description)
+        }
+        name = self.url.description
+        client = HTTPSClient(trust: trust, proxy: proxy)
+        self.limits = limits
+    }
+
+    /// Fetches the set; a 304 to the validator is `notModified`.
+    public func fetch(validator: String?) throws(JWKSetSourceError) -> JWKSetAnswer {
+        var headers: [HTTPSResponse.Field] = []
+        // RFC 9110, 13.1.2.
+        if let validator { headers.append((name: "if-none-match", value: validator)) }
+        let response: HTTPSResponse
+        do {
+            response = try client.get(url, headers: headers, limits: limits)
+        } catch {
+            throw JWKSetSourceError(error.description)
+        }
+        let freshness = JWKSetFreshness(of: response)
+        switch response.status {
+        case 200:
+            let tag = response.value(of: "etag").flatMap(Self.entityTag)
+            return .fetched(JWKSetDocument(bytes: response.body, freshness: freshness, validator: tag))
+        case 304 where validator != nil:
+            return .notModified(freshness)
+        default:
+            throw JWKSetSourceError(
+                "the source answered \(response.status)",
+                retryAfterSeconds: response.value(of: "retry-after").flatMap(JWKSetFreshness.seconds)
+            )
+        }
+    }
+
+    /// RFC 9110, 8.8.3: the text if it is an entity tag, weak or strong, and short enough to be sent with every request.
+    private static func entityTag(_ text: String) -> String? {
+        let opaque = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
+        let bytes = Array(opaque.utf8)
+        guard (2...256).contains(bytes.count), bytes.first == 0x22, bytes.last == 0x22 else { return nil }
+        let isWellFormed = bytes.dropFirst().dropLast().allSatisfy { $0 == 0x21 || $0 >= 0x23 && $0 != 0x7F }
+        return isWellFormed ? text : nil
+    }
+
+    /// Ends the fetch under way and every later one at once.
+    public func cancel() { client.cancel() }
+}
+
+extension JWKSetFreshness {
+    /// What `Cache-Control` and `Age` say (RFC 9111, 4.2.1 and 4.2.3); `Expires` is not read.
+    init(of response: HTTPSResponse) {
+        let life = response.value(of: "cache-control").flatMap(Self.lifetime)
+        let age = response.value(of: "age").flatMap(Self.seconds) ?? 0
+        // Both are at least 0, so the difference cannot overflow.
+        self.init(remainingSeconds: life.map { $0 - age })
+    }
+
+    /// The least `max-age`; 0 for `no-store` and `no-cache`, and for a `max-age` that is no number: an answer whose
+    /// freshness cannot be read counts as stale (RFC 9111, 4.2.1).
+    private static func lifetime(in text: String) -> Int? {
+        var life: Int?
+        for directive in directives(in: text) {
+            let parts = directive.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = parts.first.map({ trimmed($0).lowercased() }) else { continue }
+            if name == "no-store" || name == "no-cache" { life = 0 }
+            guard name == "max-age" else { continue }
+            // RFC 9111, 5.2: the argument may come as a token or as a quoted string.
+            let argument = parts.count == 2 ? trimmed(parts[1]).filter { $0 != "\"" } : ""
+            life = min(life ?? .max, seconds(argument) ?? 0)
+        }
+        return life
+    }
+
+    /// Splits at commas outside of quoted strings.
+    private static func directives(in text: String) -> [Substring] {
+        var isQuoted = false
+        return text.split { character in
+            if character == "\"" { isQuoted.toggle() }
+            return character == "," && !isQuoted
+        }
+    }
+
+    private static func trimmed(_ text: Substring) -> String {
+        var text = text
+        while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
+        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
+        return String(text)
+    }
+
+    /// RFC 9111, 1.2.2: seconds in decimal digits; what is too large counts as very large, never as an error.
+    fileprivate static func seconds(_ text: String) -> Int? {
+        guard !text.isEmpty, text.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
+        return Int(text) ?? .max
+    }
+}

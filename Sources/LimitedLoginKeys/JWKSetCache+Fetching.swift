@@ -1,0 +1,209 @@
+internal import LLJOSE
+internal import LLSockets
+
+extension JWKSetCache {
+    /// Asks the sources and applies the outcome. Runs on the queue; the machine has begun this fetch.
+    func runFetch(_ reason: JWKSetEvent.Reason) {
+        events(.fetchStarted(reason: reason))
+        announcePhase(at: clock())
+        let began = clock()
+        let number = storage.withLock { $0.machine.fetchNumber }
+        let result = askSources(for: reason)
+        let now = clock()
+        var seed: [UInt8] = []
+        switch result {
+        case .success(let answer): seed = accept(answer, duration: now.duration(since: began), at: now)
+        case .failure(let failure): reject(failure, at: now)
+        }
+        announcePhase(at: now)
+        notifyWaiters(through: number)
+        arm()
+        writeSeed(seed)
+    }
+
+    /// Evaluates what is due: a refresh, a retry, a state that changed by time alone.
+    package func tick() {
+        let now = clock()
+        let due = storage.withLock { storage in
+            let due = storage.machine.wake(at: now)
+            if due == .unknownKeyID { storage.counters.fetchesForUnknownKeyIDs += 1 }
+            return due
+        }
+        announcePhase(at: now)
+        if let due { runFetch(due) } else { arm() }
+    }
+
+    /// Sees to it that ``tick()`` runs when the next thing is due. Only the alarm set last rings.
+    func arm() {
+        let now = clock()
+        let alarm: (at: MonotonicInstant, number: UInt64)? = storage.withLock { storage in
+            storage.alarm += 1
+            return storage.machine.nextWake(after: now).map { ($0, storage.alarm) }
+        }
+        guard let alarm else { return }
+        // The cache's clock is another one in tests.
+        let moment = MonotonicClock.now().adding(nanoseconds: alarm.at.nanoseconds(since: now))
+        queue.setAlarm(at: moment) { [weak self] in
+            guard let self, self.storage.withLock({ $0.alarm == alarm.number }) else { return }
+            self.tick()
+        }
+    }
+
+    /// Resumes the requests that wait for this fetch, or an earlier one. The next fetch may have begun already: its requests
+    /// wait on.
+    func notifyWaiters(through fetch: UInt64) {
+        let (handlers, waiters) = storage.withLock { storage in
+            let waiters = storage.waiters.filter { $0.value.fetch <= fetch }
+            for number in waiters.keys { storage.waiters[number] = nil }
+            return (storage.updateHandlers, waiters.values)
+        }
+        for handler in handlers { handler() }
+        for waiter in waiters { waiter.task.resume() }
+    }
+
+    func announcePhase(at now: MonotonicInstant) {
+        let change: JWKSetEvent? = storage.withLock { storage in
+            let before = storage.announcedPhase
+            storage.announcedPhase = storage.machine.phase(at: now)
+            return before == storage.announcedPhase ? nil : .phaseChanged(from: before, to: storage.announcedPhase)
+        }
+        if let change { events(change) }
+    }
+
+    private func reject(_ failure: JWKSetSourceError, at now: MonotonicInstant) {
+        let event: JWKSetEvent = storage.withLock { storage in
+            storage.machine.fail(retryAfterSeconds: failure.retryAfterSeconds, at: now)
+            storage.counters.fetchesFailed += 1
+            storage.lastError = failure.reason
+            return .fetchFailed(
+                reason: failure.reason,
+                consecutiveFailures: storage.machine.consecutiveFailures,
+                nextAttempt: storage.machine.nextAttempt?.duration(since: now) ?? .zero
+            )
+        }
+        events(event)
+    }
+
+    /// Puts a good answer in force.
+    /// - Returns: The bytes in force.
+    private func accept(_ answer: SourceAnswer, duration: Duration, at now: MonotonicInstant) -> [UInt8] {
+        let name = sources[answer.source].name
+        let (change, life, bytes) = storage.withLock { storage -> (JWKSetEvent?, Duration, [UInt8]) in
+            let before = published.value
+            let keySet = answer.found?.keySet ?? before.keySet
+            let isReplaced = before.epoch == 0 || keySet != before.keySet
+            storage.machine.confirm(answer.freshness, isReplaced: isReplaced, at: now)
+            for key in before.keySet.keys where keySet.key(withID: key.keyID) == nil {
+                storage.machine.keyHasLeft(hash: Self.hash(key.keyID.utf8.span))
+            }
+            storage.lastError = nil
+            storage.currentSource = answer.source
+            if let document = answer.found?.document {
+                storage.validator = document.validator
+                if seedFile != nil { storage.bytes = document.bytes }
+            }
+            if isReplaced { storage.counters.fetchesReplaced += 1 } else { storage.counters.fetchesUnchanged += 1 }
+            let version = before.keySetVersion + (isReplaced ? 1 : 0)
+            publish(keySet, version: version, source: name, in: &storage)
+            let change = isReplaced ? JWKSetEvent.keySetChange(from: before.keySet, to: keySet, source: name) : nil
+            return (change, storage.machine.timeToLive(of: answer.freshness), storage.bytes)
+        }
+        events(.fetchSucceeded(source: name, changed: change != nil, duration: duration, timeToLive: life))
+        if let change {
+            events(change)
+            for key in answer.found?.keySet.ignoredKeys ?? [] {
+                let reason = key.reason.description
+                events(.keyIgnored(source: name, index: key.index, keyID: key.keyID, reason: reason))
+            }
+        }
+        return bytes
+    }
+
+    /// Publishes keys with the times the machine has given them.
+    func publish(_ keySet: JSONWebKeySet, version: UInt64, source: String, in storage: inout Storage) {
+        published.publish(
+            JWKSetSnapshot(
+                epoch: published.epoch + 1,
+                keySetVersion: version,
+                keySet: keySet,
+                source: source,
+                times: storage.machine.times
+            )
+        )
+    }
+}
+
+extension JWKSetEvent {
+    static func keySetChange(from before: JSONWebKeySet, to after: JSONWebKeySet, source: String) -> JWKSetEvent {
+        .keySetChanged(
+            source: source,
+            added: after.keys.map(\.keyID).filter { before.key(withID: $0) == nil },
+            removed: before.keys.map(\.keyID).filter { after.key(withID: $0) == nil },
+            replaced: after.keys.filter { key in before.key(withID: key.keyID).map { $0 != key } ?? false }.map(\.keyID)
+        )
+    }
+}
+
+/// A source's good answer: a set with at least one usable key, or word that the last one stands.
+struct SourceAnswer {
+    /// Its index.
+    let source: Int
+    let freshness: JWKSetFreshness
+    /// Nil for 304.
+    var found: (keySet: JSONWebKeySet, document: JWKSetDocument)?
+}
+
+extension JWKSetCache {
+    /// Asks one source after the other until one gives a usable set. A failure has the last source's sentence, and the
+    /// shortest time that a source asked to be left alone for, if every failed source asked.
+    func askSources(for reason: JWKSetEvent.Reason) -> Result<SourceAnswer, JWKSetSourceError> {
+        let (current, validator) = storage.withLock { ($0.currentSource, $0.validator) }
+        var retryAfter: Int? = .max
+        var lastReason = ""
+        for index in order(for: reason, current: current) {
+            if storage.withLock({ $0.machine.isStopped }) { break }
+            queue.pulse.beat()
+            do {
+                return .success(try ask(index, validator: index == current ? validator : nil))
+            } catch {
+                events(.sourceFailed(source: sources[index].name, reason: error.reason))
+                lastReason = "\(sources[index].name): \(error.reason)"
+                retryAfter = retryAfter.flatMap { shortest in error.retryAfterSeconds.map { min(shortest, $0) } }
+            }
+        }
+        if lastReason.isEmpty { lastReason = "the cache was stopped" }
+        return .failure(JWKSetSourceError(lastReason, retryAfterSeconds: retryAfter == .max ? nil : retryAfter))
+    }
+
+    /// The configured order; but when requests wait for the answer, the source that answered last goes first.
+    private func order(for reason: JWKSetEvent.Reason, current: Int?) -> [Int] {
+        guard reason == .unknownKeyID, let current else { return Array(sources.indices) }
+        return [current] + sources.indices.filter { $0 != current }
+    }
+
+    private func ask(_ index: Int, validator: String?) throws(JWKSetSourceError) -> SourceAnswer {
+        switch try sources[index].fetch(validator: validator) {
+        case .notModified(let freshness):
+            // Only a request that carried a validator can be answered so (RFC 9110, 15.4.5).
+            guard validator != nil else { throw JWKSetSourceError("not modified, although nothing was held") }
+            return SourceAnswer(source: index, freshness: freshness)
+        case .fetched(let document):
+            return SourceAnswer(source: index, freshness: document.freshness, found: (try judge(document), document))
+        }
+    }
+
+    /// A set that would leave nothing to verify with is a failure of its source: good keys stay.
+    func judge(_ document: JWKSetDocument) throws(JWKSetSourceError) -> JSONWebKeySet {
+        guard document.bytes.count <= limits.keySetBytes else {
+            throw JWKSetSourceError("the answer is larger than \(limits.keySetBytes) bytes")
+        }
+        let keySet: JSONWebKeySet
+        do {
+            keySet = try JSONWebKeySet(parsing: document.bytes.span)
+        } catch {
+            throw JWKSetSourceError(error.description)
+        }
+        guard !keySet.keys.isEmpty else { throw JWKSetSourceError("the JWK Set holds no usable key") }
+        return keySet
+    }
+}

@@ -1,0 +1,88 @@
+internal import LLJOSE
+
+/// Every limit of the key cache, with its default and reason.
+///
+/// `init` takes what it is given; ``JWKSetCache`` refuses limits that contradict each other (``validate()``).
+public struct JWKSetCacheLimits: Sendable, Equatable {
+    /// Time to live of a key set whose answer names none. 3600 s: keys rotate monthly, a superseded one stays
+    /// published for a month, and an unknown key ID asks at once.
+    public var timeToLive: Duration = .seconds(3600)
+    /// Least time to live, whatever `Cache-Control` says. 300 s: `max-age=0` must not become a fetch loop.
+    public var minimumTimeToLive: Duration = .seconds(300)
+    /// Greatest time to live, whatever `Cache-Control` says. 86400 s: a key withdrawn by the issuer stops verifying
+    /// within a day even if nothing else asks.
+    public var maximumTimeToLive: Duration = .seconds(86_400)
+    /// Part of the time to live by which a refresh runs ahead of expiry. 0.1: ten chances of a minute each before the
+    /// keys of an hour grow stale. Jitter makes it half to one and a half of that, so that a fleet does not ask at once.
+    public var refreshAheadFraction = 0.1
+    /// How long the last good keys serve past their expiry. 86400 s: longer than any outage seen, short enough that a
+    /// withdrawn key does not verify for ever.
+    public var maximumStaleness: Duration = .seconds(86_400)
+    /// How long a request waits for the first keys where there are none, counted from its arrival. 2 s: a login can bear
+    /// it.
+    public var waitForFetch: Duration = .seconds(2)
+    /// Time between two fetches for unknown key IDs. 5 s: the longest that a flood of made-up key IDs can delay a
+    /// rotation, and twelve small conditional requests a minute while it lasts. Separate from ordinary refreshes, which
+    /// no flood delays.
+    public var unknownKeyIDInterval: Duration = .seconds(5)
+    /// How long a request whose key ID is unknown waits for the next fetch, counted from its arrival. 6 s: the interval,
+    /// and a second for the fetch.
+    public var waitForUnknownKeyID: Duration = .seconds(6)
+    /// Tasks that wait in ``JWKSetCache/keySet(containing:)`` for an unknown key ID. 512, about a hundred a second: each
+    /// holds a token.
+    public var waitingTaskCount = 512
+    /// Key IDs remembered as unknown. 1,024, about 24 KiB: the memory of a flood stays flat.
+    public var negativeEntryCount = 1024
+    /// How long a key ID that was asked about stays unknown after a good fetch without it. 60 s: one that keeps coming is
+    /// refused all the while and takes no place among those that wait. A changed set forgets it sooner. While it keeps
+    /// coming, one more fetch after the interval sees whether an edge of the issuer's had answered with the previous set.
+    public var negativeLifetime: Duration = .seconds(60)
+    /// The same for a key that has just left the set: such an edge must not keep it out longer. Also how long a fetch
+    /// answers the requests that waited for it. 2 s.
+    public var joinedNegativeLifetime: Duration = .seconds(2)
+    /// Wait after a first failed fetch, doubled by each further one. 1 s.
+    public var minimumBackOff: Duration = .seconds(1)
+    /// Greatest wait after failed fetches, also for `Retry-After`. 60 s: keys are back within a minute of the source.
+    public var maximumBackOff: Duration = .seconds(60)
+    /// Bytes of a JWK Set, 1 to 65,536. 64 KiB: Facebook's takes 1 KiB.
+    public var keySetBytes = greatestKeySetBytes
+
+    /// Greatest size of a JWK Set. 64 KiB: a larger one is not parsed.
+    static let greatestKeySetBytes = JSONWebKeySet.Limits.byteCount
+
+    /// The defaults.
+    public init() {}
+}
+
+extension JWKSetCacheLimits {
+    /// Refuses limits that contradict each other or that no cache could keep.
+    /// - Throws: ``JWKSetCacheError/invalidLimits(_:)``.
+    public func validate() throws(JWKSetCacheError) {
+        let year = Duration.seconds(366 * 86_400)
+        let rules: [(holds: Bool, reason: String)] = [
+            (minimumTimeToLive >= .seconds(1), "the minimum time to live is below one second"),
+            (minimumTimeToLive <= maximumTimeToLive, "the minimum time to live exceeds the maximum"),
+            (
+                timeToLive >= minimumTimeToLive && timeToLive <= maximumTimeToLive,
+                "the time to live lies outside its minimum and maximum"
+            ),
+            (maximumTimeToLive <= year, "the maximum time to live exceeds a year"),
+            ((.zero...year).contains(maximumStaleness), "the maximum staleness is negative or exceeds a year"),
+            // Above a half, jitter could put the refresh before the fetch.
+            ((0...0.5).contains(refreshAheadFraction), "the refresh-ahead fraction lies outside 0 … 0.5"),
+            (waitForFetch >= .zero && waitForUnknownKeyID >= .zero, "a wait for a fetch is negative"),
+            (waitingTaskCount >= 0, "the number of waiting tasks is negative"),
+            (unknownKeyIDInterval > .zero, "the interval of refetches is not above zero"),
+            ((4...1_000_000).contains(negativeEntryCount), "the negative entries lie outside 4 … 1000000"),
+            (negativeLifetime >= .zero && joinedNegativeLifetime >= .zero, "a negative lifetime is below zero"),
+            (minimumBackOff > .zero, "the minimum back-off is not above zero"),
+            (minimumBackOff <= maximumBackOff, "the minimum back-off exceeds the maximum"),
+            (maximumBackOff <= .seconds(86_400), "the maximum back-off exceeds a day"),
+            (
+                (1...Self.greatestKeySetBytes).contains(keySetBytes),
+                "the size of a key set lies outside 1 … \(Self.greatestKeySetBytes) bytes"
+            ),
+        ]
+        if let broken = rules.first(where: { !$0.holds }) { throw .invalidLimits(broken.reason) }
+    }
+}

@@ -1,0 +1,146 @@
+internal import LLSockets
+
+extension JWKSetCacheState {
+    /// A token's key is not at hand; answers what to do about it and whether a fetch is thereby begun.
+    ///
+    /// - Parameters:
+    ///   - hash: stands for the key ID; nil where there are no usable keys at all. Then the question is only whether a fetch
+    ///     is worth waiting for.
+    ///   - since: when the request began to wait, which bounds its wait however often it asks again.
+    ///   - mayWait: false where there is no place left for one more request with an unknown key.
+    mutating func missingKey(
+        hash: UInt64?,
+        since: MonotonicInstant,
+        mayWait: Bool = true,
+        at now: MonotonicInstant
+    ) -> (answer: MissingKeyAnswer, begins: Bool) {
+        if let hash {
+            if isAnswered(since: since, at: now) { return (.unknown, false) }
+            if isKnownToBeUnknown(hash, at: now) {
+                if since >= lastGoodFetchEndedAt { lookOnceMore(for: hash) }
+                return (.unknown, false)
+            }
+        }
+        if case .backingOff(let until) = fetch {
+            return (.unavailable(retryAfterSeconds: Self.seconds(from: now, to: until)), false)
+        }
+        guard let hash else { return (waitForFirstKeys(since: since, at: now), false) }
+        let deadline = since + limits.waitForUnknownKeyID
+        guard !isStopped, now < deadline, mayWait else { return (noAnswer(at: now), false) }
+        if case .underWay(let began) = fetch {
+            join(hash, isOlder: began < since)
+            return (.wait(until: deadline), false)
+        }
+        // The sources were not asked about this key ID, so it may not be called unknown. The next fetch answers for it.
+        memory.store(.init(hash: hash, fetch: fetchNumber + 1))
+        if beginRefetch(at: now) { return (.wait(until: deadline), true) }
+        isRefetchWanted = true
+        return (nextRefetchAt < deadline ? .wait(until: deadline) : noAnswer(at: now), false)
+    }
+
+    /// Begins a fetch for unknown key IDs if the interval since the last one is over.
+    mutating func beginRefetch(at now: MonotonicInstant) -> Bool {
+        guard now >= nextRefetchAt, begin(at: now) else { return false }
+        nextRefetchAt = now + limits.unknownKeyIDInterval
+        return true
+    }
+
+    /// The good fetch that has just ended no longer has this key: its tokens are rejected for a moment without another
+    /// fetch. Then the sources are asked again: an edge of the issuer's may have answered with the previous set.
+    mutating func keyHasLeft(hash: UInt64) {
+        memory.store(.init(hash: hash, fetch: fetchNumber, hasLeft: true))
+    }
+
+    /// There are no usable keys: a fetch under way may bring the first.
+    private func waitForFirstKeys(since: MonotonicInstant, at now: MonotonicInstant) -> MissingKeyAnswer {
+        let deadline = since + limits.waitForFetch
+        let waits = isFetching && !isStopped && now < deadline
+        return waits ? .wait(until: deadline) : .unavailable(retryAfterSeconds: 1)
+    }
+
+    /// The request cannot wait (on). It is an outage only where the last fetch failed: else any client could make one.
+    private func noAnswer(at now: MonotonicInstant) -> MissingKeyAnswer {
+        if isStopped || consecutiveFailures > 0 { return .unavailable(retryAfterSeconds: 1) }
+        return .exhausted(retryAfterSeconds: Self.seconds(from: now, to: max(now, nextRefetchAt)))
+    }
+
+    /// One fetch alone has said that this key ID is unknown, and its tokens keep coming. An edge of the issuer's may have
+    /// answered with the previous set, so it is looked for once more; no request waits for that.
+    private mutating func lookOnceMore(for hash: UInt64) {
+        guard fetch == .idle, !isStopped, memory.entry(for: hash)?.fetch == lastGoodFetch else { return }
+        isRefetchWanted = true
+    }
+
+    /// Whether a good fetch has just ended that was begun while this request waited: no request causes or joins another,
+    /// so that a burst of any size costs one. The answer of an earlier fetch may be older than the key.
+    private func isAnswered(since: MonotonicInstant, at now: MonotonicInstant) -> Bool {
+        lastGoodFetch > 0 && since <= lastGoodFetchBeganAt && since < lastGoodFetchEndedAt
+            && now < lastGoodFetchEndedAt + limits.joinedNegativeLifetime
+    }
+
+    /// Whether a good fetch has answered for this key ID, lately enough to be believed.
+    private func isKnownToBeUnknown(_ hash: UInt64, at now: MonotonicInstant) -> Bool {
+        // No fetch has answered for it yet; or the set has changed since, so that all is open again.
+        guard let entry = memory.entry(for: hash), lastGoodFetch >= entry.fetch, entry.fetch >= setChangedByFetch else {
+            return false
+        }
+        // That a key has left is borne out by the next fetch without it.
+        let isBorneOut = !entry.hasLeft || lastGoodFetch > entry.fetch
+        return now < lastGoodFetchEndedAt + (isBorneOut ? limits.negativeLifetime : limits.joinedNegativeLifetime)
+    }
+
+    /// Remembers that the key ID was asked about. The fetch under way answers for it unless that is older than the
+    /// request; then the next fetch does.
+    private mutating func join(_ hash: UInt64, isOlder: Bool) {
+        // One that was asked about before stands as it was asked first: the fetch under way is younger than that.
+        if let entry = memory.entry(for: hash), entry.fetch >= setChangedByFetch { return }
+        memory.store(.init(hash: hash, fetch: isOlder ? fetchNumber + 1 : fetchNumber))
+    }
+
+    /// Whole seconds, at least 1: the value of `Retry-After`.
+    private static func seconds(from now: MonotonicInstant, to later: MonotonicInstant) -> Int {
+        let nanoseconds = later.nanoseconds(since: now)
+        return max(1, Int(clamping: nanoseconds / 1_000_000_000 + (nanoseconds % 1_000_000_000 == 0 ? 0 : 1)))
+    }
+}
+
+/// Remembers which key IDs the sources were asked for, in a table of fixed size.
+///
+/// The sender of a token chooses its key ID: so an entry holds a keyed 64-bit hash, never the text, and the table
+/// never grows. Four entries share a bucket; the one of the oldest fetch gives way. A forgotten entry costs a wait for the
+/// next fetch, never a wrong answer about a key.
+struct UnknownKeyIDMemory: Sendable {
+    struct Entry: Sendable {
+        var hash: UInt64 = 0
+        /// Number of the fetch that answers for it; 0 marks an empty entry, for fetches count from 1.
+        var fetch: UInt64 = 0
+        /// Whether that fetch was the first one without it.
+        var hasLeft = false
+    }
+
+    private static let bucketSize = 4
+    private let capacity: Int
+    // Made with the first unknown key ID: most processes never see one.
+    private(set) var entries: [Entry] = []
+
+    init(capacity: Int) { self.capacity = max(Self.bucketSize, capacity / Self.bucketSize * Self.bucketSize) }
+
+    func entry(for hash: UInt64) -> Entry? { place(of: hash).map { entries[$0] } }
+
+    mutating func store(_ entry: Entry) {
+        if entries.isEmpty { entries = [Entry](repeating: Entry(), count: capacity) }
+        let oldest = bucket(of: entry.hash).min { entries[$0].fetch < entries[$1].fetch }
+        guard let place = place(of: entry.hash) ?? oldest else { return }
+        entries[place] = entry
+    }
+
+    private func place(of hash: UInt64) -> Int? {
+        entries.isEmpty ? nil : bucket(of: hash).first { entries[$0].hash == hash && entries[$0].fetch != 0 }
+    }
+
+    // `entries` holds `capacity` entries, a multiple of the bucket size, whenever this is used.
+    private func bucket(of hash: UInt64) -> Range<Int> {
+        let first = Int(hash % UInt64(capacity / Self.bucketSize)) * Self.bucketSize
+        return first..<(first + Self.bucketSize)
+    }
+}

@@ -1,0 +1,164 @@
+internal import LLSockets
+
+/// The key cache without its I/O: events and times go in, a fetch to begin or an answer comes out.
+///
+/// Two things have a state of their own, the keys held and the fetch; ``phase(at:)`` names the pair. The diagram is in
+/// the documentation of this target.
+struct JWKSetCacheState: Sendable {
+    /// When held keys were confirmed by their source, are asked for again, grow stale and stop verifying.
+    struct Times: Sendable, Equatable {
+        let confirmedAt: MonotonicInstant
+        let refreshAt: MonotonicInstant
+        let expiresAt: MonotonicInstant
+        let usableUntil: MonotonicInstant
+        /// How old they were already when they were confirmed; above zero only for a seed.
+        var age = Duration.zero
+    }
+
+    /// What the one fetch at a time is doing.
+    enum Fetch: Sendable, Equatable {
+        case idle
+        case underWay(since: MonotonicInstant)
+        case backingOff(until: MonotonicInstant)
+    }
+
+    let limits: JWKSetCacheLimits
+    let jitter: @Sendable () -> Double
+    var times: Times?
+    var fetch = Fetch.idle
+    var consecutiveFailures = 0
+    /// Nothing is begun any more.
+    var isStopped = false
+    // Fetches are numbered from 1 in the order they begin.
+    var fetchNumber: UInt64 = 0
+    var lastGoodFetch: UInt64 = 0
+    var lastGoodFetchBeganAt = MonotonicInstant(nanoseconds: 0)
+    var lastGoodFetchEndedAt = MonotonicInstant(nanoseconds: 0)
+    // What was learned about key IDs before this fetch no longer holds: it changed the set.
+    var setChangedByFetch: UInt64 = 0
+    // When the sources may be asked again for unknown key IDs, and whether that fetch is wanted.
+    var nextRefetchAt = MonotonicInstant(nanoseconds: 0)
+    var isRefetchWanted = false
+    var memory: UnknownKeyIDMemory
+
+    /// `jitter` answers numbers from 0 up to 1.
+    init(limits: JWKSetCacheLimits, jitter: @escaping @Sendable () -> Double) {
+        self.limits = limits
+        self.jitter = jitter
+        memory = UnknownKeyIDMemory(capacity: limits.negativeEntryCount)
+    }
+
+    var isFetching: Bool {
+        if case .underWay = fetch { true } else { false }
+    }
+
+    /// The number of the fetch under way; nil when none is.
+    var fetchUnderWay: UInt64? { isFetching ? fetchNumber : nil }
+
+    /// The number of the fetch that requests wait for: the one under way, or the next.
+    var awaitedFetch: UInt64? { fetchUnderWay ?? (isRefetchWanted ? fetchNumber + 1 : nil) }
+
+    /// When the sources are asked again after a failure; nil when none was the last word.
+    var nextAttempt: MonotonicInstant? {
+        if case .backingOff(let until) = fetch { until } else { nil }
+    }
+
+    /// The phase, by its most serious property.
+    func phase(at now: MonotonicInstant) -> JWKSetCachePhase {
+        guard let times else { return .empty }
+        if now >= times.usableUntil { return .expired }
+        if now >= times.expiresAt { return .stale }
+        switch fetch {
+        case .idle: return .fresh
+        case .underWay: return .refreshing
+        case .backingOff: return .backingOff
+        }
+    }
+
+    /// The next moment at which something is due: a fetch, or a state that changes by time alone.
+    func nextWake(after now: MonotonicInstant) -> MonotonicInstant? {
+        guard !isStopped else { return nil }
+        let changes = [times?.expiresAt, times?.usableUntil].compactMap { $0 }.filter { now < $0 }
+        let refetchAt = isRefetchWanted ? nextRefetchAt : nil
+        let fetches = (fetch == .idle ? [times?.refreshAt, refetchAt] : [nextAttempt]).compactMap { $0 }
+        return (changes + fetches).filter { $0 != .never }.min()
+    }
+}
+
+extension JWKSetCacheState {
+    /// Keys from the seed file, confirmed `age` ago: they serve no longer than any others would.
+    mutating func seed(age: Duration, at now: MonotonicInstant) {
+        let expiresAt = now + (limits.timeToLive - age)
+        times = Times(
+            confirmedAt: now,
+            refreshAt: expiresAt,
+            expiresAt: expiresAt,
+            usableUntil: now + (limits.maximumStaleness - age),
+            age: age
+        )
+    }
+
+    /// Begins a fetch if none is under way, whatever the interval and the back-off say: a start, or a person asking.
+    mutating func begin(at now: MonotonicInstant) -> Bool {
+        if isStopped || isFetching { return false }
+        fetchNumber += 1
+        fetch = .underWay(since: now)
+        // It answers for all that wait.
+        isRefetchWanted = false
+        return true
+    }
+
+    /// Time has passed; answers the reason of the fetch that is now due and thereby begun.
+    mutating func wake(at now: MonotonicInstant) -> JWKSetEvent.Reason? {
+        switch fetch {
+        case .underWay: nil
+        case .backingOff(let until): now >= until && begin(at: now) ? .retry : nil
+        case .idle where times.map { now >= $0.refreshAt } ?? false: begin(at: now) ? .refresh : nil
+        case .idle: isRefetchWanted && beginRefetch(at: now) ? .unknownKeyID : nil
+        }
+    }
+
+    /// The fetch under way has ended: no source gave a usable set.
+    mutating func fail(retryAfterSeconds: Int?, at now: MonotonicInstant) {
+        consecutiveFailures += 1
+        fetch = .backingOff(until: now + backOff(retryAfterSeconds: retryAfterSeconds))
+    }
+
+    /// The time to live of an answer: what it says within the limits, or the default (RFC 9111, 4.2.1).
+    func timeToLive(of freshness: JWKSetFreshness) -> Duration {
+        guard let seconds = freshness.remainingSeconds else { return limits.timeToLive }
+        // Clamped before it becomes a duration: a source may say any number of digits.
+        let greatest = limits.maximumTimeToLive
+        let bounded = min(Int64(seconds), greatest.components.seconds &+ 1)
+        return min(max(.seconds(bounded), limits.minimumTimeToLive), greatest)
+    }
+
+    /// The fetch under way has ended: a source gave another set, or the one that is held, or said that this stands.
+    mutating func confirm(_ freshness: JWKSetFreshness, isReplaced: Bool, at now: MonotonicInstant) {
+        let life = timeToLive(of: freshness)
+        let lead = life * (limits.refreshAheadFraction * (0.5 + jitter()))
+        times = Times(
+            confirmedAt: now,
+            refreshAt: now + (life - lead),
+            expiresAt: now + life,
+            usableUntil: now + life + limits.maximumStaleness
+        )
+        consecutiveFailures = 0
+        if isReplaced { setChangedByFetch = fetchNumber }
+        lastGoodFetch = fetchNumber
+        if case .underWay(let began) = fetch { lastGoodFetchBeganAt = began }
+        lastGoodFetchEndedAt = now
+        fetch = .idle
+    }
+
+    // Three quarters to the whole of 1, 2, 4 … 60 s; never shorter than the source asked, within the same maximum.
+    private func backOff(retryAfterSeconds: Int?) -> Duration {
+        // Twenty doublings make a second into twelve days; the count itself may grow without end.
+        let doublings = min(max(consecutiveFailures - 1, 0), 20)
+        let step = min(limits.minimumBackOff * (1 << doublings), limits.maximumBackOff) * (0.75 + 0.25 * jitter())
+        guard let retryAfterSeconds else { return step }
+        let greatest = limits.maximumBackOff
+        let asked = Duration.seconds(min(Int64(retryAfterSeconds), greatest.components.seconds &+ 1))
+        return max(step, min(asked, greatest))
+    }
+}

@@ -1,0 +1,119 @@
+internal import LLCrypto
+internal import LLJOSE
+internal import LLSockets
+
+/// The state of a key cache, by its most serious property.
+@nonexhaustive  // SE-0487
+public enum JWKSetCachePhase: String, Sendable, CaseIterable {
+    /// No keys have been had yet.
+    case empty
+    /// Keys are within their time to live and nothing is under way.
+    case fresh
+    /// Keys are within their time to live and a fetch is under way.
+    case refreshing
+    /// Keys are past their time to live but serve on; the source has not confirmed them.
+    case stale
+    /// Keys are past their greatest staleness and verify nothing.
+    case expired
+    /// Keys are within their time to live, the last fetch failed, and the next attempt waits.
+    case backingOff
+}
+
+/// What a key cache is and has done, for health checks, metrics and people.
+public struct JWKSetCacheStatus: Sendable, Equatable {
+    /// One key of the set.
+    public struct Key: Sendable, Equatable {
+        /// `kid`.
+        public let id: String
+        /// Bits of the modulus.
+        public let bits: Int
+        /// The RFC 7638 thumbprint: unpadded base64url of the SHA-256 of the key's canonical JSON.
+        public let thumbprint: String
+    }
+
+    /// A key that was left out of the set.
+    public struct IgnoredKey: Sendable, Equatable {
+        /// Its position in the set, from zero.
+        public let index: Int
+        /// `kid` where it could be read; the source's word, to be escaped before it is shown.
+        public let id: String?
+        /// Why.
+        public let reason: String
+    }
+
+    /// What the cache has done since it was made.
+    public struct Counters: Sendable, Equatable {
+        /// Fetches whose answer carried another set than before.
+        public var fetchesReplaced: UInt64 = 0
+        /// Fetches that found the set as it was: 304, or the same keys again.
+        public var fetchesUnchanged: UInt64 = 0
+        /// Fetches that brought no usable set.
+        public var fetchesFailed: UInt64 = 0
+        /// Tokens whose key ID was not in the set: refused, or left without a verdict.
+        public var unknownKeyIDs: UInt64 = 0
+        /// Fetches begun for the sake of an unknown key ID.
+        public var fetchesForUnknownKeyIDs: UInt64 = 0
+    }
+
+    /// The state.
+    public let phase: JWKSetCachePhase
+    /// Whether the keys may verify now.
+    public let isUsable: Bool
+    /// Whether a fetch is under way.
+    public let isFetching: Bool
+    /// The keys, in the order of the set.
+    public let keys: [Key]
+    /// Keys of the set that are of no use here.
+    public let ignoredKeys: [IgnoredKey]
+    /// Where the keys came from; nil while there are none.
+    public let source: String?
+    /// Time since the source last confirmed the keys; nil while there are none.
+    public let age: Duration?
+    /// Time until the keys are due to be asked for again, negative once past; nil while there are none.
+    public let untilExpiry: Duration?
+    /// Time until the keys stop verifying, negative once past; nil while there are none.
+    public let untilUnusable: Duration?
+    /// Time until the next attempt after a failure; nil when none waits.
+    public let untilNextAttempt: Duration?
+    /// Fetches failed since the last good one.
+    public let consecutiveFailures: Int
+    /// The last failure's sentence; nil once a fetch has succeeded since.
+    public let lastError: String?
+    /// Totals.
+    public let counters: Counters
+}
+
+extension JWKSetCache {
+    /// What the cache is and has done, at this moment.
+    public var status: JWKSetCacheStatus {
+        let now = clock()
+        let (storage, snapshot) = storage.withLock { ($0, published.value) }
+        let times = snapshot.times
+        return JWKSetCacheStatus(
+            phase: storage.machine.phase(at: now),
+            isUsable: snapshot.isUsable(at: now),
+            isFetching: storage.machine.isFetching,
+            keys: snapshot.keySet.keys.map { key in
+                // Empty only when OpenSSL has no memory left.
+                let digest = try? SHA256.digest(of: key.thumbprintInput.span)
+                let thumbprint = String(decoding: digest?.base64URL ?? [], as: UTF8.self)
+                return JWKSetCacheStatus.Key(id: key.keyID, bits: key.modulusBitCount, thumbprint: thumbprint)
+            },
+            ignoredKeys: snapshot.keySet.ignoredKeys.map {
+                JWKSetCacheStatus.IgnoredKey(index: $0.index, id: $0.keyID, reason: $0.reason.description)
+            },
+            source: snapshot.source,
+            age: times.map { $0.age + now.duration(since: $0.confirmedAt) },
+            untilExpiry: times.map { Self.time(from: now, to: $0.expiresAt) },
+            untilUnusable: times.map { Self.time(from: now, to: $0.usableUntil) },
+            untilNextAttempt: storage.machine.nextAttempt?.duration(since: now),
+            consecutiveFailures: storage.machine.consecutiveFailures,
+            lastError: storage.lastError,
+            counters: storage.counters
+        )
+    }
+
+    private static func time(from now: MonotonicInstant, to later: MonotonicInstant) -> Duration {
+        now <= later ? later.duration(since: now) : .zero - now.duration(since: later)
+    }
+}

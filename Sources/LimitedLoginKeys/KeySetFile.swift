@@ -1,0 +1,219 @@
+internal import Dispatch
+internal import Glibc
+internal import LLJOSE
+internal import LLSockets
+
+/// Key sets in files: a source's, and the seed file that carries one over a restart, whose age is the time since it was
+/// last written.
+enum KeySetFile {
+    struct Contents {
+        let bytes: [UInt8]
+        /// Time since the last change by the wall clock; zero when that lies in the future.
+        let age: Duration
+        /// Changes whenever the file is written or replaced.
+        let version: String
+    }
+
+    /// The contents of a bounded regular file; nil when there is none.
+    static func read(path: String, byteLimit: Int) throws(JWKSetSourceError) -> Contents? {
+        // O_NONBLOCK: a FIFO in the file's place must not hold the caller.
+        let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else {
+            if errno == ENOENT { return nil }
+            throw failure("cannot open the file")
+        }
+        defer { _ = close(file) }
+        var information = stat()
+        guard unsafe fstat(file, &information) == 0 else { throw failure("cannot read the file") }
+        guard information.st_mode & S_IFMT == S_IFREG else { throw JWKSetSourceError("it is not a regular file") }
+        var bytes = [UInt8](repeating: 0, count: byteLimit + 1)
+        let count = transfer(bytes.count) { place in
+            // Bounds: `place` < count, so the pointer and the rest lie within the array.
+            unsafe bytes.withUnsafeMutableBytes { buffer in
+                unsafe Glibc.read(file, buffer.baseAddress.map { unsafe $0 + place }, buffer.count - place)
+            }
+        }
+        guard let count else { throw failure("cannot read the file") }
+        guard count <= byteLimit else { throw JWKSetSourceError("it is larger than \(byteLimit) bytes") }
+        bytes.removeLast(bytes.count - count)
+        return Contents(
+            bytes: bytes,
+            age: age(of: information.st_mtim.tv_sec, at: time(nil)),
+            version: version(of: information)
+        )
+    }
+
+    /// Replaces the file as a whole: a crash at any moment leaves the old one or the new one, never a part. Where the path is
+    /// a symbolic link, the file it leads to is replaced and the link stays.
+    static func write(_ bytes: [UInt8], to path: String) throws(JWKSetSourceError) {
+        let path = try target(of: path)
+        // In the same directory, for a rename does not cross file systems. Its name is this write's own: processes in
+        // containers share a volume and have the same numbers.
+        let temporary = "\(path).\(String(UInt64.random(in: 0 ... .max), radix: 16)).new"
+        let file = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
+        guard file >= 0 else { throw failure("cannot create \(temporary)") }
+        let count = transfer(bytes.count) { place in
+            // Bounds: as in reading.
+            unsafe bytes.withUnsafeBytes { buffer in
+                unsafe Glibc.write(file, buffer.baseAddress.map { unsafe $0 + place }, buffer.count - place)
+            }
+        }
+        let isWritten = count == bytes.count && fsync(file) == 0
+        var failure = isWritten ? nil : failure("cannot write \(temporary)")
+        let isClosed = close(file) == 0
+        if isWritten, unsafe !isClosed || rename(temporary, path) != 0 {
+            failure = Self.failure("cannot replace the file")
+        }
+        if let failure {
+            _ = unsafe unlink(temporary)
+            throw failure
+        }
+        let slash = path.utf8.lastIndex(of: 0x2F)
+        let parent = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let directory = unsafe open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else { throw Self.failure("cannot open the directory") }
+        defer { _ = close(directory) }
+        // Only now does the new name survive a power failure.
+        guard fsync(directory) == 0 else { throw Self.failure("cannot sync the directory") }
+    }
+
+    /// The path without symbolic links, where the last of its parts is one.
+    private static func target(of path: String) throws(JWKSetSourceError) -> String {
+        var information = stat()
+        guard unsafe lstat(path, &information) == 0, information.st_mode & S_IFMT == S_IFLNK else { return path }
+        guard let resolved = unsafe realpath(path, nil) else { throw failure("cannot follow the symbolic link") }
+        defer { unsafe free(resolved) }
+        return unsafe String(cString: resolved)
+    }
+
+    /// Moves up to `count` bytes, for as long as each call moves some.
+    /// - Parameter call: Reads or writes from this place on; answers as the system does.
+    /// - Returns: How many were moved; nil after an error.
+    private static func transfer(_ count: Int, _ call: (_ place: Int) -> Int) -> Int? {
+        var place = 0
+        while place < count {
+            let moved = call(place)
+            if moved < 0, errno == EINTR { continue }
+            guard moved >= 0 else { return nil }
+            if moved == 0 { break }
+            place += moved
+        }
+        return place
+    }
+
+    /// Changes whenever the file of these facts is written or replaced.
+    static func version(of information: stat) -> String {
+        let (changed, altered) = (information.st_mtim, information.st_ctim)
+        // Network and layered file systems may use all 64 bits, which is beyond the greatest Int.
+        let number = Int(bitPattern: information.st_ino)
+        return [
+            number, Int(information.st_size), changed.tv_sec, changed.tv_nsec, altered.tv_sec, altered.tv_nsec,
+        ].map { String($0) }.joined(separator: "-")
+    }
+
+    /// Time between two moments in seconds since 1970; zero when the file's lies ahead.
+    static func age(of changed: Int, at now: Int) -> Duration {
+        // Neither is below 0, so the difference cannot overflow.
+        .seconds(max(0, max(0, now) - max(0, changed)))
+    }
+
+    /// The system's reason for what just failed.
+    static func failure(_ what: String) -> JWKSetSourceError {
+        let number = errno
+        return JWKSetSourceError("\(what): \(SystemReason.sentence(for: number).lowercased())")
+    }
+}
+
+extension JWKSetCache {
+    /// Puts the seed file's keys in force if there are none yet, and tells of it on the queue, for which it does not wait.
+    /// A missing file is no news; a bad one is reported and left alone.
+    func loadSeed() {
+        guard let seedFile, published.epoch == 0, !storage.withLock({ $0.machine.isStopped }) else { return }
+        do throws(JWKSetSourceError) {
+            guard let seed = try KeySetFile.read(path: seedFile, byteLimit: limits.keySetBytes) else { return }
+            guard seed.age < limits.maximumStaleness else {
+                throw JWKSetSourceError("it is older than the maximum staleness")
+            }
+            let keySet = try judge(JWKSetDocument(bytes: seed.bytes))
+            let now = clock()
+            let isTaken = storage.withLock { storage in
+                guard published.epoch == 0 else { return false }
+                storage.machine.seed(age: seed.age, at: now)
+                storage.bytes = seed.bytes
+                publish(keySet, version: 1, source: seedFile, in: &storage)
+                return true
+            }
+            guard isTaken else { return }
+            queue.async {
+                self.events(.seedLoaded(file: seedFile, age: seed.age))
+                self.events(.keySetChange(from: JSONWebKeySet(keys: []), to: keySet, source: seedFile))
+                self.announcePhase(at: now)
+            }
+        } catch {
+            queue.async { self.events(.seedIgnored(file: seedFile, reason: error.reason)) }
+        }
+    }
+
+    /// Keeps the bytes in force for the next start. Does not wait for that: one write at a time is made on the seed file's own
+    /// queue, and of those asked for meanwhile only the last.
+    func writeSeed(_ bytes: [UInt8]) {
+        guard let seedFile, !bytes.isEmpty else { return }
+        let begins = seedWrites.withLock { writes in
+            guard writes.isUnderWay else {
+                writes.isUnderWay = true
+                return true
+            }
+            writes.next = bytes
+            return false
+        }
+        if begins {
+            seedQueue.async { self.write(bytes, to: seedFile) }
+        } else {
+            events(.seedNotWritten(file: seedFile, reason: "the write before has not ended"))
+        }
+    }
+
+    /// Makes a write, and those asked for until it has ended. Runs on the seed file's queue.
+    private func write(_ bytes: [UInt8], to path: String) {
+        var next: [UInt8]? = bytes
+        while let bytes = next {
+            do throws(JWKSetSourceError) {
+                if let writeFile { try writeFile(bytes, path) } else { try KeySetFile.write(bytes, to: path) }
+            } catch {
+                let reason = error.reason
+                queue.async { self.events(.seedNotWritten(file: path, reason: reason)) }
+            }
+            next = seedWrites.withLock { writes in
+                defer { writes.next = nil }
+                writes.isUnderWay = writes.next != nil
+                return writes.next
+            }
+        }
+    }
+
+    /// Returns when the last write has ended, or this time is over.
+    func waitForSeedWrites(atMost time: Duration) async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let waiting = Locked<CheckedContinuation<Void, Never>?>(continuation)
+            let goOn: @Sendable () -> Void = {
+                let continuation = waiting.withLock { waiting in
+                    defer { waiting = nil }
+                    return waiting
+                }
+                continuation?.resume()
+            }
+            seedQueue.async(goOn)
+            Self.waitQueue.asyncAfter(
+                deadline: .now() + .nanoseconds(Int(clamping: time.wholeNanoseconds)),
+                execute: goOn
+            )
+        }
+    }
+}
+
+/// The writes of a seed file.
+struct SeedWrites: Sendable {
+    var isUnderWay = false
+    /// What to write next: it was published while a write was under way.
+    var next: [UInt8]?
+}

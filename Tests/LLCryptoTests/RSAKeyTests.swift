@@ -1,0 +1,130 @@
+import LLCrypto
+import Testing
+
+@Suite("RSA keys")
+struct RSAKeyTests {
+    @Test("A signature verifies under its key and over its message alone")
+    func roundTrip() throws {
+        let key = try RSAPrivateKey(bits: 2048)
+        let other = try RSAPrivateKey(bits: 2048)
+        let message = Array("header.payload".utf8)
+        let signature = try key.signature(for: message)
+        let verifier = try RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)
+        let stranger = try RSAPublicKey(modulus: other.modulus, exponent: other.publicExponent)
+        let digest = try SHA256.digest(of: message.span)
+        let wrong = try SHA256.digest(of: Array("header.payloae".utf8).span)
+        #expect(key.publicExponent == [1, 0, 1])
+        #expect(verifier.modulusByteCount == 256 && signature.count == 256)
+        let verdicts = [
+            verifier.isValidSignature(signature.span, of: digest),
+            verifier.isValidSignature(signature.span, of: wrong),
+            stranger.isValidSignature(signature.span, of: digest),
+            // A refusal leaves the context usable.
+            verifier.isValidSignature(signature.span, of: digest),
+        ]
+        #expect(verdicts == [true, false, false, true])
+        #expect(OpenSSLError.isQueueEmpty)
+    }
+
+    @Test("The one signature of a message is good, and no bent one", arguments: [2048, 2051, 3072])
+    func agreement(bits: Int) throws {
+        let key = try RSAPrivateKey(bits: bits)
+        let verifier = try RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)
+        var acceptedCount = 0
+        for round in 0..<60 {
+            let message = try RandomBytes.make(count: round)
+            let genuine = try key.signature(for: message)
+            var signature = genuine
+            switch round % 6 {
+            case 1: signature[round % signature.count] ^= 1 << UInt8(round % 8)
+            case 2: signature[0] = 0xFF
+            case 3: signature = Array(signature.dropLast())
+            case 4: signature.insert(0, at: 0)
+            default: break
+            }
+            let digest = try SHA256.digest(of: message.span)
+            let verdict = verifier.isValidSignature(signature.span, of: digest)
+            #expect(verdict == (signature == genuine))
+            acceptedCount += verdict ? 1 : 0
+        }
+        #expect(acceptedCount == 20)
+        #expect(OpenSSLError.isQueueEmpty)
+    }
+
+    @Test("Signatures that are no residues of the modulus are refused")
+    func representatives() throws {
+        let key = try RSAPrivateKey(bits: 2048)
+        let verifier = try RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)
+        let digest = try SHA256.digest(of: [UInt8]().span)
+        var below = key.modulus
+        below[255] &-= 1
+        let one = [UInt8](repeating: 0, count: 255) + [1]
+        let signatures: [[UInt8]] = [
+            Array(repeating: 0, count: 256), Array(repeating: 0xFF, count: 256), one, below, key.modulus, [],
+        ]
+        for signature in signatures {
+            let verdict = verifier.isValidSignature(signature.span, of: digest)
+            #expect(!verdict)
+        }
+        // A signature plus the modulus is the same residue under another name, and no signature.
+        var sum = try key.signature(for: [])
+        var carry = 0
+        for index in (0..<256).reversed() {
+            carry += Int(sum[index]) + Int(key.modulus[index])
+            sum[index] = UInt8(carry & 0xFF)
+            carry >>= 8
+        }
+        let verdict = verifier.isValidSignature(sum.span, of: digest)
+        #expect(!verdict)
+        #expect(OpenSSLError.isQueueEmpty)
+    }
+
+    @Test(
+        "Numbers that make no key are refused with a reason and leave no error behind",
+        arguments: [
+            ([], [3]), ([0], [3]), ([0xFF], [3]), (Array(repeating: 0xFF, count: 256), []),
+            (Array(repeating: 0xFF, count: 256), [0, 0]), (Array(repeating: 0xFE, count: 256), [1, 0, 1]),
+        ] as [([UInt8], [UInt8])]
+    )
+    func unusableNumbers(modulus: [UInt8], exponent: [UInt8]) {
+        #expect(throws: OpenSSLError.self) { try RSAPublicKey(modulus: modulus, exponent: exponent) }
+        #expect(OpenSSLError.isQueueEmpty)
+    }
+
+    @Test("Exponents other than 65537 verify too", arguments: [[3], [1, 1], [1], [2, 0, 0, 0, 1]] as [[UInt8]])
+    func exponents(exponent: [UInt8]) throws {
+        // No private key is made for these; what counts is that nothing traps.
+        let key = try RSAPrivateKey(bits: 2048)
+        let verifier = try RSAPublicKey(modulus: key.modulus, exponent: exponent)
+        let signature = try key.signature(for: [1])
+        let digest = try SHA256.digest(of: [1].span)
+        let verdict = verifier.isValidSignature(signature.span, of: digest)
+        #expect(!verdict)
+    }
+
+    @Test("With the exponent 1 a signature is its own message, which proves the chain's last step")
+    func identity() throws {
+        let key = try RSAPrivateKey(bits: 2048)
+        let verifier = try RSAPublicKey(modulus: key.modulus, exponent: [1])
+        let digest = try SHA256.digest(of: [7].span)
+        let prefix: [UInt8] = [
+            0x30, 0x31, 0x30, 0x0D, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01, 0x05, 0x00, 0x04,
+            0x20,
+        ]
+        let bytes = digest.bytes.indices.map { digest.bytes[$0] }
+        let message = [0x00, 0x01] + [UInt8](repeating: 0xFF, count: 202) + [0x00] + prefix + bytes
+        let verdict = verifier.isValidSignature(message.span, of: digest)
+        #expect(message.count == 256 && verdict)
+    }
+
+    @Test("An error tells the call and the reason, and empties the queue")
+    func errors() throws {
+        do {
+            _ = try P256PrivateKey(pem: Array("x".utf8))
+        } catch {
+            #expect(error.operation == "PEM_read_bio_PrivateKey")
+            #expect("\(error)".contains("no start line") || "\(error)".contains("unsupported"))
+        }
+        #expect(OpenSSLError.isQueueEmpty)
+    }
+}

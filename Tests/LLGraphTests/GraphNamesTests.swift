@@ -1,0 +1,83 @@
+import LLGraph
+import Testing
+
+@Suite("What a caller says gets to Graph only in its own shape")
+struct GraphNamesTests {
+    @Test(
+        "A user id is 1 to 20 digits without a leading zero",
+        arguments: ["1", "10", "2954873201847263", String(repeating: "9", count: 20)]
+    )
+    func users(_ text: String) { #expect(GraphUserID(text)?.text == text) }
+
+    @Test(
+        "Anything else is none",
+        arguments: [
+            "", "me", "1/x", "1?a", "%31", "1 ", "-1", "+1", "1\n", "１", String(repeating: "9", count: 21), "..", "1.0",
+            "0", "00", "01", "000444", "-0",
+        ]
+    )
+    func noUsers(_ text: String) { #expect(GraphUserID(text) == nil) }
+
+    @Test(
+        "A permission is 1 to 64 of [a-z_], words with a full stop between them",
+        arguments: [
+            "email", "user_friends", "_", "user_actions.fitness", "a.b.c", String(repeating: "a", count: 64),
+            String(repeating: "a", count: 62) + ".b",
+        ]
+    )
+    func permissions(_ text: String) { #expect(GraphPermission(text)?.name == text) }
+
+    @Test(
+        "Anything else is none",
+        arguments: [
+            "", "Email", ".", "..", "...", ".a", "a.", "a..b", "./a", "a/..", "a/b", "a?b", "%65", "%2e", "é", "a b",
+            "a1",
+            String(repeating: "a", count: 65), String(repeating: "a", count: 64) + ".",
+        ]
+    )
+    func noPermissions(_ text: String) { #expect(GraphPermission(text) == nil) }
+
+    @Test(
+        "A secret is 16 to 128 of [A-Za-z0-9_-]",
+        arguments: [
+            ("0123456789abcdef", true), ("0123456789abcde", false), (String(repeating: "A", count: 128), true),
+            (String(repeating: "A", count: 129), false), ("0123456789abcde|", false), ("0123456789 abcdef", false),
+            ("0123456789abcdé0", false), ("0123456789abcd\r\n", false),
+        ]
+    )
+    func secrets(_ secret: String, _ isOne: Bool) { #expect((AppSecret(appID: "1", secret: secret) != nil) == isOne) }
+
+    @Test("A secret is in no description of it")
+    func redacted() throws {
+        let text = "0123456789abcdef"
+        let secret = try #require(AppSecret(appID: "1", secret: text))
+        var dumped = ""
+        dump(secret, to: &dumped)
+        for shown in ["\(secret)", String(reflecting: secret), String(reflecting: [secret]), dumped] {
+            #expect(!shown.contains(text))
+        }
+    }
+
+    @Test("A version is v and two numbers", arguments: ["v26.0", "v1.10", "v0.0"])
+    func versions(_ text: String) { #expect(GraphConfiguration.isVersion(text)) }
+
+    @Test(
+        "Anything else is none",
+        arguments: ["", "26.0", "v26", "v26.", "v.0", "v26.0.1", "v26.0/", "v２.0", "V26.0", "v12345.0"]
+    )
+    func noVersions(_ text: String) { #expect(!GraphConfiguration.isVersion(text)) }
+
+    @Test(
+        "Graph is https, or http on a loopback address, without a query",
+        arguments: [
+            ("https://graph.facebook.com", true), ("http://127.0.0.1:1/", true), ("http://[::1]:1/x/", true),
+            ("http://graph.facebook.com", false), ("https://graph.facebook.com/?a=b", false),
+            ("graph.facebook.com", false),
+            ("https://u:p@graph.facebook.com", false), ("ftp://127.0.0.1", false),
+        ]
+    )
+    func urls(_ url: String, _ isOne: Bool) {
+        #expect(((try? GraphConfiguration(url: url)) != nil) == isOne)
+        #expect(((try? GraphConfiguration(uninstallURL: url)) != nil) == isOne)
+    }
+}

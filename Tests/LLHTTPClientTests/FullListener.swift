@@ -1,0 +1,31 @@
+import LLSockets
+import LLTestSupport
+
+/// An address of loopback whose listener accepts nothing and whose queue is full: a connect to it hangs.
+final class FullListener {
+    let address: SocketAddress
+    private let listener: SocketBox
+    private var fillers: [SocketBox] = []
+
+    init(port: UInt16) throws {
+        guard let address = SocketAddress(bytes: [127, 0, 0, 3], port: port) else {
+            throw TestSupportError("no address")
+        }
+        self.address = address
+        listener = SocketBox(try Socket.listener(on: address, backlog: 0, sharesPort: false))
+        for _ in 0..<4 {
+            let socket = try Socket.make(for: address)
+            _ = try socket.connect(to: address)
+            fillers.append(SocketBox(socket))
+        }
+    }
+}
+
+/// Holds a socket open.
+private final class SocketBox {
+    private let socket: Socket
+
+    init(_ socket: consuming Socket) {
+        self.socket = socket
+    }
+}

@@ -1,0 +1,216 @@
+import Dispatch
+import LLHTTPClient
+import LLSockets
+import LLTestSupport
+import Testing
+
+@Suite("The HTTPS client's time holds", .live)
+struct HTTPSClientDeadlineTests {
+    static let text = "HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n" + String(repeating: "x", count: 10_000)
+
+    struct Slowness: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        var isTLS = true
+        var manner: ScriptedIssuer.Manner?
+        var script: ScriptedIssuer.Script = { _, peer in peer.waitUntilClosed() }
+        let phase: StreamError.Phase
+    }
+
+    @Test(
+        "Against every slow peer the fetch ends at its deadline",
+        arguments: [
+            Slowness(testDescription: "silence instead of a handshake", manner: .silent, phase: .handshaking),
+            Slowness(testDescription: "silence after the request", phase: .receiving),
+            Slowness(testDescription: "silence over plain http", isTLS: false, phase: .receiving),
+            Slowness(
+                testDescription: "a byte now and then",
+                script: { _, peer in try peer.drip(text, every: .milliseconds(20)) },
+                phase: .receiving
+            ),
+            Slowness(
+                testDescription: "a byte now and then over plain http",
+                isTLS: false,
+                script: { _, peer in try peer.drip(text, every: .milliseconds(20)) },
+                phase: .receiving
+            ),
+            Slowness(
+                testDescription: "interim responses without end",
+                script: { _, peer in
+                    for _ in 0..<1000 {
+                        try peer.send("HTTP/1.1 102 Wait\r\n\r\n")
+                        try peer.pause(.milliseconds(20))
+                    }
+                },
+                phase: .receiving
+            ),
+        ]
+    )
+    func slow(_ slowness: Slowness) throws {
+        let certificates = try TestCertificates.shared.get()
+        let manner = slowness.manner ?? (slowness.isTLS ? .tls(certificates.good) : .plain)
+        let issuer = try ScriptedIssuer(manner, script: slowness.script)
+        defer { issuer.stop() }
+        let client = HTTPSClient(trust: .authorities(file: certificates.authorityFile))
+        var limits = HTTPSClientLimits()
+        limits.fetchTimeout = .milliseconds(500)
+        let began = MonotonicClock.now()
+        let url = try HTTPURL(parsing: "\(slowness.isTLS ? "https" : "http")://127.0.0.1:\(issuer.port)/")
+        let error = #expect(throws: HTTPSClientError.self) { try client.get(url, limits: limits) }
+        let elapsed = MonotonicClock.now().duration(since: began)
+        guard case .stream(.timedOut(let phase)) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        // On a very busy machine the time may run out before the request is there.
+        if issuer.requestCount > 0 || slowness.manner != nil { #expect(phase == slowness.phase) }
+        // Left alone, each of these peers would take minutes.
+        #expect(elapsed >= .milliseconds(500) && elapsed < .seconds(60))
+    }
+
+    @Test("A connect that hangs ends at the connect time, before the fetch's")
+    func connectHangs() throws {
+        let issuer = try ScriptedIssuer(.plain) { _, _ in }
+        defer { issuer.stop() }
+        let full = try FullListener(port: issuer.port)
+        var limits = HTTPSClientLimits()
+        limits.race.timeout = .milliseconds(150)
+        limits.fetchTimeout = .seconds(600)
+        let began = MonotonicClock.now()
+        let error = #expect(throws: HTTPSClientError.self) {
+            try HTTPSClient().get(HTTPURL(parsing: "https://\(full.address)/"), limits: limits)
+        }
+        #expect(error == .stream(.timedOut(phase: .connecting)))
+        #expect(MonotonicClock.now().duration(since: began) < .seconds(60))
+    }
+
+    @Test("A handshake ends at its deadline though the peer always has a message ready")
+    func endlessHandshake() throws {
+        let listener = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)
+        let client = try Socket.make(for: .loopback(port: 0))
+        _ = try client.connect(to: listener.localAddress())
+        _ = listener.wait(forWriting: false, until: .never)
+        var address: SocketAddress?
+        let system = SystemCalls()
+        let peer = system.accept(listener.descriptor, peer: &address)
+        defer { system.close(peer) }
+        // HelloRequests, which a client passes over until the handshake is done (RFC 5246, 7.4.1.1).
+        let record: [UInt8] = [0x16, 3, 3, 0, 4, 0, 0, 0, 0]
+        let records = Array(repeatElement(record, count: 10_000).joined())
+        while system.send(peer, records) == records.count {}
+        let number = client.descriptor
+        let stream = ClientStream(client)
+        let context = try TLSContext(clientTrusting: .system)
+        #expect(throws: StreamError.timedOut(phase: .handshaking)) {
+            try stream.secure(context, hostName: "localhost", until: MonotonicClock.now())
+        }
+        var left = [UInt8](repeating: 0, count: 1)
+        #expect(system.receive(number, into: &left, atMost: 1) == 1)
+    }
+
+    @Test("A peer that talks and never reads ends a request at its deadline")
+    func talksAndNeverReads() throws {
+        let listener = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)
+        let port = try listener.localAddress().port
+        let number = listener.release()
+        let isOver = DispatchSemaphore(value: 0)
+        let ended = DispatchSemaphore(value: 0)
+        DispatchQueue(label: "talker").async {
+            let system = SystemCalls()
+            let isHere = (descriptor: number, wantsInput: true, wantsSpace: false)
+            _ = BlockingWait.wait(for: [isHere], until: .never)
+            var address: SocketAddress?
+            let peer = system.accept(number, peer: &address)
+            _ = system.send(peer, Array("HTTP/1.1 200 OK\r\n".utf8))
+            isOver.wait()
+            system.close(peer)
+            system.close(number)
+            ended.signal()
+        }
+        var limits = HTTPSClientLimits()
+        limits.fetchTimeout = .milliseconds(300)
+        // More than the sockets of both sides hold.
+        let body = HTTPSRequest.Body.json([UInt8](repeating: 0x20, count: 64 << 20))
+        let request = HTTPSRequest(.post, try HTTPURL(parsing: "http://127.0.0.1:\(port)/"), body: body)
+        #expect(throws: HTTPSClientError.stream(.timedOut(phase: .sending))) {
+            try HTTPSClient().send(request, limits: limits)
+        }
+        isOver.signal()
+        ended.wait()
+    }
+
+    @Test("A resolver that does not answer ends at the fetch's time; so many of them may hang, and no more")
+    func resolverHangs() throws {
+        let release = DispatchSemaphore(value: 0)
+        let client = HTTPSClient(
+            names: NameResolver { host in
+                release.wait()
+                return .failure(.nameNotResolved(host: host, reason: "too late"))
+            }
+        )
+        var limits = HTTPSClientLimits()
+        limits.fetchTimeout = .milliseconds(50)
+        let url = try HTTPURL(parsing: "https://issuer.test/")
+        var errors: [HTTPSClientError?] = []
+        for _ in 0..<10 {
+            errors.append(#expect(throws: HTTPSClientError.self) { try client.get(url, limits: limits) })
+        }
+        for _ in 0..<10 { release.signal() }
+        #expect(errors.first == .stream(.timedOut(phase: .resolving)))
+        #expect(errors.last == .stream(.nameNotResolved(host: "issuer.test", reason: "the resolver does not answer")))
+    }
+
+    @Test("A resolver that is asked by many at once serves them all: none of them hangs")
+    func resolverIsAskedByMany() async throws {
+        let callers = 24
+        let (asked, refused, served) = (Locked(0), Locked(0), Locked(0))
+        let release = DispatchSemaphore(value: 0)
+        let names = NameResolver { _ in
+            asked.withLock { $0 += 1 }
+            release.wait()
+            return .success([.loopback(port: 0)])
+        }
+        for _ in 0..<callers {
+            LoopQueue.start("caller") {
+                let found = try? names.addresses(of: "issuer.test", port: 443, cancelledBy: nil, until: .never)
+                (found == nil ? refused : served).withLock { $0 += 1 }
+            }
+        }
+        await eventually("Each look-up is under way or refused") {
+            asked.withLock { $0 } + refused.withLock { $0 } == callers
+        }
+        for _ in 0..<callers { release.signal() }
+        await eventually("Each call has ended") { served.withLock { $0 } + refused.withLock { $0 } == callers }
+        #expect(refused.withLock { $0 } == 0)
+    }
+
+    @Test("A resolver's failure is told in its words")
+    func resolverFails() throws {
+        let client = HTTPSClient(names: NameResolver { .failure(.nameNotResolved(host: $0, reason: "no such name")) })
+        let error = #expect(throws: HTTPSClientError.self) {
+            try client.get(HTTPURL(parsing: "https://issuer.test/"))
+        }
+        #expect(error == .stream(.nameNotResolved(host: "issuer.test", reason: "no such name")))
+    }
+
+    @Test("Cancelling from another thread ends a fetch that hangs, and every later one")
+    func cancel() throws {
+        let arrived = DispatchSemaphore(value: 0)
+        let issuer = try ScriptedIssuer(.plain) { _, peer in
+            arrived.signal()
+            peer.waitUntilClosed()
+        }
+        defer { issuer.stop() }
+        let client = HTTPSClient()
+        let url = try HTTPURL(parsing: issuer.url)
+        DispatchQueue(label: "canceller").async {
+            arrived.wait()
+            client.cancel()
+        }
+        var limits = HTTPSClientLimits()
+        limits.fetchTimeout = .seconds(600)
+        let began = MonotonicClock.now()
+        #expect(throws: HTTPSClientError.stream(.cancelled)) { try client.get(url, limits: limits) }
+        #expect(throws: HTTPSClientError.stream(.cancelled)) { try client.get(url, limits: limits) }
+        #expect(MonotonicClock.now().duration(since: began) < .seconds(60))
+    }
+}

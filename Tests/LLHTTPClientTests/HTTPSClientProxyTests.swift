@@ -1,0 +1,133 @@
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
+import Testing
+
+@testable import LLHTTPClient
+
+@Suite("The HTTPS client goes through a proxy", .live)
+struct HTTPSClientProxyTests {
+    @Test("By CONNECT with the credentials of its URL; TLS within is verified for the host itself")
+    func tunnel() throws {
+        let certificates = try TestCertificates.shared.get()
+        let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in try peer.answer("x") }
+        let proxy = try ScriptedIssuer(.plain) { _, peer in
+            try peer.send("HTTP/1.1 200 Connection established\r\n\r\n")
+            try peer.relay(toPort: issuer.port)
+        }
+        defer {
+            proxy.stop()
+            issuer.stop()
+        }
+        let settings = try ProxySettings {
+            $0 == "HTTPS_PROXY" ? "http://user:p%40ss@127.0.0.1:\(proxy.port)" : nil
+        }
+        // The name is resolved by the proxy, never here.
+        let client = HTTPSClient(
+            trust: .authorities(file: certificates.authorityFile),
+            proxy: settings,
+            names: NameResolver { .failure(.nameNotResolved(host: $0, reason: "asked")) }
+        )
+        let response = try client.get(HTTPURL(parsing: "https://issuer.test/keys"))
+        #expect(response.body == Array("x".utf8))
+        let request = try #require(proxy.requests.first)
+        #expect(request.line == "CONNECT issuer.test:443 HTTP/1.1")
+        #expect(request.value(of: "host") == "issuer.test:443")
+        #expect(request.value(of: "proxy-authorization") == "Basic dXNlcjpwQHNz")
+        #expect(issuer.requests.first?.value(of: "proxy-authorization") == nil)
+    }
+
+    struct Refusal: Sendable, CustomTestStringConvertible {
+        let answer: String
+        let expected: HTTPSClientError
+        var testDescription: String { answer }
+    }
+
+    @Test(
+        "A proxy that does not open the tunnel is named",
+        arguments: [
+            Refusal(
+                answer: "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 3\r\n\r\nwho",
+                expected: .proxyFailed(reason: "it answered 407")
+            ),
+            Refusal(
+                answer: "HTTP/1.1 200 OK\r\n\r\nGREETING",
+                expected: .proxyFailed(reason: "it sent bytes that nobody asked for")
+            ),
+            Refusal(answer: "SOCKS", expected: .malformedResponse(reason: "the status line is malformed")),
+        ]
+    )
+    func refusal(_ refusal: Refusal) throws {
+        let proxy = try ScriptedIssuer(.plain) { _, peer in try peer.send(refusal.answer) }
+        defer { proxy.stop() }
+        let settings = try ProxySettings { $0 == "https_proxy" ? "127.0.0.1:\(proxy.port)" : nil }
+        #expect(throws: refusal.expected) {
+            try HTTPSClient(proxy: settings).get(HTTPURL(parsing: "https://issuer.test/keys"))
+        }
+    }
+
+    @Test("Loopback hosts are never behind a proxy")
+    func loopback() throws {
+        let certificates = try TestCertificates.shared.get()
+        let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in try peer.answer("x") }
+        defer { issuer.stop() }
+        let settings = try ProxySettings { $0 == "HTTPS_PROXY" ? "http://127.0.0.1:1" : nil }
+        let client = HTTPSClient(trust: .authorities(file: certificates.authorityFile), proxy: settings)
+        #expect(try client.get(HTTPURL(parsing: issuer.url)).status == 200)
+    }
+
+    struct Exception: Sendable, CustomTestStringConvertible {
+        let list: String
+        let host: String
+        let isExcepted: Bool
+        var testDescription: String { "\(list) for \(host)" }
+    }
+
+    @Test(
+        "NO_PROXY excepts domains with their subdomains, addresses and blocks",
+        arguments: [
+            Exception(list: "*", host: "a.example", isExcepted: true),
+            Exception(list: "10.1.2.3/8", host: "10.9.9.9", isExcepted: true),
+            Exception(list: "example", host: "a.example", isExcepted: true),
+            Exception(list: ".example", host: "a.example", isExcepted: true),
+            Exception(list: "b.example, A.Example", host: "a.example", isExcepted: true),
+            Exception(list: "a.example", host: "ba.example", isExcepted: false),
+            Exception(list: "a.example:443", host: "a.example", isExcepted: true),
+            Exception(list: "a.example:444", host: "a.example", isExcepted: false),
+            Exception(list: "10.0.0.0/8", host: "10.1.2.3", isExcepted: true),
+            Exception(list: "10.0.0.0/8", host: "11.1.2.3", isExcepted: false),
+            Exception(list: "10.1.2.0/23", host: "10.1.3.255", isExcepted: true),
+            Exception(list: "10.1.2.0/23", host: "10.1.4.0", isExcepted: false),
+            Exception(list: "10.1.2.3", host: "10.1.2.3", isExcepted: true),
+            Exception(list: "[2001:db8::1]:443", host: "[2001:db8::1]", isExcepted: true),
+            Exception(list: "2001:db8::/32", host: "[2001:db8:1::]", isExcepted: true),
+            Exception(list: "10.0.0.0/33, /, :, ,", host: "10.0.0.1", isExcepted: false),
+            Exception(list: "", host: "a.example", isExcepted: false),
+        ]
+    )
+    func exceptions(_ exception: Exception) throws {
+        let settings = try ProxySettings { name in
+            switch name {
+            case "HTTPS_PROXY": "http://proxy.example:3128/"
+            case "NO_PROXY": exception.list
+            default: nil
+            }
+        }
+        let url = try HTTPURL(parsing: "https://\(exception.host)/")
+        #expect((settings.server(for: url) == nil) == exception.isExcepted)
+    }
+
+    @Test(
+        "A malformed HTTPS_PROXY is refused without being quoted",
+        arguments: [
+            "https://proxy.example", "socks5://proxy.example", "http://", "http://a b", "http://u:%zz@proxy.example",
+            "http://proxy.example/path", "http://proxy.example:0", "http://u%0d%0a@proxy.example",
+        ]
+    )
+    func malformed(_ text: String) {
+        let error = #expect(throws: ProxySettings.ParsingError.self) {
+            _ = try ProxySettings { $0 == "HTTPS_PROXY" ? text : nil }
+        }
+        #expect(error.map { !$0.description.contains("proxy.example") } == true)
+    }
+}

@@ -1,0 +1,90 @@
+import LLSockets
+import LLTestSupport
+import Testing
+
+@testable import LLHTTPClient
+
+@Suite("The HTTPS client follows redirects", .live)
+struct HTTPSClientRedirectTests {
+    @Test("Within the same host, by path or by URL, at most three", arguments: [301, 302, 303, 307, 308])
+    func sameHost(_ status: Int) throws {
+        let certificates = try TestCertificates.shared.get()
+        let issuer = try ScriptedIssuer(.tls(certificates.good)) { request, peer in
+            let host = request.value(of: "host") ?? ""
+            switch request.path {
+            case "/keys": try peer.answer(status: "\(status) Moved", fields: ["Location: /a?b#c"], "")
+            case "/a?b": try peer.answer(status: "\(status) Moved", fields: ["Location: HTTPS://\(host)/d"], "")
+            case "/d": try peer.answer(status: "\(status) Moved", fields: ["Location: //\(host)/e"], "")
+            default: try peer.answer("x")
+            }
+        }
+        defer { issuer.stop() }
+        let client = HTTPSClient(trust: .authorities(file: certificates.authorityFile))
+        let response = try client.get(HTTPURL(parsing: issuer.url))
+        #expect(response.body == Array("x".utf8))
+        #expect(issuer.requests.map(\.path) == ["/keys", "/a?b", "/d", "/e"])
+    }
+
+    struct Lure: Sendable, CustomTestStringConvertible {
+        let location: String
+        let reason: String
+        var testDescription: String { location }
+    }
+
+    @Test(
+        "A redirect that leads away is refused before anything is sent there",
+        arguments: [
+            Lure(location: "https://127.0.0.1:PORT/keys", reason: "it leads to another host"),
+            Lure(location: "https://localhost:1/keys", reason: "it leads to another host"),
+            Lure(location: "//elsewhere.example/keys", reason: "it leads to another host"),
+            Lure(location: "http://localhost:PORT/keys", reason: "it leads from https to http"),
+            Lure(location: "http://elsewhere.example/keys", reason: "it leads to no https URL"),
+            Lure(location: "https://user@localhost:PORT/keys", reason: "it leads to no https URL"),
+            Lure(location: "file:///etc/passwd", reason: "it leads to no https URL"),
+            Lure(location: "keys2", reason: "it leads to no https URL"),
+            Lure(location: "", reason: "it leads to no https URL"),
+        ]
+    )
+    func away(_ lure: Lure) throws {
+        let certificates = try TestCertificates.shared.get()
+        let issuer = try ScriptedIssuer(.tls(certificates.good)) { request, peer in
+            let port = request.value(of: "host")?.split(separator: ":").last ?? ""
+            let location = lure.location.split(separator: "PORT", omittingEmptySubsequences: false).joined(
+                separator: String(port)
+            )
+            try peer.answer(status: "302 Found", fields: ["Location: \(location)"], "")
+        }
+        defer { issuer.stop() }
+        let client = HTTPSClient(trust: .authorities(file: certificates.authorityFile))
+        #expect(throws: HTTPSClientError.redirectRefused(reason: lure.reason)) {
+            try client.get(HTTPURL(parsing: issuer.url))
+        }
+        #expect(issuer.connectionCount == 1)
+    }
+
+    @Test("A redirect from http to https, on the same port or another, is told as what it is")
+    func upwards() throws {
+        let url = try HTTPURL(parsing: "http://localhost:8080/keys")
+        for location in ["https://localhost:8080/keys", "https://localhost/keys"] {
+            #expect(throws: HTTPSClientError.redirectRefused(reason: "it leads from http to https")) {
+                try url.redirected(to: location)
+            }
+        }
+    }
+
+    @Test("A loop ends after three, a redirect without a place at once")
+    func loop() throws {
+        let issuer = try ScriptedIssuer(.plain) { request, peer in
+            let fields = request.path == "/nowhere" ? [] : ["Location: /keys"]
+            try peer.answer(status: "302 Found", fields: fields, "")
+        }
+        defer { issuer.stop() }
+        #expect(throws: HTTPSClientError.redirectRefused(reason: "there are more than 3 in a row")) {
+            try HTTPSClient().get(HTTPURL(parsing: issuer.url))
+        }
+        #expect(issuer.requestCount == 4)
+        #expect(throws: HTTPSClientError.redirectRefused(reason: "it names no place")) {
+            try HTTPSClient().get(HTTPURL(parsing: "http://localhost:\(issuer.port)/nowhere"))
+        }
+    }
+}

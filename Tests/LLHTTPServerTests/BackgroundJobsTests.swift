@@ -1,0 +1,161 @@
+import LLBytes
+import LLHTTP1
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
+import Testing
+
+@Suite("Jobs on other threads, and the requests that wait for them", .live)
+struct BackgroundJobsTests {
+    @Test("A job wakes its own request and no other, and the request takes what the job found")
+    func wakesOne() async throws {
+        let jobs = JobHandler.Jobs(capacity: 8)
+        let log = Locked(JobHandler.Log())
+        let server = try TestServer { _ in JobHandler(jobs: jobs, log: log) }
+        let waiting = try (0..<3).map { _ in try BlockingClient(server.address) }
+        for (index, client) in waiting.enumerated() {
+            client.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(server.waitUntil { $0.parked == index + 1 })
+        }
+        let requests = log.withLock { $0.began }
+        #expect(requests.count == 3)
+        #expect(jobs.finish(requests[1], "second", now: MonotonicClock.now()))
+        #expect(waiting[1].readResponses(1).first?.text == "kept second")
+        // A wake of everybody finds the others still waiting.
+        server.server.wakeParked()
+        #expect(server.waitUntil { _ in log.withLock { $0.visits } == 6 })
+        #expect(jobs.finish(requests[2], "third", now: MonotonicClock.now()))
+        #expect(waiting[2].readResponses(1).first?.text == "kept third")
+        #expect(jobs.finish(requests[0], "first", now: MonotonicClock.now()))
+        #expect(waiting[0].readResponses(1).first?.text == "kept first")
+        #expect(jobs.count == 0)
+        // Each request once to begin, once for its outcome; the wake of everybody visited the two that waited.
+        #expect(log.withLock { $0.visits } == 8)
+        await server.stop()
+    }
+
+    @Test("An outcome that comes before its request is parked is not lost")
+    func early() async throws {
+        let jobs = JobHandler.Jobs(capacity: 8)
+        let server = try TestServer { _ in JobHandler(jobs: jobs, log: Locked(JobHandler.Log())) }
+        let client = try BlockingClient(server.address)
+        for _ in 0..<100 {
+            let answer = client.exchange("GET /at-once HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(answer?.text == "kept at once")
+        }
+        await server.stop()
+    }
+
+    @Test("A client that leaves takes its entry with it, and the late outcome is dropped")
+    func abandoned() async throws {
+        let jobs = JobHandler.Jobs(capacity: 8)
+        let log = Locked(JobHandler.Log())
+        let server = try TestServer { _ in JobHandler(jobs: jobs, log: log) }
+        do {
+            let client = try BlockingClient(server.address)
+            client.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(server.waitUntil { $0.parked == 1 })
+            client.reset()
+        }
+        #expect(server.waitUntil { $0.open == 0 })
+        #expect(jobs.count == 0)
+        let request = try #require(log.withLock { $0.began }.first)
+        #expect(!jobs.finish(request, "late", now: MonotonicClock.now()))
+        await server.stop()
+    }
+
+    @Test("Beyond the capacity no job begins, and a request whose time is over is told so")
+    func bounded() async throws {
+        let jobs = JobHandler.Jobs(capacity: 1)
+        let log = Locked(JobHandler.Log())
+        let server = try TestServer { _ in JobHandler(jobs: jobs, log: log) }
+        let first = try BlockingClient(server.address)
+        first.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(server.waitUntil { $0.parked == 1 })
+        let second = try BlockingClient(server.address)
+        #expect(second.exchange("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")?.text == "full")
+        let request = try #require(log.withLock { $0.began }.first)
+        #expect(jobs.finish(request, "done", now: MonotonicClock.now()))
+        #expect(first.readResponses(1).first?.text == "kept done")
+        #expect(second.exchange("GET /wait-briefly HTTP/1.1\r\nHost: a\r\n\r\n")?.text == "kept expired")
+        #expect(jobs.count == 0)
+        await server.stop()
+    }
+
+    @Test("An outcome after the deadline is dropped, though its request has not been visited yet")
+    func afterTheDeadline() {
+        let jobs = JobHandler.Jobs(capacity: 1)
+        var context = RequestContext(
+            firstByteAt: MonotonicInstant(nanoseconds: 1),
+            now: MonotonicInstant(nanoseconds: 1),
+            worker: 0,
+            request: ParkedRequest(connectionID: 7, requestsBefore: 0),
+            isDraining: false,
+            descriptor: -1
+        )
+        let request = context.request
+        let deadline = MonotonicInstant(nanoseconds: 100)
+        #expect(!jobs.begin(context, keeping: "kept", until: deadline) { _ in false })
+        #expect(jobs.count == 0)
+        #expect(jobs.begin(context, keeping: "kept", until: deadline) { _ in true })
+        context.visit = .expired
+        #expect(!jobs.begin(context, keeping: "anew", until: deadline) { _ in true })
+        #expect(!jobs.finish(request, "late", now: deadline))
+        guard case .expired("kept") = jobs.visit(context) else {
+            Issue.record("the request's time is over")
+            return
+        }
+    }
+}
+
+/// Parks requests for jobs that a test ends.
+private final class JobHandler: HTTPRequestHandler {
+    typealias Jobs = BackgroundJobs<String, String>
+
+    struct Log: Sendable {
+        var began: [ParkedRequest] = []
+        var visits = 0
+    }
+
+    private let jobs: Jobs
+    private let log: Locked<Log>
+
+    init(jobs: Jobs, log: Locked<Log>) {
+        self.jobs = jobs
+        self.log = log
+    }
+
+    func attach(_ waker: RequestWaker) { jobs.attach(waker) }
+
+    func didAbandon(_ request: ParkedRequest) { jobs.abandon(request) }
+
+    func receiveRequest(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        body: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> RequestDecision {
+        let visit = jobs.visit(context)
+        log.withLock { $0.visits += 1 }
+        switch visit {
+        case .none:
+            let isBrief = bytes.equal(head.path, "/wait-briefly")
+            let deadline = context.now + (isBrief ? .milliseconds(300) : .seconds(600))
+            let isBegun = jobs.begin(context, keeping: "kept", until: deadline) { request in
+                log.withLock { $0.began.append(request) }
+                if bytes.equal(head.path, "/at-once") { jobs.finish(request, "at once", now: context.now) }
+                return true
+            }
+            guard isBegun else {
+                response.body += Array("full".utf8)
+                return .respond
+            }
+            return .park(until: deadline)
+        case .waiting(let deadline): return .park(until: deadline)
+        case .done(let kept, let outcome): response.body += Array("\(kept) \(outcome)".utf8)
+        case .expired(let kept): response.body += Array("\(kept) expired".utf8)
+        }
+        return .respond
+    }
+}

@@ -1,0 +1,112 @@
+import LLHTTP1
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
+import Testing
+
+@Suite("How long a client's certificate holds, by a clock the test moves")
+struct CertificateAgeTests {
+    static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    private static func driver(_ idleSeconds: Int64) -> ConnectionDriver {
+        var limits = HTTPServerLimits()
+        limits.idleTimeout = .seconds(idleSeconds)
+        return ConnectionDriver(limits: limits)
+    }
+
+    /// Requests of a client that showed a certificate when it connected: when each is sent, in seconds.
+    static let visits: [String: [Int64]] = [
+        "each second": Array(1...400),
+        "when nearly idle for too long": Array(stride(from: 59, through: 400, by: 59)),
+        "at the last moment": [55, 110, 165, 220, 275, 297, 352],
+        "just before the last answer that keeps the connection": [59, 118, 177, 224, 283, 342],
+        "late": [59, 118, 177, 224, 284, 301],
+    ]
+
+    @Test(
+        "A client's certificate holds for five minutes: no request after that is answered, and no connection is left",
+        arguments: visits.keys.sorted(),
+        [false, true]
+    )
+    func certificateAge(_ name: String, _ beginsTheNext: Bool) throws {
+        for idleSeconds in [60, 75, 240] as [Int64] { try certificateAge(name, beginsTheNext, idleSeconds) }
+    }
+
+    private func certificateAge(_ name: String, _ beginsTheNext: Bool, _ idleSeconds: Int64) throws {
+        let driver = Self.driver(idleSeconds)
+        driver.engine.secured(driver.connection, clientIsVerified: true, now: driver.now)
+        let start = driver.now
+        var last = start
+        for second in try #require(Self.visits[name]) {
+            driver.advance(by: (start + .seconds(second)).duration(since: driver.now))
+            let count = driver.statuses.count
+            driver.send(beginsTheNext ? Self.get + "\r\n" : Self.get)
+            if driver.statuses.count > count { last = driver.now }
+        }
+        #expect(driver.statuses.allSatisfy { $0 == 200 } && last <= start + .seconds(300))
+        #expect(driver.writeIsShut || driver.closed == .idle)
+        driver.advance(by: (start + .seconds(310)).duration(since: driver.now))
+        #expect(driver.closed != nil)
+    }
+
+    @Test(
+        "A client that takes all the time it may for a body nobody asked for and a last request has five minutes",
+        arguments: [(24_900, 6), (25_100, 5), (29_900, 5)] as [(Int64, Int)]
+    )
+    func slowestRequest(_ milliseconds: Int64, _ answers: Int) {
+        let driver = Self.driver(60)
+        driver.engine.secured(driver.connection, clientIsVerified: true, now: driver.now)
+        let start = driver.now
+        var last = start
+        let head = " / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n"
+        let pieces = [
+            (50_000, Self.get), (50_000, Self.get), (50_000, Self.get), (50_000, Self.get),
+            (milliseconds, "OPTIONS" + head), (4_900, "x"), (59_900, "P"), (4_900, "OST" + head), (4_900, "x"),
+        ]
+        for (milliseconds, piece) in pieces {
+            let count = driver.statuses.count
+            driver.advance(by: .milliseconds(milliseconds))
+            driver.send(piece)
+            if driver.statuses.count > count { last = driver.now }
+        }
+        #expect(driver.statuses.count == answers && driver.writeIsShut)
+        #expect(last <= start + .seconds(300))
+    }
+
+    @Test("A client's certificate holds no longer for one that reads slowly", arguments: ["", "GET / HTTP/1.1\r\n"])
+    func certificateAgeOfSlowReader(_ begun: String) {
+        var limits = HTTPServerLimits()
+        limits.http.bodyBytes = 100_000
+        limits.requestBytes = 200_000
+        limits.idleTimeout = .seconds(60)
+        let driver = ConnectionDriver(limits: limits)
+        driver.engine.secured(driver.connection, clientIsVerified: true, now: driver.now)
+        for _ in 0..<4 {
+            driver.advance(by: .seconds(56))
+            driver.send(Self.get)
+        }
+        driver.room = 0
+        let body = String(repeating: "x", count: 90_000)
+        driver.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 90000\r\n\r\n" + body + begun)
+        for _ in 0..<19 {
+            driver.advance(by: .seconds(4))
+            driver.drain(4_096)
+        }
+        driver.drain(100_000)
+        driver.send(String(Self.get.dropFirst(begun.count)))
+        #expect(driver.statuses.count == 5)
+        #expect(driver.closed == .idle)
+    }
+
+    @Test("Without a client's certificate a connection lives on")
+    func noCertificateAge() {
+        let driver = ConnectionDriver()
+        driver.engine.secured(driver.connection, clientIsVerified: false, now: driver.now)
+        for _ in 0..<10 {
+            driver.advance(by: .seconds(59))
+            driver.send(Self.get)
+        }
+        #expect(driver.statuses.count == 10)
+        #expect(driver.responses.last?["connection"] == nil)
+    }
+}

@@ -1,0 +1,104 @@
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
+import Testing
+
+@Suite("How long a client's first message may be", .live)
+struct ClientHelloTests {
+    let certificates: TestCertificates
+
+    init() throws {
+        certificates = try TestCertificates.shared.get()
+    }
+
+    /// A server whose own deadline ends nothing during a test.
+    func server() throws -> TestServer {
+        var limits = HTTPServerLimits.patient
+        limits.drainIdleWait = .milliseconds(20)
+        let context = try TLSContext(
+            serverCertificateFile: certificates.good.certificateFile,
+            keyFile: certificates.good.keyFile
+        )
+        return try TestServer(limits: limits, tls: Published(context))
+    }
+
+    /// A hello whose body has so many bytes, by an extension for padding (RFC 7685); without its record.
+    static func hello(bodyBytes: Int) throws -> [UInt8] {
+        var body = Array(try TLSClient.clientHello().dropFirst(9))
+        // The version and the random number, then three vectors: session, cipher suites, compression methods.
+        var extensions = 34 + 1 + Int(body[34])
+        extensions += 2 + Int(body[extensions]) << 8 + Int(body[extensions + 1])
+        extensions += 1 + Int(body[extensions])
+        let padding = bodyBytes - body.count - 4
+        body += [0, 21, UInt8(padding >> 8), UInt8(padding & 0xff)] + [UInt8](repeating: 0, count: padding)
+        let length = body.count - extensions - 2
+        body[extensions] = UInt8(length >> 8)
+        body[extensions + 1] = UInt8(length & 0xff)
+        return [1, 0, UInt8(bodyBytes >> 8), UInt8(bodyBytes & 0xff)] + body
+    }
+
+    /// The message in records: of these many bytes, then as many as fit.
+    static func records(_ message: [UInt8], _ first: [Int] = []) -> [UInt8] {
+        var rest = message[...]
+        var result: [UInt8] = []
+        for size in first + [16_384, 16_384] where !rest.isEmpty {
+            let piece = rest.prefix(size)
+            result += [0x16, 3, 1, UInt8(piece.count >> 8), UInt8(piece.count & 0xff)] + piece
+            rest = rest.dropFirst(size)
+        }
+        return result
+    }
+
+    /// A hello with a key for X448, to which the server answers that it wants another one (RFC 8446 section 4.1.4).
+    static func helloForRetry() throws -> [UInt8] {
+        var hello = try TLSClient.clientHello()
+        let share: [UInt8] = [0, 0x33, 0, 0x26, 0, 0x24, 0, 0x1d]
+        let start = try #require(hello.ranges(of: share).first?.upperBound)
+        hello[start - 1] = 0x1e
+        return hello
+    }
+
+    static let announced = ["16,385 bytes": 16_385, "128 KiB": 131_072, "16 MiB": 0xff_ffff]
+    static let cuts = [[], [1, 1, 1, 1], [3, 1]]
+
+    @Test(
+        "A hello that announces more than 16 KiB is refused before its bytes come, however its records are cut",
+        arguments: announced.keys.sorted(),
+        cuts
+    )
+    func announcement(_ name: String, _ cuts: [Int]) async throws {
+        let size = try #require(Self.announced[name])
+        let start: [UInt8] = [1, UInt8(size >> 16), UInt8(size >> 8 & 0xff), UInt8(size & 0xff)]
+        for retries in [false, true] {
+            let server = try server()
+            let client = try BlockingClient(server.address)
+            if retries {
+                client.send(try Self.helloForRetry())
+                #expect(client.read { $0.count > 5 }.bytes.first == 0x16)
+            }
+            client.send(Self.records(start, cuts))
+            #expect(client.read().end == .endOfStream)
+            client.shutdownWrite()
+            #expect(server.waitUntil { $0.closed(.handshake) == 1 && $0.open == 0 })
+            await server.stop()
+        }
+    }
+
+    @Test(
+        "A hello of up to 16 KiB is answered, in one record or in many, in one write or in two",
+        arguments: [
+            (700, [Int]()), (700, [1, 1, 1, 1, 1]), (2_500, []), (16_380, []), (16_384, []), (16_384, [3, 100]),
+        ]
+    )
+    func greatHello(_ size: Int, _ cuts: [Int]) async throws {
+        let server = try server()
+        let client = try BlockingClient(server.address)
+        let bytes = Self.records(try Self.hello(bodyBytes: size), cuts)
+        client.send(Array(bytes.prefix(8)))
+        #expect(server.waitUntil { $0.open == 1 })
+        client.send(Array(bytes.dropFirst(8)))
+        // A ServerHello, not an alert.
+        #expect(client.read { $0.count > 5 }.bytes.first == 0x16)
+        await server.stop()
+    }
+}

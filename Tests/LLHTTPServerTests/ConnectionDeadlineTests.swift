@@ -1,0 +1,261 @@
+import LLHTTP1
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
+import Testing
+
+@Suite("Deadlines of the connection machine, by a clock the test moves")
+struct ConnectionDeadlineTests {
+    static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    @Test("A silent connection is closed after the idle time, without an answer")
+    func idle() {
+        let driver = ConnectionDriver()
+        driver.advance(by: .milliseconds(74_999))
+        #expect(driver.closed == nil)
+        driver.advance(by: .milliseconds(2))
+        #expect(driver.closed == .idle)
+        #expect(driver.received.isEmpty)
+    }
+
+    @Test("The idle time begins anew with each answer")
+    func idleAgain() {
+        let driver = ConnectionDriver()
+        for _ in 0..<5 {
+            driver.advance(by: .seconds(74))
+            driver.send(Self.get)
+        }
+        #expect(driver.statuses.count == 5)
+        driver.advance(by: .seconds(76))
+        #expect(driver.closed == .idle)
+    }
+
+    @Test("Dripping bytes do not extend the head's deadline")
+    func dripHead() {
+        let driver = ConnectionDriver()
+        for byte in "GET / HTTP/1.1\r\nHost: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa".utf8 {
+            driver.send([byte])
+            driver.advance(by: .milliseconds(100))
+        }
+        #expect(driver.statuses == [408])
+        #expect(driver.responses.first?["connection"] == "close")
+        #expect(driver.writeIsShut)
+    }
+
+    @Test("The body has its own deadline, from the end of the head")
+    func dripBody() {
+        let driver = ConnectionDriver()
+        driver.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n")
+        driver.advance(by: .seconds(4))
+        driver.send("\r\n")
+        for _ in 0..<49 {
+            driver.advance(by: .milliseconds(100))
+            driver.send("x")
+        }
+        #expect(driver.received.isEmpty)
+        driver.advance(by: .milliseconds(200))
+        #expect(driver.statuses == [408])
+    }
+
+    @Test("Empty lines alone are no request: the connection closes without an answer")
+    func emptyLines() {
+        let driver = ConnectionDriver()
+        driver.send("\r\n\r\n")
+        driver.advance(by: .seconds(6))
+        #expect(driver.received.isEmpty)
+        #expect(driver.closed == .idle)
+    }
+
+    @Test("A reader that takes nothing is closed; one that takes enough is waited for")
+    func slowReader() {
+        let body = String(repeating: "x", count: 16_000)
+        let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 16000\r\n\r\n" + body
+        let stalled = ConnectionDriver()
+        stalled.room = 100
+        stalled.send(post)
+        stalled.advance(by: .milliseconds(4_999))
+        #expect(stalled.closed == nil)
+        stalled.advance(by: .milliseconds(2))
+        #expect(stalled.closed == .writeStalled)
+        let single = ConnectionDriver()
+        single.room = 100
+        single.send(post)
+        for _ in 0..<60 where single.closed == nil {
+            single.advance(by: .milliseconds(100))
+            single.drain(1)
+        }
+        #expect(single.closed == .writeStalled)
+        let steady = ConnectionDriver()
+        steady.room = 100
+        steady.send(post)
+        for _ in 0..<4 {
+            steady.advance(by: .seconds(4))
+            steady.drain(4_096)
+        }
+        #expect(steady.statuses == [200])
+        #expect(steady.closed == nil)
+        steady.room = nil
+        steady.send(Self.get)
+        #expect(steady.statuses == [200, 200])
+    }
+
+    @Test("Pipelined requests wait while output is blocked, and go on after it")
+    func blockedPipeline() {
+        let driver = ConnectionDriver()
+        driver.room = 10
+        driver.send(String(repeating: Self.get, count: 50))
+        #expect(driver.connection.requestsServed == 32)
+        #expect(driver.connection.interest == .outputSpace)
+        driver.room = nil
+        driver.drain(100_000)
+        #expect(driver.statuses.count == 50)
+    }
+
+    @Test("After the last answer the connection lingers for the peer's close, and no longer than its limit")
+    func linger() {
+        let driver = ConnectionDriver()
+        driver.send("BAD\r\n")
+        #expect(driver.statuses == [400])
+        #expect(driver.closed == nil)
+        driver.advance(by: .milliseconds(4_999))
+        driver.send("more")
+        #expect(driver.closed == nil)
+        driver.advance(by: .milliseconds(2))
+        #expect(driver.closed == .refused)
+        let flooding = ConnectionDriver()
+        flooding.send("BAD\r\n")
+        flooding.send([UInt8](repeating: 0x78, count: 262_143))
+        #expect(flooding.closed == nil)
+        flooding.send("x")
+        #expect(flooding.closed == .refused)
+    }
+
+    @Test("A parked request is answered at its deadline, when woken, or dropped with its client")
+    func parking() {
+        let park = "GET /park HTTP/1.1\r\nHost: a\r\n\r\n"
+        let expiring = ConnectionDriver()
+        expiring.send(park + Self.get)
+        #expect(expiring.received.isEmpty)
+        #expect(expiring.connection.interest == .hangUp)
+        expiring.advance(by: .milliseconds(599_999))
+        #expect(expiring.received.isEmpty)
+        expiring.advance(by: .milliseconds(2))
+        #expect(expiring.responses.map(\.text) == ["expired", "OK"])
+        let woken = ConnectionDriver()
+        woken.send(park + Self.get)
+        woken.endInput()
+        #expect(woken.connection.interest == .nothing)
+        woken.wake()
+        #expect(woken.responses.map(\.text) == ["woken", "OK"])
+        #expect(woken.closed == .client)
+        woken.wake()
+        #expect(woken.responses.count == 2)
+    }
+
+    @Test("Parking again when the time is over is an error of the handler")
+    func parkingForEver() {
+        let driver = ConnectionDriver(handler: ForeverParkingHandler())
+        driver.send(Self.get)
+        driver.advance(by: .seconds(2))
+        #expect(driver.statuses == [500])
+        #expect(driver.writeIsShut)
+    }
+
+    @Test("An old connection closes with its next answer")
+    func age() {
+        var limits = HTTPServerLimits()
+        limits.idleTimeout = .seconds(100_000)
+        let driver = ConnectionDriver(limits: limits)
+        driver.send(Self.get)
+        driver.advance(by: .seconds(3_600))
+        driver.send(Self.get)
+        #expect(driver.responses.map { $0["connection"] } == [nil, "close"])
+    }
+
+    @Test("While draining each answer closes, and an idle connection has a short time left")
+    func draining() {
+        let busy = ConnectionDriver()
+        busy.engine.isDraining = true
+        busy.engine.beginDrain(busy.connection, now: busy.now)
+        busy.send(Self.get)
+        #expect(busy.responses.first?["connection"] == "close")
+        let idle = ConnectionDriver()
+        idle.engine.isDraining = true
+        idle.engine.beginDrain(idle.connection, now: idle.now)
+        idle.advance(by: .milliseconds(501))
+        #expect(idle.closed == .stopped)
+    }
+
+    @Test("While draining, a client that has read its last answer late has the same short time left")
+    func drainingLateReader() {
+        let driver = ConnectionDriver()
+        driver.room = 10
+        driver.send(Self.get)
+        driver.engine.isDraining = true
+        driver.engine.beginDrain(driver.connection, now: driver.now)
+        driver.drain(100_000)
+        #expect(driver.statuses == [200])
+        driver.advance(by: .milliseconds(501))
+        #expect(driver.closed == .stopped)
+    }
+
+    @Test("Requests that wait long are refused once the queue has been long for some time, health checks never")
+    func overload() {
+        let driver = ConnectionDriver()
+        let start = driver.now
+        func send(_ path: String, after milliseconds: Int64) {
+            driver.advance(by: .milliseconds(milliseconds))
+            driver.send("GET \(path) HTTP/1.1\r\nHost: a\r\n\r\n", waitingSince: start)
+        }
+        send("/", after: 150)
+        #expect(driver.statuses == [200])
+        send("/", after: 150)
+        #expect(driver.statuses == [200, 503])
+        #expect(driver.responses.last?["retry-after"] == "1")
+        #expect(driver.responses.last?["connection"] == nil)
+        send("/livez", after: 150)
+        #expect(driver.statuses == [200, 503, 200])
+        driver.engine.endTurn()
+        driver.engine.endTurn()
+        send("/", after: 150)
+        #expect(driver.statuses == [200, 503, 200, 200])
+    }
+
+    @Test("Of requests that come at once none jumps the queue: all of them have waited as long as the first")
+    func overloadOfPipeline() {
+        let driver = ConnectionDriver()
+        let start = driver.now
+        func send(_ count: Int, after milliseconds: Int64) {
+            driver.advance(by: .milliseconds(milliseconds))
+            driver.send(String(repeating: Self.get, count: count), waitingSince: start)
+        }
+        send(1, after: 150)
+        send(32, after: 150)
+        #expect(driver.statuses == [200] + Array(repeating: 503, count: 32))
+    }
+
+    @Test("A connection beyond the limit gets one answer: its health check's, or 503")
+    func overLimit() {
+        let health = ConnectionDriver(isOverLimit: true)
+        health.send("GET /livez HTTP/1.1\r\nHost: a\r\n\r\n" + Self.get)
+        #expect(health.statuses == [200])
+        #expect(health.writeIsShut)
+        let other = ConnectionDriver(isOverLimit: true)
+        other.send(Self.get + Self.get)
+        #expect(other.statuses == [503])
+        #expect(other.writeIsShut)
+    }
+}
+
+/// A handler that never answers.
+private final class ForeverParkingHandler: HTTPRequestHandler {
+    func receiveRequest(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        body: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> RequestDecision {
+        .park(until: context.now + .seconds(1))
+    }
+}

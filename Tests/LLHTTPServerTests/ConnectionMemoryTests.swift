@@ -1,0 +1,178 @@
+import Dispatch
+import LLHTTP1
+import LLTestSupport
+import Testing
+
+@testable import LLHTTPServer
+@testable import LLSockets
+
+@Suite("What one connection holds in memory", .live)
+struct ConnectionMemoryTests {
+    /// A GET of 31 KB: as much as the limits of the grammar let through.
+    private static let large: [UInt8] = {
+        let field = "X-Filler: " + String(repeating: "a", count: 7_700) + "\r\n"
+        return Array(("GET / HTTP/1.1\r\nHost: a\r\n" + String(repeating: field, count: 4) + "\r\n").utf8)
+    }()
+
+    @Test("It stays within its bound when each request comes with all but the last byte of the next")
+    func pipelined() {
+        let driver = ConnectionDriver()
+        let last = Self.large.suffix(1)
+        driver.send(Array(Self.large.dropLast()))
+        var most = 0
+        for _ in 0..<1_000 {
+            driver.send(last + Self.large.dropLast())
+            most = max(most, driver.connection.input?.buffer.bytes.capacity ?? 0)
+        }
+        #expect(driver.statuses.count == 1_000 && driver.closed == nil)
+        #expect(most <= driver.engine.limits.requestBytes, "\(most) bytes")
+    }
+
+    @Test("A body that is only declared takes no memory beyond one receive", arguments: [1, 1_000, 20_000, 49_000])
+    func declared(count: Int) {
+        let driver = ConnectionDriver()
+        driver.send(Array("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 49152\r\n\r\n".utf8))
+        for _ in 0..<count { driver.send([UInt8(ascii: "a")]) }
+        let held = driver.connection.input?.buffer.bytes.capacity ?? 0
+        // A page more for the head, and one that is not full.
+        #expect(held >= count && held <= max(count, driver.engine.limits.receiveBytes) + 8_192, "\(held) bytes")
+        driver.send([UInt8](repeating: UInt8(ascii: "a"), count: 49_152 - count))
+        #expect(driver.statuses == [200] && driver.closed == nil)
+    }
+
+    @Test(
+        "A shared body is sent whole and in order, also to a client that reads late",
+        arguments: TestServer.Kind.allCases
+    )
+    func sharedBody(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
+        let client = try BlockingClient(server.address)
+        let shared = "GET /shared HTTP/1.1\r\nHost: a\r\n\r\n"
+        let small = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+        client.send(small + shared + shared.replacing("GET", with: "HEAD") + small + shared + small)
+        #expect(server.waitUntil { $0.requests == 2 })
+        // It waits by reference: what the connection takes is far from the body's 8 MB.
+        #expect(server.server.counters.heldBytes < 100_000)
+        let end = Array("OK".utf8)
+        let received = client.read { $0.count >= 2 * ProbeHandler.shared.count && $0.suffix(2) == end[...] }.bytes
+        // Six heads and the two small bodies besides.
+        let rest = received.count - 2 * ProbeHandler.shared.count
+        #expect(rest > 0 && rest < 2_000, "\(rest)")
+        await server.stop()
+        // A worker publishes its counts once a turn, and the client may have its answers before.
+        #expect(server.server.counters.requests == 6)
+    }
+
+    @Test("When all together hold too much, the largest are closed and the others served")
+    func largestFirst() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.connectionBytes = 1_000_000
+        let server = try TestServer(limits: limits)
+        let small = try (0..<20).map { _ in try BlockingClient(server.address) }
+        for client in small { client.send("GET / HTTP/1.1\r\nHost: a\r\n") }
+        let large = try (0..<60).map { _ in try BlockingClient(server.address) }
+        for client in large { client.send(Array(Self.large.dropLast())) }
+        #expect(server.waitUntil { $0.closed(.memory) >= 30 && $0.open <= 50 })
+        for client in small { #expect(client.exchange("\r\n")?.status == 200) }
+        #expect(server.server.counters.heldBytes <= limits.connectionBytes)
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+        #expect(server.server.counters.heldBytes == 0)
+    }
+
+    @Test("Answers that no client reads stay within the bound, however many pipelined requests wait for their turn")
+    func unreadPipelines() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.connectionBytes = 1_000_000
+        limits.pipelineBudget = 1
+        // The sockets take as many answers as there are clients, and then nothing.
+        let faults = FaultPlan(.send, 40..<Int.max, errorNumber: ErrorNumber.again)
+        let handler = Locked<LargeAnswerHandler?>(nil)
+        // On a Unix socket what is sent is there at once: over TCP it may come late on a busy machine, in several turns.
+        let server = try TestServer(.unix, limits: limits, faults: faults) { _ in
+            let made = LargeAnswerHandler()
+            handler.withLock { $0 = made }
+            return made
+        }
+        let clients = try (0..<40).map { _ in try BlockingClient(server.address) }
+        #expect(server.waitUntil { $0.open == clients.count })
+        let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+        let first = try #require(handler.withLock { $0 })
+        first.counters.withLock { $0 = { [server = server.server] in server.counters } }
+        for client in clients { client.send(get + get) }
+        // The first client's request has kept the worker until now, so the others' are answered in one turn.
+        first.mayAnswer.signal()
+        #expect(server.waitUntil { $0.closed(.memory) >= 10 })
+        #expect(first.closedBefore.withLock { $0 ?? 0 } > 0)
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("When all together hold too much, a crowd from one address makes room for another's larger connection")
+    func crowdFirst() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.connectionBytes = 1_000_000
+        limits.connections = 200
+        let server = try TestServer(limits: limits)
+        let other = try BlockingClient(server.address, from: [127, 0, 0, 2])
+        other.send(Array(Self.large.dropLast()))
+        #expect(server.waitUntil { $0.heldBytes > Self.large.count })
+        let crowd = try (0..<150).map { _ in try BlockingClient(server.address) }
+        for client in crowd { client.send(Array(Self.large.prefix(16_000))) }
+        #expect(server.waitUntil { $0.closed(.memory) >= 75 })
+        other.send(Array(Self.large.suffix(1)))
+        #expect(other.readResponses(1).first?.status == 200)
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("Everything held is given back when the connections end", arguments: TestServer.Kind.allCases)
+    func givenBack(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
+        do {
+            let clients = try (0..<10).map { _ in try BlockingClient(server.address) }
+            for (number, client) in clients.enumerated() {
+                client.send(
+                    number % 2 == 0
+                        ? Array(Self.large.dropLast()) : Array("GET /shared HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+                )
+            }
+            #expect(server.waitUntil { $0.heldBytes > 5 * Self.large.count })
+        }
+        #expect(server.waitUntil { $0.open == 0 && $0.heldBytes == 0 })
+        await server.stop()
+    }
+
+    @Test("The answer to a key update counts while the socket does not take it")
+    func blockedKeyUpdate() throws {
+        let identity = try TestCertificates.shared.get().good
+        let context = try TLSContext(
+            serverCertificateFile: identity.certificateFile,
+            keyFile: identity.keyFile
+        )
+        let connection = ConnectionDriver().connection
+        // Nothing is read or written here.
+        connection.tls = try TLSConnection(server: context, descriptor: -1)
+        let idle = connection.heldBytes
+        connection.tlsInterest = .outputSpace
+        #expect(connection.heldBytes >= idle + 16_384)
+    }
+}
+
+/// Answers with 60,000 bytes, the first time once it may.
+private final class LargeAnswerHandler: HTTPRequestHandler, Sendable {
+    let mayAnswer = DispatchSemaphore(value: 0)
+    let counters = Locked<(@Sendable () -> HTTPServerCounters)?>(nil)
+    /// How many connections had been closed for memory when the last answer was made; nil before the first.
+    let closedBefore = Locked<UInt64?>(nil)
+
+    func receiveHead(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> HeadDecision {
+        if closedBefore.withLock({ $0 }) == nil { mayAnswer.wait() }
+        let closed = counters.withLock { $0 }?().closed(.memory) ?? 0
+        closedBefore.withLock { $0 = closed }
+        response.body = [UInt8](repeating: UInt8(ascii: "a"), count: 60_000)
+        return .respond
+    }
+}

@@ -1,0 +1,315 @@
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
+import Testing
+
+@Suite("TLS handshakes that fail, stall or never come", .live)
+struct HTTPServerHandshakeTests {
+    static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+    let certificates: TestCertificates
+
+    init() throws {
+        certificates = try TestCertificates.shared.get()
+    }
+
+    func server(_ limits: HTTPServerLimits = .patient, faults: FaultPlan? = nil) throws -> TestServer {
+        var limits = limits
+        limits.drainIdleWait = .milliseconds(20)
+        let context = try TLSContext(
+            serverCertificateFile: certificates.good.certificateFile,
+            keyFile: certificates.good.keyFile
+        )
+        return try TestServer(limits: limits, faults: faults, tls: Published(context))
+    }
+
+    func isServed(_ server: TestServer) throws -> Bool {
+        try TLSClient(server.address, authorityFile: certificates.authorityFile).exchange(Self.get)?.status == 200
+    }
+
+    static let noHandshakes: [String: [UInt8]] = [
+        "plain HTTP": Array(get.utf8),
+        "a greater plain request": Array((get + String(repeating: "x", count: 30_000)).utf8),
+        "zeros": [UInt8](repeating: 0, count: 100),
+        "a record of an unknown type": [0x63, 3, 3, 0, 4, 1, 2, 3, 4],
+        "a record too long": [0x16, 3, 1, 0xff, 0xff] + [UInt8](repeating: 1, count: 70_000),
+        "an SSL 2 hello": [0x80, 0x2e, 1, 0, 2, 0, 0x15, 0, 0, 0, 0x10],
+        "application data first": [0x17, 3, 3, 0, 5, 1, 2, 3, 4, 5],
+        "an empty hello": [0x16, 3, 1, 0, 4, 1, 0, 0, 0],
+        "an alert": [0x15, 3, 1, 0, 2, 2, 40],
+    ]
+
+    @Test(
+        "What is no handshake is refused at once, without a reset, and nobody else notices",
+        arguments: noHandshakes.keys.sorted()
+    )
+    func noHandshake(_ name: String) async throws {
+        let bytes = try #require(Self.noHandshakes[name])
+        let faults = FaultPlan(.accept, 0..<0, errorNumber: 0)
+        let server = try server(faults: faults)
+        let other = try TLSClient(server.address, authorityFile: certificates.authorityFile)
+        let client = try BlockingClient(server.address)
+        client.send(bytes)
+        client.shutdownWrite()
+        let answer = client.read()
+        #expect(answer.end == .endOfStream)
+        // An alert record, or nothing where the peer's own alert ended it.
+        #expect(answer.bytes.isEmpty || answer.bytes.first == 0x15)
+        #expect(server.waitUntil { $0.closed(.handshake) == 1 && $0.open == 1 })
+        #expect(try other.exchange(Self.get)?.status == 200)
+        await server.stop()
+        // The wake descriptor lives as long as the server.
+        #expect(faults.openDescriptors == 1)
+    }
+
+    @Test("A hello that comes byte by byte is answered once it is whole, and blocks nobody")
+    func dripped() async throws {
+        let server = try server()
+        let hello = try TLSClient.clientHello()
+        let client = try BlockingClient(server.address)
+        for (position, byte) in hello.enumerated() {
+            client.send([byte])
+            if position == hello.count / 2 { #expect(try isServed(server)) }
+        }
+        #expect(client.read { $0.count > 5 }.bytes.first == 0x16)
+        await server.stop()
+    }
+
+    @Test("A handshake has one deadline, whatever drips in", arguments: [0, 1, 50])
+    func deadline(_ count: Int) async throws {
+        var limits = HTTPServerLimits.patient
+        limits.handshakeDeadline = .milliseconds(100)
+        let faults = FaultPlan(.accept, 0..<0, errorNumber: 0)
+        let server = try server(limits, faults: faults)
+        let client = try BlockingClient(server.address)
+        client.send(Array(try TLSClient.clientHello().prefix(count)))
+        #expect(client.read().end != .timedOut)
+        #expect(server.waitUntil { $0.closed(.handshake) == 1 && $0.open == 0 })
+        await server.stop()
+        // The wake descriptor lives as long as the server.
+        #expect(faults.openDescriptors == 1)
+    }
+
+    @Test("A handshake that stops after the server's part has the same deadline")
+    func answeredAndSilent() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.handshakeDeadline = .seconds(2)
+        let server = try server(limits)
+        let hello = try TLSClient.clientHello()
+        let client = try BlockingClient(server.address)
+        client.send(hello)
+        #expect(client.read { $0.count > 100 }.bytes.first == 0x16)
+        #expect(client.read().end != .timedOut)
+        #expect(server.waitUntil { $0.closed(.handshake) == 1 && $0.open == 0 })
+        await server.stop()
+    }
+
+    @Test("A handshake that is abandoned leaves nothing behind", arguments: [0, 10, 10_000])
+    func abandoned(_ count: Int) async throws {
+        let faults = FaultPlan(.accept, 0..<0, errorNumber: 0)
+        let server = try server(faults: faults)
+        let hello = Array(try TLSClient.clientHello().prefix(count))
+        for _ in 0..<50 {
+            let client = try BlockingClient(server.address)
+            client.send(hello)
+            client.reset()
+        }
+        // A connection reset before it was accepted is never seen.
+        #expect(server.waitUntil { $0.open == 0 && $0.closed(.handshake) == $0.accepted })
+        #expect(try isServed(server))
+        await server.stop()
+        // The wake descriptor lives as long as the server.
+        #expect(faults.openDescriptors == 1)
+    }
+
+    @Test("At the limit a handshake that takes long makes room")
+    func eviction() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.connections = 2
+        limits.reservedConnections = 0
+        limits.slowRequestAge = .zero
+        let server = try server(limits)
+        let silent = try (0..<2).map { _ in try BlockingClient(server.address) }
+        #expect(server.waitUntil { $0.open == 2 })
+        #expect(try isServed(server))
+        #expect(silent[0].read().end != .timedOut)
+        #expect(server.waitUntil { $0.closed(.limit) == 1 })
+        await server.stop()
+    }
+
+    @Test("Handshakes under way are few: a slow one makes room, and nobody is turned away for quick ones")
+    func handshakeLimit() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.handshakes = 3
+        limits.slowHandshakeAge = .milliseconds(20)
+        let server = try server(limits)
+        let hello = try TLSClient.clientHello()
+        let stalled = try (0..<20).map { number in
+            let client = try BlockingClient(server.address)
+            client.send(Array(hello.prefix(number % 2 == 0 ? 1 : hello.count)))
+            return client
+        }
+        #expect(try isServed(server))
+        // Three at most are left; all before them were closed.
+        #expect(server.waitUntil { $0.closed(.handshake) >= 17 })
+        #expect(stalled[0].read().end != .timedOut)
+        #expect(server.server.counters.open <= 4)
+        await server.stop()
+    }
+
+    @Test("A silent connection takes no handshake's place")
+    func silence() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.handshakes = 1
+        limits.slowHandshakeAge = .seconds(3_600)
+        let server = try server(limits)
+        let silent = try (0..<20).map { _ in try BlockingClient(server.address) }
+        #expect(server.waitUntil { $0.open == 20 })
+        #expect(try isServed(server))
+        #expect(server.server.counters.closed(.handshake) == 0)
+        // One of them speaks after all.
+        silent[0].send(try TLSClient.clientHello())
+        #expect(silent[0].read { $0.count > 5 }.bytes.first == 0x16)
+        await server.stop()
+    }
+
+    @Test("A handshake that waits for its turn has the same deadline, and a client that leaves is dropped")
+    func waiting() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.handshakes = 1
+        limits.slowHandshakeAge = .seconds(3_600)
+        limits.handshakeDeadline = .milliseconds(300)
+        let server = try server(limits)
+        let clients = try (0..<3).map { _ in
+            let client = try BlockingClient(server.address)
+            client.send([0x16])
+            return client
+        }
+        #expect(server.waitUntil { $0.accepted == 3 })
+        clients[2].reset()
+        #expect(clients[1].read().end != .timedOut)
+        #expect(server.waitUntil { $0.closed(.handshake) == 3 && $0.open == 0 })
+        await server.stop()
+    }
+
+    @Test("A crowd that shakes hands at once is served whole, also where it is known as one", arguments: [4_000, 64])
+    func crowd(_ connections: Int) async throws {
+        var limits = HTTPServerLimits.patient
+        limits.secureConnections = connections
+        limits.handshakes = 4
+        limits.slowHandshakeAge = .seconds(3_600)
+        let server = try server(limits)
+        let address = server.address
+        let authority = certificates.authorityFile
+        let served = await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<40 {
+                group.addTask {
+                    (try? TLSClient(address, authorityFile: authority).exchange(Self.get)?.status) == 200
+                }
+            }
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        #expect(served == 40)
+        #expect(server.server.counters.closed(.handshake) == 0)
+        await server.stop()
+    }
+
+    /// With so few connections two of one address are a crowd.
+    func crowdLimits(handshakes: Int, slow: Duration) -> HTTPServerLimits {
+        var limits = HTTPServerLimits.patient
+        limits.secureConnections = 64
+        limits.handshakes = handshakes
+        limits.slowHandshakeAge = slow
+        return limits
+    }
+
+    @Test("Handshakes that one address begins and never ends delay nobody from elsewhere")
+    func stalledCrowd() async throws {
+        let server = try server(crowdLimits(handshakes: 8, slow: .seconds(3_600)))
+        let crowd = try (0..<30).map { _ in try BlockingClient(server.address, from: [127, 0, 0, 2]) }
+        for client in crowd { client.send([0x16]) }
+        #expect(server.waitUntil { $0.open == 30 })
+        for _ in 0..<3 { #expect(try isServed(server)) }
+        #expect(server.server.counters.closed(.handshake) == 0)
+        await server.stop()
+    }
+
+    @Test("A crowd's slow handshake makes room before another's that is older")
+    func slowCrowd() async throws {
+        let server = try server(crowdLimits(handshakes: 4, slow: .zero))
+        let hello = try TLSClient.clientHello()
+        let slow = try BlockingClient(server.address, from: [127, 0, 0, 3])
+        slow.send(Array(hello.dropLast()))
+        let handshakeBytes = 46 * 1_024
+        #expect(server.waitUntil { $0.heldBytes > handshakeBytes })
+        let crowd = try (0..<3).map { _ in try BlockingClient(server.address, from: [127, 0, 0, 2]) }
+        for client in crowd { client.send([0x16]) }
+        #expect(server.waitUntil { $0.heldBytes > 4 * handshakeBytes })
+        for _ in 0..<3 { #expect(try isServed(server)) }
+        #expect(server.waitUntil { $0.closed(.handshake) == 1 })
+        slow.send(Array(hello.suffix(1)))
+        #expect(slow.read { $0.count > 5 }.bytes.first == 0x16)
+        await server.stop()
+    }
+
+    @Test("A crowd has its turn, however many from elsewhere begin handshakes and never end them")
+    func outnumberedCrowd() async throws {
+        let server = try server(crowdLimits(handshakes: 1, slow: .seconds(3)))
+        let hello = try TLSClient.clientHello()
+        let others = try (1...8).map { try BlockingClient(server.address, from: [127, 0, 1, $0]) }
+        for client in others { client.send([0x16]) }
+        let crowd = try (0..<2).map { _ in try BlockingClient(server.address, from: [127, 0, 0, 2]) }
+        #expect(server.waitUntil { $0.open == 10 })
+        crowd[1].send(hello)
+        #expect(crowd[1].read { $0.count > 5 }.bytes.first == 0x16)
+        // The first of the others made room, not all of them one after the other.
+        #expect(server.server.counters.closed(.handshake) <= 3)
+        await server.stop()
+    }
+
+    @Test("With TLS the server takes fewer connections")
+    func connectionLimit() throws {
+        var limits = HTTPServerLimits.patient
+        limits.secureConnections = 7
+        #expect(try server(limits).server.configuration.limits.connections == 7)
+    }
+
+    @Test("Handshakes that the connections' memory would not hold at once wait for their turn")
+    func handshakeMemory() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.connectionBytes = 500_000
+        limits.slowHandshakeAge = .seconds(3_600)
+        limits.handshakeDeadline = .milliseconds(500)
+        let server = try server(limits)
+        let hello = try TLSClient.clientHello()
+        let clients = try (0..<20).map { _ in try BlockingClient(server.address) }
+        for client in clients { client.send(hello) }
+        #expect(server.waitUntil { $0.closed(.handshake) == 20 && $0.open == 0 })
+        #expect(server.server.counters.closed(.memory) == 0)
+        await server.stop()
+    }
+
+    @Test("Where idle connections take all the memory, they make room for handshakes")
+    func idleMemory() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.connectionBytes = 1_000_000
+        limits.slowHandshakeAge = .seconds(3_600)
+        let server = try server(limits)
+        var clients: [TLSClient] = []
+        for _ in 0..<200 {
+            let client = try TLSClient(server.address, authorityFile: certificates.authorityFile)
+            #expect(try client.exchange(Self.get)?.status == 200)
+            clients.append(client)
+        }
+        #expect(server.server.counters.closed(.memory) > 100)
+        await server.stop()
+    }
+
+    @Test("Stopping does not wait for a handshake")
+    func stopping() async throws {
+        let server = try server()
+        let client = try BlockingClient(server.address)
+        #expect(server.waitUntil { $0.open == 1 })
+        #expect(await server.stop() == 0)
+        #expect(client.read().end != .timedOut)
+    }
+}

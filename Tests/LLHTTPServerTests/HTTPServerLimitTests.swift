@@ -1,0 +1,252 @@
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
+import Testing
+
+@Suite("The server at its limits", .live)
+struct HTTPServerLimitTests {
+    static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    @Test("At the limit the connection idle longest makes room", arguments: TestServer.Kind.allCases)
+    func oldestIdle(kind: TestServer.Kind) async throws {
+        var limits = HTTPServerLimits.patient
+        limits.connections = 3
+        let server = try TestServer(kind, limits: limits)
+        let clients = try (0..<3).map { _ in try BlockingClient(server.address) }
+        for client in clients { #expect(client.exchange(Self.get)?.status == 200) }
+        // The first is used once more, so the second is now idle longest.
+        #expect(clients[0].exchange(Self.get)?.status == 200)
+        let fourth = try BlockingClient(server.address)
+        #expect(fourth.exchange(Self.get)?.status == 200)
+        #expect(clients[1].read().end != .timedOut)
+        #expect(clients[0].exchange(Self.get)?.status == 200)
+        #expect(clients[2].exchange(Self.get)?.status == 200)
+        #expect(server.waitUntil { $0.closed(.limit) == 1 })
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test(
+        "Where none is idle a new connection gets 503 with Retry-After, and a health check its answer",
+        arguments: TestServer.Kind.allCases
+    )
+    func overLimit(kind: TestServer.Kind) async throws {
+        var limits = HTTPServerLimits.patient
+        limits.connections = 2
+        limits.reservedConnections = 1
+        let server = try TestServer(kind, limits: limits)
+        let parked = try (0..<2).map { _ in try BlockingClient(server.address) }
+        for client in parked { client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n") }
+        #expect(server.waitUntil { $0.parked == 2 })
+        let refused = try #require(try BlockingClient(server.address).exchange(Self.get))
+        #expect(refused.status == 503)
+        #expect(refused["retry-after"] == "1")
+        #expect(refused["connection"] == "close")
+        #expect(server.waitUntil { $0.open == 2 })
+        let health = try BlockingClient(server.address).exchange("GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(health?.status == 200)
+        server.server.wakeParked()
+        for client in parked { #expect(client.readResponses(1).first?.text == "woken") }
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("A connection beyond the reserve is told 503 at once", arguments: TestServer.Kind.allCases)
+    func overReserve(kind: TestServer.Kind) async throws {
+        var limits = HTTPServerLimits.patient
+        limits.connections = 1
+        limits.reservedConnections = 1
+        limits.slowRequestAge = .seconds(3_600)
+        let server = try TestServer(kind, limits: limits)
+        let parked = try BlockingClient(server.address)
+        parked.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(server.waitUntil { $0.parked == 1 })
+        // With a request begun, for an idle one would make room.
+        let reserve = try BlockingClient(server.address)
+        reserve.send("GET /livez HTTP/1.1\r\n")
+        #expect(server.waitUntil { $0.open == 2 && $0.idle == 0 })
+        let refused = try #require(try BlockingClient(server.address).readResponses(1).first)
+        #expect(refused.status == 503)
+        #expect(refused["retry-after"] == "1")
+        #expect(refused["connection"] == "close")
+        #expect(reserve.exchange("Host: a\r\n\r\n")?.status == 200)
+        server.server.wakeParked()
+        #expect(parked.readResponses(1).first?.text == "woken")
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("A request too slow to end makes room at the limit", arguments: TestServer.Kind.allCases)
+    func slowRequest(kind: TestServer.Kind) async throws {
+        var limits = HTTPServerLimits.patient
+        limits.connections = 1
+        limits.slowRequestAge = .milliseconds(20)
+        let server = try TestServer(kind, limits: limits)
+        let slow = try BlockingClient(server.address)
+        slow.send("GET / HT")
+        #expect(server.waitUntil { $0.open == 1 && $0.idle == 0 })
+        var status: Int?
+        let deadline = MonotonicClock.now() + .seconds(10)
+        while status != 200, MonotonicClock.now() < deadline {
+            status = try BlockingClient(server.address).exchange(Self.get)?.status
+        }
+        #expect(status == 200)
+        #expect(slow.read().end != .timedOut)
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("A client that begins each request before the last has ended is slow all the same")
+    func neverWhollyIdle() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.connections = 1
+        limits.reservedConnections = 0
+        limits.slowRequestAge = .milliseconds(200)
+        let server = try TestServer(limits: limits)
+        let dripping = try BlockingClient(server.address)
+        dripping.send("GET / HTTP/1.1\r\nHost: a\r\n")
+        var status: Int?
+        let deadline = MonotonicClock.now() + .seconds(60)
+        while status != 200, MonotonicClock.now() < deadline {
+            dripping.send("\r\nGET / HTTP/1.1\r\nHost: a\r\n")
+            guard dripping.readResponses(1).first?.status == 200 else { break }
+            status = try BlockingClient(server.address).exchange(Self.get)?.status
+        }
+        #expect(status == 200)
+        #expect(dripping.read().end != .timedOut)
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("A crowd from one address makes room for others, even where it is busy, but not for itself")
+    func crowd() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.connections = 4
+        limits.reservedConnections = 0
+        let server = try TestServer(limits: limits)
+        let crowd = try (0..<3).map { _ in try BlockingClient(server.address) }
+        for client in crowd { client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n") }
+        let idle = try BlockingClient(server.address, from: [127, 0, 0, 3])
+        #expect(idle.exchange(Self.get)?.status == 200)
+        #expect(server.waitUntil { $0.parked == 3 && $0.open == 4 })
+        // One more of the crowd closes nobody, not even the idle one from elsewhere.
+        #expect(try BlockingClient(server.address).readResponses(1).first?.status == 503)
+        #expect(idle.exchange(Self.get)?.status == 200)
+        // From elsewhere: the oldest of the crowd goes.
+        let other = try BlockingClient(server.address, from: [127, 0, 0, 2])
+        #expect(other.exchange(Self.get)?.status == 200)
+        #expect(crowd[0].read().end != .timedOut)
+        #expect(server.waitUntil { $0.parked == 2 && $0.closed(.peer) == 1 })
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("A crowd on one worker makes room for those who come to another, and nobody else does")
+    func crowdElsewhere() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.connections = 60
+        let server = try TestServer(limits: limits, workerCount: 2) { NamedHandler("\($0)") }
+        var crowd: [BlockingClient] = []
+        func client(of worker: String) throws -> BlockingClient? {
+            let client = try BlockingClient(server.address)
+            return client.exchange(Self.get)?.text == worker ? client : nil
+        }
+        while crowd.count < limits.connections {
+            if let client = try client(of: "0") { crowd.append(client) }
+            try #require(server.waitUntil { $0.open == crowd.count })
+        }
+        var others: [(client: BlockingClient, worker: String?)] = []
+        while others.count(where: { $0.worker == "1" }) < 12, others.count < 50 {
+            let client = try BlockingClient(server.address, from: [127, 0, 0, UInt8(others.count + 2)])
+            others.append((client, client.exchange(Self.get)?.text))
+        }
+        for other in others { #expect(other.client.exchange(Self.get)?.text == other.worker) }
+        #expect(server.waitUntil { $0.closed(.peer) == others.count && $0.open == limits.connections })
+        #expect(server.server.counters.closed(.limit) == 0)
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test(
+        "A trusted peer's many connections are not a crowd, nor are those of a Unix socket",
+        arguments: TestServer.Kind.allCases
+    )
+    func trustedCrowd(kind: TestServer.Kind) async throws {
+        var limits = HTTPServerLimits.patient
+        limits.connections = 3
+        limits.reservedConnections = 0
+        limits.trustedPeers = try [#require(AddressPrefix("127.0.0.1/32"))]
+        let server = try TestServer(kind, limits: limits)
+        let gateway = try (0..<3).map { _ in try BlockingClient(server.address) }
+        for client in gateway { client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n") }
+        #expect(server.waitUntil { $0.parked == 3 })
+        let other = try BlockingClient(server.address, from: kind == .tcp ? [127, 0, 0, 2] : nil)
+        #expect(other.readResponses(1).first?.status == 503)
+        server.server.wakeParked()
+        for client in gateway { #expect(client.readResponses(1).first?.text == "woken") }
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("10,000 requests in one write are all answered, the last with close", arguments: TestServer.Kind.allCases)
+    func hugePipeline(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
+        let client = try BlockingClient(server.address)
+        let bytes = Array(String(repeating: Self.get, count: 10_000).utf8)
+        // The answers fill the buffers long before the last request is out, so they are read meanwhile.
+        #expect(TestResponse.count(client.sendInterleaved(bytes)) == 10_000)
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test(
+        "A reader that never reads is closed, and holds little memory until then",
+        arguments: TestServer.Kind.allCases
+    )
+    func neverReads(kind: TestServer.Kind) async throws {
+        var limits = HTTPServerLimits.patient
+        limits.writeStall = .milliseconds(100)
+        let server = try TestServer(kind, limits: limits)
+        let client = try BlockingClient(server.address)
+        let post = Array("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 16000\r\n\r\n".utf8)
+        let body = [UInt8](repeating: 0x61, count: 16_000)
+        #expect(client.sendUntilClosed(post + body))
+        #expect(server.waitUntil { $0.closed(.writeStalled) == 1 })
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("Connections that reset leave nothing behind", arguments: TestServer.Kind.allCases)
+    func resetChurn(kind: TestServer.Kind) async throws {
+        let plan = FaultPlan(.accept, 0..<0, errorNumber: 0)
+        let server = try TestServer(kind, faults: plan)
+        for number in 0..<2_000 {
+            let client = try BlockingClient(server.address)
+            client.send(number % 3 == 0 ? "GET / HT" : Self.get)
+            client.reset()
+        }
+        #expect(server.waitUntil { $0.accepted == 2_000 && $0.open == 0 })
+        // Epoll set, wake descriptor, spare descriptor and listener.
+        #expect(plan.openDescriptors == 4)
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("A parked client that resets is dropped at once", arguments: TestServer.Kind.allCases)
+    func parkedReset(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
+        let client = try BlockingClient(server.address)
+        client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(server.waitUntil { $0.parked == 1 })
+        client.reset()
+        #expect(server.waitUntil { $0.closed(.disconnected) == 1 && $0.open == 0 })
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("An idle server does not wake up", arguments: TestServer.Kind.allCases)
+    func idle(kind: TestServer.Kind) async throws {
+        let plan = FaultPlan(.accept, 0..<0, errorNumber: 0)
+        let server = try TestServer(kind, workerCount: 2, faults: plan)
+        let client = try BlockingClient(server.address)
+        #expect(client.exchange(Self.get)?.status == 200)
+        #expect(server.waitUntil { $0.idle == 1 })
+        var quietTimes = 0
+        for _ in 0..<10 where quietTimes == 0 {
+            let before = plan.count(.wait)
+            // Nothing is waited for here: the time itself is what is measured. A busy machine may still be starting.
+            try await Task.sleep(for: .milliseconds(400))
+            if plan.count(.wait) == before { quietTimes += 1 }
+        }
+        #expect(quietTimes == 1)
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+}

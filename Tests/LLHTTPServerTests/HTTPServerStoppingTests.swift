@@ -1,0 +1,133 @@
+import Dispatch
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
+import Synchronization
+import Testing
+
+@Suite("Stopping the server", .live)
+struct HTTPServerStoppingTests {
+    static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    @Test(
+        "Stopping under load, with new connections coming, leaves no accepted request unanswered",
+        arguments: 1...3,
+        TestServer.Kind.allCases
+    )
+    func underLoad(round: Int, kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind, workerCount: 2)
+        let load = Load(server.address)
+        load.start(persistent: 6, single: 4)
+        #expect(server.waitUntil { $0.requests > 2_000 })
+        let cutOff = await server.server.stop(drainDelay: .zero, grace: .seconds(600))
+        load.waitForEnd()
+        #expect(cutOff == 0)
+        #expect(load.unanswered == 0)
+        #expect(load.answered >= 2_000)
+        #expect(server.server.counters.open == 0)
+    }
+
+    @Test(
+        "During the drain delay connections are accepted, and each answer closes",
+        arguments: TestServer.Kind.allCases
+    )
+    func drainDelay(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
+        async let stopped = server.server.stop(drainDelay: .seconds(60), grace: .seconds(5))
+        await eventually("the server drains") { server.server.isDraining }
+        var response: TestResponse?
+        for _ in 0..<50 where response?["connection"] != "close" {
+            response = try BlockingClient(server.address).exchange(Self.get)
+        }
+        #expect(response?["connection"] == "close")
+        server.server.beginStop(drainDelay: .zero, grace: .zero)
+        _ = await stopped
+        #expect(throws: SocketError.self) { try BlockingClient(server.address) }
+    }
+
+    @Test("A parked request is answered before the server ends", arguments: TestServer.Kind.allCases)
+    func parked(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
+        let client = try BlockingClient(server.address)
+        client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(server.waitUntil { $0.parked == 1 })
+        async let stopped = server.server.stop(drainDelay: .zero, grace: .seconds(600))
+        await eventually("the server drains") { server.server.isDraining }
+        server.server.wakeParked()
+        #expect(client.readResponses(1).first?.text == "woken")
+        #expect(await stopped == 0)
+    }
+
+    @Test("When the grace is over what is left is cut off and counted", arguments: TestServer.Kind.allCases)
+    func grace(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
+        let client = try BlockingClient(server.address)
+        client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(server.waitUntil { $0.parked == 1 })
+        #expect(await server.server.stop(drainDelay: .zero, grace: .milliseconds(100)) == 1)
+        #expect(client.read().end != .timedOut)
+    }
+
+    @Test("A stop without grace ends an orderly one under way", arguments: TestServer.Kind.allCases)
+    func stopNow(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
+        let client = try BlockingClient(server.address)
+        client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(server.waitUntil { $0.parked == 1 })
+        let start = MonotonicClock.now()
+        async let stopped = server.server.stop(drainDelay: .seconds(3_000), grace: .seconds(3_000))
+        await eventually("the server drains") { server.server.isDraining }
+        server.server.beginStop(drainDelay: .zero, grace: .zero)
+        _ = await stopped
+        // Far below the drain delay, far above what a busy machine adds.
+        #expect(MonotonicClock.now().duration(since: start) < .seconds(600))
+    }
+
+    @Test("A server that was never started stops at once")
+    func neverStarted() async {
+        let server = HTTPServer(configuration: HTTPServerConfiguration(addresses: [.loopback(port: 0)])) { _ in
+            ProbeHandler()
+        }
+        #expect(await server.stop(drainDelay: .zero, grace: .seconds(1)) == 0)
+    }
+}
+
+/// Clients on threads of their own that ask until the server is gone.
+private final class Load: Sendable {
+    private let address: ListenAddress
+    private let group = DispatchGroup()
+    private let answeredCount = Atomic<Int>(0)
+    private let unansweredCount = Atomic<Int>(0)
+
+    init(_ address: ListenAddress) {
+        self.address = address
+    }
+
+    var answered: Int { answeredCount.load(ordering: .relaxed) }
+    /// Requests sent on a connection that was made, and not answered.
+    var unanswered: Int { unansweredCount.load(ordering: .relaxed) }
+
+    func start(persistent: Int, single: Int) {
+        for number in 0..<persistent + single {
+            DispatchQueue(label: "load-\(number)").async(group: group) { [self] in
+                run(keepsConnection: number < persistent)
+            }
+        }
+    }
+
+    func waitForEnd() { group.wait() }
+
+    private func run(keepsConnection: Bool) {
+        while let client = try? BlockingClient(address) {
+            var isOpen = true
+            while isOpen {
+                guard let response = client.exchange(HTTPServerStoppingTests.get), response.status == 200 else {
+                    unansweredCount.wrappingAdd(1, ordering: .relaxed)
+                    break
+                }
+                answeredCount.wrappingAdd(1, ordering: .relaxed)
+                isOpen = keepsConnection && response["connection"] != "close"
+            }
+        }
+    }
+}

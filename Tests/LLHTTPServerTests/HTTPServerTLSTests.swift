@@ -1,0 +1,206 @@
+import LLHTTP1
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
+import Testing
+
+@Suite("The server over TLS", .live)
+struct HTTPServerTLSTests {
+    static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+    let certificates: TestCertificates
+
+    init() throws {
+        certificates = try TestCertificates.shared.get()
+    }
+
+    func context(_ identity: TestCertificates.Identity? = nil) throws -> TLSContext {
+        let identity = identity ?? certificates.good
+        return try TLSContext(serverCertificateFile: identity.certificateFile, keyFile: identity.keyFile)
+    }
+
+    func server(
+        _ kind: TestServer.Kind = .tcp,
+        _ limits: HTTPServerLimits = .patient
+    ) throws -> TestServer {
+        var limits = limits
+        limits.drainIdleWait = .milliseconds(20)
+        return try TestServer(kind, limits: limits, tls: Published(context()))
+    }
+
+    func client(_ server: TestServer) throws -> TLSClient {
+        try TLSClient(server.address, authorityFile: certificates.authorityFile)
+    }
+
+    @Test(
+        "A connection serves one request after the other by TLS 1.3, and its last answer ends with close_notify",
+        arguments: TestServer.Kind.allCases
+    )
+    func keepAlive(kind: TestServer.Kind) async throws {
+        let server = try server(kind)
+        let client = try client(server)
+        #expect(client.version == "TLSv1.3")
+        #expect(try client.exchange(Self.get)?.text == "OK")
+        #expect(try client.exchange("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")?.text == "hello")
+        try client.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        let last = client.read()
+        #expect(TestResponse.parseAll(last.bytes).first?.status == 200)
+        #expect(last.end == .closed)
+        client.endWithoutNotice()
+        #expect(server.waitUntil { $0.closed(.finished) == 1 && $0.open == 0 })
+        await server.stop()
+    }
+
+    @Test(
+        "Requests sent at once, in one record or in many, are all answered in order",
+        arguments: TestServer.Kind.allCases
+    )
+    func pipelined(kind: TestServer.Kind) async throws {
+        let server = try server(kind)
+        let requests = (0..<200).map { number in
+            let body = "\(number)-" + String(repeating: "x", count: number)
+            return "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+        }
+        let whole = try client(server)
+        try whole.send(requests.joined())
+        let answers = whole.readResponses(200)
+        #expect(answers.map { $0.text.split(separator: "-")[0] } == (0..<200).map { "\($0)" })
+        let single = try client(server)
+        for byte in requests[3] { try single.send(String(byte)) }
+        #expect(single.readResponses(1).first?.text == "3-xxx")
+        await server.stop()
+    }
+
+    @Test("Records greater than the receive buffer are read to their end")
+    func smallBuffer() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.receiveBytes = 100
+        let server = try server(.tcp, limits)
+        let client = try client(server)
+        let body = String(repeating: "y", count: 10_000)
+        let request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n\(body)"
+        try client.send(request + request + Self.get)
+        let answers = client.readResponses(3)
+        #expect(answers.map(\.body.count) == [10_000, 10_000, 2])
+        await server.stop()
+    }
+
+    @Test(
+        "A client that reads late gets every byte, and one that never reads is closed",
+        arguments: TestServer.Kind.allCases
+    )
+    func slowReader(kind: TestServer.Kind) async throws {
+        var limits = HTTPServerLimits.patient
+        limits.http.bodyBytes = 1_000_000
+        limits.requestBytes = 2_000_000
+        limits.waitingAnswerBytes = 2_000_000
+        let patient = try server(kind, limits)
+        let late = try client(patient)
+        let body = String(repeating: "z", count: 1_000_000)
+        let request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n\(body)"
+        try late.send(request)
+        #expect(late.readResponses(1).first?.body.count == 1_000_000)
+        await patient.stop()
+        // A server of its own: a machine that stalls so long would close the other client too.
+        limits.writeStall = .milliseconds(200)
+        let server = try server(kind, limits)
+        let never = try client(server)
+        // Answers pile up until neither side's socket takes more.
+        for _ in 0..<20 { do { try never.send(request) } catch { break } }
+        #expect(server.waitUntil { $0.closed(.writeStalled) == 1 })
+        await server.stop()
+    }
+
+    @Test("A parked request is answered when woken", arguments: TestServer.Kind.allCases)
+    func park(kind: TestServer.Kind) async throws {
+        let server = try server(kind)
+        let client = try client(server)
+        try client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(server.waitUntil { $0.parked == 1 })
+        try client.send(Self.get)
+        server.server.wakeParked()
+        #expect(client.readResponses(2).map(\.text) == ["woken", "OK"])
+        await server.stop()
+    }
+
+    @Test("A client may end with or without close_notify", arguments: TestServer.Kind.allCases)
+    func clientEnds(kind: TestServer.Kind) async throws {
+        let server = try server(kind)
+        let polite = try client(server)
+        #expect(try polite.exchange(Self.get)?.status == 200)
+        polite.sayClose()
+        #expect(polite.read().end == .closed)
+        let abrupt = try client(server)
+        #expect(try abrupt.exchange(Self.get)?.status == 200)
+        abrupt.endWithoutNotice()
+        #expect(server.waitUntil { $0.closed(.client) == 2 && $0.open == 0 })
+        await server.stop()
+    }
+
+    @Test(
+        "A record begun and never ended counts in the memory of connections, and makes room when they hold too much",
+        arguments: [1, 5, 6, 16_000]
+    )
+    func recordBegun(_ byteCount: Int) async throws {
+        var limits = HTTPServerLimits.patient
+        limits.connectionBytes = 1_000_000
+        let server = try server(.tcp, limits)
+        let quiet = try client(server)
+        let others = try (0..<40).map { _ in try client(server) }
+        var idle = 0
+        // The idle are counted before their memory is, which that of a handshake may still be part of.
+        #expect(
+            server.waitUntil { counters in
+                idle = counters.heldBytes
+                return counters.idle == 41 && idle < 41 * 13_000
+            }
+        )
+        others[0].beginRecord(byteCount)
+        #expect(server.waitUntil { $0.heldBytes >= idle + 16_384 })
+        for other in others.dropFirst() { other.beginRecord(byteCount) }
+        #expect(server.waitUntil { $0.closed(.memory) > 0 })
+        #expect(try quiet.exchange(Self.get)?.status == 200)
+        #expect(server.server.counters.heldBytes <= limits.connectionBytes)
+        await server.stop()
+    }
+
+    @Test("An idle connection is closed with close_notify", arguments: TestServer.Kind.allCases)
+    func idle(kind: TestServer.Kind) async throws {
+        var limits = HTTPServerLimits.patient
+        limits.idleTimeout = .milliseconds(50)
+        let server = try server(kind, limits)
+        #expect(try client(server).read().end == .closed)
+        #expect(server.waitUntil { $0.closed(.idle) == 1 })
+        await server.stop()
+    }
+
+    @Test("Stopping answers what was begun and ends with close_notify", arguments: TestServer.Kind.allCases)
+    func stopping(kind: TestServer.Kind) async throws {
+        let server = try server(kind)
+        let client = try client(server)
+        try client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel")
+        #expect(server.waitUntil { $0.active == 1 })
+        server.server.beginStop(drainDelay: .zero, grace: .seconds(600))
+        try client.send("lo")
+        let answer = client.read()
+        #expect(TestResponse.parseAll(answer.bytes).first?.text == "hello")
+        #expect(answer.end == .closed)
+        client.endWithoutNotice()
+        await server.server.untilEnded()
+        #expect(server.server.cutOffRequests == 0)
+    }
+
+    @Test("Another certificate serves the connections made after it; those before keep theirs")
+    func exchangeOfCertificates() async throws {
+        let publisher = Published(try context())
+        let server = try TestServer(tls: publisher)
+        let before = try client(server)
+        publisher.publish(try context(certificates.untrusted))
+        #expect(throws: TLSError.self) { try client(server) }
+        let after = try TLSClient(server.address, authorityFile: certificates.otherAuthorityFile)
+        #expect(try after.exchange(Self.get)?.status == 200)
+        #expect(try before.exchange(Self.get)?.status == 200)
+        publisher.publish(try context())
+        #expect(try client(server).exchange(Self.get)?.status == 200)
+        await server.stop()
+    }
+}

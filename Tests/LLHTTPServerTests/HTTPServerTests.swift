@@ -1,0 +1,117 @@
+import LLHTTP1
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
+import Testing
+
+@Suite("The server on a socket", .live)
+struct HTTPServerTests {
+    static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    @Test("A request is answered, and the connection serves the next one", arguments: TestServer.Kind.allCases)
+    func keepAlive(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
+        let client = try BlockingClient(server.address)
+        let first = try #require(client.exchange(Self.get))
+        #expect(first.status == 200)
+        #expect(first.text == "OK")
+        #expect(first["date"]?.utf8.count == 29)
+        #expect(first["connection"] == nil)
+        let second = try #require(
+            client.exchange("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
+        )
+        #expect(second.text == "hello")
+        await server.stop()
+    }
+
+    @Test("A port in use is told with the address")
+    func portInUse() async throws {
+        let server = try TestServer()
+        let second = HTTPServer(configuration: HTTPServerConfiguration(addresses: [server.address], workerCount: 1)) {
+            _ in ProbeHandler()
+        }
+        let error = #expect(throws: SocketError.self) { try second.start() }
+        #expect(error?.description == "cannot bind to \(server.address): Address already in use")
+        await server.stop()
+    }
+
+    @Test("CONNECT is not implemented for any resource: 501 and a close (RFC 9110 §9.3.6, §15.6.2)")
+    func connect() async throws {
+        let server = try TestServer()
+        let client = try BlockingClient(server.address)
+        let answer = try #require(client.exchange("CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n"))
+        #expect(answer.status == 501)
+        #expect(answer["connection"] == "close")
+        #expect(client.read().end == .endOfStream)
+        await server.stop()
+    }
+
+    @Test("A parked request is answered when woken", arguments: TestServer.Kind.allCases)
+    func park(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
+        let client = try BlockingClient(server.address)
+        client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(server.waitUntil { $0.parked == 1 })
+        server.server.wakeParked()
+        #expect(client.readResponses(1).first?.text == "woken")
+        await server.stop()
+    }
+
+    @Test("A head that does not end in time is 408 and a close", arguments: TestServer.Kind.allCases)
+    func slowHead(kind: TestServer.Kind) async throws {
+        var limits = HTTPServerLimits.patient
+        limits.headDeadline = .milliseconds(50)
+        let server = try TestServer(kind, limits: limits)
+        let client = try BlockingClient(server.address)
+        client.send("GET / HTTP/1.1\r\nHo")
+        let answer = try #require(client.readResponses(1).first)
+        #expect(answer.status == 408)
+        #expect(answer["connection"] == "close")
+        #expect(client.read().end == .endOfStream)
+        await server.stop()
+    }
+
+    @Test("Pipelined requests are answered in order, in one write or byte by byte", arguments: TestServer.Kind.allCases)
+    func pipelining(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
+        let requests = (0..<100).map { "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n\($0 + 100)" }
+        let whole = try BlockingClient(server.address)
+        whole.send(requests.joined())
+        #expect(whole.readResponses(100).map(\.text) == (0..<100).map { "\($0 + 100)" })
+        let single = try BlockingClient(server.address)
+        for byte in requests[0].utf8 { single.send([byte]) }
+        #expect(single.readResponses(1).first?.text == "100")
+        await server.stop()
+    }
+
+    @Test(
+        "A client that sends all of a body that is too large still reads why it was refused",
+        arguments: TestServer.Kind.allCases
+    )
+    func lingering(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
+        let client = try BlockingClient(server.address)
+        // Less than what is read and dropped behind the last answer, more than a socket holds unread.
+        client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 250000\r\n\r\n")
+        #expect(client.send([UInt8](repeating: 0x61, count: 250_000)))
+        let answer = client.read()
+        #expect(TestResponse.parseAll(answer.bytes).map(\.status) == [413])
+        #expect(answer.end == .endOfStream)
+        client.reset()
+        #expect(server.waitUntil { $0.closed(.refused) == 1 && $0.open == 0 })
+        await server.stop()
+    }
+
+    @Test("A client that ends its direction still gets its answers", arguments: TestServer.Kind.allCases)
+    func halfClose(kind: TestServer.Kind) async throws {
+        let server = try TestServer(kind)
+        let client = try BlockingClient(server.address)
+        client.send(Self.get + "GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        client.shutdownWrite()
+        #expect(server.waitUntil { $0.parked == 1 })
+        server.server.wakeParked()
+        #expect(client.readResponses(2).map(\.text) == ["OK", "woken"])
+        #expect(client.read().end == .endOfStream)
+        await server.stop()
+    }
+}

@@ -1,0 +1,92 @@
+import LLHTTP1
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
+import Testing
+
+@Suite("Requests judged by their head alone")
+struct IgnoredBodyTests {
+    private static let get = "GET /next HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    @Test(
+        "A declared body is not waited for, and nothing behind the head is taken for a request",
+        arguments: [
+            "Content-Length: 10\r\n\r\n", "Content-Length: 10\r\n\r\n0123456789" + get,
+            "Content-Length: 40\r\n\r\n" + get, "Transfer-Encoding: chunked\r\n\r\n",
+            "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + get, "Content-Length: 99999999\r\n\r\n",
+            "Content-Length: 3\r\nExpect: 100-continue\r\n\r\n",
+        ]
+    )
+    func declaredBody(rest: String) {
+        for method in ["GET", "POST", "BREW"] {
+            let driver = ConnectionDriver(handler: HeadHandler())
+            driver.send("\(method) /auth HTTP/1.1\r\nHost: a\r\n\(rest)")
+            #expect(driver.statuses == [200])
+            #expect(driver.responses.first?["connection"] == "close")
+            #expect(driver.responses.first?.text == "0 bytes")
+            #expect(driver.writeIsShut)
+        }
+    }
+
+    @Test("Without a body the connection serves on", arguments: ["", "Content-Length: 0\r\n"])
+    func noBody(field: String) {
+        let driver = ConnectionDriver(handler: HeadHandler())
+        driver.send("POST /auth HTTP/1.1\r\nHost: a\r\n\(field)\r\n" + Self.get)
+        #expect(driver.statuses == [200, 200])
+        #expect(!driver.writeIsShut)
+        #expect(driver.connection.phase == .idle)
+    }
+
+    @Test("A parked one is answered when it is woken, and then closes where a body was declared")
+    func parked() {
+        for (rest, closes) in [("\r\n", false), ("Content-Length: 10\r\n\r\n01234", true)] {
+            let driver = ConnectionDriver(handler: HeadHandler(parks: true))
+            driver.send("POST /auth HTTP/1.1\r\nHost: a\r\n\(rest)")
+            #expect(driver.statuses == [])
+            #expect(driver.connection.phase == .parked)
+            driver.wake()
+            #expect(driver.statuses == [200])
+            #expect(driver.writeIsShut == closes)
+        }
+    }
+
+    @Test("Every split of the bytes has the same outcome")
+    func splits() {
+        let request = Array("POST /auth HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello\(Self.get)".utf8)
+        for cut in 0...request.count {
+            let driver = ConnectionDriver(handler: HeadHandler())
+            driver.send(Array(request[..<cut]))
+            driver.send(Array(request[cut...]))
+            #expect(driver.statuses == [200], "cut at \(cut)")
+            #expect(driver.writeIsShut)
+        }
+    }
+}
+
+/// Answers by the head alone, and says how much of a body it was shown.
+private final class HeadHandler: HTTPRequestHandler {
+    private let parks: Bool
+
+    init(parks: Bool = false) { self.parks = parks }
+
+    func receiveHead(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> HeadDecision {
+        .ignoreBody
+    }
+
+    func receiveRequest(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        body: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> RequestDecision {
+        if parks, context.visit == .first { return .park(until: context.now + .seconds(1)) }
+        response.body = Array("\(body.count) bytes".utf8)
+        return .respond
+    }
+}

@@ -1,0 +1,153 @@
+import LLTestSupport
+import Testing
+
+@testable import LLHTTPServer
+@testable import LLSockets
+
+@Suite("Which connections make room when they hold too much", .live)
+struct MemoryOrderTests {
+    private static let body = String(repeating: "b", count: 4_000)
+    private static let head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4000\r\n\r\n"
+    private static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    /// Clients of a Unix socket are no crowd, so that nothing but their state counts.
+    private static func server(_ limits: HTTPServerLimits) throws -> TestServer {
+        try TestServer(.unix, limits: limits)
+    }
+
+    /// Sends the first half of a request, and says what answers the second.
+    private static func statusesOfHalves(_ server: TestServer, _ count: Int) throws -> [Int?] {
+        let clients = try (0..<count).map { _ in try BlockingClient(server.address) }
+        for client in clients { client.send(Self.head + Self.body.prefix(2_000)) }
+        let share = server.server.configuration.limits.connectionBytes
+        #expect(server.waitUntil { $0.active == count && $0.closed(.memory) > 0 && $0.heldBytes <= share })
+        return clients.map { client in
+            client.send(Array(Self.body.utf8.suffix(2_000)))
+            return client.readResponses(1).first?.status
+        }
+    }
+
+    @Test("Requests that come in two pieces outlive idle connections, which are smaller")
+    func idleFirst() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.slowRequestAge = .seconds(3_600)
+        limits.connectionBytes = 300_000
+        let server = try Self.server(limits)
+        let idle = try (0..<250).map { _ in try BlockingClient(server.address) }
+        for client in idle { #expect(client.exchange(Self.get)?.status == 200) }
+        #expect(try Self.statusesOfHalves(server, 20) == Array(repeating: 200, count: 20))
+        await server.stop()
+    }
+
+    /// What a connection has sent, and how it ranks at once and after two seconds.
+    private static let states: [(String, sends: [String], now: MemoryRank, later: MemoryRank)] = [
+        ("nothing", [], .fresh, .idle),
+        ("empty lines", ["\r\n"], .fresh, .slow),
+        ("a request and its end", [get], .idle, .idle),
+        ("a part of a head", ["GET / HT"], .fresh, .slow),
+        ("a part of a second head", [get, "GET / HT"], .fresh, .slow),
+        ("a part of a body", [head + "b"], .fresh, .slow),
+        ("a request that waits", ["GET /park HTTP/1.1\r\nHost: a\r\n\r\n"], .parked, .parked),
+        ("a request that ends the connection", ["GET / HTTP/1.0\r\n\r\n"], .idle, .idle),
+    ]
+
+    @Test("A connection ranks by its state and its age", arguments: states.indices)
+    func ranks(_ index: Int) {
+        let state = Self.states[index]
+        let driver = ConnectionDriver()
+        for text in state.sends { driver.send(text) }
+        let rank = driver.engine.memoryRank(of: driver.connection, driver.now)
+        #expect(rank == state.now, "\(state.0)")
+        driver.advance(by: .seconds(2))
+        let later = driver.engine.memoryRank(of: driver.connection, driver.now)
+        #expect(later == state.later, "\(state.0), later")
+    }
+
+    @Test("An answer that the client does not read ranks by its age, and is followed by no other")
+    func unreadAnswer() {
+        let driver = ConnectionDriver()
+        driver.room = 10
+        driver.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        driver.wake()
+        let rank = driver.engine.memoryRank(of: driver.connection, driver.now)
+        #expect(rank == .fresh)
+        driver.advance(by: .seconds(2))
+        let later = driver.engine.memoryRank(of: driver.connection, driver.now)
+        #expect(later == .slow && !driver.giveUp())
+    }
+
+    @Test("A request that is given up is told so: 503, or 408 where its client takes too long", arguments: [0, 2])
+    func answers(_ seconds: Int) {
+        for (sends, status) in [(Self.head + "b", seconds == 0 ? 503 : 408), ("GET / HT", seconds == 0 ? 503 : 408)] {
+            let driver = ConnectionDriver()
+            driver.send(sends)
+            driver.advance(by: .seconds(seconds))
+            #expect(driver.giveUp() && driver.statuses == [status] && driver.writeIsShut, "\(sends)")
+            #expect(driver.responses.first?["connection"] == "close")
+        }
+        let parked = ConnectionDriver()
+        parked.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        parked.advance(by: .seconds(seconds))
+        #expect(parked.giveUp() && parked.statuses == [503] && parked.writeIsShut)
+        #expect(parked.responses.first?["retry-after"] == "1")
+        #expect(!parked.connection.hasBufferedInput)
+    }
+
+    @Test("A crowd's go first, then by rank, then by size, then by age")
+    func order() {
+        var order = MemoryOrder()
+        let connections: [(Bool, MemoryRank, Int)] = [
+            (false, .parked, 60_000), (false, .fresh, 4_000), (false, .idle, 1_024), (false, .slow, 2_000),
+            (false, .slow, 3_000), (false, .handshake, 47_104), (false, .fresh, 9_000), (false, .idle, 12_288),
+            (false, .idle, 1_024), (true, .parked, 1_024), (true, .idle, 1_024), (false, .fresh, .max),
+        ]
+        for (slot, connection) in connections.enumerated() {
+            order.add(slot, isOfCrowd: connection.0, connection.1, bytes: connection.2)
+        }
+        #expect(order.slotsInOrder() == [10, 9, 7, 2, 8, 4, 3, 11, 6, 1, 5, 0])
+    }
+
+    @Test("Requests that wait for their answer outlive fresh ones, and a fresh one that goes is told 503")
+    func parkedLast() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.slowRequestAge = .seconds(3_600)
+        limits.connectionBytes = 400_000
+        let server = try Self.server(limits)
+        let waiting = "GET /park HTTP/1.1\r\nHost: a\r\nX-Filler: " + String(repeating: "f", count: 7_000) + "\r\n\r\n"
+        let parked = try (0..<12).map { _ in try BlockingClient(server.address) }
+        for client in parked { client.send(waiting) }
+        #expect(server.waitUntil { $0.parked == parked.count })
+        let fresh = try (0..<60).map { _ in try BlockingClient(server.address) }
+        for client in fresh { client.send(Self.head + Self.body.prefix(2_000)) }
+        #expect(server.waitUntil { $0.overloaded > 0 && $0.accepted == 72 })
+        // Those that went have an answer; the others may go on.
+        for client in fresh { client.send(Array(Self.body.utf8.suffix(2_000))) }
+        let statuses = fresh.map { $0.readResponses(1).first?.status }
+        #expect(statuses.allSatisfy { $0 == 200 || $0 == 503 } && statuses.contains(503), "\(statuses)")
+        server.server.wakeParked()
+        for client in parked { #expect(client.readResponses(1).first?.status == 200) }
+        await server.stop()
+    }
+
+    @Test("Requests that wait for their answer hold half of the memory at most before the largest go, with 503")
+    func tooManyParked() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.slowRequestAge = .seconds(3_600)
+        limits.connectionBytes = 400_000
+        let server = try Self.server(limits)
+        let filler = "X-Filler: " + String(repeating: "f", count: 7_500) + "\r\n"
+        let waiting = "GET /park HTTP/1.1\r\nHost: a\r\n" + String(repeating: filler, count: 2) + "\r\n"
+        let honest = try BlockingClient(server.address)
+        honest.send(Self.head + Self.body.prefix(2_000))
+        #expect(server.waitUntil { $0.active == 1 })
+        let parked = try (0..<60).map { _ in try BlockingClient(server.address) }
+        for client in parked { client.send(waiting) }
+        #expect(server.waitUntil { $0.overloaded >= 20 && $0.accepted == 61 })
+        honest.send(Array(Self.body.utf8.suffix(2_000)))
+        #expect(honest.readResponses(1).first?.status == 200)
+        server.server.wakeParked()
+        let statuses = parked.map { $0.readResponses(1).first?.status }
+        #expect(statuses.allSatisfy { $0 == 200 || $0 == 503 } && statuses.contains(200), "\(statuses)")
+        await server.stop()
+    }
+}

@@ -1,0 +1,155 @@
+import Dispatch
+import LLBytes
+import LLHTTP1
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
+import Testing
+
+@Suite("A saturated server", .live)
+struct OverloadTests {
+    /// What clients saw.
+    private struct Answers: Sendable {
+        var served = 0
+        var refused = 0
+        var others = 0
+        var refusalsWithoutRetryAfter = 0
+
+        mutating func count(_ answer: TestResponse?) {
+            switch answer?.status {
+            case 200: served += 1
+            case 503:
+                refused += 1
+                if answer?["retry-after"] != "1" { refusalsWithoutRetryAfter += 1 }
+            default: others += 1
+            }
+        }
+    }
+
+    private static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+    private static let health = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    private let gate = Gate()
+
+    /// A sanitizer slows the clients. The worker must be slower by more, or they would not saturate it.
+    fileprivate static let slowness = Sanitizer.isActive ? 4 : 1
+
+    /// How long the worker is busy with each request.
+    fileprivate static let requestTime = Duration.milliseconds(4) * slowness
+
+    /// A request is late once it waited as long as twelve others take.
+    private static var strict: HTTPServerLimits {
+        var limits = HTTPServerLimits.patient
+        limits.queueDelay = .milliseconds(50) * slowness
+        return limits
+    }
+
+    /// Sixty clients at once.
+    private func load(_ server: TestServer) -> Answers {
+        let group = DispatchGroup()
+        let all = Locked(Answers())
+        for number in 0..<60 {
+            DispatchQueue(label: "overload-\(number)").async(group: group) {
+                var own = Answers()
+                guard let client = try? BlockingClient(server.address) else { return }
+                for _ in 0..<8 {
+                    own.count(client.exchange(Self.get))
+                }
+                let result = own
+                all.withLock { all in
+                    all.served += result.served
+                    all.refused += result.refused
+                    all.others += result.others
+                    all.refusalsWithoutRetryAfter += result.refusalsWithoutRetryAfter
+                }
+            }
+        }
+        // A health check is answered however long the queue.
+        for _ in 0..<10 {
+            let patience = Duration.seconds(10) * Self.slowness
+            let health = try? BlockingClient(server.address).exchange(Self.health, timeout: patience)
+            if health?.status != 200 { all.withLock { $0.others += 1 } }
+        }
+        group.wait()
+        return all.withLock { $0 }
+    }
+
+    @Test("Requests that waited too long are refused with 503 and Retry-After", arguments: TestServer.Kind.allCases)
+    func shedding(kind: TestServer.Kind) async throws {
+        let queueing = try TestServer(kind, limits: .patient) { _ in BusyHandler() }
+        let queued = load(queueing)
+        await queueing.stop()
+        #expect(queued.served == 480 && queued.refused == 0 && queued.others == 0)
+        let shedding = try TestServer(kind, limits: Self.strict) { _ in BusyHandler() }
+        let shed = load(shedding)
+        #expect(shed.served + shed.refused == 480 && shed.others == 0)
+        #expect(shed.refused > 50 && shed.served > 20)
+        #expect(shed.refusalsWithoutRetryAfter == 0)
+        // Once the crowd is gone everyone is served.
+        for _ in 0..<3 {
+            #expect(try BlockingClient(shedding.address).exchange(Self.get)?.status == 200)
+        }
+        await shedding.stop()
+        // A worker publishes its counts once a turn, so the last ones are sure to be there now.
+        #expect(shedding.server.counters.overloaded == shed.refused)
+    }
+
+    @Test(
+        "Of sixty requests that wait, only as many are served as can begin within twice the delay",
+        arguments: TestServer.Kind.allCases
+    )
+    func servedSoon(kind: TestServer.Kind) async throws {
+        let queued = try await wave(TestServer(kind, limits: .patient) { [gate] _ in BusyHandler(gate) })
+        #expect(queued.served == 60 && queued.others == 0)
+        let shed = try await wave(TestServer(kind, limits: Self.strict) { [gate] _ in BusyHandler(gate) })
+        // Requests are late after the delay, and refused once some have been late for as long again. The first of each of
+        // the two times begins at its very start. A slower worker begins fewer.
+        let begun = 2 * (Int(Self.strict.queueDelay / Self.requestTime) + 1)
+        #expect((1...begun).contains(shed.served) && shed.served + shed.refused == 60 && shed.others == 0)
+        #expect(shed.refusalsWithoutRetryAfter == 0)
+    }
+
+    /// Sixty requests that are all there before the worker takes up the first of them, and a health check, the last.
+    private func wave(_ server: TestServer) async throws -> Answers {
+        let crowd = try (0..<60).map { _ in try BlockingClient(server.address) }
+        let others = try (0..<2).map { _ in try BlockingClient(server.address) }
+        for client in crowd + others { #expect(client.exchange(Self.health)?.status == 200) }
+        others[0].send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n")
+        gate.reached.wait()
+        for client in crowd { client.send(Self.get) }
+        others[1].send(Self.health)
+        gate.open.signal()
+        var answers = Answers()
+        for client in crowd { answers.count(client.readResponses(1).first) }
+        for client in others { #expect(client.readResponses(1).first?.status == 200) }
+        await server.stop()
+        return answers
+    }
+}
+
+/// Needs the processor for a while for each request but health checks. One to `/held` waits at the gate instead.
+private final class BusyHandler: HTTPRequestHandler {
+    private let gate: Gate?
+
+    init(_ gate: Gate? = nil) { self.gate = gate }
+
+    func receiveHead(
+        _ head: borrowing RequestHead,
+        bytes: Span<UInt8>,
+        context: RequestContext,
+        response: inout HTTPResponse
+    ) -> HeadDecision {
+        if bytes.equal(head.path, "/held") {
+            gate?.reached.signal()
+            gate?.open.wait()
+        } else if !isExemptFromOverload(head, bytes: bytes) {
+            let end = MonotonicClock.now() + OverloadTests.requestTime
+            while MonotonicClock.now() < end {}
+        }
+        return .respond
+    }
+
+    func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool {
+        bytes.equal(head.path, "/livez")
+    }
+}

@@ -1,0 +1,66 @@
+import Dispatch
+import LLHTTP1
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
+import Testing
+
+@Suite("A worker that does not turn")
+struct StuckWorkerTests {
+    /// Blocks its worker until it is let go.
+    private final class BlockingHandler: HTTPRequestHandler {
+        let (begun, gate): (DispatchSemaphore, DispatchSemaphore)
+
+        init(_ begun: DispatchSemaphore, _ gate: DispatchSemaphore) { (self.begun, self.gate) = (begun, gate) }
+
+        func receiveHead(
+            _ head: borrowing RequestHead,
+            bytes: Span<UInt8>,
+            context: RequestContext,
+            response: inout HTTPResponse
+        ) -> HeadDecision {
+            begun.signal()
+            gate.wait()
+            return .respond
+        }
+
+        func receiveRequest(
+            _ head: borrowing RequestHead,
+            bytes: Span<UInt8>,
+            body: Span<UInt8>,
+            context: RequestContext,
+            response: inout HTTPResponse
+        ) -> RequestDecision { .respond }
+    }
+
+    @Test("It is named once it has not answered for longer than its time, and no more when it turns")
+    func stuck() async throws {
+        let (begun, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let server = try TestServer(workerCount: 1) { _ in BlockingHandler(begun, gate) }
+        let limit = Duration.seconds(10)
+        var now = MonotonicClock.now()
+        // Each question is answered by the one before: an idle worker answers them all.
+        for _ in 0..<3 {
+            #expect(becomesTrue { server.server.stuckWorker(at: now, within: limit) == nil })
+            now = now + .seconds(1)
+        }
+        let client = try BlockingClient(server.address)
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        begun.wait()
+        #expect(
+            becomesTrue {
+                now = now + limit + .milliseconds(1)
+                return server.server.stuckWorker(at: now, within: limit) == 0
+            }
+        )
+        gate.signal()
+        #expect(client.readResponses(1).count == 1)
+        #expect(
+            becomesTrue {
+                now = now + limit + .milliseconds(1)
+                return server.server.stuckWorker(at: now, within: limit) == nil
+            }
+        )
+        await server.stop()
+    }
+}

@@ -1,0 +1,50 @@
+import LLJOSE
+import Testing
+
+/// The values of the members that a table finds in an object, by the place of their names; nil for none.
+private func found(_ names: [String], in text: String) throws -> [String?] {
+    var object = JSONObject(marksRepeatedMembers: true)
+    object.bytes = Array(text.utf8)
+    let isObject = try object.read()
+    try #require(isObject)
+    var nodes = InlineArray<32, UInt32>(repeating: 0)
+    var span = nodes.mutableSpan
+    object.findMembers(named: JSONNameTable(names), nodes: &span)
+    return names.indices.map { nodes[$0] == 0 ? nil : object.string(Int(nodes[$0])) }
+}
+
+@Suite("The table of member names")
+struct JSONNameTableTests {
+    @Test("A name of every length from one byte to sixteen is found, and none that differs in one byte")
+    func lengths() throws {
+        for count in 1...JSONNameTable.nameByteCount {
+            let name = String("abcdefghijklmnop".prefix(count))
+            #expect(try found([name], in: "{\"\(name)\":\"1\"}") == ["1"])
+            for place in 0..<count {
+                var other = Array(name.utf8)
+                other[place] = UInt8(ascii: "X")
+                #expect(try found([name], in: "{\"\(String(decoding: other, as: UTF8.self))\":\"1\"}") == [nil])
+            }
+            #expect(try found([name], in: "{\"\(name)q\":\"1\",\"\(name.dropLast())\":\"2\"}") == [nil])
+        }
+    }
+
+    @Test("As many names as a table holds are told apart, whatever their slots")
+    func collisions() throws {
+        let names = (0..<JSONNameTable.nameCount).map { "n\($0)" }
+        let text = "{" + names.map { "\"\($0)\":\"\($0)\",\"x\($0)\":\"\"" }.joined(separator: ",") + "}"
+        #expect(try found(names, in: text) == names)
+    }
+
+    @Test(
+        "Names are compared after escape decoding, whole, and only those of the object itself count",
+        arguments: [
+            (#"{"\u0061lg":"1"}"#, "1"), (#"{"al\u0067":"1"}"#, "1"), (#"{"alg\u0000":"1"}"#, nil),
+            (#"{"\u0041lg":"1"}"#, nil), (#"{"":"1"}"#, nil), (#"{"x":{"alg":"1"}}"#, nil), (#"{}"#, nil),
+            (#"{"alg\u0061aaaaaaaaaaaaaaaaaaaaaaaaa":"1"}"#, nil), (#"{"alg":"1","alg":"2"}"#, "2"),
+        ] as [(String, String?)]
+    )
+    func escapes(text: String, value: String?) throws {
+        #expect(try found(["alg"], in: text) == [value])
+    }
+}

@@ -1,0 +1,138 @@
+import LLJOSE
+import Testing
+
+@Suite("The values of a JSON text")
+struct JSONValueTests {
+    private func string(_ json: String) throws -> String {
+        let bytes = Array(json.utf8)
+        var document = JSONDocument()
+        try document.parse(bytes)
+        return document.string(document.root, in: bytes.span)
+    }
+
+    private func double(_ json: String) throws -> Double? {
+        let bytes = Array(json.utf8)
+        var document = JSONDocument()
+        try document.parse(bytes)
+        return document.double(document.root, in: bytes.span)
+    }
+
+    private func integer(_ json: String) throws -> Int64? {
+        let bytes = Array(json.utf8)
+        var document = JSONDocument()
+        try document.parse(bytes)
+        return document.integer(document.root, in: bytes.span)
+    }
+
+    @Test(
+        "A string is decoded with all its escapes",
+        arguments: [
+            ("\"\"", ""), ("\"abc\"", "abc"), ("\"https:\\/\\/x\"", "https://x"), ("\"a\\u0040b\"", "a@b"),
+            ("\"\\b\\f\\n\\r\\t\\\"\\\\\"", "\u{8}\u{C}\n\r\t\"\\"), ("\"\\u00E9\\u20ac\"", "é€"),
+            ("\"\\ud83d\\uDE00!\"", "😀!"), ("\"\\uDBFF\\uDFFF\"", "\u{10FFFF}"), ("\"\\u0000\"", "\0"),
+            ("\"é€😀\"", "é€😀"), ("\"\\u07FF\\u0800\\uFFFF\"", "\u{7FF}\u{800}\u{FFFF}"),
+        ]
+    )
+    func strings(json: String, value: String) throws {
+        #expect(try Array(string(json).utf8) == Array(value.utf8))
+        let inner = Array(json.utf8)
+        #expect(JSONText.value(inner.span, 1..<inner.count - 1) == value)
+    }
+
+    @Test(
+        "A text of escapes cut short reads nothing outside its range",
+        arguments: ["\\", "\\u", "\\u00", "\\uD83D", "\\uD83D\\"]
+    )
+    func truncatedEscapes(text: String) {
+        let bytes = Array(text.utf8)
+        #expect(JSONText.value(bytes.span, 0..<bytes.count).utf8.count <= 4)
+    }
+
+    @Test(
+        "A number is its nearest double",
+        arguments: [
+            ("0", 0), ("-0", -0.0), ("1", 1), ("-17", -17), ("1.5", 1.5), ("1e3", 1000), ("1E-2", 0.01),
+            ("9007199254740992", 9_007_199_254_740_992), ("9007199254740993", 9_007_199_254_740_992),
+            ("123456789012345678901234567890", 123_456_789_012_345_677_877_719_597_056), ("1e308", 1e308),
+            ("5e-324", Double.leastNonzeroMagnitude), ("1e-400", 0),
+        ]
+    )
+    func doubles(json: String, value: Double) throws {
+        let read = try double(json)
+        #expect(read == value)
+        #expect(read?.sign == value.sign)
+    }
+
+    @Test(
+        "A plain integer of 64 bits is exact, and nothing else is one",
+        arguments: [
+            ("0", 0), ("-0", 0), ("9007199254740993", 9_007_199_254_740_993), ("9223372036854775807", .max),
+            ("-9223372036854775808", .min), ("9223372036854775808", nil), ("-9223372036854775809", nil),
+            ("99999999999999999999", nil), ("1.0", nil), ("1e3", nil), ("\"1\"", nil), ("true", nil),
+        ] as [(String, Int64?)]
+    )
+    func integers(json: String, value: Int64?) throws {
+        #expect(try integer(json) == value)
+    }
+
+    @Test("What is no number has no value as one", arguments: ["\"1\"", "true", "null", "[]", "{}"])
+    func notNumbers(json: String) throws {
+        #expect(try double(json) == nil)
+    }
+
+    @Test("A member is found by its name, however that is spelt")
+    func members() throws {
+        let bytes = Array("{\"iss\":1,\"\\u0061ud\":[2,{\"iss\":3}],\"sub\":{\"x\":4},\"s\":5}".utf8)
+        var document = JSONDocument()
+        try document.parse(bytes)
+        let span = bytes.span
+        let values = [
+            document.member("iss", of: 0, in: span).flatMap { document.integer($0, in: span) },
+            document.member("s", of: 0, in: span).flatMap { document.integer($0, in: span) },
+        ]
+        #expect(values == [1, 5])
+        let audience = document.member("aud", of: 0, in: span)
+        let kind = audience.map { document.kind($0) }
+        #expect(kind == .array)
+        let missing = [
+            document.member("x", of: 0, in: span), document.member("is", of: 0, in: span),
+            document.member("isss", of: 0, in: span), document.member("aud\\", of: 0, in: span),
+            audience.flatMap { document.member("iss", of: $0, in: span) },
+        ]
+        #expect(missing == [nil, nil, nil, nil, nil])
+        let counts = [document.children(of: 0).count, audience.map { document.children(of: $0).count }]
+        #expect(counts == [4, 2])
+    }
+
+    @Test("A string equals its value and no other, escaped or not")
+    func equality() throws {
+        let bytes = Array("[\"abc\",\"\\u0061bc\",7,\"\"]".utf8)
+        var document = JSONDocument()
+        try document.parse(bytes)
+        let span = bytes.span
+        var verdicts: [[Bool]] = []
+        for node in 1...4 {
+            verdicts.append([
+                document.string(node, equals: "abc", in: span), document.string(node, equals: "abd", in: span),
+                document.string(node, equals: "ab", in: span), document.string(node, equals: "abcd", in: span),
+                document.string(node, equals: "", in: span),
+            ])
+        }
+        #expect(verdicts[0] == [true, false, false, false, false])
+        #expect(verdicts[1] == verdicts[0])
+        #expect(verdicts[2] == [false, false, false, false, false])
+        #expect(verdicts[3] == [false, false, false, false, true])
+    }
+
+    @Test("Of the 256 bytes exactly the plain ones need no escape, at every place", arguments: [1, 15, 16, 40])
+    func plainText(count: Int) {
+        for place in 0..<count {
+            for byte in UInt8.min...UInt8.max {
+                var text = [UInt8](repeating: UInt8(ascii: "p"), count: count)
+                text[place] = byte
+                let isPlain = (0x20...0x7F).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+                #expect(JSONText.isPlain(text.span) == isPlain)
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+import LLBytes
+import LLCrypto
+import LLJOSE
+import LLStandIn
+import LLTestSupport
+import Testing
+
+@Suite("A JWK Set")
+struct JSONWebKeySetTests {
+    private static let good = String(decoding: StandInKeys.current.jsonWebKey, as: UTF8.self)
+    private static let other = String(decoding: StandInKeys.previous.jsonWebKey, as: UTF8.self)
+
+    private func set(_ keys: String...) throws -> JSONWebKeySet {
+        try JSONWebKeySet(parsing: "{\"keys\":[" + keys.joined(separator: ",") + "]}")
+    }
+
+    /// The good key with one member replaced; nil removes it.
+    private static func bent(_ name: String, _ json: String?, keyID: String = "bent") -> String {
+        let key = StandInKeys.current.key
+        func number(_ bytes: [UInt8]) -> String {
+            "\"" + String(decoding: Base64URL.encode(bytes), as: UTF8.self) + "\""
+        }
+        var members = [
+            ("kid", "\"\(keyID)\""), ("kty", "\"RSA\""), ("alg", "\"RS256\""), ("use", "\"sig\""),
+            ("n", number(key.modulus)), ("e", number(key.publicExponent)),
+        ]
+        members.removeAll { $0.0 == name }
+        if let json { members.append((name, json)) }
+        return FacebookJSON.object(members.map { (name: $0.0, json: $0.1) })
+    }
+
+    private static func number(_ bytes: [UInt8]) -> String {
+        "\"" + String(decoding: Base64URL.encode(bytes), as: UTF8.self) + "\""
+    }
+
+    @Test("A set in Facebook's form is read with its numbers")
+    func reading() throws {
+        let set = try set(Self.good, Self.other)
+        #expect(set.keys.map(\.keyID) == [StandInKeys.current.keyID, StandInKeys.previous.keyID])
+        #expect(set.keys[0].modulus == StandInKeys.current.key.modulus)
+        #expect(set.keys[0].publicExponent == [1, 0, 1])
+        #expect(set.keys[0].modulusBitCount == 2048)
+        #expect(set.ignoredKeys.isEmpty)
+        #expect(set.key(withID: StandInKeys.previous.keyID) == set.keys[1])
+        #expect(set.key(withID: "") == nil)
+    }
+
+    @Test("Members this project does not know are no matter")
+    func unknownMembers() throws {
+        let key = Self.bent("x5t", "\"abc\"")
+        let set = try JSONWebKeySet(parsing: "{\"version\":[1],\"keys\":[\(key)],\"next\":null}")
+        #expect(set.keys.count == 1)
+    }
+
+    @Test(
+        "A key that cannot verify RS256 is ignored for its reason, beside a good one",
+        arguments: [
+            ("kty", nil, .malformedKeyType), ("kty", "1", .malformedKeyType), ("kty", "\"EC\"", .unsupportedKeyType),
+            ("kty", "\"rsa\"", .unsupportedKeyType), ("kty", "\"oct\"", .unsupportedKeyType),
+            ("use", "\"enc\"", .notForSignatures), ("use", "1", .notForSignatures), ("use", "null", .notForSignatures),
+            ("key_ops", "[]", .notForVerifying), ("key_ops", "[\"sign\"]", .notForVerifying),
+            ("key_ops", "[\"verify\",\"verify\"]", .notForVerifying), ("key_ops", "[\"verify\",1]", .notForVerifying),
+            ("key_ops", "\"verify\"", .notForVerifying), ("key_ops", "[\"verify\",\"encrypt\"]", .notForVerifying),
+            ("alg", "\"RS512\"", .unsupportedAlgorithm), ("alg", "\"PS256\"", .unsupportedAlgorithm),
+            ("alg", "\"HS256\"", .unsupportedAlgorithm), ("alg", "256", .unsupportedAlgorithm),
+            ("kid", nil, .missingKeyID), ("kid", "7", .missingKeyID), ("kid", "\"\"", .missingKeyID),
+            ("d", "\"AQAB\"", .holdsPrivateMembers), ("p", "\"AQAB\"", .holdsPrivateMembers),
+            ("k", "\"AQAB\"", .holdsPrivateMembers), ("oth", "[]", .holdsPrivateMembers),
+            ("n", nil, .malformedNumber), ("n", "1", .malformedNumber), ("n", "\"\"", .malformedNumber),
+            ("n", "\"A===\"", .malformedNumber), ("e", nil, .malformedNumber), ("e", "65537", .malformedNumber),
+            ("e", "\"\"", .malformedNumber), ("e", "\"AAEAAQ\"", .malformedNumber),
+            ("e", "\"AQAB=\"", .malformedNumber),
+            ("e", "\"AQ\"", .unsafeExponent), ("e", "\"Ag\"", .unsafeExponent), ("e", "\"AQAA\"", .unsafeExponent),
+            ("e", "\"AgAAAAE\"", .unsafeExponent), ("e", "\"AQEBAQEB\"", .unsafeExponent),
+            ("n", "\"_w\"", .modulusTooShort),
+        ] as [(String, String?, JSONWebKeyError)]
+    )
+    func ignoredKeys(member: String, json: String?, reason: JSONWebKeyError) throws {
+        let set = try set(Self.bent(member, json), Self.other)
+        #expect(set.keys.map(\.keyID) == [StandInKeys.previous.keyID])
+        #expect(set.ignoredKeys.map(\.reason) == [reason])
+        #expect(set.ignoredKeys.first?.index == 0)
+    }
+
+    @Test(
+        "What a key may say or leave unsaid does not spoil it",
+        arguments: [
+            ("use", nil), ("alg", nil), ("key_ops", "[\"verify\"]"), ("key_ops", "[\"sign\",\"verify\"]"),
+            ("e", "\"Aw\""), ("e", "\"AQAAAAE\""), ("x5c", "[1]"), ("jku", "\"https://evil\""),
+        ] as [(String, String?)]
+    )
+    func usableKeys(member: String, json: String?) throws {
+        let set = try set(Self.bent(member, json))
+        #expect(set.keys.count == 1 && set.ignoredKeys.isEmpty)
+    }
+
+    @Test("What is no object, and a key that names a member twice, is ignored alone")
+    func oddElements() throws {
+        let repeating = "{\"kty\":\"RSA\",\"kty\":\"RSA\"}"
+        let set = try set("1", "null", "[]", "\"x\"", "{}", repeating, Self.good)
+        #expect(set.keys.count == 1)
+        #expect(
+            set.ignoredKeys.map(\.reason) == [
+                .notAnObject, .notAnObject, .notAnObject, .notAnObject, .malformedKeyType, .repeatedMember,
+            ]
+        )
+    }
+
+    @Test("One zero octet before a modulus is no matter, two are")
+    func leadingZeros() throws {
+        let modulus = StandInKeys.current.key.modulus
+        let set = try set(
+            Self.bent("n", Self.number([0] + modulus), keyID: "one"),
+            Self.bent("n", Self.number([0, 0] + modulus))
+        )
+        #expect(set.keys.map(\.modulus) == [modulus])
+        #expect(set.ignoredKeys.map(\.reason) == [.malformedNumber])
+    }
+
+    @Test("The size of a modulus is bounded on both sides, and small factors are found")
+    func moduli() throws {
+        func modulus(bits: Int, last: UInt8 = 0xFF) -> String {
+            // A run of 0x01 has no small factor by luck of construction only, so the reason tells which rule came first.
+            var bytes = [UInt8](repeating: 0xA5, count: (bits + 7) / 8)
+            bytes[0] = UInt8(1) << UInt8((bits - 1) % 8)
+            bytes[bytes.count - 1] = last
+            return Self.number(bytes)
+        }
+        func reason(_ json: String) throws -> JSONWebKeyError? {
+            try set(Self.bent("n", json)).ignoredKeys.first?.reason
+        }
+        #expect(try reason(modulus(bits: 2047)) == .modulusTooShort)
+        #expect(try reason(modulus(bits: 2048, last: 0xFE)) == .modulusHasSmallFactor)
+        #expect(try reason(modulus(bits: 8193)) == .modulusTooLong)
+        #expect(try reason(modulus(bits: 16_384)) == .modulusTooLong)
+        // A product of three: a multiple of 3 by its digit sum.
+        var multiple = [UInt8](repeating: 0, count: 256)
+        multiple[0] = 0x80
+        multiple[255] = 0x01
+        #expect(try reason(Self.number(multiple)) == .modulusHasSmallFactor)
+    }
+
+    @Test("A modulus of two million bits costs no time")
+    func hugeModulus() {
+        let huge = Self.bent("n", "\"" + String(repeating: "_", count: 350_000) + "\"")
+        let duration = ContinuousClock().measure {
+            #expect(throws: JSONWebKeySetError.tooLong) { try set(huge) }
+        }
+        #expect(duration < .milliseconds(500))
+    }
+
+    @Test("Keys that share an ID name nothing; equal keys are one")
+    func namesakes() throws {
+        let one = Self.bent("use", nil, keyID: "x")
+        let same = Self.bent("alg", nil, keyID: "x")
+        let different = Self.bent("n", Self.number(StandInKeys.previous.key.modulus), keyID: "x")
+        let equal = try set(one, same, Self.good)
+        #expect(equal.keys.map(\.keyID) == ["x", StandInKeys.current.keyID])
+        #expect(equal.ignoredKeys.map(\.reason) == [.repeatedKey])
+        let ambiguous = try set(one, different, Self.good)
+        #expect(ambiguous.keys.map(\.keyID) == [StandInKeys.current.keyID])
+        #expect(ambiguous.ignoredKeys.map(\.reason) == [.ambiguousKeyID, .ambiguousKeyID])
+    }
+
+    @Test("A key ID is told only while it is short enough to be one")
+    func longKeyID() throws {
+        let longest = String(repeating: "k", count: 256)
+        let set = try set(Self.bent("use", nil, keyID: longest), Self.bent("use", nil, keyID: longest + "k"))
+        #expect(set.keys.map(\.keyID) == [longest])
+        #expect(set.ignoredKeys.map(\.keyID) == [nil])
+        #expect(set.ignoredKeys.map(\.reason) == [.keyIDTooLong])
+    }
+
+    @Test(
+        "A text that is no JWK Set is refused whole",
+        arguments: [
+            "[]", "{}", "null", "{\"keys\":{}}", "{\"keys\":null}", "{\"keys\":[],\"keys\":[]}", "{\"Keys\":[]}",
+            "{\"kty\":\"RSA\"}",
+        ]
+    )
+    func notASet(text: String) {
+        #expect(throws: JSONWebKeySetError.notAKeySet) { try JSONWebKeySet(parsing: text) }
+    }
+
+    @Test(
+        "A text that is not JSON is refused with the place",
+        arguments: ["", "<html>", "{\"keys\":[", "{\"keys\":[]} x"]
+    )
+    func notJSON(text: String) {
+        #expect { try JSONWebKeySet(parsing: text) } throws: { error in
+            error is JSONWebKeySetError && "\(error)".contains("at byte") && "\(error)".contains("not JSON")
+        }
+    }
+
+    @Test("64 keys are read and 65 are not, nor is a text beyond 64 KiB")
+    func bounds() throws {
+        func keys(_ count: Int) -> String { Array(repeating: "{}", count: count).joined(separator: ",") }
+        #expect(try set(keys(64)).ignoredKeys.count == 64)
+        #expect(throws: JSONWebKeySetError.tooManyKeys) { try set(keys(65)) }
+        #expect(throws: JSONWebKeySetError.tooManyKeys) { try set(keys(10_000)) }
+        let padded = "{\"keys\":[]" + String(repeating: " ", count: 65_536 - 11) + "}"
+        #expect(try JSONWebKeySet(parsing: padded).keys.isEmpty)
+        #expect(throws: JSONWebKeySetError.tooLong) { try JSONWebKeySet(parsing: padded + " ") }
+        #expect(JSONWebKeySetError.tooManyKeys.description.contains("64"))
+        #expect(JSONWebKeySetError.tooLong.description.contains("65536"))
+        #expect(JSONWebKeySetError.notAKeySet.description.contains("keys"))
+    }
+
+    @Test("An empty set is a set without keys")
+    func emptySet() throws {
+        #expect(try set().keys.isEmpty)
+    }
+
+    @Test("A set made of keys judges them like one that was read")
+    func madeSet() throws {
+        let key = try JSONWebKey(
+            keyID: "a",
+            modulus: StandInKeys.current.key.modulus,
+            publicExponent: StandInKeys.current.key.publicExponent
+        )
+        #expect(JSONWebKeySet(keys: [key]).keys == [key])
+        #expect(JSONWebKeySet(keys: [key, key]).keys == [key])
+        #expect(throws: JSONWebKeyError.missingKeyID) {
+            try JSONWebKey(keyID: "", modulus: key.modulus, publicExponent: key.publicExponent)
+        }
+    }
+
+    @Test("The thumbprint's input is that of RFC 7638 section 3.1")
+    func thumbprint() throws {
+        let n =
+            "0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbOpbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-kEgU8awapJzKnqDKgw"
+        let set = try set(
+            "{\"kty\":\"RSA\",\"n\":\"\(n)\",\"e\":\"AQAB\",\"alg\":\"RS256\",\"kid\":\"2011-04-29\"}"
+        )
+        let expected = "{\"e\":\"AQAB\",\"kty\":\"RSA\",\"n\":\"\(n)\"}"
+        #expect(set.keys.first.map { String(decoding: $0.thumbprintInput, as: UTF8.self) } == expected)
+    }
+}

@@ -1,0 +1,63 @@
+import LLCrypto
+import LLJOSE
+import Testing
+
+@Suite("A P-256 key as a JWK")
+struct P256JSONWebKeyTests {
+    /// The key of RFC 9449, figure 2.
+    private static let published = #"""
+        {"kty":"EC","x":"l8tFrhx-34tV3hRICRDY9zCkDlpBhF42UQUfWVAWBFs","y":"9VE4jf_Ok_o64zbTTlcuNJajHmt6v9TDVrU0CdvGRDA",\#
+        "crv":"P-256"}
+        """#
+
+    private static func key(_ text: String) throws -> P256JSONWebKey {
+        var json = JSONObject(marksRepeatedMembers: true)
+        json.bytes = Array(text.utf8)
+        _ = try json.read()
+        return try P256JSONWebKey(json, json.document.root)
+    }
+
+    @Test("The thumbprint is the one that RFC 9449 section 6.1 tells of this key")
+    func thumbprint() throws {
+        let key = try Self.key(Self.published)
+        let digest = try SHA256.digest(of: key.thumbprintInput.span)
+        #expect(String(decoding: digest.base64URL, as: UTF8.self) == "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I")
+        #expect(key.x.count == 32 && key.y.count == 32)
+    }
+
+    @Test("Members in any order, escaped and unknown, make the same key")
+    func spellings() throws {
+        let key = try Self.key(Self.published)
+        let spelt = Self.published.replacing("l8tF", with: #"l8\u0074F"#).replacing("P-256", with: #"P\u002d256"#)
+        #expect(try Self.key(spelt) == key)
+        #expect(
+            try Self.key(Self.published.dropLast() + #","kid":"k","use":"sig","x5c":[],"key_ops":["verify"]}"#) == key
+        )
+        #expect(try Self.key(Self.published.dropLast() + #","alg":"ES256"}"#) == key)
+    }
+
+    @Test(
+        "What is no public P-256 key for ES256 is refused for its reason",
+        arguments: [
+            ("[]", .notAnObject), ("{}", .malformedKeyType), (#"{"kty":5}"#, .malformedKeyType),
+            (#"{"kty":"RSA"}"#, .unsupportedKeyType), (#"{"kty":"ec"}"#, .unsupportedKeyType),
+            (#"{"kty":"EC"}"#, .unsupportedCurve), (#"{"kty":"EC","crv":"p-256"}"#, .unsupportedCurve),
+            (#"{"kty":"EC","crv":"P-256","crv":"P-256"}"#, .repeatedMember),
+            (#"{"kty":"EC","crv":"P-256"}"#, .malformedCoordinate),
+            (#"{"kty":"EC","crv":"P-256","x":5,"y":5}"#, .malformedCoordinate),
+            (#"{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}"#, .malformedCoordinate),
+            (published.dropLast() + #","d":"AA"}"#, .holdsPrivateMembers),
+            (published.dropLast() + #","k":"AA"}"#, .holdsPrivateMembers),
+            (published.dropLast() + #","use":"enc"}"#, .notForSignatures),
+            (published.dropLast() + #","key_ops":["sign"]}"#, .notForVerifying),
+            (published.dropLast() + #","alg":"RS256"}"#, .unsupportedAlgorithm),
+            (published.replacing("l8tF", with: "AAl8tF"), .malformedCoordinate),
+            (published.replacing("WBFs", with: "WBFs="), .malformedCoordinate),
+            (published.replacing("WBFs", with: "WBFt"), .malformedCoordinate),
+            (published.replacing("l8tF", with: "l8t+"), .malformedCoordinate),
+        ] as [(String, JSONWebKeyError)]
+    )
+    func refused(text: String, reason: JSONWebKeyError) {
+        #expect(throws: reason) { try Self.key(text) }
+    }
+}

@@ -1,0 +1,363 @@
+import Foundation
+import LLGraph
+import LLHTTP1
+import LLHTTPServer
+import LLJOSE
+import LLSockets
+import LLTestSupport
+import Testing
+
+@testable import LLService
+
+/// One way in which an answer is no good, and what is answered for it.
+struct GraphFault: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let status: Int
+    let code: String
+    var attempts = 1
+    let script: @Sendable (ScriptedPeer) throws -> Void
+
+    static func body(
+        _ body: String,
+        status line: String = "200 OK",
+        _ status: Int,
+        _ code: String,
+        attempts: Int = 1
+    )
+        -> GraphFault
+    {
+        GraphFault(testDescription: "\(line) \(body.prefix(50))", status: status, code: code, attempts: attempts) {
+            try $0.answerAndStay(status: line, body)
+        }
+    }
+}
+
+@Suite("POST /verify with an access token, and a Graph that fails", .live)
+struct AccessTokenFaultTests {
+    static let faults: [GraphFault] = [
+        // Broken.
+        .body("", 502, "graph_unreadable_answer"), .body("<html>", 502, "graph_unreadable_answer"),
+        .body(#"{"data":{"#, 502, "graph_unreadable_answer"), .body("[]", 502, "graph_unreadable_answer"),
+        .body("{}", 502, "graph_unreadable_answer"), .body("null", 502, "graph_unreadable_answer"),
+        .body("{\"data\":{\"is_valid\":true},\"id\":\"\u{0}\"}", 502, "graph_unreadable_answer"),
+        // Repeated.
+        .body(#"{"id":"218471","id":"218472"}"#, 502, "graph_unreadable_answer"),
+        .body(#"{"data":{"is_valid":true,"is_valid":false},"id":{}}"#, 502, "graph_unreadable_answer"),
+        .body(GraphStory.data() + GraphStory.data(), 502, "graph_unreadable_answer"),
+        // Errors, and Graph's own troubles.
+        .body(GraphStory.error(100, "x"), status: "400 Bad Request", 502, "graph_invalid_parameter"),
+        .body(GraphStory.error(4, "x"), status: "400 Bad Request", 429, "graph_app_throttled"),
+        .body(GraphStory.error(368, "x"), status: "400 Bad Request", 502, "graph_error"),
+        .body(GraphStory.error(803, "x"), status: "404 Not Found", 502, "graph_error"),
+        .body(GraphStory.error(2, "x"), status: "500 X", 503, "graph_unavailable", attempts: 3),
+        .body("", status: "503 X", 503, "graph_unavailable", attempts: 3),
+        .body(
+            GraphStory.error(1, "The app is configured as a desktop app."),
+            status: "400 Bad Request",
+            502,
+            "graph_access_token_refused"
+        ),
+        // Huge.
+        GraphFault(testDescription: "a body without end", status: 502, code: "graph_unreadable_answer") {
+            try $0.repeatPiece(
+                [UInt8](repeating: 0x20, count: 4096),
+                head: "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n",
+                total: 1_000_000
+            )
+        },
+        GraphFault(testDescription: "a head without end", status: 502, code: "graph_unreadable_answer") {
+            try $0.repeatPiece(Array("X: y\r\n".utf8), head: "HTTP/1.1 200 OK\r\n", total: 100_000)
+        },
+        // Cut off.
+        GraphFault(testDescription: "cut off in its body", status: 504, code: "graph_unreachable") {
+            try $0.send("HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\n{\"id\":\"218471\"")
+        },
+        GraphFault(testDescription: "cut off in its head", status: 504, code: "graph_unreachable") {
+            try $0.send("HTTP/1.1 200 O")
+        },
+        GraphFault(testDescription: "a reset", status: 504, code: "graph_unreachable") { $0.reset() },
+        // Slow.
+        GraphFault(testDescription: "never", status: 504, code: "graph_timeout") { $0.waitUntilClosed() },
+        GraphFault(testDescription: "a drip", status: 504, code: "graph_timeout") {
+            try $0.drip("HTTP/1.1 200 OK\r\nX: " + String(repeating: "y", count: 4096), every: .milliseconds(20))
+        },
+        GraphFault(testDescription: "a body that drips", status: 504, code: "graph_timeout") {
+            try $0.send("HTTP/1.1 200 OK\r\nContent-Length: 4096\r\n\r\n")
+            try $0.drip(String(repeating: " ", count: 4096), every: .milliseconds(20))
+        },
+    ]
+
+    @Test("No fault of Graph is a yes, or the token's: in its first answer, and in its second", arguments: faults)
+    func failing(_ fault: GraphFault) async throws {
+        for isSecond in [false, true] {
+            let service = try await GraphService(
+                workerCount: 1,
+                callTimeout: fault.code == "graph_timeout" ? GraphService.impatience : .seconds(300),
+                acceptsAccessTokens: true
+            ) { request, peer in
+                // A kept connection that breaks is tried anew, which these count.
+                if isSecond, request.path.contains("/debug_token?") { return try peer.answer(GraphStory.data()) }
+                try fault.script(peer)
+            }
+            let response = try service.judge()
+            #expect(response.status == fault.status && response.code == fault.code, "\(response.text)")
+            // Graph may read a question after the service gave it up.
+            await eventually("each question is read") {
+                service.graph.requestCount >= fault.attempts + (isSecond ? 1 : 0)
+            }
+            #expect(service.meCount == (isSecond ? fault.attempts : 0))
+            #expect(service.graph.requestCount == fault.attempts + (isSecond ? 1 : 0))
+            let count = #"limited_login_verifications_total{credential="access_token",result="\#(fault.code)"} 1"#
+            #expect(service.registry.render().contains(count))
+            await service.stop()
+        }
+    }
+
+    @Test("A question that is still open when its request's time is over speaks of nothing to be revoked")
+    func expired() async throws {
+        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { _, peer in
+            peer.waitUntilClosed()
+        }
+        let worker = WorkerParts(core: service.core, listener: .service)
+        let now = MonotonicClock.now()
+        var context = RequestContext(
+            firstByteAt: now,
+            now: now,
+            worker: 0,
+            request: ParkedRequest(connectionID: 1, requestsBefore: 0),
+            isDraining: false,
+            descriptor: -1
+        )
+        var document = JSONDocument()
+        let body = Array(#"{"access_token":"EAA0123456789012345678"}"#.utf8)
+        try document.parse(body.span)
+        let request = try AccessTokenRequest(document, body.span)
+        _ = AccessTokenEndpoint.answer(worker, request, context, owner: .all, trace: nil)
+        context.visit = .expired
+        var response = HTTPResponse()
+        guard case .refused(.accessToken, let problem) = try worker.goOn(context, &response) else {
+            Issue.record("the request is not answered")
+            return
+        }
+        #expect(problem.detail == "Graph did not answer in time; try again.")
+        await service.stop()
+    }
+
+    @Test("An app that may not use its own token is told so")
+    func desktop() async throws {
+        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { _, peer in
+            try peer.answer(status: "400 Bad Request", GraphStory.error(1, "(#1) App is configured as a desktop app"))
+        }
+        #expect(try service.judge().text.contains("Native or Desktop"))
+        await service.stop()
+    }
+
+    @Test(
+        "A token that dies between the questions is refused for it (error 190 of /me), by the subcode",
+        arguments: [
+            (463, "access_token_expired"), (458, "access_token_revoked"), (460, "access_token_revoked"),
+            (466, "access_token_revoked"), (467, "access_token_revoked"), (459, "access_token_invalid"),
+            (464, "access_token_invalid"), (492, "access_token_invalid"), (1, "access_token_invalid"),
+            (nil, "access_token_invalid"),
+        ] as [(Int?, String)]
+    )
+    func refusedPerson(subcode: Int?, code: String) async throws {
+        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
+            if request.path.contains("/debug_token?") { return try peer.answer(GraphStory.data()) }
+            try peer.answer(status: "400 Bad Request", GraphStory.error(190, "x", subcode: subcode))
+        }
+        let response = try service.judge()
+        #expect(response.status == 401 && response.code == code, "\(response.text)")
+        #expect(response["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"\(code)\"")
+        await service.stop()
+    }
+
+    @Test("Error 190 of debug_token is about the app's own token, whatever the subcode", arguments: [nil, 463, 458])
+    func refusedApp(subcode: Int?) async throws {
+        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { _, peer in
+            try peer.answer(status: "400 Bad Request", GraphStory.error(190, "x", subcode: subcode))
+        }
+        let response = try service.judge()
+        #expect(response.status == 502 && service.meCount == 0, "\(response.text)")
+        await service.stop()
+    }
+
+    @Test(
+        "A yes beside an error is no answer, wherever the error stands",
+        arguments: [
+            GraphStory.data([("error", #"{"code":190,"subcode":463}"#)]), GraphStory.data([("error", "{}")]),
+            GraphStory.data([("error", "null")]), GraphStory.data([("error", #""x""#)]),
+        ]
+    )
+    func contradiction(_ data: String) async throws {
+        let service = try await GraphService(
+            workerCount: 1,
+            acceptsAccessTokens: true,
+            script: GraphStory.script(data)
+        )
+        let response = try service.judge()
+        #expect(response.status == 502 && response.code == "graph_unreadable_answer", "\(response.text)")
+        #expect(service.meCount == 0)
+        await service.stop()
+    }
+
+    @Test("What fails for a moment is asked again, in both questions")
+    func transient() async throws {
+        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
+            if request.number % 2 == 1 { return try peer.answerAndStay(status: "500 X", GraphStory.error(2, "x")) }
+            try GraphStory.script()(request, peer)
+        }
+        #expect(try service.judge().status == 200)
+        #expect(service.graph.requestCount == 4 && service.meCount == 2)
+        await service.stop()
+    }
+
+    @Test("An app that Graph fails leaves the question open, unless another app is told the token")
+    func openQuestion() async throws {
+        let knows = Locked(true)
+        let service = try await GraphService(
+            appIDs: [InProcessService.appID, "42"],
+            secrets: "\(InProcessService.appID) \(GraphService.secret)\n42 other-\(GraphService.secret)\n",
+            acceptsAccessTokens: true
+        ) { request, peer in
+            if request.path.contains("/me?") { return try peer.answerAndStay(GraphStory.me) }
+            guard request.value(of: "authorization")?.hasPrefix("Bearer 42|") == true else {
+                return try peer.answerAndStay(status: "400 X", GraphStory.error(190, "x"))
+            }
+            if knows.withLock({ $0 }) { return try peer.answerAndStay(GraphStory.data([("app_id", #""42""#)])) }
+            try peer.answerAndStay(status: "400 X", GraphStory.error(100, "did not match the Viewing App"))
+        }
+        #expect(try service.judge().status == 200)
+        knows.withLock { $0 = false }
+        let response = try service.judge()
+        #expect(response.status == 502 && response.code == "graph_access_token_refused")
+        await service.stop()
+    }
+
+    @Test("A redirect is not followed, wherever it leads", arguments: [301, 302, 307, 308])
+    func redirects(_ status: Int) async throws {
+        let elsewhere = try ScriptedIssuer(.plain) { _, peer in try peer.answer(GraphStory.data()) }
+        defer { elsewhere.stop() }
+        let place = "http://127.0.0.1:\(elsewhere.port)/v26.0/debug_token"
+        for isSecond in [false, true] {
+            let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
+                if isSecond, request.path.contains("/debug_token?") { return try peer.answerAndStay(GraphStory.data()) }
+                try peer.answer(status: "\(status) Elsewhere", fields: ["Location: \(place)"])
+            }
+            let response = try service.judge()
+            #expect(response.status == 502 && response.code == "graph_unreadable_answer", "\(response.text)")
+            await service.stop()
+        }
+        #expect(elsewhere.connectionCount == 0)
+    }
+
+    @Test("A Graph whose certificate has another name, another authority or an end is told nothing")
+    func certificates() async throws {
+        let all = try TestCertificates.shared.get()
+        for identity in [all.wrongName, all.untrusted, all.expired, all.selfSigned] {
+            let service = try await GraphService(
+                workerCount: 1,
+                acceptsAccessTokens: true,
+                manner: .tls(identity),
+                script: GraphStory.script()
+            )
+            let response = try service.judge()
+            #expect(response.status == 502 && response.code == "graph_tls_failed")
+            #expect(service.graph.requestCount == 0)
+            await service.stop()
+        }
+        let good = try await GraphService(
+            acceptsAccessTokens: true,
+            manner: .tls(all.good),
+            script: GraphStory.script()
+        )
+        #expect(try good.judge().status == 200)
+        await good.stop()
+    }
+
+    @Test("While Graph hangs 500 access tokens are bounded, others are served, and stopping loses none")
+    func crowd() async throws {
+        let gate = Locked(false)
+        let service = try await GraphService(workerCount: 2, acceptsAccessTokens: true) { request, peer in
+            if request.path.contains("/permissions?") { return try peer.answerAndStay(#"{"data":[]}"#) }
+            while !gate.withLock({ $0 }) { try peer.pause(.milliseconds(5)) }
+            try GraphStory.script()(request, peer)
+        }
+        let clients = try (0..<500).map { _ in try service.connect() }
+        let body = #"{"access_token":"\#(GraphStory.token)"}"#
+        for client in clients { client.send(GraphService.request("POST", "/verify", body: body)) }
+        let refused = 500 - GraphWorkers.accessTokenThreadLimit - GraphWorkers.accessTokenQueueLimit
+        let overloaded =
+            #"limited_login_verifications_total{credential="access_token",result="overloaded"} \#(refused)"#
+        await eventually("\(refused) are refused") { service.registry.render().contains(overloaded) }
+        #expect(service.graph.connectionCount <= GraphWorkers.accessTokenThreadLimit)
+        // Neither an id token nor a question about permissions waits for those that wait.
+        let token = try Tokens.mint(Tokens.claims())
+        for _ in 0..<20 {
+            let verdict = try service.answer("POST", "/verify", body: #"{"id_token":"\#(token)","nonce":"n-1"}"#)
+            #expect(verdict.status == 200)
+            #expect(try service.answer("GET", "/users/1/permissions").status == 200)
+        }
+        async let stopping = service.server.stop(drainDelay: .zero, grace: .seconds(300))
+        gate.withLock { $0 = true }
+        #expect(await stopping == 0)
+        let answers = clients.compactMap { $0.readResponses(1).first }
+        #expect(answers.count { $0.status == 503 && $0.code == "overloaded" && $0["retry-after"] != nil } == refused)
+        #expect(answers.count { $0.status == 200 } == 500 - refused)
+        await service.stop()
+    }
+
+    @Test("A client that leaves is asked about no longer")
+    func abandoned() async throws {
+        let gate = Locked(false)
+        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
+            while !gate.withLock({ $0 }) { try peer.pause(.milliseconds(5)) }
+            try GraphStory.script()(request, peer)
+        }
+        let body = #"{"access_token":"\#(GraphStory.token)"}"#
+        let busy = try (0..<GraphWorkers.accessTokenThreadLimit).map { _ in try service.connect() }
+        for client in busy { client.send(GraphService.request("POST", "/verify", body: body)) }
+        await eventually("every thread asks") { service.graph.requestCount == busy.count }
+        let leaving = try (0..<20).map { _ in try service.connect() }
+        for client in leaving { client.send(GraphService.request("POST", "/verify", body: body)) }
+        let last = try service.connect()
+        // Answered on the same worker after theirs were parked.
+        #expect(try service.answer("GET", "/livez").status == 200)
+        for client in leaving { client.reset() }
+        // The first may be answered in the same round as the resets are seen, the second is answered after.
+        for _ in 0..<2 { #expect(try service.answer("GET", "/livez").status == 200) }
+        last.send(GraphService.request("POST", "/verify", body: body))
+        gate.withLock { $0 = true }
+        #expect((busy + [last]).allSatisfy { $0.readResponses(1).first?.status == 200 })
+        #expect(service.meCount == busy.count + 1)
+        await service.stop()
+    }
+
+    @Test("Neither the token, nor the secret, nor the person is in a log at level trace, an error or the metrics")
+    func secrets() async throws {
+        let story = Locked(GraphStory.data())
+        let service = try await GraphService(acceptsAccessTokens: true) { request, peer in
+            let data = story.withLock { $0 }
+            if data.hasPrefix("!") { return try peer.answer(status: "400 X", String(data.dropFirst())) }
+            try peer.answerAndStay(request.path.contains("/debug_token?") ? data : GraphStory.me)
+        }
+        var said: [String] = []
+        let message = "Error for Zoë Müller zoe@example.com \(GraphStory.token)"
+        let stories =
+            [GraphStory.data([("user_id", #""999""#)]), "!" + GraphStory.error(190, message), "!" + message]
+            + AccessTokenRouteTests.refusals.map { GraphStory.data($0.0) }
+        #expect(try service.judge().status == 200)
+        for data in stories {
+            story.withLock { $0 = data }
+            let response = try service.judge()
+            #expect(response.status != 200)
+            said.append(response.text)
+        }
+        said += service.log.withLock { $0 } + [service.registry.render()]
+        #expect(said.contains { $0.contains("verification accepted") })
+        for secret in [GraphStory.token, GraphService.secret, "zoe@example.com", "Zo", "218471"] {
+            #expect(!said.contains { $0.contains(secret) }, "\(secret)")
+        }
+        await service.stop()
+    }
+}

@@ -1,0 +1,334 @@
+import Foundation
+import LLCrypto
+import LLGraph
+import LLSockets
+import LLStores
+import LLTestSupport
+import Testing
+
+@testable import LLService
+
+/// What a scripted Graph says of one access token.
+struct GraphStory: Sendable {
+    static let token = "EAAtestBwzLixnjYBO0123456789abcdef"
+    static let user = "218471"
+    static let expiry = 4_000_000_000
+
+    /// Members of `data`; nil leaves one out.
+    static func data(_ changes: [(String, String?)] = []) -> String {
+        var members: [(String, String)] = [
+            ("app_id", "\"\(InProcessService.appID)\""), ("type", #""USER""#), ("application", #""Test""#),
+            ("data_access_expires_at", "3999999999"), ("expires_at", "\(expiry)"), ("is_valid", "true"),
+            ("issued_at", "1700000000"), ("user_id", "\"\(user)\""), ("scopes", #"["public_profile","email"]"#),
+        ]
+        for (name, json) in changes {
+            members.removeAll { $0.0 == name }
+            if let json { members.append((name, json)) }
+        }
+        return #"{"data":{\#(members.map { "\"\($0)\":\($1)" }.joined(separator: ","))}}"#
+    }
+
+    static let me = #"{"name":"Zo\u00eb M\u00fcller","email":"zoe\u0040example.com","id":"218471"}"#
+
+    /// Tells the token to its app, and the person to the token's holder.
+    static func script(_ data: String = data(), me: String = me) -> ScriptedIssuer.Script {
+        { request, peer in try peer.answerAndStay(request.path.contains("/debug_token?") ? data : me) }
+    }
+
+    static func error(_ code: Int, _ message: String, subcode: Int? = nil) -> String {
+        let more = subcode.map { #","error_subcode":\#($0)"# } ?? ""
+        return
+            #"{"error":{"message":"\#(message)","type":"OAuthException","code":\#(code)\#(more),"fbtrace_id":"AbC"}}"#
+    }
+}
+
+extension GraphService {
+    /// Has an access token judged.
+    func judge(_ members: String = "", token: String = GraphStory.token) throws -> TestResponse {
+        let more = members.isEmpty ? "" : ",\(members)"
+        return try answer("POST", "/verify", body: "{\"access_token\":\"\(token)\"\(more)}")
+    }
+
+    /// How often Graph was asked about a person.
+    var meCount: Int { graph.requests.count { $0.path.contains("/me?") } }
+}
+
+@Suite("POST /verify with an access token", .live)
+struct AccessTokenRouteTests {
+    private static func members(_ response: TestResponse) throws -> [String: Any] {
+        try #require(try JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any])
+    }
+
+    @Test("A token that Graph vouches for is answered with what Graph told of it, and the person")
+    func accepted() async throws {
+        let service = try await GraphService(acceptsAccessTokens: true, script: GraphStory.script())
+        let response = try service.judge(#""permissions":["email","user_likes","a.b","email"],"subject":"218471""#)
+        #expect(response.status == 200, "\(response.text)")
+        #expect(response["cache-control"] == "no-store" && response["content-type"] == "application/json")
+        let members = try Self.members(response)
+        #expect(Set(members.keys) == ["access_token", "profile", "missing_permissions"])
+        #expect(members["missing_permissions"] as? [String] == ["user_likes", "a.b"])
+        let token = try #require(members["access_token"] as? [String: Any])
+        #expect(
+            Set(token.keys) == [
+                "app_id", "user_id", "issued_at", "expires_at", "data_access_expires_at", "permissions",
+            ]
+        )
+        #expect(token["app_id"] as? String == InProcessService.appID && token["user_id"] as? String == "218471")
+        #expect(token["issued_at"] as? Int == 1_700_000_000 && token["expires_at"] as? Int == GraphStory.expiry)
+        #expect(token["data_access_expires_at"] as? Int == 3_999_999_999)
+        #expect(token["permissions"] as? [String] == ["public_profile", "email"])
+        let profile = try #require(members["profile"] as? [String: Any])
+        #expect(profile["user_id"] as? String == "218471" && profile["name"] as? String == "Zoë Müller")
+        #expect(profile["email"] as? String == "zoe@example.com" && profile["email_verified"] as? Bool == false)
+        #expect(profile["permissions"] as? [String] == ["public_profile", "email"])
+        #expect(profile["is_limited"] as? Bool == false)
+        let metrics = service.registry.render()
+        #expect(
+            metrics.contains(#"limited_login_verifications_total{credential="access_token",result="accepted"} 1"#)
+        )
+        for operation in ["debug_token", "me"] {
+            #expect(metrics.contains(#"graph_requests_total{operation="\#(operation)",result="ok"} 1"#))
+        }
+        await service.stop()
+    }
+
+    @Test("Graph is asked by the app about the token, then by its holder for what was granted, each with its proof")
+    func questions() async throws {
+        let service = try await GraphService(acceptsAccessTokens: true, script: GraphStory.script())
+        #expect(try service.judge().status == 200)
+        func proof(_ text: String) throws -> String {
+            let key = Array(GraphService.secret.utf8)
+            return try HMACSHA256.authenticationCode(for: Array(text.utf8).span, key: key.span).hexadecimal
+        }
+        let app = "\(InProcessService.appID)|\(GraphService.secret)"
+        let fields = "id%2Cname%2Cfirst_name%2Cmiddle_name%2Clast_name%2Cpicture%2Cemail"
+        #expect(
+            service.graph.requests.map(\.line) == [
+                "GET /v26.0/debug_token?input_token=\(GraphStory.token)&appsecret_proof=\(try proof(app)) HTTP/1.1",
+                "GET /v26.0/me?fields=\(fields)&appsecret_proof=\(try proof(GraphStory.token)) HTTP/1.1",
+            ]
+        )
+        let bearers = service.graph.requests.map { $0.value(of: "authorization") }
+        #expect(bearers == ["Bearer \(app)", "Bearer \(GraphStory.token)"])
+        await service.stop()
+    }
+
+    @Test("What Graph does not tell is left out, and what was not granted is not asked for")
+    func least() async throws {
+        let data = GraphStory.data([
+            ("expires_at", "0"), ("issued_at", nil), ("data_access_expires_at", nil), ("scopes", "[]"),
+        ])
+        let service = try await GraphService(acceptsAccessTokens: true, script: GraphStory.script(data))
+        let response = try service.judge()
+        #expect(
+            response.text == """
+                {"access_token":{"app_id":"\(InProcessService.appID)","user_id":"218471","permissions":[]},\
+                "profile":{"user_id":"218471","permissions":[],"is_limited":false}}
+                """
+        )
+        #expect(service.graph.requests.last?.path.hasPrefix("/v26.0/me?fields=id&") == true)
+        await service.stop()
+    }
+
+    /// Changes of `data`, and the code.
+    static let refusals: [([(String, String?)], String)] = [
+        ([("is_valid", "false")], "access_token_invalid"),
+        ([("is_valid", "false"), ("error", #"{"code":190,"subcode":463}"#)], "access_token_expired"),
+        ([("is_valid", "false"), ("error", #"{"code":190,"subcode":458}"#)], "access_token_revoked"),
+        ([("is_valid", "false"), ("error", #"{"code":190,"subcode":460}"#)], "access_token_revoked"),
+        ([("is_valid", "false"), ("error", #"{"code":190,"subcode":466}"#)], "access_token_revoked"),
+        ([("is_valid", "false"), ("error", #"{"code":190,"subcode":467}"#)], "access_token_revoked"),
+        ([("is_valid", "false"), ("error", #"{"code":190,"subcode":459}"#)], "access_token_invalid"),
+        ([("is_valid", "false"), ("error", #"{"code":190,"subcode":"463"}"#)], "access_token_invalid"),
+        ([("type", #""APP""#)], "access_token_invalid"), ([("type", #""PAGE""#)], "access_token_invalid"),
+        ([("type", #""user""#)], "access_token_invalid"), ([("user_id", nil)], "access_token_invalid"),
+        ([("user_id", #""me""#)], "access_token_invalid"), ([("expires_at", nil)], "access_token_invalid"),
+        ([("expires_at", "1")], "access_token_expired"), ([("app_id", #""333""#)], "invalid_audience"),
+    ]
+
+    @Test("A token that Graph does not vouch for is refused, and nobody is asked for the person", arguments: refusals)
+    func refused(_ changes: [(String, String?)], _ code: String) async throws {
+        let service = try await GraphService(
+            workerCount: 1,
+            acceptsAccessTokens: true,
+            script: GraphStory.script(GraphStory.data(changes))
+        )
+        let response = try service.judge()
+        #expect(response.status == 401 && response.code == code, "\(response.text)")
+        #expect(response["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"\(code)\"")
+        #expect(service.meCount == 0 && service.graph.requestCount == 1)
+        let count = #"limited_login_verifications_total{credential="access_token",result="\#(code)"} 1"#
+        #expect(service.registry.render().contains(count))
+        await service.stop()
+    }
+
+    @Test(
+        "The person must be the one expected, and the one that /me names",
+        arguments: [
+            (#""subject":"218472""#, GraphStory.me, "subject_mismatch", 0),
+            ("", #"{"id":"218472"}"#, "access_token_invalid", 1),
+            (#""subject":"218471""#, #"{"id":"218472"}"#, "access_token_invalid", 1),
+        ]
+    )
+    func persons(_ members: String, _ me: String, _ code: String, _ meCount: Int) async throws {
+        let service = try await GraphService(
+            workerCount: 1,
+            acceptsAccessTokens: true,
+            script: GraphStory.script(me: me)
+        )
+        let response = try service.judge(members)
+        #expect(response.status == 401 && response.code == code)
+        #expect(service.meCount == meCount)
+        await service.stop()
+    }
+
+    @Test("Each app is asked in turn until one is told the token; a token of another app is none's")
+    func apps() async throws {
+        let other = "fedcba9876543210fedcba9876543210"
+        let ours = GraphStory.data([("app_id", #""42""#)])
+        let service = try await GraphService(
+            appIDs: [InProcessService.appID, "42", "43"],
+            secrets: "\(InProcessService.appID) \(GraphService.secret)\n42 \(other)\n43 third-\(other)\n",
+            acceptsAccessTokens: true
+        ) { request, peer in
+            if request.path.contains("/me?") { return try peer.answerAndStay(GraphStory.me) }
+            let asker = request.value(of: "authorization") ?? ""
+            if asker.hasPrefix("Bearer 42|"), !request.path.contains("foreign") { return try peer.answerAndStay(ours) }
+            let message = "(#100) The App_id in the input_token did not match the Viewing App"
+            try peer.answerAndStay(status: "400 Bad Request", GraphStory.error(100, message))
+        }
+        #expect(try service.judge().status == 200)
+        #expect(service.graph.requestCount == 3)
+        #expect(try service.judge(#""app_id":"42""#).status == 200)
+        #expect(service.graph.requestCount == 5)
+        let named = try service.judge(#""app_id":"43""#)
+        #expect(named.status == 401 && named.code == "invalid_audience")
+        #expect(service.graph.requestCount == 6)
+        let foreign = try service.judge(token: "EAAforeign0123456789")
+        #expect(foreign.status == 401 && foreign.code == "invalid_audience")
+        #expect(service.graph.requestCount == 9 && service.meCount == 2)
+        let unknown = try service.judge(#""app_id":"44""#)
+        #expect(unknown.status == 400 && unknown.code == "unknown_app")
+        #expect(service.graph.requestCount == 9)
+        await service.stop()
+    }
+
+    @Test("Where access tokens are refused Graph is not asked, and a JWT is sent back to its own member")
+    func notAllowed() async throws {
+        let service = try await GraphService(script: GraphStory.script())
+        let refused = try service.judge()
+        #expect(refused.status == 401 && refused.code == "access_token_not_allowed")
+        let jwt = try service.judge(token: try Tokens.mint(Tokens.claims()))
+        #expect(jwt.status == 400 && jwt.code == "invalid_request" && jwt.text.contains("send it as id_token"))
+        #expect(service.graph.requestCount == 0)
+        await service.stop()
+    }
+
+    @Test(
+        "A request that is not exactly right is refused, and Graph never hears of it",
+        arguments: [
+            (#""nonce":"n""#, 400, "invalid_request"), (#""raw_nonce":"n""#, 400, "invalid_request"),
+            (#""issued_nonce":true"#, 400, "invalid_request"), (#""key_thumbprint":"x""#, 400, "invalid_request"),
+            (#""subject":"""#, 400, "invalid_request"), (#""subject":5"#, 400, "invalid_request"),
+            (#""app_id":5"#, 400, "invalid_request"), (#""app_id":"""#, 400, "unknown_app"),
+            (#""permissions":"email""#, 400, "invalid_request"), (#""permissions":[5]"#, 400, "invalid_request"),
+            (#""permissions":["Email"]"#, 400, "invalid_permission"),
+            (#""permissions":[""]"#, 400, "invalid_permission"), (#""other":1"#, 400, "invalid_request"),
+            (#""access_token":"EAAtwice0123456789abcdef""#, 400, "invalid_request"),
+        ]
+    )
+    func badRequests(_ members: String, _ status: Int, _ code: String) async throws {
+        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true, script: GraphStory.script())
+        let response = try service.judge(members)
+        #expect(response.status == status && response.code == code, "\(response.text)")
+        #expect(service.graph.requestCount == 0)
+        await service.stop()
+    }
+
+    @Test("A text that is no access token is refused before Graph is asked")
+    func shapes() async throws {
+        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true, script: GraphStory.script())
+        let bad = [
+            "short", "EAA with a space in it 0123", String(repeating: "E", count: 4_097), "EAAé0123456789abcdef",
+        ]
+        for token in bad {
+            let response = try service.judge(token: token)
+            #expect(response.status == 401 && response.code == "access_token_invalid")
+        }
+        let gaming = try service.judge(token: "GG|123456789012345|0123456789abcdefABCDEF")
+        #expect(gaming.status == 401 && gaming.code == "access_token_invalid")
+        #expect(gaming.detail.contains("gaming domain"))
+        for body in [#"{"access_token":""}"#, #"{"access_token":null}"#, #"{"access_token":["EAA"]}"#] {
+            #expect(try service.answer("POST", "/verify", body: body).code == "invalid_request")
+        }
+        #expect(service.graph.requestCount == 0)
+        await service.stop()
+    }
+
+    @Test("A token of a login that was revoked since it was issued is refused, whatever Graph says")
+    func revoked() async throws {
+        let story = Locked(GraphStory.data())
+        let service = try await GraphService(acceptsAccessTokens: true) { request, peer in
+            let data = story.withLock { $0 }
+            try peer.answerAndStay(request.path.contains("/debug_token?") ? data : GraphStory.me)
+        }
+        #expect(try service.judge().status == 200)
+        let login = #"{"user_id":"218471","app_id":"\#(InProcessService.appID)"}"#
+        let revocation = try service.answer("POST", "/revocations", body: login)
+        #expect(revocation.status == 204, "\(revocation.text)")
+        let now = WallClock.unixSeconds()
+        // `issued_at`, `expires_at`, and whether the token is good all the same.
+        let tokens: [(issuedAt: String?, expiry: String, isGood: Bool)] = [
+            ("1700000000", "4000000000", false), ("\(now + 100)", "4000000000", true), (nil, "\(now + 7_250)", true),
+            // Two hours before these ends is long past, or far ahead: nobody knows when they were issued.
+            (nil, "\(now + 3_600)", false), (nil, "\(now + 100_000)", false), (nil, "0", false),
+        ]
+        for token in tokens {
+            let changes: [(String, String?)] = [("issued_at", token.issuedAt), ("expires_at", token.expiry)]
+            story.withLock { $0 = GraphStory.data(changes) }
+            let response = try service.judge()
+            #expect(response.status == (token.isGood ? 200 : 401), "\(token)")
+            #expect(response.code == (token.isGood ? nil : "login_revoked"), "\(token)")
+        }
+        await service.stop()
+    }
+
+    @Test(
+        "After a callback a token whose issue Graph does not tell is good, after an order the answer tells until when not"
+    )
+    func unknownIssue() async throws {
+        for kind in [RevocationKind.callback, .order] {
+            let story = Locked(GraphStory.data())
+            let service = try await GraphService(acceptsAccessTokens: true) { request, peer in
+                let data = story.withLock { $0 }
+                try peer.answerAndStay(request.path.contains("/debug_token?") ? data : GraphStory.me)
+            }
+            let moment = WallClock.unixSeconds() - 10
+            func text(_ seconds: Int64) -> String {
+                ISO8601DateFormatter().string(from: Date(timeIntervalSince1970: Double(seconds)))
+            }
+            service.core.revocations.revoke(
+                app: InProcessService.appID.utf8.span,
+                user: "218471".utf8.span,
+                at: moment,
+                kind: kind
+            ) { _ in }
+            // A token of an hour that was issued a moment after the revocation, and one that never expires.
+            for (expiry, end) in [(moment + 3_610, moment + 7_200), (0, moment + 90 * 86_400)] {
+                story.withLock { $0 = GraphStory.data([("issued_at", nil), ("expires_at", "\(expiry)")]) }
+                let response = try service.judge()
+                #expect(response.code == (kind == .callback ? nil : "login_revoked"), "\(expiry): \(response.text)")
+                guard kind == .order else { continue }
+                #expect(response.status == 401 && response.text.contains(#""claim":"iat""#))
+                #expect(response.text.contains(text(moment)) && response.text.contains(text(end)), "\(response.text)")
+            }
+            // One whose issue Graph tells is judged by it.
+            story.withLock { $0 = GraphStory.data([("issued_at", "\(moment)"), ("expires_at", "4000000000")]) }
+            #expect(try service.judge().code == "login_revoked")
+            story.withLock { $0 = GraphStory.data([("issued_at", "\(moment + 1)"), ("expires_at", "4000000000")]) }
+            #expect(try service.judge().status == 200)
+            await service.stop()
+        }
+    }
+}

@@ -1,0 +1,159 @@
+import LLBytes
+import LLCrypto
+import LLSockets
+import LLStores
+import LLTestSupport
+import Testing
+
+@testable import LLService
+
+@Suite("How often and how long an access token is good", .live)
+struct AccessTokenUseTests {
+    /// An id token that came together with the access token of ``GraphStory``.
+    private static func idToken(_ accessToken: String = GraphStory.token) throws -> String {
+        var claims = Tokens.claims()
+        let digest = try SHA256.digest(of: Array(accessToken.utf8).span).bytes
+        let half = (0..<16).map { digest[$0] }
+        claims.accessTokenHash = String(decoding: Base64URL.encode(half), as: UTF8.self)
+        return try Tokens.mint(claims)
+    }
+
+    private static func both(_ service: GraphService, _ idToken: String) throws -> TestResponse {
+        let body = #"{"id_token":"\#(idToken)","nonce":"n-1","access_token":"\#(GraphStory.token)"}"#
+        return try service.answer("POST", "/verify", body: body)
+    }
+
+    @Test("With replay: reject a token is good once, within its app")
+    func replays() async throws {
+        let service = try await GraphService(
+            acceptsAccessTokens: true,
+            rejectsReplays: true,
+            script: GraphStory.script()
+        )
+        #expect(try service.judge().status == 200)
+        let again = try service.judge()
+        #expect(again.status == 401 && again.code == "token_replayed")
+        #expect(try service.judge(token: GraphStory.token + "x").status == 200)
+        await service.stop()
+    }
+
+    @Test("With replay: reject two credentials that came together are both used up, in either order")
+    func bothAreUsed() async throws {
+        for isAloneFirst in [false, true] {
+            let service = try await GraphService(
+                acceptsAccessTokens: true,
+                rejectsReplays: true,
+                script: GraphStory.script()
+            )
+            if isAloneFirst { #expect(try service.judge().status == 200) }
+            let first = try Self.both(service, Self.idToken())
+            #expect(first.status == (isAloneFirst ? 401 : 200), "\(first.text)")
+            let alone = try service.judge()
+            #expect(alone.status == 401 && alone.code == "token_replayed", "\(alone.text)")
+            // Another id token that came with the same access token brings that one again.
+            #expect(try Self.both(service, Self.idToken()).code == "token_replayed")
+            await service.stop()
+        }
+    }
+
+    @Test("An id token that is refused uses up no access token, and where access tokens are refused none is remembered")
+    func nothingIsUsed() async throws {
+        let service = try await GraphService(
+            acceptsAccessTokens: true,
+            rejectsReplays: true,
+            script: GraphStory.script()
+        )
+        #expect(try Self.both(service, Self.idToken("EAAanother0123456789")).code == "at_hash_mismatch")
+        #expect(try service.judge().status == 200)
+        await service.stop()
+        let other = try await GraphService(rejectsReplays: true, script: GraphStory.script())
+        #expect(try Self.both(other, Self.idToken()).status == 200)
+        #expect(try Self.both(other, Self.idToken()).status == 200)
+        await other.stop()
+    }
+
+    @Test("max_token_age_seconds bounds an access token too, and one whose issue Graph does not tell is refused")
+    func age() async throws {
+        let story = Locked(GraphStory.data())
+        let service = try await GraphService(maximumTokenAgeSeconds: 3_600, acceptsAccessTokens: true) {
+            request,
+            peer in
+            let data = story.withLock { $0 }
+            try peer.answerAndStay(request.path.contains("/debug_token?") ? data : GraphStory.me)
+        }
+        let now = WallClock.unixSeconds()
+        // `issued_at`, and whether the token is good. The skew of a minute is added.
+        let tokens: [(issuedAt: String?, isGood: Bool)] = [
+            ("\(now)", true), ("\(now - 3_500)", true), ("\(now - 3_700)", false), ("\(now - 2_592_000)", false),
+            (nil, false), ("0", false),
+        ]
+        for token in tokens {
+            story.withLock { $0 = GraphStory.data([("issued_at", token.issuedAt)]) }
+            let meCount = service.meCount
+            let response = try service.judge()
+            #expect(response.status == (token.isGood ? 200 : 401), "\(token)")
+            #expect(response.code == (token.isGood ? nil : "too_old"), "\(token)")
+            #expect(token.isGood || response.detail.contains("max_token_age_seconds") && service.meCount == meCount)
+        }
+        await service.stop()
+    }
+
+    @Test(
+        "After a loss of the store a token whose birth is only estimated is 503, since nobody knows whether it is older",
+        .enabled(if: RedisServer.isInstalled)
+    )
+    func estimatedBirth() async throws {
+        let redis = try RedisServer()
+        let events = Locked<[ReplayStoreEvent]>([])
+        let url = try ReplayStoreURL(parsing: "redis://127.0.0.1:\(redis.port)")
+        var configuration = RedisReplayStore.Configuration(url: url)
+        configuration.limits.connectTimeout = .seconds(60)
+        configuration.limits.answerTimeout = .seconds(60)
+        let store = try RedisReplayStore(configuration) { event in
+            events.withLock { $0.append(event) }
+        }
+        store.start()
+        func wait(lives: Int) async {
+            await eventually("\(lives) lives of the server are seen") {
+                let count = events.withLock { $0.count { if case .up = $0 { true } else { false } } }
+                return count >= lives && store.isUp
+            }
+        }
+        await wait(lives: 1)
+        redis.kill()
+        await eventually("the server is missed") { !store.isUp }
+        try redis.start()
+        await wait(lives: 2)
+        let story = Locked("")
+        let service = try await GraphService(
+            replayStore: .redis(store),
+            acceptsAccessTokens: true,
+            rejectsReplays: true
+        ) { request, peer in
+            let data = story.withLock { $0 }
+            try peer.answerAndStay(request.path.contains("/debug_token?") ? data : GraphStory.me)
+        }
+        let now = WallClock.unixSeconds()
+        // `issued_at`, `expires_at`, and the answer.
+        let tokens: [(issuedAt: String?, expiry: String, code: String?)] = [
+            (nil, "\(now + 3_600)", "replay_store_unavailable"), (nil, "0", "replay_store_unavailable"),
+            (nil, "\(now + 100_000)", "replay_store_unavailable"), ("\(now - 60)", "0", "token_replayed"),
+            // Issued after the loss, by its own word and by what its end tells.
+            ("\(now + 30)", "0", nil), (nil, "\(now + 7_230)", nil),
+        ]
+        for (index, token) in tokens.enumerated() {
+            story.withLock { $0 = GraphStory.data([("issued_at", token.issuedAt), ("expires_at", token.expiry)]) }
+            var response = try service.judge(token: GraphStory.token + "\(index)")
+            // On a slow machine the store may have answered too late.
+            for attempt in 0..<20 where response.detail.contains("try again shortly") {
+                response = try service.judge(token: GraphStory.token + "\(index)-\(attempt)")
+            }
+            #expect(response.code == token.code, "\(token) \(response.text)")
+            if token.code == "replay_store_unavailable" {
+                #expect(response.status == 503 && response.detail.contains("does not tell when"))
+            }
+        }
+        await service.stop()
+        store.stop()
+    }
+}

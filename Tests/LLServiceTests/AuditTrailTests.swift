@@ -1,0 +1,135 @@
+import FoundationEssentials
+import LLSockets
+import LLStandIn
+import LLTestSupport
+import Logging
+import Testing
+
+@testable import LLService
+
+@Suite("The audit of /auth and /verify", .live)
+struct AuditTrailTests {
+    private static let traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
+    private static let person = AuditTrail.hash(appID: InProcessService.appID, userID: "2954873201847263")
+
+    /// A service whose audit writes real lines of JSON here.
+    private static func service() async throws -> (InProcessService, Locked<[String]>) {
+        let lines = Locked<[String]>([])
+        let level = LogLevelSwitch(.critical)
+        var logger = Logger(label: "audit") { label in
+            LineLogHandler(label: label, level: level, format: .json) { line in
+                lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
+            }
+        }
+        logger.logLevel = .info
+        let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
+        return (try await InProcessService(clients: keys, gatewayIsEnabled: true, auditLogger: logger), lines)
+    }
+
+    private struct Line: Decodable, Equatable {
+        let message, route, method, outcome: String
+        let user, traceID, requestID: String?
+
+        enum CodingKeys: String, CodingKey {
+            case message, route, method, outcome, user
+            case traceID = "trace_id"
+            case requestID = "request_id"
+        }
+    }
+
+    /// The lines since the last look.
+    private static func take(_ lines: Locked<[String]>) throws -> [Line] {
+        let all = lines.withLock { lines in
+            defer { lines = [] }
+            return lines
+        }
+        return try all.map { try JSONDecoder().decode(Line.self, from: Data($0.utf8)) }
+    }
+
+    private static func token() throws -> String {
+        var claims = Tokens.claims()
+        claims.name = "Jane Quinn Doe"
+        claims.email = "jane.doe@example.com"
+        return try Tokens.mint(claims)
+    }
+
+    private static let json = ["Content-Type: application/json", "X-Api-Key: secret", "X-Request-Id: r-1"]
+
+    @Test("A good token is one line on each route, with the same hash for the same person")
+    func accepted() async throws {
+        let (service, lines) = try await Self.service()
+        let token = try Self.token()
+        let body = "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
+        let trace = "traceparent: 00-\(Self.traceID)-00f067aa0ba902b7-01"
+        #expect(try service.answer(fields: Self.json + [trace], body: body).status == 200)
+        let verified = try #require(try Self.take(lines).first)
+        #expect(verified.message == "audit" && verified.route == "/verify" && verified.method == "POST")
+        #expect(verified.outcome == "accepted" && verified.requestID == "r-1" && verified.traceID == Self.traceID)
+        #expect(verified.user == Self.person && verified.user?.utf8.count == 64)
+        for field in ["Authorization: Bearer \(token)", "Authorization: bearer   \(token)"] {
+            #expect(
+                try service.answer("GET", "/auth/a?original=/b", fields: [field, "X-Request-Id: r-2"]).status == 200
+            )
+            let found = try Self.take(lines)
+            #expect(found.count == 1)
+            #expect(found.first?.user == Self.person)
+            #expect(found.first?.route == "/auth" && found.first?.requestID == "r-2")
+        }
+    }
+
+    @Test("A refusal is one line with its code and nobody's hash, whoever refuses it")
+    func refused() async throws {
+        let (service, lines) = try await Self.service()
+        let expired = try Tokens.mint(Tokens.claims(issuedAt: WallClock.unixSeconds() - 10_000))
+        let cases: [(() throws -> TestResponse, String)] = [
+            ({ try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(expired)"]) }, "expired"),
+            (
+                { try service.answer("GET", "/auth?x=1", fields: ["Authorization: Bearer \(expired)"]) },
+                "invalid_request"
+            ),
+            ({ try service.answer("GET", "/auth", fields: []) }, "missing_token"),
+            (
+                { try service.answer(fields: Self.json, body: "{\"id_token\":\"a.b.c\",\"nonce\":\"n\"}") },
+                "malformed_token"
+            ),
+            ({ try service.answer(fields: Self.json, body: "{") }, "invalid_request"),
+            ({ try service.answer(fields: ["Content-Type: application/json"], body: "{}") }, "unauthorized_client"),
+            ({ try service.answer("GET", "/verify", fields: []) }, "method_not_allowed"),
+        ]
+        for (ask, code) in cases {
+            #expect(try ask().code == code)
+            let found = try Self.take(lines)
+            #expect(found.count == 1)
+            #expect(found.first?.outcome == code)
+            #expect(found.first?.user == nil)
+        }
+    }
+
+    @Test("No line holds a token, a nonce, a name, an e-mail address or the user's id")
+    func nothingPersonal() async throws {
+        let (service, lines) = try await Self.service()
+        let token = try Self.token()
+        let bearer = ["Authorization: Bearer \(token)"]
+        _ = try service.answer(fields: Self.json, body: "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}")
+        _ = try service.answer(fields: Self.json, body: "{\"id_token\":\"\(token)\",\"nonce\":\"another-nonce\"}")
+        _ = try service.answer("GET", "/auth?permissions=user_birthday", fields: bearer)
+        _ = try service.answer("GET", "/auth", fields: bearer)
+        _ = try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token.dropLast(3))"])
+        let text = lines.withLock { $0.joined() }
+        #expect(text.split(separator: "\n").count == 5)
+        let parts = token.split(separator: ".").map { String($0.prefix(16)) }
+        for secret in parts + ["n-1\"", "another-nonce", "Jane", "Doe", "jane.doe", "example.com", "2954873201847263"] {
+            #expect(!text.contains(secret), "\(secret)")
+        }
+    }
+
+    @Test("Other routes have no line, and without the setting there is none at all")
+    func others() async throws {
+        let (service, lines) = try await Self.service()
+        _ = try service.answer("GET", "/livez", fields: [])
+        _ = try service.answer("GET", "/nowhere", fields: [])
+        let form = ["Content-Type: application/x-www-form-urlencoded", "X-Api-Key: secret"]
+        _ = try service.answer("POST", "/introspect", fields: form, body: "token=\(try Self.token())")
+        #expect(try Self.take(lines).isEmpty)
+    }
+}

@@ -1,0 +1,191 @@
+import LLHTTP1
+import LLHTTPServer
+import LLSockets
+import LLStandIn
+import LLTestSupport
+import LimitedLogin
+import LimitedLoginKeys
+import Testing
+
+@testable import LLService
+
+@Suite("/auth: what gateways ask", .live)
+struct AuthRouteTests {
+    private static func bearer(_ token: String) -> [String] { ["Authorization: Bearer \(token)"] }
+
+    private static func rich() -> MintedClaims {
+        var claims = Tokens.claims()
+        claims.email = "jane@example.com"
+        return claims
+    }
+
+    @Test("A good token is exactly 200, its facts in fields, whatever binding the policy demands of others")
+    func accepted() async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        let token = try Tokens.mint(Self.rich())
+        let forged = ["X-Auth-Subject: 1", "X-Auth-Email: root@example.com"]
+        let answer = try service.answer("GET", "/auth", fields: Self.bearer(token) + forged)
+        #expect(answer.status == 200)
+        #expect(answer["x-auth-subject"] == "2954873201847263")
+        #expect(answer["x-auth-audience"] == InProcessService.appID)
+        #expect(Int64(answer["x-auth-expires"] ?? "").map { $0 > WallClock.unixSeconds() } == true)
+        #expect(answer["x-auth-email"] == "jane@example.com")
+        #expect(answer["cache-control"] == "no-store")
+        #expect(answer.fields.count { $0.name.hasPrefix("x-auth-") } == 4)
+        #expect(answer.body.isEmpty)
+    }
+
+    @Test("A token without an e-mail address exports none, not even one that came with the request")
+    func noEmail() async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        let token = try Tokens.mint(Tokens.claims())
+        let answer = try service.answer("GET", "/auth", fields: Self.bearer(token) + ["X-Auth-Email: a@b.c"])
+        #expect(answer.status == 200)
+        #expect(answer["x-auth-email"] == nil)
+    }
+
+    @Test(
+        "Any method and any path below is judged alike",
+        arguments: [
+            ("HEAD", "/auth"), ("POST", "/auth"), ("PUT", "/auth/"), ("DELETE", "/auth/orders/7"),
+            ("PATCH", "/auth/a?original&b=c"), ("OPTIONS", "/auth"), ("TRACE", "/auth/x"),
+            ("PROPFIND", "/auth/../verify"),
+            ("GET", "/auth/verify"), ("REPORT", "/auth"),
+        ]
+    )
+    func methodsAndPaths(method: String, path: String) async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        let token = try Tokens.mint(Tokens.claims())
+        #expect(try service.answer(method, path, fields: Self.bearer(token)).status == 200)
+        #expect(try service.answer(method, path, fields: []).status == 401)
+    }
+
+    @Test("It is not there unless it is configured", arguments: ["/auth", "/auth/x"])
+    func disabled(path: String) async throws {
+        let service = try await InProcessService()
+        let answer = try service.answer("GET", path, fields: Self.bearer(try Tokens.mint(Tokens.claims())))
+        #expect(answer.status == 404)
+    }
+
+    @Test("Paths that only begin like it are not it", arguments: ["/authorize", "/auth%2f", "/Auth", "/auth.json"])
+    func otherPaths(path: String) async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        #expect(try service.answer("GET", path, fields: []).status == 404)
+        let administration = try await InProcessService(listener: .administration, gatewayIsEnabled: true)
+        #expect(try administration.answer("GET", "/auth", fields: []).status == 404)
+    }
+
+    @Test(
+        "Without one bearer token the challenge names no error",
+        arguments: [
+            [], ["Authorization: Basic dTpw"], ["Authorization: Bearer"], ["Authorization: Bearer "],
+            ["Authorization: Bearer a.b.c", "Authorization: Bearer a.b.c"], ["X-Api-Key: a.b.c"],
+        ]
+    )
+    func missing(fields: [String]) async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        let answer = try service.answer("GET", "/auth", fields: fields)
+        #expect(answer.status == 401)
+        #expect(answer.code == "missing_token")
+        #expect(answer["www-authenticate"] == "Bearer realm=\"limited-login\"")
+    }
+
+    @Test("A bad token is 401 with error=invalid_token and no exported field")
+    func refused() async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        let old = WallClock.unixSeconds() - 10_000
+        let bad: [(String, String)] = [
+            (try Tokens.mint(Tokens.claims(issuedAt: old)), "expired"),
+            (try Tokens.mint(Tokens.claims(audience: "987")), "invalid_audience"),
+            ("a.b", "malformed_token"), ("EAABwzLixnjYBO0123456789", "not_an_id_token"),
+        ]
+        for (token, code) in bad {
+            let answer = try service.answer("GET", "/auth", fields: Self.bearer(token))
+            #expect(answer.status == 401)
+            #expect(answer.code == code)
+            #expect(answer["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"\(code)\"")
+            #expect(answer["x-auth-subject"] == nil)
+        }
+    }
+
+    @Test("A permission that the token does not show is 403 insufficient_scope")
+    func permissions() async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        let token = Self.bearer(try Tokens.mint(Self.rich()))
+        for query in [
+            "permissions=email", "permissions=email&permissions=user_birthday", "", "&",
+            "permissions=email&original=/a?b=c&permissions=user_birthday&app_id=9&x=1", "original", "original&x",
+        ] {
+            #expect(try service.answer("GET", "/auth?\(query)", fields: token).status == 200, "\(query)")
+        }
+        let answer = try service.answer("GET", "/auth?permissions=email,user_birthday", fields: token)
+        #expect(answer.status == 403)
+        #expect(answer.code == "insufficient_scope")
+        #expect(answer["www-authenticate"] == "Bearer error=\"insufficient_scope\", scope=\"email user_birthday\"")
+        for query in [
+            "permissions=email%20user_birthday", "permissions=user_birthday+email", "permissions=user_likes",
+            "permissions=user_messenger_contact", "permissions=user_birthday&permissions=email",
+            "permissions=user_birthday&original=/a", "permissions=", "permissions", "permissions=%20,",
+            "permissions=&permissions=email", "permissions=&original",
+        ] {
+            #expect(try service.answer("GET", "/auth?\(query)", fields: token).status == 403, "\(query)")
+        }
+    }
+
+    @Test(
+        "A parameter that is unknown or misspelt demands nothing, so it is refused before any token is accepted",
+        arguments: [
+            "x=1", "permission=email", "Permissions=email", "permissions=email&x", "=email", "originals=/a",
+            "x&original=/a", "app-id=42", "permissions%20=email",
+        ]
+    )
+    func unknownParameter(query: String) async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        let token = Self.bearer(try Tokens.mint(Self.rich()))
+        let answer = try service.answer("GET", "/auth?\(query)", fields: token)
+        #expect(answer.status == 400)
+        #expect(answer.code == "invalid_request")
+        #expect(answer["x-auth-subject"] == nil)
+    }
+
+    @Test("An app id in the query narrows the configured ones; another is 403, not 401")
+    func appID() async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        let token = Self.bearer(try Tokens.mint(Tokens.claims()))
+        #expect(try service.answer("GET", "/auth?app_id=\(InProcessService.appID)", fields: token).status == 200)
+        let narrowed = try service.answer("GET", "/auth?app_id=42", fields: token)
+        #expect(narrowed.status == 401)
+        #expect(narrowed.code == "invalid_audience")
+        for query in ["app_id=43", "app_id=", "app_id", "app_id=43&app_id=42"] {
+            #expect(try service.answer("GET", "/auth?\(query)", fields: token).status == 403, "\(query)")
+        }
+    }
+
+    @Test("An outage of the keys is 503, never 401, and a new key is waited for")
+    func outage() async throws {
+        let down = try await InProcessService(minters: nil, gatewayIsEnabled: true)
+        _ = await down.cache.refresh()
+        let token = Self.bearer(try Tokens.mint(Tokens.claims()))
+        let answer = try down.answer("GET", "/auth", fields: token)
+        #expect(answer.status == 503)
+        #expect(answer["retry-after"] != nil)
+        #expect(answer["www-authenticate"] == nil)
+        let rotating = try await InProcessService(minters: [StandInKeys.previous], gatewayIsEnabled: true)
+        rotating.source.publish([StandInKeys.current])
+        if case .parked = try rotating.send("GET", "/auth", fields: token) { _ = await rotating.cache.refresh() }
+        guard case .answered(let woken) = try rotating.send("GET", "/auth", fields: token, visit: .woken) else {
+            Issue.record("the request is parked although its key is there")
+            return
+        }
+        #expect(woken.status == 200)
+    }
+
+    @Test("It asks for no client key: the Authorization field is the person's")
+    func clientKeys() async throws {
+        let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
+        let service = try await InProcessService(clients: keys, gatewayIsEnabled: true)
+        let token = Self.bearer(try Tokens.mint(Tokens.claims()))
+        #expect(try service.answer("GET", "/auth", fields: token).status == 200)
+        #expect(try service.answer("GET", "/auth", fields: ["X-Api-Key: secret"]).status == 401)
+    }
+}

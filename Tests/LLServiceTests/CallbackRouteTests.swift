@@ -1,0 +1,317 @@
+import Foundation
+import LLBytes
+import LLCrypto
+import LLHTTPClient
+import LLSockets
+import LLStandIn
+import LLStores
+import LLTestSupport
+import LimitedLogin
+import Testing
+
+@testable import LLService
+
+@Suite("Facebook's callbacks", .live)
+struct CallbackRouteTests {
+    static func object(_ bytes: [UInt8]) throws -> [String: Any] {
+        try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
+    }
+
+    @Test(
+        "A good one is passed on to the backend, signed, with all that it says",
+        arguments: [("deauthorize", "login.deauthorized"), ("data-deletion", "user.data_deletion_requested")]
+    )
+    func delivered(name: String, type: String) async throws {
+        let service = try await CallbackService()
+        let before = WallClock.unixSeconds()
+        let issuedAt = before - 10
+        let answer = try service.call(name, CallbackService.good(issuedAt: issuedAt))
+        let after = WallClock.unixSeconds()
+        #expect(answer.status == 200)
+        #expect(answer["content-type"] == "application/json" && answer["cache-control"] == "no-store")
+        try #require(service.backend.requestCount == 1)
+        let webhook = service.backend.requests[0]
+        #expect(webhook.line.hasPrefix("POST ") && webhook.value(of: "content-type") == "application/json")
+        let body = try Self.object(webhook.body)
+        #expect(body["type"] as? String == type)
+        let moment = try #require(body["timestamp"] as? String)
+        #expect(ISO8601DateFormatter().date(from: moment)?.timeIntervalSince1970 == Double(issuedAt))
+        let data = try #require(body["data"] as? [String: Any])
+        #expect(Set(data.keys) == ["app_id", "user_id", "issued_at", "confirmation_code"])
+        #expect(data["app_id"] as? String == "222" && data["user_id"] as? String == "218471")
+        #expect(data["issued_at"] as? Int64 == issuedAt)
+        let code = try #require(data["confirmation_code"] as? String)
+        #expect((20...40).contains(code.count) && code.utf8.allSatisfy { ASCII.isAlphanumeric($0) })
+        let sentAt = try #require(webhook.value(of: "webhook-timestamp").flatMap { Int64($0) })
+        #expect((before...after).contains(sentAt))
+        let expected =
+            name == "deauthorize"
+            ? [:] : ["url": "https://app.example/deletion?code=\(code)", "confirmation_code": code]
+        #expect(try Self.object(answer.body) as? [String: String] == expected)
+        let kind = name == "deauthorize" ? "deauthorize" : "data_deletion"
+        #expect(service.metric("limited_login_callbacks_total{callback=\"\(kind)\",result=\"accepted\"}") == 1)
+        #expect(service.metric("limited_login_webhooks_total{result=\"delivered\"}") == 1)
+        await service.stop()
+    }
+
+    @Test("The trace of the request goes on to the backend")
+    func trace() async throws {
+        let service = try await CallbackService()
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        let form = FormEncoding.encode([("signed_request", try CallbackService.good())])
+        let fields = [CallbackService.formType, "traceparent: \(parent)"]
+        #expect(try service.send("deauthorize", form: form, fields: fields).status == 200)
+        #expect(try service.call("deauthorize", CallbackService.good(user: 2)).status == 200)
+        #expect(service.backend.requests.map { $0.value(of: "traceparent") } == [parent, nil])
+        await service.stop()
+    }
+
+    @Test(
+        "A repetition has the same code and is not delivered again, another request and the other callback have their own"
+    )
+    func repetition() async throws {
+        let service = try await CallbackService()
+        let now = WallClock.unixSeconds()
+        let first = try CallbackService.good(issuedAt: now)
+        let padded = first.replacing(".", with: "=.")
+        let other = try CallbackService.good(issuedAt: now - 1)
+        var codes: [String] = []
+        for text in [first, first, padded, other] {
+            let answer = try Self.object(try service.call("data-deletion", text).body)
+            codes.append(try #require(answer["confirmation_code"] as? String))
+        }
+        _ = try service.call("deauthorize", first)
+        let identifiers = service.backend.requests.compactMap { $0.value(of: "webhook-id") }
+        #expect(Set(codes).count == 2 && codes[0] == codes[1] && codes[1] == codes[2])
+        #expect(identifiers.count == 3 && Set(identifiers).count == 3)
+        #expect(!identifiers[0].contains(codes[0].prefix(8)))
+        #expect(service.metric("limited_login_callbacks_total{callback=\"data_deletion\",result=\"accepted\"}") == 4)
+        await service.stop()
+    }
+
+    @Test("A repetition of one that the backend refused is delivered again, under the same identifier")
+    func repetitionAfterFailure() async throws {
+        let service = try await CallbackService { request, peer in
+            try peer.answer(
+                status: request.number == 1 ? "400 Bad Request" : "200 OK",
+                #"{"url":"https://b.example/","confirmation_code":"c"}"#
+            )
+        }
+        let text = try CallbackService.good()
+        #expect(try service.call("data-deletion", text).status == 503)
+        for _ in 0..<2 {
+            #expect(try Self.object(service.call("data-deletion", text).body)["confirmation_code"] as? String == "c")
+        }
+        let requests = service.backend.requests
+        #expect(requests.count == 2 && Set(requests.map { $0.value(of: "webhook-id") }).count == 1)
+        #expect(Set(requests.map(\.body)).count == 1)
+        await service.stop()
+    }
+
+    @Test("Callbacks of every known shape are taken at both routes")
+    func shapes() async throws {
+        let service = try await CallbackService()
+        for (index, payload) in TestSignedRequest.callbacks(issuedAt: WallClock.unixSeconds()).enumerated() {
+            for name in ["deauthorize", "data-deletion"] {
+                #expect(try service.call(name, TestSignedRequest.make(payload)).status == 200, "\(payload)")
+            }
+            #expect(service.backend.requestCount == 2 * (index + 1))
+        }
+        await service.stop()
+    }
+
+    @Test("A page that removes the app is acknowledged, and nothing else happens; it has no data to delete")
+    func pageRemovals() async throws {
+        let service = try await CallbackService()
+        for payload in TestSignedRequest.pageRemovals(issuedAt: WallClock.unixSeconds()) {
+            let text = try TestSignedRequest.make(payload)
+            let answer = try service.call("deauthorize", text)
+            #expect(answer.status == 200 && answer.text == "{}" && answer["content-type"] == "application/json")
+            let refused = try service.call("data-deletion", text)
+            #expect(refused.status == 403 && refused.text.contains("invalid_signed_request"))
+        }
+        #expect(service.backend.connectionCount == 0 && service.core.revocations.count == 0)
+        await service.stop()
+    }
+
+    @Test("The log tells each reason of refused callbacks, once in ten seconds, without the person's id")
+    func refusalsInTheLog() async throws {
+        let service = try await CallbackService()
+        let now = WallClock.unixSeconds()
+        for forgery in SignedRequestForgery.otherPurposes + SignedRequestForgery.otherPurposes {
+            #expect(try service.call("deauthorize", forgery.text(now)).status == 403)
+        }
+        let lines = service.log.withLock { $0 }.filter { $0.hasPrefix("callback refused") }
+        for kind in ["a login's", "a page tab's", "an Instant Game's"] {
+            // A slow machine may have a line of the next ten seconds too.
+            #expect((1...6).contains(lines.count { $0.contains(kind) }), "\(lines)")
+        }
+        #expect(!lines.contains { $0.contains("218471") })
+        var refused = RefusedCallbacks()
+        let start = MonotonicInstant(nanoseconds: 1_000_000_000)
+        let counts = [0, 1, 9_999, 10_000, 10_001].map { refused.note("a", now: start + .milliseconds($0)) }
+        #expect(counts == [1, nil, nil, 3, nil] && refused.note("b", now: start) == 1)
+        await service.stop()
+    }
+
+    /// The signatures that a backend with this secret expects.
+    private static func signature(_ webhook: ScriptedIssuer.Request, _ secret: String) throws -> String {
+        let key = Array(try #require(Data(base64Encoded: String(secret.dropFirst("whsec_".count)))))
+        let id = try #require(webhook.value(of: "webhook-id"))
+        let timestamp = try #require(webhook.value(of: "webhook-timestamp"))
+        let message = Array("\(id).\(timestamp).".utf8) + webhook.body
+        let code = try HMACSHA256.authenticationCode(for: message.span, key: key.span)
+        return "v1," + Data(code.bytes.indices.map { code.bytes[$0] }).base64EncodedString()
+    }
+
+    @Test("One secret signs, then both, then the other: a backend that knows either sees no gap")
+    func rotation() async throws {
+        let service = try await CallbackService()
+        let (old, new) = (CallbackService.secrets[0], CallbackService.secrets[1])
+        for (text, expected) in [(old, [old]), ("\(old)\n\(new)\n", [old, new]), ("# new\n\(new)", [new])] {
+            try service.publish(webhookSecrets: text)
+            let request = try CallbackService.good(user: service.backend.requestCount + 1)
+            #expect(try service.call("deauthorize", request).status == 200)
+            let webhook = try #require(service.backend.requests.last)
+            let signatures = try expected.map { try Self.signature(webhook, $0) }
+            #expect(webhook.value(of: "webhook-signature") == signatures.joined(separator: " "))
+        }
+        await service.stop()
+    }
+
+    @Test("Every configured app's secret is tried, and the app is told")
+    func apps() async throws {
+        let service = try await CallbackService()
+        for (appID, secret) in TestSignedRequest.secrets {
+            let payload = TestSignedRequest.payload(issuedAt: WallClock.unixSeconds())
+            #expect(try service.call("deauthorize", TestSignedRequest.make(payload, secret: secret)).status == 200)
+            let body = String(decoding: service.backend.requests.last?.body ?? [], as: UTF8.self)
+            #expect(body.contains("\"app_id\":\"\(appID)\""))
+        }
+        await service.stop()
+    }
+
+    @Test("Every forgery is refused with its code, tells the backend nothing and is counted")
+    func forgeries() async throws {
+        let service = try await CallbackService()
+        let now = WallClock.unixSeconds()
+        for name in ["deauthorize", "data-deletion"] {
+            for forgery in SignedRequestForgery.all {
+                // What is longer than any signed request is refused before it is one.
+                let isTooLong = forgery.name == "too long"
+                let answer = try service.call(name, forgery.text(now))
+                #expect(answer.status == (isTooLong ? 413 : 403), "\(forgery)")
+                let code = isTooLong ? "body_too_large" : "invalid_signed_request"
+                #expect(try Self.object(answer.body)["code"] as? String == code, "\(forgery)")
+            }
+        }
+        #expect(service.backend.connectionCount == 0 && service.core.revocations.count == 0)
+        let refused = "limited_login_callbacks_total{callback=\"deauthorize\",result=\"invalid_signed_request\"}"
+        #expect(service.metric(refused) == SignedRequestForgery.all.count - 1)
+        // And what is good is taken still.
+        #expect(try service.call("deauthorize", CallbackService.good(issuedAt: now)).status == 200)
+        #expect(service.core.revocations.count == 1)
+        await service.stop()
+    }
+
+    /// Has a token of the callbacks' person and app judged.
+    private static func verify(_ service: CallbackService, subject: String, issuedAt: Int64) throws -> TestResponse {
+        var claims = Tokens.claims(audience: "222", issuedAt: issuedAt)
+        claims.subject = subject
+        return try #require(try service.connect().exchange(LiveService.request(try Tokens.mint(claims))))
+    }
+
+    @Test("Tokens issued until the request's moment are refused, later ones and other people's are not")
+    func revocation() async throws {
+        let service = try await CallbackService(hasBackend: false)
+        let now = WallClock.unixSeconds()
+        #expect(try Self.verify(service, subject: "218471", issuedAt: now - 60).status == 200)
+        #expect(try service.call("deauthorize", CallbackService.good(issuedAt: now - 50)).status == 200)
+        #expect(try Self.verify(service, subject: "218471", issuedAt: now - 50).text.contains("login_revoked"))
+        #expect(try Self.verify(service, subject: "218471", issuedAt: now - 49).status == 200)
+        #expect(try Self.verify(service, subject: "218472", issuedAt: now - 60).status == 200)
+        // An older request, sent again, changes nothing; one that is ahead within the skew keeps its own moment, which is
+        // Facebook's clock, as that of its tokens.
+        #expect(try service.call("deauthorize", CallbackService.good(issuedAt: now - 80)).status == 200)
+        #expect(try Self.verify(service, subject: "218471", issuedAt: now - 49).status == 200)
+        let ahead = WallClock.unixSeconds() + 40
+        #expect(try service.call("deauthorize", CallbackService.good(issuedAt: ahead)).status == 200)
+        #expect(try Self.verify(service, subject: "218471", issuedAt: ahead).text.contains("login_revoked"))
+        #expect(try Self.verify(service, subject: "218471", issuedAt: ahead + 1).status == 200)
+        await service.stop()
+    }
+
+    @Test("The person is refused even where the backend does not take it")
+    func revokedWithoutDelivery() async throws {
+        let service = try await CallbackService { _, peer in try peer.answer(status: "400 Bad Request") }
+        let now = WallClock.unixSeconds()
+        #expect(try service.call("data-deletion", CallbackService.good(issuedAt: now)).status == 503)
+        #expect(try Self.verify(service, subject: "218471", issuedAt: now - 5).text.contains("login_revoked"))
+        await service.stop()
+    }
+
+    @Test("A form without exactly one signed_request, or no form at all, is refused as such")
+    func forms() async throws {
+        let service = try await CallbackService()
+        let good = try CallbackService.good()
+        let cases: [(form: String, fields: [String], status: Int, code: String)] = [
+            ("", [CallbackService.formType], 400, "invalid_request"),
+            ("signed=\(good)", [CallbackService.formType], 400, "invalid_request"),
+            ("signed_request=\(good)&signed_request=\(good)", [CallbackService.formType], 400, "invalid_request"),
+            ("signed_request=\(good)&signed%5Frequest=x", [CallbackService.formType], 400, "invalid_request"),
+            ("signed_request=\(good)&x=%zz", [CallbackService.formType], 400, "invalid_request"),
+            ("signed_request=", [CallbackService.formType], 403, "invalid_signed_request"),
+            ("signed_request=+\(good)", [CallbackService.formType], 403, "invalid_signed_request"),
+            ("signed_request=\(good)", ["Content-Type: application/json"], 415, "unsupported_media_type"),
+            ("signed_request=\(good)", [], 415, "unsupported_media_type"),
+            (
+                "signed_request=\(good)", [CallbackService.formType, "Content-Encoding: gzip"], 415,
+                "unsupported_media_type"
+            ),
+            ("x=" + String(repeating: "A", count: 8_191), [CallbackService.formType], 413, "body_too_large"),
+        ]
+        for (form, fields, status, code) in cases {
+            for name in ["deauthorize", "data-deletion"] {
+                let answer = try service.send(name, form: form, fields: fields)
+                #expect(answer.status == status, "\(form.prefix(40))")
+                #expect(try Self.object(answer.body)["code"] as? String == code)
+            }
+        }
+        #expect(service.backend.connectionCount == 0)
+        let coded = try service.send(
+            "deauthorize",
+            form: "x",
+            fields: [CallbackService.formType, "Content-Encoding: gzip"]
+        )
+        #expect(coded["accept-encoding"] == "identity" && coded.text.contains("must not be compressed"))
+        // Other parameters are Facebook's business, and charset is a habit.
+        let more = try service.send(
+            "deauthorize",
+            form: "hub=1&signed_request=\(good)&",
+            fields: [CallbackService.formType + "; charset=UTF-8"]
+        )
+        #expect(more.status == 200)
+        let get = try #require(try service.connect().exchange("GET /callbacks/deauthorize HTTP/1.1\r\nHost: t\r\n\r\n"))
+        #expect(get.status == 405 && get["allow"] == "POST, OPTIONS")
+        await service.stop()
+    }
+
+    @Test("Without secrets both are 404; without a backend deletion is, and deauthorize answers for the service alone")
+    func notConfigured() async throws {
+        let nothing = try await CallbackService(hasBackend: false, hasSecrets: false)
+        let noSecrets = try await CallbackService(hasSecrets: false)
+        let noBackend = try await CallbackService(hasBackend: false)
+        for service in [nothing, noSecrets] {
+            #expect(try service.call("deauthorize", CallbackService.good()).status == 404)
+            #expect(try service.call("data-deletion", CallbackService.good()).status == 404)
+        }
+        #expect(try noBackend.call("data-deletion", CallbackService.good()).status == 404)
+        let answer = try noBackend.call("deauthorize", CallbackService.good())
+        #expect(answer.status == 200 && answer.text == "{}")
+        #expect(try noBackend.call("deauthorize", CallbackService.good() + "A").status == 403)
+        for service in [nothing, noSecrets, noBackend] {
+            #expect(service.backend.connectionCount == 0)
+            await service.stop()
+        }
+    }
+}

@@ -1,0 +1,147 @@
+import LLHTTP1
+import LLHTTPClient
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
+import LimitedLogin
+import LimitedLoginKeys
+import Logging
+import Testing
+
+@testable import LLService
+
+/// The whole service on a loopback port, with a scripted backend that takes its webhooks.
+final class CallbackService: Sendable {
+    /// The secrets that sign the webhooks.
+    static let secrets = ["whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3", "whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NA=="]
+    static let statusURL = "https://app.example/deletion"
+
+    let backend: ScriptedIssuer
+    let server: HTTPServer
+    let core: ServiceCore
+    let registry: PrometheusRegistry
+    let log = Locked<[String]>([])
+    private let cache: JWKSetCache
+    private let sender: WebhookSender
+
+    /// Limits with short pauses, and with more time than a slow machine needs, where a backend that hangs has no less.
+    static func limits(attemptTime: Duration = .seconds(300)) -> WebhookLimits {
+        var limits = WebhookLimits()
+        limits.deliveryTime = .seconds(300)
+        limits.attemptTime = attemptTime
+        limits.firstPause = .milliseconds(10)
+        return limits
+    }
+
+    /// - Parameters:
+    ///   - manner: How the backend takes connections.
+    ///   - hasBackend: Whether it is configured.
+    init(
+        _ manner: ScriptedIssuer.Manner = .plain,
+        hasBackend: Bool = true,
+        hasSecrets: Bool = true,
+        limits: WebhookLimits = CallbackService.limits(),
+        backendURL: String? = nil,
+        script: @escaping ScriptedIssuer.Script = { _, peer in try peer.answer("{}") }
+    ) async throws {
+        backend = try ScriptedIssuer(manner, script: script)
+        cache = try JWKSetCache(sources: [ScriptedSource([StandInKeys.current])])
+        _ = await cache.refresh()
+        let registry = PrometheusRegistry(help: ServiceMetrics.help)
+        let metrics = ServiceMetrics(factory: registry)
+        let log = log
+        var logger = Logger(label: "test") { _ in GatheringLogHandler(lines: log) }
+        logger.logLevel = .debug
+        let sender = WebhookSender(
+            client: HTTPSClient(trust: .authorities(file: try TestCertificates.shared.get().authorityFile)),
+            limits: limits,
+            metrics: metrics,
+            logger: logger
+        )
+        // Without TLS no name is looked up, which would take of an attempt's time.
+        let url = backend.url.replacing("http://localhost", with: "http://127.0.0.1")
+        let settings = try Self.settings(
+            url: hasBackend ? backendURL ?? url : nil,
+            hasSecrets: hasSecrets,
+            webhookSecrets: Self.secrets[0]
+        )
+        let core = ServiceCore(
+            settings: settings,
+            cache: cache,
+            metrics: metrics,
+            logger: logger,
+            identifiers: RequestIdentifier(process: 0xabc),
+            webhooks: hasBackend ? sender : nil,
+            exposition: { registry.render() }
+        )
+        server = HTTPServer(
+            configuration: HTTPServerConfiguration(addresses: [.loopback(port: 0)], workerCount: 2, limits: .patient)
+        ) { _ in ServiceHandler(core: core, listener: .service) }
+        (self.core, self.registry, self.sender) = (core, registry, sender)
+        try server.start()
+    }
+
+    static func settings(url: String?, hasSecrets: Bool = true, webhookSecrets: String) throws -> RuntimeSettings {
+        let appIDs = TestSignedRequest.secrets.map(\.appID)
+        let lines = TestSignedRequest.secrets.map { "\($0.appID) \($0.secret)" }.joined(separator: "\n")
+        return RuntimeSettings(
+            verifier: TokenVerifier(policy: try VerificationPolicy(appIDs: appIDs + [InProcessService.appID])),
+            clients: nil,
+            appSecrets: hasSecrets ? try AppSecrets(parsing: Array(lines.utf8), place: "secrets", appIDs: appIDs) : nil,
+            webhook: try url.map {
+                WebhookTarget(
+                    url: try HTTPURL(parsing: $0),
+                    secrets: try WebhookSecrets(parsing: Array(webhookSecrets.utf8), place: "webhooks"),
+                    statusURL: try HTTPURL(parsing: statusURL)
+                )
+            }
+        )
+    }
+
+    /// Has later requests judged with other settings.
+    func publish(webhookSecrets: String) throws {
+        core.settings.publish(try Self.settings(url: backend.url, webhookSecrets: webhookSecrets))
+    }
+
+    func connect() throws -> BlockingClient {
+        try BlockingClient(server.localAddresses.first ?? .loopback(port: 0))
+    }
+
+    /// A good request for user 218471 of app 222, or another one, made now.
+    static func good(issuedAt: Int64 = WallClock.unixSeconds(), user: Int = 218_471) throws -> String {
+        try TestSignedRequest.make(TestSignedRequest.payload(issuedAt: issuedAt).replacing("218471", with: "\(user)"))
+    }
+
+    /// Sends a callback on a connection of its own and reads the answer.
+    func call(_ name: String, _ signedRequest: String) throws -> TestResponse {
+        try send(name, form: FormEncoding.encode([("signed_request", signedRequest)]))
+    }
+
+    /// Sends any form.
+    func send(_ name: String, form: String, fields: [String] = [CallbackService.formType]) throws -> TestResponse {
+        let client = try connect()
+        client.send(Self.request(name, form: form, fields: fields))
+        return try #require(client.readResponses(1).last)
+    }
+
+    static let formType = "Content-Type: application/x-www-form-urlencoded"
+
+    static func request(_ name: String, form: String, fields: [String] = [CallbackService.formType]) -> String {
+        let lines =
+            ["POST /callbacks/\(name) HTTP/1.1", "Host: test", "Content-Length: \(form.utf8.count)"] + fields
+        return lines.joined(separator: "\r\n") + "\r\n\r\n" + form
+    }
+
+    /// The value of a series of the metrics.
+    func metric(_ series: String) -> Int? {
+        let line = registry.render().split(separator: "\n").first { $0.hasPrefix(series + " ") }
+        return line.flatMap { $0.split(separator: " ").last }.flatMap { Int($0) }
+    }
+
+    func stop() async {
+        sender.stop()
+        backend.stop()
+        cache.stop()
+        await server.stop(drainDelay: .zero, grace: .seconds(300))
+    }
+}

@@ -1,0 +1,81 @@
+import Testing
+
+@testable import LLService
+
+@Suite("Configuration: the table of settings")
+struct ConfigurationTableTests {
+    @Test(
+        "Each default is a value that the setting itself takes, as its text says",
+        arguments: ConfigurationKey.allCases
+    )
+    func defaults(key: ConfigurationKey) throws {
+        guard case .value(let value) = key.definition.standard else {
+            #expect(!key.defaultText.isEmpty)
+            return
+        }
+        let read = try ConfigurationSetting(text: key.defaultText, key: key, origin: .flag(key.flagName))
+        #expect(read.value == value)
+        if case .integer(let number) = value { #expect(key.definition.kind.range?.contains(number) == true) }
+        if case .choice(let words) = key.definition.kind { #expect(words.contains(key.defaultText)) }
+    }
+
+    @Test("A sentence on each setting, of one line, that ends as sentences do", arguments: ConfigurationKey.allCases)
+    func summary(key: ConfigurationKey) {
+        let summary = key.summary
+        #expect(summary.hasSuffix(".") && !summary.contains("|") && !summary.contains("\n"))
+    }
+
+    @Test("Each setting has names of its own, which differ from another's by more than an underscore")
+    func names() {
+        let keys = ConfigurationKey.allCases
+        #expect(Set(keys.map(\.flagName)).count == keys.count)
+        #expect(Set(keys.map(\.environmentName)).count == keys.count)
+        #expect(keys.allSatisfy { !$0.rawValue.contains("-") })
+    }
+
+    /// A value that was, one that shall be, and which reloads may do that.
+    static let changes: [(ConfigurationValue?, ConfigurationValue?, Set<ConfigurationReload>)] = [
+        (nil, nil, Set(ConfigurationReload.allCases)),
+        (.text("a"), .text("a"), Set(ConfigurationReload.allCases)),
+        (.text("a"), .text("b"), [.takesEffect, .rereads, .guards]),
+        (nil, .text("a"), [.takesEffect, .guards]),
+        (.text("a"), nil, [.takesEffect]),
+    ]
+
+    @Test("A reload may change what its setting allows, and no more", arguments: changes)
+    func reload(old: ConfigurationValue?, new: ConfigurationValue?, allowed: Set<ConfigurationReload>) {
+        for reload in ConfigurationReload.allCases {
+            let refusal = reload.refusal(.listen, from: old, to: new)
+            #expect((refusal == nil) == allowed.contains(reload), "\(reload)")
+            #expect(refusal?.contains("listen") != false)
+        }
+    }
+
+    @Test("What closes a door is never taken away by a reload")
+    func guards() throws {
+        let open = try Self.configuration([:])
+        let guarded = try Self.configuration([.clientKeysFile: "/a", .nonceSecretFile: "/b"])
+        #expect(guarded.refusal(after: open) == nil)
+        #expect(open.refusal(after: guarded)?.contains("client_keys_file") == true)
+        #expect(guarded.refusal(after: guarded) == nil)
+    }
+
+    @Test("A default that is written out is no change, nor is the same size or time in another unit")
+    func sameValues() throws {
+        let plain = try Self.configuration([:])
+        let written = try Self.configuration([
+            .jwksTTLSeconds: "1h", .memoryLimit: "65536KiB", .listen: "127.0.0.1:8080", .replayStore: "memory",
+        ])
+        #expect(written.refusal(after: plain) == nil)
+        #expect(try Self.configuration([.workers: "3"]).refusal(after: plain)?.contains("workers") == true)
+    }
+
+    private static func configuration(_ flags: [ConfigurationKey: String]) throws -> ServiceConfiguration {
+        try ConfigurationLoader.load(
+            flags: flags.merging([.appIDs: "1"]) { $1 },
+            environment: [:],
+            file: nil,
+            readsDefaultFile: false
+        ).configuration
+    }
+}

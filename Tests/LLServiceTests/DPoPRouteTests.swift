@@ -1,0 +1,366 @@
+import LLSockets
+import LLStandIn
+import LLStores
+import LLTestSupport
+import LimitedLogin
+import Testing
+
+@testable import LLService
+
+@Suite("/auth with DPoP (RFC 9449)", .live)
+struct DPoPRouteTests {
+    private static let challenge = #"DPoP error="invalid_dpop_proof", algs="ES256""#
+    /// What a gateway tells of a request to ``Proof/url``.
+    private static let forwarded = [
+        "X-Forwarded-Method: GET", "X-Forwarded-Proto: https", "X-Forwarded-Host: api.example.com",
+        "X-Forwarded-Uri: /login/me?x=1",
+    ]
+
+    private static func service(
+        _ dpop: DPoPDemand = .ifSent,
+        origin: GatewayOrigin? = nil,
+        store: ReplayStore? = nil
+    ) async throws -> InProcessService {
+        try await InProcessService(gateway: GatewaySettings(dpop: dpop, origin: origin), replayStore: store)
+    }
+
+    /// A token bound to a device.
+    private static func token(_ minter: ProofMinter = Proof.key) throws -> String {
+        var claims = Tokens.claims()
+        claims.confirmationThumbprint = try minter.thumbprint()
+        return try Tokens.mint(claims)
+    }
+
+    private static func proof(_ token: String, _ name: String = "j-1") throws -> Proof {
+        try Proof(token: token, now: WallClock.unixSeconds(), tokenID: name)
+    }
+
+    private static func fields(_ token: String, _ proof: String, _ forwarded: [String] = forwarded) -> [String] {
+        ["Authorization: DPoP \(token)", "DPoP: \(proof)"] + forwarded
+    }
+
+    @Test("A bound token with a proof of its device is let through, under the default settings")
+    func accepted() async throws {
+        let service = try await Self.service()
+        let token = try Self.token()
+        for (name, scheme) in [("a", "DPoP"), ("b", "dpop"), ("c", "DPOP ")] {
+            var fields = Self.fields(token, try Self.proof(token, name).make())
+            fields[0] = "Authorization: \(scheme) \(token)"
+            let answer = try service.answer("POST", "/auth/orders", fields: fields)
+            #expect(answer.status == 200)
+            #expect(answer["x-auth-subject"] == "2954873201847263")
+            #expect(answer["cache-control"] == "no-store")
+        }
+    }
+
+    @Test(
+        "Each clause of RFC 9449 section 4.3 that a proof breaks is 401 with its sentence",
+        arguments: ProofFault.table
+    )
+    func clauses(fault: ProofFault) async throws {
+        let service = try await Self.service()
+        let token = try Self.token()
+        var proof = try Self.proof(token)
+        try fault.bend(&proof)
+        let answer = try service.answer("GET", "/auth", fields: Self.fields(token, proof.make()))
+        #expect(answer.status == 401 && answer.code == "invalid_dpop_proof")
+        #expect(answer["www-authenticate"] == Self.challenge)
+        #expect(fault.isTold(by: answer.detail), "\(answer.detail)")
+        #expect(answer["x-auth-subject"] == nil)
+        // A proof that was refused has used nothing up.
+        let good = try Self.proof(token).make()
+        #expect(try service.answer("GET", "/auth", fields: Self.fields(token, good)).status == 200)
+    }
+
+    @Test("There is one DPoP field (1)")
+    func oneField() async throws {
+        let service = try await Self.service()
+        let token = try Self.token()
+        let proof = try Self.proof(token).make()
+        for (fields, sentence) in [
+            ([], "has no DPoP proof"), (["DPoP: \(proof)", "DPoP: \(proof)"], "more than one DPoP field"),
+            (["DPoP: \(proof)", "dpop:"], "more than one DPoP field"), (["DPoP: \(proof), \(proof)"], "not a JWT"),
+            (["DPoP:"], "not a JWT"), (["D_P: \(proof)"], "has no DPoP proof"),
+        ] {
+            let answer = try service.answer(
+                "GET",
+                "/auth",
+                fields: ["Authorization: DPoP \(token)"] + fields + Self.forwarded
+            )
+            #expect(answer.code == "invalid_dpop_proof" && answer["www-authenticate"] == Self.challenge)
+            #expect(answer.detail.contains(sentence), "\(answer.detail)")
+        }
+    }
+
+    @Test("A proof is accepted once, and its name counts for its own key alone")
+    func once() async throws {
+        let service = try await Self.service()
+        let token = try Self.token()
+        let fields = Self.fields(token, try Self.proof(token, "same").make())
+        #expect(try service.answer("GET", "/auth", fields: fields).status == 200)
+        let again = try service.answer("GET", "/auth", fields: fields)
+        #expect(again.status == 401 && again.code == "invalid_dpop_proof")
+        #expect(again["www-authenticate"] == Self.challenge && again["x-auth-subject"] == nil)
+        #expect(again.detail.contains("jti was seen before"))
+        let other = try Self.token(Proof.stranger)
+        var proof = try Self.proof(other, "same")
+        proof.minter = Proof.stranger
+        proof.set(header: "jwk", Proof.stranger.jsonWebKey)
+        #expect(try service.answer("GET", "/auth", fields: Self.fields(other, proof.make())).status == 200)
+        #expect(try service.answer("GET", "/auth", fields: Self.fields(token, Self.proof(token).make())).status == 200)
+    }
+
+    @Test("A request that is refused for anything else uses no proof up")
+    func otherwiseGood() async throws {
+        let service = try await Self.service()
+        let token = try Self.token()
+        let fields = Self.fields(token, try Self.proof(token).make())
+        let demanding = try service.answer("GET", "/auth?permissions=user_birthday", fields: fields)
+        #expect(demanding.status == 403)
+        #expect(
+            demanding["www-authenticate"] == #"DPoP error="insufficient_scope", scope="user_birthday""#
+        )
+        #expect(try service.answer("GET", "/auth?app_id=42", fields: fields).code == "invalid_audience")
+        #expect(try service.answer("GET", "/auth?x=1", fields: fields).status == 400)
+        #expect(try service.answer("GET", "/auth", fields: fields).status == 200)
+    }
+
+    @Test("A bad token under the scheme DPoP is told of in that scheme's challenge")
+    func badToken() async throws {
+        let service = try await Self.service()
+        var claims = Tokens.claims(issuedAt: WallClock.unixSeconds() - 10_000)
+        claims.confirmationThumbprint = try Proof.key.thumbprint()
+        let token = try Tokens.mint(claims)
+        let answer = try service.answer("GET", "/auth", fields: Self.fields(token, try Self.proof(token).make()))
+        #expect(answer.code == "expired")
+        #expect(answer["www-authenticate"] == #"DPoP error="invalid_token", code="expired""#)
+    }
+
+    @Test("A token that is bound to no readable key fits no proof, and the key's name may be spelt with escapes")
+    func unbound() async throws {
+        let service = try await Self.service()
+        let thumbprint = try Proof.key.thumbprint()
+        let escaped = String(thumbprint.dropLast()) + "\\u00" + String(thumbprint.utf8.last ?? 0, radix: 16)
+        for (confirmation, status) in [
+            (nil, 401), ("null", 401), ("{}", 401), (#"{"jkt":5}"#, 401), (#"{"jkt":""}"#, 401),
+            (#""\#(thumbprint)""#, 401),
+            (#"{"jkt":"\#(thumbprint)"}"#, 200), (#"{"jkt":"\#(escaped)"}"#, 200),
+        ] as [(String?, Int)] {
+            let token = try Self.token(confirmation: confirmation)
+            let proof = try Self.proof(token, "\(confirmation ?? "-")".filter(\.isLetter)).make()
+            let answer = try service.answer("GET", "/auth", fields: Self.fields(token, proof))
+            #expect(answer.status == status, "\(confirmation ?? "")")
+            #expect(
+                status == 200 || answer.code == "invalid_dpop_proof" && answer["www-authenticate"] == Self.challenge
+            )
+        }
+        // No word of a key that the token does not have.
+        let fields = ["Authorization: DPoP \(try Self.token(confirmation: nil))"] + Self.forwarded
+        #expect(try service.answer("GET", "/auth", fields: fields).detail.contains("bound to no key"))
+    }
+
+    /// A token with any `cnf`.
+    private static func token(confirmation: String?) throws -> String {
+        let members = Tokens.claims().members + (confirmation.map { [("cnf", $0)] } ?? [])
+        return try StandInKeys.current.mint(members: members)
+    }
+
+    @Test(
+        "As a Bearer a bound token passes with if_sent and ignored, and required_if_bound refuses it, cnf readable or not"
+    )
+    func bearer() async throws {
+        for confirmation in Self.confirmations {
+            let token = try Self.token(confirmation: confirmation)
+            let fields = ["Authorization: Bearer \(token)"]
+            for dpop in [DPoPDemand.ifSent, .ignored] {
+                #expect(try await Self.service(dpop).answer("GET", "/auth", fields: fields).status == 200)
+            }
+            let answer = try await Self.service(.requiredIfBound).answer("GET", "/auth", fields: fields)
+            #expect(answer.status == 401 && answer.code == "invalid_dpop_proof")
+            #expect(answer["www-authenticate"] == Self.challenge && answer["x-auth-subject"] == nil)
+        }
+        let service = try await Self.service(.requiredIfBound)
+        let plain = try Tokens.mint(Tokens.claims())
+        #expect(try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(plain)"]).status == 200)
+        let token = try Self.token()
+        let proof = try Self.proof(token).make()
+        #expect(try service.answer("GET", "/auth", fields: Self.fields(token, proof)).status == 200)
+    }
+
+    private static let confirmations = [#"{"jkt":"x"}"#, "{}", "null", "5", #""x""#, #"{"kid":"k"}"#, "[]"]
+
+    @Test(
+        "A bound token as a Bearer beside a DPoP field is refused, whatever the field holds (RFC 9449 section 7.2)",
+        arguments: [DPoPDemand.ifSent, .requiredIfBound]
+    )
+    func bearerBesideProof(dpop: DPoPDemand) async throws {
+        let service = try await Self.service(dpop)
+        let token = try Self.token()
+        let good = try Self.proof(token).make()
+        for proofs in [["DPoP: \(good)"], ["DPoP: x"], ["dpop:"], ["DPoP: x", "DPoP: y"]] {
+            for token in try [token] + Self.confirmations.map({ try Self.token(confirmation: $0) }) {
+                let fields = ["Authorization: Bearer \(token)"] + proofs + Self.forwarded
+                // The second time the signature is remembered.
+                for _ in 0..<2 {
+                    let answer = try service.answer("GET", "/auth", fields: fields)
+                    #expect(answer.status == 401 && answer.code == "invalid_dpop_proof")
+                    #expect(answer["www-authenticate"] == Self.challenge && answer["x-auth-subject"] == nil)
+                    #expect(answer.detail.contains("send Authorization: DPoP"))
+                }
+            }
+        }
+        // Nothing was used up, and a token that is bound to nothing needs no proof.
+        #expect(try service.answer("GET", "/auth", fields: Self.fields(token, good)).status == 200)
+        let plain = try Tokens.mint(Tokens.claims())
+        let fields = ["Authorization: Bearer \(plain)", "DPoP: x"]
+        #expect(try service.answer("GET", "/auth", fields: fields).status == 200)
+    }
+
+    @Test("With dpop: ignored a DPoP field beside a Bearer is not read")
+    func fieldIsIgnored() async throws {
+        let service = try await Self.service(.ignored)
+        let fields = ["Authorization: Bearer \(try Self.token())", "DPoP: x", "DPoP: y"]
+        #expect(try service.answer("GET", "/auth", fields: fields).status == 200)
+    }
+
+    @Test("cnf.jkt is told of a client that proved its key, and of no other", arguments: DPoPDemand.allCases)
+    func toldKey(dpop: DPoPDemand) async throws {
+        let fields = try ["X-Auth-Subject=sub", "X-Auth-Key=cnf.jkt", "X-Auth-Email=email"].map { try AuthField($0) }
+        let service = try await InProcessService(gateway: GatewaySettings(dpop: dpop, fields: fields))
+        let token = try Self.token()
+        for number in 0..<2 where dpop != .ignored {
+            let proof = try Self.proof(token, "j-\(number)").make()
+            let proven = try service.answer("GET", "/auth", fields: Self.fields(token, proof))
+            #expect(try proven.status == 200 && proven["x-auth-key"] == Proof.key.thumbprint())
+        }
+        // The second time the token is remembered.
+        for _ in 0..<2 where dpop != .requiredIfBound {
+            let plain = try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"])
+            #expect(plain.status == 200 && plain["x-auth-subject"] != nil && plain["x-auth-key"] == nil)
+        }
+    }
+
+    @Test("With ignored the scheme DPoP is no token")
+    func ignored() async throws {
+        let service = try await Self.service(.ignored)
+        let token = try Self.token()
+        let answer = try service.answer("GET", "/auth", fields: Self.fields(token, try Self.proof(token).make()))
+        #expect(answer.status == 401 && answer.code == "missing_token")
+        #expect(answer["www-authenticate"] == #"Bearer realm="limited-login""#)
+    }
+
+    @Test("Without what tells the client's request, or with two of one, a proof is refused", arguments: 0..<4)
+    func forwardedFields(index: Int) async throws {
+        let service = try await Self.service()
+        let token = try Self.token()
+        let proof = try Self.proof(token).make()
+        let name = try #require(Self.forwarded[index].split(separator: ":").first)
+        var missing = Self.forwarded
+        missing.remove(at: index)
+        for fields in [
+            missing, missing + ["\(name):"], Self.forwarded + [Self.forwarded[index]], Self.forwarded + ["\(name): x"],
+            missing + ["\(name.replacing("-", with: "_")): \(Self.forwarded[index].split(separator: " ")[1])"],
+        ] {
+            let answer = try service.answer("GET", "/auth", fields: Self.fields(token, proof, fields))
+            #expect(answer.code == "invalid_dpop_proof" && answer["www-authenticate"] == Self.challenge)
+        }
+        #expect(try service.answer("GET", "/auth", fields: Self.fields(token, proof)).status == 200)
+    }
+
+    @Test(
+        "The proof's request is the client's, as the gateway tells it",
+        arguments: [
+            (["GET", "HTTPS", "API.Example.com:443", "/login/me#x"], true),
+            (["GET", "https", "api.example.com:", "/%6Cogin/./me?x"], true),
+            (["POST", "https", "api.example.com", "/login/me"], false),
+            (["get", "https", "api.example.com", "/login/me"], false),
+            (["GET", "http", "api.example.com", "/login/me"], false),
+            (["GET", "https", "api.example.com:8443", "/login/me"], false),
+            (["GET", "https", "evil.example", "/login/me"], false),
+            (["GET", "https", "api.example.com", "/login"], false),
+            (["GET", "https", "api.example.com", "login/me"], false),
+            (["GET", "https", "api.example.com", "https://api.example.com/login/me"], false),
+            (["GET", "https", "api.example.com/login", "/me"], false),
+            (["GET", "https", "api.example.com", "*"], false),
+            (["GET", "https, http", "api.example.com", "/login/me"], false),
+            (["GET", "wss", "api.example.com", "/login/me"], false),
+        ]
+    )
+    func clientsRequest(parts: [String], isAccepted: Bool) async throws {
+        let service = try await Self.service()
+        let token = try Self.token()
+        let names = ["Method", "Proto", "Host", "Uri"]
+        let fields = zip(names, parts).map { "X-Forwarded-\($0): \($1)" }
+        let answer = try service.answer(
+            "GET",
+            "/auth",
+            fields: Self.fields(token, try Self.proof(token).make(), fields)
+        )
+        #expect(answer.status == (isAccepted ? 200 : 401))
+    }
+
+    @Test("gateway_origin stands for scheme and host, whatever the fields say of them")
+    func origin() async throws {
+        let service = try await Self.service(origin: GatewayOrigin("https://api.example.com"))
+        let token = try Self.token()
+        let told = [Self.forwarded[0], Self.forwarded[3]]
+        for (name, more, status) in [
+            ("a", [], 200), ("b", ["X-Forwarded-Proto: http", "X-Forwarded-Host: evil.example"], 200),
+        ] {
+            let proof = try Self.proof(token, name).make()
+            #expect(try service.answer("GET", "/auth", fields: Self.fields(token, proof, told + more)).status == status)
+        }
+        var proof = try Self.proof(token)
+        proof.set("htu", #""https://evil.example/login/me""#)
+        let evil = ["X-Forwarded-Proto: https", "X-Forwarded-Host: evil.example"]
+        #expect(try service.answer("GET", "/auth", fields: Self.fields(token, proof.make(), told + evil)).status == 401)
+    }
+
+    @Test("Without the store nothing is accepted, and the answer is 503, never 401")
+    func storeIsFull() async throws {
+        let store = MemoryReplayStore(capacity: 1, now: WallClock.unixMilliseconds() - 60_000)
+        let service = try await Self.service(store: .memory(store))
+        let token = try Self.token()
+        #expect(try service.answer("GET", "/auth", fields: Self.fields(token, Self.proof(token).make())).status == 200)
+        let fields = Self.fields(token, try Self.proof(token, "j-2").make())
+        let answer = try service.answer("GET", "/auth", fields: fields)
+        #expect(answer.status == 503 && answer.code == "replay_store_unavailable")
+        #expect(answer["retry-after"] == "1" && answer["www-authenticate"] == nil && answer["x-auth-subject"] == nil)
+    }
+
+    @Test(
+        "A device with too many proofs gets 429 and the time to wait; refused and repeated proofs take no place of it"
+    )
+    func tooMany() async throws {
+        // 24 places for proofs, an eighth of them for each key.
+        let store = MemoryReplayStore(capacity: 32, now: WallClock.unixMilliseconds() - 60_000)
+        let service = try await Self.service(store: .memory(store))
+        let token = try Self.token()
+        func status(_ proof: Proof) throws -> Int {
+            try service.answer("GET", "/auth", fields: Self.fields(token, proof.make())).status
+        }
+        for name in ["j-1", "j-1", "j-1", "j-1", "j-1"] { _ = try status(Self.proof(token, name)) }
+        for number in 0..<10 {
+            var bad = try Self.proof(token, "bad-\(number)")
+            bad.set("htm", #""POST""#)
+            #expect(try status(bad) == 401)
+        }
+        #expect(try status(Self.proof(token, "j-2")) == 200)
+        #expect(try status(Self.proof(token, "j-3")) == 200)
+        let fields = Self.fields(token, try Self.proof(token, "j-4").make())
+        let answer = try service.answer("GET", "/auth", fields: fields)
+        #expect(answer.status == 429 && answer.code == "too_many_proofs")
+        #expect(answer["retry-after"].flatMap { Int($0) }.map { (1...700).contains($0) } == true)
+        #expect(answer["www-authenticate"] == nil && answer["x-auth-subject"] == nil)
+        // A repeated one is told as such.
+        #expect(try status(Self.proof(token, "j-1")) == 401)
+        // Another device, and what is no proof.
+        let other = try Self.token(Proof.stranger)
+        var proof = try Self.proof(other)
+        proof.minter = Proof.stranger
+        proof.set(header: "jwk", Proof.stranger.jsonWebKey)
+        #expect(try service.answer("GET", "/auth", fields: Self.fields(other, proof.make())).status == 200)
+        let bearer = ["Authorization: Bearer \(token)"]
+        #expect(try service.answer("GET", "/auth", fields: bearer).status == 200)
+    }
+}

@@ -1,0 +1,52 @@
+import Testing
+
+@testable import LLService
+
+@Suite("Settings that may be a mistake")
+struct DoubtTests {
+    private static let required: [ConfigurationKey: String] = [.appIDs: "123"]
+
+    private static func doubts(_ flags: [ConfigurationKey: String]) throws -> [String] {
+        let flags = required.merging(flags) { $1 }
+        return try ConfigurationLoader.load(flags: flags, environment: [:], file: nil, readsDefaultFile: false)
+            .configuration.doubts
+    }
+
+    /// What opens something or does nothing, with words of the one sentence that tells of it.
+    private static let doubtful: [([ConfigurationKey: String], [String])] = [
+        ([.dpop: "required_if_bound"], ["dpop", "gateway is not enabled"]),
+        ([.gateway: "enabled"], ["if_sent", "passes as Bearer", "RFC 9449 section 7.2"]),
+        ([.gateway: "enabled", .dpop: "ignored"], ["ignored", "passes as Bearer"]),
+        ([.gateway: "enabled", .dpop: "required_if_bound"], ["gateway_origin is not set", "X-Forwarded-Host"]),
+        ([.listen: "unix:/run/x/socket", .listenMode: "0777"], ["every user of this machine", "0777"]),
+        ([.listen: "unix:/run/x/socket", .listenMode: "0662"], ["every user of this machine", "0662"]),
+        ([.issuers: "https://www.facebook.com/"], ["'https://www.facebook.com/' ends with a slash"]),
+        ([.trustedPeers: "0.0.0.0/0"], ["trusted_peers", "every address"]),
+        ([.trustedPeers: "10.0.0.0/8,::/0"], ["trusted_peers", "every address"]),
+        ([.binding: "optional"], ["binding is optional", "stolen"]),
+        ([.accessTokens: "accept", .appSecretsFile: "/none"], ["access_tokens is accept", "client_keys_file"]),
+        ([.listen: "0.0.0.0:8080"], ["0.0.0.0:8080", "open to anybody"]),
+    ]
+
+    @Test("Each is told of in one sentence", arguments: doubtful)
+    func told(flags: [ConfigurationKey: String], words: [String]) throws {
+        let doubts = try Self.doubts(flags)
+        #expect(doubts.count == 1, "\(doubts)")
+        for word in words { #expect(doubts.first?.contains(word) == true, "\(word): \(doubts)") }
+    }
+
+    @Test(
+        "Of what is well nothing is told",
+        arguments: [
+            [:], [.dpop: "if_sent"], [.listen: "unix:/run/x/socket"], [.issuers: "https://www.facebook.com"],
+            [.listen: "unix:/run/x/socket", .listenMode: "0777", .clientKeysFile: "/none"],
+            [.listen: "unix:/run/x/socket", .listenMode: "0664"], [.trustedPeers: "10.0.0.0/8,fd00::/8"],
+            [.gateway: "enabled", .dpop: "required_if_bound", .gatewayOrigin: "https://api.example.com"],
+            [.accessTokens: "accept", .appSecretsFile: "/none", .clientKeysFile: "/none"],
+            [.listen: "0.0.0.0:8080", .clientKeysFile: "/none"],
+        ] as [[ConfigurationKey: String]]
+    )
+    func untold(flags: [ConfigurationKey: String]) throws {
+        #expect(try Self.doubts(flags) == [])
+    }
+}

@@ -1,0 +1,351 @@
+import Foundation
+import LLGraph
+import LLSockets
+import LLStandIn
+import LLTestSupport
+import Testing
+
+@testable import LLService
+
+@Suite("The permissions of a person, by way of Graph", .live)
+struct GraphRouteTests {
+    private static let list = "/users/2954873201847263/permissions"
+    private static let answer = """
+        {"data":[{"permission":"email","status":"granted"},{"permission":"user_friends","status":"declined"},\
+        {"permission":"public_profile","status":"granted"},{"permission":"user_birthday","status":"expired"}]}
+        """
+
+    private static func members(_ response: TestResponse) throws -> [String: Any] {
+        try #require(try JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any])
+    }
+
+    @Test("They are listed by status, and those needed are told apart: worth asking for, and declined")
+    func list() async throws {
+        let service = try await GraphService { _, peer in try peer.answerAndStay(Self.answer) }
+        let plain = try service.answer("GET", Self.list)
+        #expect(plain.status == 200)
+        #expect(plain["cache-control"] == "no-store")
+        #expect(plain["content-type"] == "application/json")
+        let members = try Self.members(plain)
+        #expect(Set(members.keys) == ["user_id", "app_id", "granted", "declined", "expired"])
+        #expect(members["user_id"] as? String == "2954873201847263")
+        #expect(members["app_id"] as? String == InProcessService.appID)
+        #expect(members["granted"] as? [String] == ["email", "public_profile"])
+        let asked = try Self.members(
+            try service.answer(
+                "GET",
+                Self.list
+                    + "?permissions=user_link,email%2Cuser_friends%2cuser_birthday,user_likes,user_actions.fitness"
+                    + "&app_id=\(InProcessService.appID)"
+            )
+        )
+        #expect(asked["missing"] as? [String] == ["user_link", "user_birthday"])
+        #expect(asked["declined_requested"] as? [String] == ["user_friends"])
+        #expect(asked["outside_limited_login"] as? [String] == ["user_likes", "user_actions.fitness"])
+        await service.stop()
+    }
+
+    @Test("One is revoked, and the whole login, with 204 and the right question to Graph")
+    func revoke() async throws {
+        let service = try await GraphService()
+        for path in [Self.list + "/email", Self.list + "/user_actions.fitness", Self.list] {
+            let response = try service.answer("DELETE", path)
+            #expect(response.status == 204)
+            #expect(response.body.isEmpty)
+        }
+        #expect(
+            service.graph.requests.map { String($0.line.prefix { $0 != "?" }) } == [
+                "DELETE /v26.0/2954873201847263/permissions/email",
+                "DELETE /v26.0/2954873201847263/permissions/user_actions.fitness",
+                "DELETE /v26.0/2954873201847263/permissions",
+            ]
+        )
+        await service.stop()
+    }
+
+    @Test("A good token uninstalls the app; one that is not good never leaves the service")
+    func uninstall() async throws {
+        let service = try await GraphService { _, peer in try peer.answerAndStay("{\"success\":true}") }
+        let now = WallClock.unixSeconds()
+        let good = try Tokens.mint(Tokens.claims())
+        let narrowed = "{\"id_token\":\"\(good)\",\"app_id\":\"\(InProcessService.appID)\"}"
+        #expect(try service.answer("POST", "/uninstall", body: narrowed).status == 204)
+        let sent = service.graph.requests.map { String(decoding: $0.body, as: UTF8.self) }
+        #expect(sent == ["id_token=\(good)&app_id=\(InProcessService.appID)"])
+        let ended = try service.answer("POST", "/uninstall", body: "{\"id_token\":\"\(good)\"}")
+        #expect(ended.status == 401)
+        #expect(ended.code == "login_revoked")
+        let bad: [(String, String)] = [
+            (try Tokens.mint(Tokens.claims(issuedAt: now - 7200)), "expired"),
+            (try Tokens.mint(Tokens.claims(audience: "42")), "invalid_audience"),
+            (good.dropLast(4) + "AAAA", "invalid_signature"), ("x", "malformed_token"),
+        ]
+        for (token, code) in bad {
+            let response = try service.answer("POST", "/uninstall", body: "{\"id_token\":\"\(token)\"}")
+            #expect(response.status == 401)
+            #expect(response.code == code)
+            #expect(response["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"\(code)\"")
+        }
+        #expect(service.graph.requestCount == 1)
+        #expect(
+            service.registry.render().contains(
+                #"limited_login_verifications_total{credential="id_token",result="expired"} 1"#
+            )
+        )
+        await service.stop()
+    }
+
+    @Test("The audience is read as its value, whatever escapes it came with")
+    func escapedAudience() async throws {
+        let appID = "a/b@c"
+        let service = try await GraphService(appIDs: [appID], secrets: "\(appID) \(GraphService.secret)")
+        let token = try Tokens.mint(Tokens.claims(audience: appID))
+        #expect(try service.answer("POST", "/uninstall", body: "{\"id_token\":\"\(token)\"}").status == 204)
+        let sent = try #require(service.graph.requests.first)
+        #expect(String(decoding: sent.body, as: UTF8.self).hasSuffix("&app_id=a%2Fb%40c"))
+        await service.stop()
+    }
+
+    @Test(
+        "A request that is not exactly right is refused, and Graph never hears of it",
+        arguments: [
+            ("GET", "/users/me/permissions", 400, "invalid_request"),
+            ("GET", "/users/12345678901234567890123456789012345/permissions", 400, "invalid_request"),
+            ("GET", "/users/%31/permissions", 400, "invalid_request"),
+            ("DELETE", "/users/0444/permissions", 400, "invalid_request"),
+            ("DELETE", "/users/0/permissions", 400, "invalid_request"),
+            ("GET", "/users/0444/permissions", 400, "invalid_request"),
+            ("GET", "/users/123456789012345678901/permissions", 400, "invalid_request"),
+            ("GET", "/users/1/permissions?permissions=Email", 400, "invalid_request"),
+            ("GET", "/users/1/permissions?permissions=", 400, "invalid_request"),
+            ("GET", "/users/1/permissions?permissions=a,,b", 400, "invalid_request"),
+            ("GET", "/users/1/permissions?permissions=a%2", 400, "invalid_request"),
+            ("GET", "/users/1/permissions?permissions=a%2Fb", 400, "invalid_request"),
+            ("GET", "/users/1/permissions?permissions=a%00", 400, "invalid_request"),
+            ("GET", "/users/1/permissions?permissions=a+b", 400, "invalid_request"),
+            ("GET", "/users/1/permissions?permissions=a&permissions=b", 400, "invalid_request"),
+            ("GET", "/users/1/permissions?fields=name", 400, "invalid_request"),
+            ("GET", "/users/1/permissions?app_id=", 400, "unknown_app"),
+            ("GET", "/users/1/permissions?app_id=43", 400, "unknown_app"),
+            ("GET", "/users/1/permissions?access_token=x", 400, "invalid_request"),
+            ("DELETE", "/users/1/permissions?permissions=email", 400, "invalid_request"),
+            ("DELETE", "/users/1/permissions/e%6Dail", 400, "invalid_request"),
+            ("DELETE", "/users/1/permissions/.", 400, "invalid_request"),
+            ("DELETE", "/users/1/permissions/..", 400, "invalid_request"),
+            ("DELETE", "/users/1/permissions/user..x", 400, "invalid_request"),
+            ("DELETE", "/users/1/permissions/user.", 400, "invalid_request"),
+            ("DELETE", "/users/1/permissions/EMAIL", 400, "invalid_request"),
+            ("GET", "/users/1/permissions/email", 405, "method_not_allowed"),
+            ("POST", "/users/1/permissions", 405, "method_not_allowed"),
+            ("HEAD", "/users/1/permissions", 405, ""),
+            ("GET", "/uninstall", 405, "method_not_allowed"),
+            ("GET", "/users//permissions", 404, "not_found"),
+            ("GET", "/users/1/permission", 404, "not_found"),
+            ("GET", "/users/1/permissions/", 404, "not_found"),
+            ("DELETE", "/users/1/permissions/a/b", 404, "not_found"),
+            ("GET", "/users/1/2/permissions", 404, "not_found"),
+        ]
+    )
+    func refused(_ method: String, _ target: String, _ status: Int, _ code: String) async throws {
+        let service = try await GraphService(workerCount: 1)
+        let client = try service.connect()
+        client.send(GraphService.request(method, target))
+        var answers: [TestResponse] = []
+        _ = client.read { bytes in
+            answers = TestResponse.parseAll(bytes, headRequests: method == "HEAD")
+            return !answers.isEmpty
+        }
+        // The server waits for the other end of a connection on which it refused a request itself.
+        client.shutdownWrite()
+        let response = try #require(answers.first)
+        #expect(response.status == status)
+        if !code.isEmpty { #expect(response.code == code) }
+        #expect(service.graph.requestCount == 0)
+        await service.stop()
+    }
+
+    @Test(
+        "A body of /uninstall that is not exactly right is refused",
+        arguments: [
+            "{}", "{\"id_token\":\"\"}", "{\"id_token\":1}", "[]", "{\"id_token\":\"a\",\"nonce\":\"b\"}",
+            "{\"id_token\":\"a\"",
+            "{\"id_token\":\"a\",\"id_token\":\"b\"}",
+        ]
+    )
+    func refusedBodies(_ body: String) async throws {
+        let service = try await GraphService(workerCount: 1)
+        let response = try service.answer("POST", "/uninstall", body: body)
+        #expect(response.status == 400)
+        #expect(response.code == "invalid_request")
+        #expect(service.graph.requestCount == 0)
+        await service.stop()
+    }
+
+    @Test("Without secrets the routes are not there, and without its key no caller is served")
+    func access() async throws {
+        let requests = [("GET", Self.list), ("DELETE", Self.list), ("DELETE", Self.list + "/email")]
+        let off = try await GraphService(secrets: nil)
+        let keyless = try await GraphService(hasClients: false)
+        let on = try await GraphService()
+        for (method, target) in requests {
+            let disabled = try off.answer(method, target)
+            #expect(disabled.status == 404)
+            #expect(disabled.text.contains("LIMITED_LOGIN_APP_SECRETS_FILE"))
+            #expect(try keyless.answer(method, target).code == "unauthorized_client")
+            for fields in [[], ["X-Api-Key: wrong"]] {
+                let response = try on.answer(method, target, fields: fields)
+                #expect(response.status == 401)
+                #expect(response.code == "unauthorized_client")
+            }
+        }
+        for service in [off, keyless, on] {
+            #expect(service.graph.requestCount == 0)
+            await service.stop()
+        }
+    }
+
+    @Test("Where several apps are configured one must be named, and each is asked with its own secret")
+    func apps() async throws {
+        let other = "fedcba9876543210fedcba9876543210"
+        let service = try await GraphService(
+            appIDs: [InProcessService.appID, "42", "43"],
+            secrets: "# both\n\(InProcessService.appID)\t\(GraphService.secret)\r\n\n42 \(other)\n"
+        )
+        #expect(try service.answer("DELETE", Self.list).code == "invalid_request")
+        #expect(try service.answer("DELETE", Self.list + "?app_id=43").code == "unknown_app")
+        #expect(try service.answer("DELETE", Self.list + "?app_id=44").code == "unknown_app")
+        #expect(try service.answer("DELETE", Self.list + "?app_id=42").status == 204)
+        #expect(service.graph.requests.map { $0.value(of: "authorization") } == ["Bearer 42|\(other)"])
+        await service.stop()
+    }
+
+    @Test("Each error of Graph is answered by its own code and status, and a sentence", arguments: GraphError.allCases)
+    func errors(_ error: GraphError) {
+        let problem = Problem(GraphFailure(error))
+        #expect(problem.code.text.hasPrefix("graph_"))
+        #expect([403, 404, 409, 429, 502, 503, 504].contains(problem.code.status))
+        #expect((problem.retryAfterSeconds != nil) == [429, 503].contains(problem.code.status))
+        #expect(problem.detail.hasSuffix(".") && problem.detail.count > 40)
+    }
+
+    @Test(
+        "Each error stands on the page of permissions, under its status",
+        arguments: GraphError.allCases
+    )
+    func documented(_ error: GraphError) throws {
+        let status = "\(ProblemCode.graph(error).status)"
+        let page = try ProjectFiles.text("Sources/LLService/LLService.docc/Permissions.md")
+        let rows = page.split(separator: "\n").filter { $0.hasPrefix("|") && $0.contains("`\(error.rawValue)`") }
+        #expect(!rows.isEmpty)
+        #expect(rows.allSatisfy { $0.split(separator: "|").last?.contains(status) == true })
+    }
+
+    @Test("What Graph says of a failure is passed on: when to try again, and Facebook's name of the call")
+    func throttled() async throws {
+        let service = try await GraphService { _, peer in
+            try peer.answer(
+                status: "400 Bad Request",
+                fields: ["Retry-After: 7"],
+                "{\"error\":{\"message\":\"about Jane\",\"code\":4,\"error_subcode\":5,\"fbtrace_id\":\"AbC\"}}"
+            )
+        }
+        let response = try service.answer("GET", Self.list)
+        #expect(response.status == 429)
+        #expect(response.code == "graph_app_throttled")
+        #expect(response["retry-after"] == "7")
+        #expect(try Self.members(response)["fbtrace_id"] as? String == "AbC")
+        #expect(!response.text.contains("Jane"))
+        let log = service.log.withLock { $0.joined(separator: "\n") }
+        for fact in ["AbC", "graph_app_throttled", "graph_subcode"] { #expect(log.contains(fact)) }
+        for secret in ["Jane", GraphService.secret, "2954873201847263"] { #expect(!log.contains(secret)) }
+        let metrics = service.registry.render()
+        #expect(
+            metrics.contains(
+                #"limited_login_graph_requests_total{operation="list_permissions",result="graph_app_throttled"} 1"#
+            )
+        )
+        #expect(metrics.contains(#"duration_seconds_count{operation="list_permissions"} 1"#))
+        #expect(!metrics.contains(#"limited_login_verifications_total{credential="id_token",result="graph_"#))
+        await service.stop()
+    }
+
+    @Test("A Graph that never answers is 504, and meanwhile the same worker answers others")
+    func hung() async throws {
+        let service = try await GraphService(workerCount: 1, callTimeout: .milliseconds(600)) { _, peer in
+            peer.waitUntilClosed()
+        }
+        let waiting = try service.connect()
+        waiting.send(GraphService.request("GET", Self.list))
+        let token = try Tokens.mint(Tokens.claims())
+        let verified = try service.answer(
+            "POST",
+            "/verify",
+            body: "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
+        )
+        #expect(verified.status == 200)
+        let response = try #require(waiting.readResponses(1).first)
+        #expect(response.status == 504)
+        #expect(response.code == "graph_timeout")
+        await service.stop()
+    }
+
+    @Test("More requests than threads and queue take are refused at once, and the others are all answered")
+    func crowd() async throws {
+        let gate = Locked(false)
+        let calls = Locked((underWay: 0, most: 0))
+        let service = try await GraphService(workerCount: 1) { _, peer in
+            calls.withLock { $0 = ($0.underWay + 1, max($0.most, $0.underWay + 1)) }
+            while !gate.withLock({ $0 }) { try peer.pause(.milliseconds(5)) }
+            calls.withLock { $0.underWay -= 1 }
+            try peer.answerAndStay("true")
+        }
+        let count = GraphWorkers.threadLimit + GraphWorkers.queueLimit + 20
+        let clients = try (0..<count).map { _ in try service.connect() }
+        for client in clients { client.send(GraphService.request("DELETE", Self.list)) }
+        // The refused are answered while the gate is closed.
+        var early = [TestResponse?](repeating: nil, count: count)
+        let deadline = MonotonicClock.now() + patienceOfTests
+        while early.count(where: { $0 != nil }) < 20, MonotonicClock.now() < deadline {
+            for index in clients.indices where early[index] == nil {
+                early[index] = clients[index].readResponses(1, timeout: .milliseconds(5)).first
+            }
+        }
+        let refused = early.compactMap { $0 }
+        #expect(refused.count == 20)
+        #expect(refused.allSatisfy { $0.status == 503 && $0.code == "overloaded" && $0["retry-after"] != nil })
+        gate.withLock { $0 = true }
+        let others = zip(clients, early).filter { $0.1 == nil }.map(\.0)
+        let answered = others.compactMap { $0.readResponses(1).first?.status }
+        #expect(answered.count == count - refused.count)
+        #expect(answered.allSatisfy { $0 == 204 })
+        #expect(calls.withLock { $0.most } <= GraphWorkers.threadLimit)
+        await service.stop()
+    }
+
+    @Test("A client that leaves while Graph is asked disturbs nobody")
+    func abandoned() async throws {
+        let service = try await GraphService(workerCount: 1) { _, peer in
+            try? peer.pause(.milliseconds(30))
+            try peer.answerAndStay("true")
+        }
+        for _ in 1...10 {
+            let client = try service.connect()
+            client.send(GraphService.request("DELETE", Self.list))
+            client.reset()
+        }
+        #expect(try service.answer("DELETE", Self.list).status == 204)
+        await service.stop()
+    }
+
+    @Test("Requests pipelined on one connection are answered in order")
+    func pipelined() async throws {
+        let service = try await GraphService { request, peer in
+            try peer.answerAndStay(request.line.hasPrefix("GET") ? Self.answer : "true")
+        }
+        let client = try service.connect()
+        let requests = [("GET", Self.list), ("DELETE", Self.list), ("GET", "/livez"), ("GET", Self.list)]
+        client.send(requests.map { GraphService.request($0, $1) }.joined())
+        #expect(client.readResponses(4).map(\.status) == [200, 204, 200, 200])
+        await service.stop()
+    }
+}

@@ -1,0 +1,191 @@
+import CoreMetrics
+import LLHTTP1
+import LLHTTPServer
+import LLSockets
+import LLStandIn
+import LLStores
+import LLTestSupport
+import LimitedLogin
+import LimitedLoginKeys
+import Logging
+import Testing
+
+@testable import LLService
+
+/// A JWK Set source that answers what a test says, and counts.
+final class ScriptedSource: JWKSetSource {
+    let name = "test"
+    private let state: Locked<(minters: [TokenMinter]?, fetches: Int)>
+
+    /// - Parameter minters: the published keys; nil for a source that is down.
+    init(_ minters: [TokenMinter]?) { state = Locked((minters, 0)) }
+
+    var fetchCount: Int { state.withLock { $0.fetches } }
+
+    func publish(_ minters: [TokenMinter]?) { state.withLock { $0.minters = minters } }
+
+    func fetch(validator: String?) throws(JWKSetSourceError) -> JWKSetAnswer {
+        let minters = state.withLock { state in
+            state.fetches += 1
+            return state.minters
+        }
+        guard let minters else { throw JWKSetSourceError("the test's source is down") }
+        return .fetched(JWKSetDocument(bytes: TokenMinter.jsonWebKeySet(minters)))
+    }
+
+    func cancel() {}
+}
+
+/// The service without sockets: requests go through the real parser and the real handler.
+final class InProcessService {
+    static let appID = "123456789012345"
+
+    let source: ScriptedSource
+    let cache: JWKSetCache
+    let core: ServiceCore
+    let registry = PrometheusRegistry(help: ServiceMetrics.help)
+    private let handler: ServiceHandler
+    private var requests = 0
+
+    init(
+        minters: [TokenMinter]? = [StandInKeys.current, StandInKeys.previous],
+        policy: VerificationPolicy? = nil,
+        clients: ClientKeys? = nil,
+        listener: ListenerRole = .service,
+        gatewayIsEnabled: Bool = false,
+        gateway: GatewaySettings? = nil,
+        nonces: NonceIssuer? = nil,
+        nonceLifetimeSeconds: Int = 600,
+        rejectsReplays: Bool = false,
+        replayStore: ReplayStore? = nil,
+        auditLogger: Logger? = nil,
+        stuckThread: String? = nil
+    ) async throws {
+        source = ScriptedSource(minters)
+        var limits = JWKSetCacheLimits()
+        // What a fetch did not find stays unknown for the whole test.
+        (limits.negativeLifetime, limits.joinedNegativeLifetime) = (.seconds(3_600), .seconds(3_600))
+        // One fetch for unknown key IDs, and requests that wait for the next one as long as the test takes.
+        (limits.unknownKeyIDInterval, limits.waitForUnknownKeyID) = (.seconds(3_600), .seconds(7_200))
+        cache = try JWKSetCache(sources: [source], limits: limits)
+        if minters != nil { _ = await cache.refresh() }
+        let registry = registry
+        core = ServiceCore(
+            settings: RuntimeSettings(
+                verifier: TokenVerifier(
+                    policy: try policy ?? VerificationPolicy(appIDs: [Self.appID, "42"]),
+                    nonces: nonces
+                ),
+                clients: clients,
+                gateway: gateway ?? (gatewayIsEnabled ? GatewaySettings() : nil),
+                nonceLifetimeSeconds: nonceLifetimeSeconds,
+                rejectsReplays: rejectsReplays
+            ),
+            cache: cache,
+            // As if the process had run for a minute.
+            replayStore: replayStore ?? .memory(MemoryReplayStore(now: WallClock.unixMilliseconds() - 60_000)),
+            metrics: ServiceMetrics(factory: registry),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            identifiers: RequestIdentifier(process: 0xabc),
+            auditLogger: auditLogger,
+            stuckThread: { _ in stuckThread },
+            exposition: { registry.render() }
+        )
+        handler = ServiceHandler(core: core, listener: listener)
+    }
+
+    /// What became of a request.
+    enum Outcome {
+        case answered(TestResponse)
+        case parked(until: MonotonicInstant)
+    }
+
+    /// Sends a whole request and says what became of it. `listener` is another listener of the same service.
+    func send(
+        _ method: String = "POST",
+        _ target: String = "/verify",
+        fields: [String] = ["Content-Type: application/json"],
+        body: String = "",
+        visit: RequestVisit = .first,
+        listener: ListenerRole? = nil
+    ) throws -> Outcome {
+        requests += 1
+        let handler = listener.map { ServiceHandler(core: core, listener: $0) } ?? handler
+        let head = (["\(method) \(target) HTTP/1.1", "Host: test"] + fields).joined(separator: "\r\n")
+        let bytes = Array("\(head)\r\nContent-Length: \(body.utf8.count)\r\n\r\n".utf8)
+        var parser = RequestParser(limits: HTTPLimits())
+        try #require(parser.parse(bytes.span) == .complete)
+        var context = RequestContext(
+            firstByteAt: MonotonicClock.now(),
+            now: MonotonicClock.now(),
+            worker: 0,
+            request: ParkedRequest(connectionID: 1, requestsBefore: requests),
+            isDraining: false,
+            descriptor: -1
+        )
+        var response = HTTPResponse()
+        let content = Array(body.utf8)
+        if handler.receiveHead(parser.head, bytes: bytes.span, context: context, response: &response) != .respond {
+            response.reset()
+            context.visit = visit
+            let request = bytes + content
+            let decision = handler.receiveRequest(
+                parser.head,
+                bytes: request.span,
+                body: content.span,
+                context: context,
+                response: &response
+            )
+            if case .park(let moment) = decision { return .parked(until: moment) }
+        }
+        handler.didRespond(status: response.status, context: context)
+        return .answered(Self.read(response))
+    }
+
+    /// Has the client of the last request leave.
+    func abandonLast() { handler.didAbandon(ParkedRequest(connectionID: 1, requestsBefore: requests)) }
+
+    /// Sends a request that must be answered at once.
+    func answer(
+        _ method: String = "POST",
+        _ target: String = "/verify",
+        fields: [String] = ["Content-Type: application/json"],
+        body: String = "",
+        listener: ListenerRole? = nil
+    ) throws -> TestResponse {
+        let outcome = try send(method, target, fields: fields, body: body, listener: listener)
+        guard case .answered(let response) = outcome else { throw ParkedUnexpectedly() }
+        return response
+    }
+
+    struct ParkedUnexpectedly: Error {}
+
+    /// Has a token judged.
+    func verify(_ token: String, _ members: String = #""nonce":"n-1""#) throws -> TestResponse {
+        try answer(body: "{\"id_token\":\"\(token)\"\(members.isEmpty ? "" : ",")\(members)}")
+    }
+
+    private static func read(_ response: borrowing HTTPResponse) -> TestResponse {
+        let lines = String(decoding: response.fields, as: UTF8.self).split(separator: "\r\n")
+        let fields = lines.map { line in
+            let parts = line.split(separator: ":", maxSplits: 1)
+            return (name: parts[0].lowercased(), value: String(parts[1].dropFirst()))
+        }
+        return TestResponse(status: Int(response.status), fields: fields, body: response.body, head: "")
+    }
+}
+
+/// Tokens for these tests, signed by the published key unless said otherwise.
+enum Tokens {
+    static func claims(
+        audience: String = InProcessService.appID,
+        nonce: String = "n-1",
+        issuedAt: Int64 = WallClock.unixSeconds()
+    ) -> MintedClaims {
+        MintedClaims(audience: audience, subject: "2954873201847263", nonce: nonce, issuedAt: issuedAt)
+    }
+
+    static func mint(_ claims: MintedClaims, by minter: TokenMinter = StandInKeys.current) throws -> String {
+        try minter.mint(claims)
+    }
+}

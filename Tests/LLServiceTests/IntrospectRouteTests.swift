@@ -1,0 +1,174 @@
+import FoundationEssentials
+import LLSockets
+import LLStandIn
+import LLTestSupport
+import LimitedLoginKeys
+import Testing
+
+@testable import LLService
+
+@Suite("POST /introspect: RFC 7662", .live)
+struct IntrospectRouteTests {
+    private static let form = "Content-Type: application/x-www-form-urlencoded"
+    private static let key = "Authorization: Bearer secret"
+
+    private static func service(minters: [TokenMinter]? = [StandInKeys.current]) async throws -> InProcessService {
+        let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
+        return try await InProcessService(minters: minters, clients: keys)
+    }
+
+    private struct Answer: Decodable {
+        let active: Bool
+        let iss, sub, aud, scope, jti, email: String?
+        let clientID: String?
+        let exp, iat: Int?
+
+        enum CodingKeys: String, CodingKey {
+            case active, iss, sub, aud, scope, jti, email, exp, iat
+            case clientID = "client_id"
+        }
+    }
+
+    private static func decode(_ answer: TestResponse) throws -> Answer {
+        try JSONDecoder().decode(Answer.self, from: Data(answer.body))
+    }
+
+    @Test("A good token is active, with numeric times and the scope its claims show")
+    func active() async throws {
+        let service = try await Self.service()
+        var claims = Tokens.claims()
+        claims.email = "jane@example.com"
+        let token = try Tokens.mint(claims)
+        let answer = try service.answer(
+            "POST",
+            "/introspect",
+            fields: [Self.form, Self.key],
+            body: "token=\(token)&token_type_hint=id_token&unknown=1"
+        )
+        #expect(answer.status == 200)
+        #expect(answer["content-type"] == "application/json")
+        #expect(answer["cache-control"] == "no-store")
+        let body = try Self.decode(answer)
+        #expect(body.active)
+        #expect(body.sub == "2954873201847263")
+        #expect(body.aud == InProcessService.appID)
+        #expect(body.clientID == InProcessService.appID)
+        #expect(body.iss == "https://www.facebook.com")
+        #expect(body.scope == "email")
+        #expect(body.email == "jane@example.com")
+        #expect(answer.text.contains(#","email_verified":false"#))
+        #expect(body.exp.map { Int64($0) > WallClock.unixSeconds() } == true)
+        #expect(body.iat != nil)
+        #expect(body.jti?.isEmpty == false)
+    }
+
+    @Test("Any bad token is inactive, and nothing more is told")
+    func inactive() async throws {
+        let service = try await Self.service()
+        let good = try Tokens.mint(Tokens.claims())
+        let bodies = [
+            "token=x", "token=a.b.c", "token=EAABwzLixnjYBO0123456789abcdef",
+            "token=\(try Tokens.mint(Tokens.claims(issuedAt: WallClock.unixSeconds() - 10_000)))",
+            "token=\(try Tokens.mint(Tokens.claims(audience: "987")))", "token=\(good.dropLast(4))AAAA",
+            "token=\(good)&nonce=another", "token=\(good)&subject=1", "token=\(good)&app_id=42",
+            "token=\(good)&app_id=unknown", "token=\(good)&nonce=a+b",
+        ]
+        for body in bodies {
+            let answer = try service.answer("POST", "/introspect", fields: [Self.form, Self.key], body: body)
+            #expect(answer.status == 200, "\(body.prefix(40))")
+            #expect(answer.text == "{\"active\":false}", "\(body.prefix(40))")
+            #expect(answer["cache-control"] == "no-store")
+        }
+        let metrics = service.registry.render()
+        #expect(metrics.contains(#"limited_login_verifications_total{credential="id_token",result="accepted"} 0"#))
+        #expect(metrics.contains(#"limited_login_verifications_total{credential="id_token",result="expired"} 1"#))
+        #expect(
+            metrics.contains(#"limited_login_verifications_total{credential="id_token",result="nonce_mismatch"} 1"#)
+        )
+        let bound = try service.answer(
+            "POST",
+            "/introspect",
+            fields: [Self.form, Self.key],
+            body: "token=\(good)&nonce=n%2D1"
+        )
+        #expect(try Self.decode(bound).active)
+    }
+
+    @Test(
+        "A malformed form is 400",
+        arguments: [
+            "", "token=", "tok=x", "token=a&token=b", "token=%zz", "token=a&nonce=1&subject=2", "token=a&nonce=",
+            "token=a&app_id=", "token=a&token_type_hint=a&token_type_hint=b", "token=a&issued_nonce=true",
+            "token=a&key_thumbprint=a", "token=a&access_token=a", "token=a&permissions=",
+            "token=a" + String(repeating: "&x=1", count: 1_024),
+        ]
+    )
+    func malformed(body: String) async throws {
+        let service = try await Self.service()
+        let answer = try service.answer("POST", "/introspect", fields: [Self.form, Self.key], body: body)
+        #expect(answer.status == 400)
+        #expect(answer.code == "invalid_request")
+    }
+
+    @Test(
+        "A caller is asked for its key before anything else, in each way OAuth clients have",
+        arguments: [
+            // backend:secret, and the same with the key form-encoded
+            (["Authorization: Basic YmFja2VuZDpzZWNyZXQ="], 200),
+            (["Authorization: basic YmFja2VuZDpzZWNyZSU3NA=="], 200), (["X-Api-Key: secret"], 200), ([key], 200),
+            // another:secret, backend:wrong, no colon, no padding, unused bits, padding in the middle, no base64
+            (["Authorization: Basic YW5vdGhlcjpzZWNyZXQ="], 401), (["Authorization: Basic YmFja2VuZDp3cm9uZw=="], 401),
+            (["Authorization: Basic c2VjcmV0"], 401), (["Authorization: Basic YmFja2VuZDpzZWNyZXQ"], 401),
+            (["Authorization: Basic YmFja2VuZDpzZWNyZXR="], 401), (["Authorization: Basic Ym=ja2VuZDpzZWNyZXQ="], 401),
+            (["Authorization: Basic YmFja2V*ZDpzZWNyZXQ="], 401), (["Authorization: Bearer wrong"], 401), ([], 401),
+            (["Authorization: Basic YmFja2VuZDpzZWNyZXQ=", "X-Api-Key: secret"], 401),
+        ]
+    )
+    func caller(fields: [String], status: Int) async throws {
+        let service = try await Self.service()
+        let answer = try service.answer("POST", "/introspect", fields: [Self.form] + fields, body: "token=x")
+        #expect(answer.status == status)
+        guard status == 401 else { return }
+        #expect(answer.code == "unauthorized_client")
+        #expect(answer.fields.contains { $0.name == "www-authenticate" && $0.value.hasPrefix("Bearer ") })
+        #expect(answer.fields.contains { $0.name == "www-authenticate" && $0.value.hasPrefix("Basic ") })
+    }
+
+    @Test("Where no callers are configured nobody may ask")
+    func noClients() async throws {
+        let service = try await InProcessService()
+        let answer = try service.answer("POST", "/introspect", fields: [Self.form, Self.key], body: "token=x")
+        #expect(answer.status == 401)
+        #expect(answer.code == "unauthorized_client")
+    }
+
+    @Test("An outage of the keys is 503, never an inactive token")
+    func outage() async throws {
+        let service = try await Self.service(minters: nil)
+        _ = await service.cache.refresh()
+        let token = try Tokens.mint(Tokens.claims())
+        let answer = try service.answer("POST", "/introspect", fields: [Self.form, Self.key], body: "token=\(token)")
+        #expect(answer.status == 503)
+        #expect(answer["retry-after"] != nil)
+    }
+
+    @Test("Only POST, and only a form")
+    func methodsAndTypes() async throws {
+        let service = try await Self.service()
+        let get = try service.answer("GET", "/introspect?token=x", fields: [Self.key])
+        #expect(get.status == 405)
+        #expect(get["allow"] == "POST, OPTIONS")
+        for type in ["application/json", "text/plain", "application/x-www-form-urlencodedx"] {
+            let answer = try service.answer(
+                "POST",
+                "/introspect",
+                fields: ["Content-Type: \(type)", Self.key],
+                body: ""
+            )
+            #expect(answer.status == 415)
+            #expect(answer["accept"] == "application/x-www-form-urlencoded")
+        }
+        let charset = [Self.form + "; charset=UTF-8", Self.key]
+        #expect(try service.answer("POST", "/introspect", fields: charset, body: "token=x").status == 200)
+    }
+}

@@ -1,0 +1,165 @@
+import LLBytes
+import LLHTTPServer
+import LLSockets
+import LLStandIn
+import LLTestSupport
+import LimitedLoginKeys
+import Testing
+
+@testable import LLService
+@testable import LLStores
+
+@Suite("POST /verify: keys that come, go and stay away", .live)
+struct KeyOutageTests {
+    @Test("Without keys and without a fetch under way a token is 503, never 401")
+    func noKeys() async throws {
+        let service = try await InProcessService(minters: nil)
+        _ = await service.cache.refresh()
+        let answer = try service.verify(try Tokens.mint(Tokens.claims()))
+        #expect(answer.status == 503)
+        #expect(answer.code == "keys_unavailable")
+        #expect(answer["retry-after"] != nil)
+        #expect(answer["www-authenticate"] == nil)
+    }
+
+    @Test("A token of a new key waits for one refetch and is then accepted")
+    func rotation() async throws {
+        let service = try await InProcessService(minters: [StandInKeys.previous])
+        service.source.publish([StandInKeys.current, StandInKeys.previous])
+        let token = try Tokens.mint(Tokens.claims())
+        let body = "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
+        let first = try service.send(body: body)
+        if case .parked = first {
+            _ = await service.cache.refresh()
+        }
+        guard case .answered(let answer) = try service.send(body: body, visit: .woken) else {
+            Issue.record("the request is parked although its key is there")
+            return
+        }
+        #expect(answer.status == 200)
+        #expect((2...3).contains(service.source.fetchCount))
+    }
+
+    @Test("A token of a key that does not exist is unknown_key once the issuer was asked")
+    func unknownKey() async throws {
+        let service = try await InProcessService()
+        let token = try Tokens.mint(Tokens.claims(), by: StandInKeys.stranger)
+        let body = "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
+        if case .parked = try service.send(body: body) { _ = await service.cache.refresh() }
+        guard case .answered(let answer) = try service.send(body: body, visit: .woken) else {
+            Issue.record("the request waits although the issuer has answered")
+            return
+        }
+        #expect(answer.status == 401)
+        #expect(answer.code == "unknown_key")
+    }
+
+    @Test("Nobody is asked about a key ID that is too long for any published key")
+    func overlongKeyID() async throws {
+        let service = try await InProcessService()
+        let fetches = service.source.fetchCount
+        let header = #"{"alg":"RS256","kid":"\#(String(repeating: "x", count: 300))"}"#
+        let token = try StandInKeys.current.mint(header: Array(header.utf8), payload: Array("{}".utf8))
+        guard case .answered(let answer) = try service.send(body: "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}")
+        else {
+            Issue.record("the request waits for a key that cannot come")
+            return
+        }
+        #expect(answer.code == "unknown_key" && service.source.fetchCount == fetches)
+    }
+
+    @Test("A request whose wait has run out while the issuer answers is told to come again: nobody is at fault")
+    func expiredVisit() async throws {
+        let service = try await InProcessService()
+        let token = try Tokens.mint(Tokens.claims(), by: StandInKeys.stranger)
+        let body = "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
+        guard case .answered(let answer) = try service.send(body: body, visit: .expired) else {
+            Issue.record("parked for ever")
+            return
+        }
+        #expect(answer.status == 429)
+        #expect(answer.code == "key_checks_exhausted")
+        #expect(answer["retry-after"] != nil)
+    }
+
+    @Test("Of requests with unknown keys 512 wait; one more is 429, but for a key that another waits for already")
+    func places() async throws {
+        let service = try await InProcessService()
+        func send(_ keyID: String, padding: Int = 0) throws -> InProcessService.Outcome {
+            let header = Array("{\"alg\":\"RS256\",\"kid\":\"\(keyID)\"}".utf8)
+            let token = "\(String(decoding: Base64URL.encode(header), as: UTF8.self)).e30.AAAA"
+            let space = String(repeating: " ", count: padding)
+            return try service.send(body: "{\"id_token\":\"\(token)\",\(space)\"nonce\":\"n-1\"}")
+        }
+        func isParked(_ outcome: InProcessService.Outcome) -> Bool {
+            if case .parked = outcome { true } else { false }
+        }
+        // The fetch that may begin at once has begun and ended.
+        #expect(isParked(try send("first")))
+        service.abandonLast()
+        _ = await service.cache.refresh()
+        let fetches = service.source.fetchCount
+        // Long ones have an eighth of the places.
+        for number in 0..<64 { #expect(isParked(try send("long-\(number)", padding: 8_192))) }
+        #expect(!isParked(try send("long", padding: 8_192)))
+        for number in 64..<512 { #expect(isParked(try send("short-\(number)"))) }
+        guard case .answered(let answer) = try send("one more") else {
+            Issue.record("there is no bound")
+            return
+        }
+        #expect(answer.status == 429 && answer.code == "key_checks_exhausted")
+        #expect((3_000...3_600).contains(Int(answer["retry-after"] ?? "") ?? 0))
+        #expect(answer["www-authenticate"] == nil)
+        #expect(isParked(try send("short-511")))
+        // One that leaves gives its place back.
+        service.abandonLast()
+        #expect(!isParked(try send("one more")))
+        for _ in 0..<512 { #expect(isParked(try send("short-511"))) }
+        #expect(!isParked(try send("short-511")))
+        #expect(service.source.fetchCount == fetches)
+    }
+
+    @Test("A request whose key comes as its wait runs out does not wait anew for the store: 503, and it may come again")
+    func expiredVisitBeforeTheStore() async throws {
+        // Nobody answers there, so every question waits.
+        let silent = try Socket.listener(on: .loopback(port: 0), backlog: 8, sharesPort: false)
+        let url = try ReplayStoreURL(parsing: "redis://\(silent.localAddress())")
+        var configuration = RedisReplayStore.Configuration(url: url)
+        configuration.limits.connectTimeout = .seconds(60)
+        let store = try RedisReplayStore(configuration)
+        store.start()
+        defer {
+            store.stop()
+            withExtendedLifetime(silent) {}
+        }
+        store.revocations.didRead(at: MonotonicClock.now())
+        let service = try await InProcessService(rejectsReplays: true, replayStore: .redis(store))
+        let body = "{\"id_token\":\"\(try Tokens.mint(Tokens.claims()))\",\"nonce\":\"n-1\"}"
+        guard case .parked = try service.send(body: body) else {
+            Issue.record("the store has not been asked")
+            return
+        }
+        guard case .answered(let answer) = try service.send(body: body, visit: .expired) else {
+            Issue.record("parked for ever")
+            return
+        }
+        #expect(answer.status == 503)
+        #expect(answer.code == "replay_store_unavailable")
+    }
+
+    @Test("A key that left the set verifies nothing from that moment")
+    func removedKey() async throws {
+        let service = try await InProcessService()
+        let token = try Tokens.mint(Tokens.claims())
+        #expect(try service.verify(token).status == 200)
+        service.source.publish([StandInKeys.previous])
+        _ = await service.cache.refresh()
+        let body = "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
+        if case .parked = try service.send(body: body) { _ = await service.cache.refresh() }
+        guard case .answered(let answer) = try service.send(body: body, visit: .woken) else {
+            Issue.record("the request waits although the issuer has answered")
+            return
+        }
+        #expect(answer.code == "unknown_key")
+    }
+}

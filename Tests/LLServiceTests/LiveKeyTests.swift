@@ -1,0 +1,151 @@
+import Dispatch
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
+import LimitedLoginKeys
+import Testing
+
+@testable import LLService
+
+@Suite("Keys under load", .live)
+struct LiveKeyTests {
+    /// An issuer whose key IDs a test names. A gated one answers its first request, and each later one when the test
+    /// opens the gate.
+    final class RotatingIssuer: Sendable {
+        let issuer: ScriptedIssuer
+        let gate = DispatchSemaphore(value: 0)
+        private let keyIDs: Locked<[String]>
+
+        init(_ keyIDs: [String], isGated: Bool = false) throws {
+            let published = Locked(keyIDs)
+            let gate = gate
+            self.keyIDs = published
+            issuer = try ScriptedIssuer(.tls(TestCertificates.shared.get().good)) { request, peer in
+                if isGated && request.number > 1 { gate.wait() }
+                try peer.answer(LiveService.keySet(published.withLock { $0 }))
+            }
+        }
+
+        func publish(_ keyIDs: [String]) { self.keyIDs.withLock { $0 = keyIDs } }
+    }
+
+    @Test("200 connections through 10 rotations: one fetch each; known keys are answered while it is under way")
+    func rotations() async throws {
+        let gated = try RotatingIssuer(["constant"], isGated: true)
+        var limits = LiveService.patient
+        // The rotations of this test follow each other faster than the interval of life allows.
+        limits.unknownKeyIDInterval = .milliseconds(1)
+        let service = try LiveService(issuer: gated.issuer, limits: limits)
+        #expect(await service.cache.refresh().isUsable)
+        let clients = try (0..<200).map { _ in try service.connect() }
+        let known = LiveService.request(try LiveService.token(keyID: "constant"))
+        for rotation in 1...10 {
+            gated.publish(["key-\(rotation)", "constant"])
+            let new = LiveService.request(try LiveService.token(keyID: "key-\(rotation)"))
+            for client in clients[..<100] { client.send(new) }
+            for client in clients[100...] { client.send(known) }
+            // The issuer is held back until every known key has been answered.
+            let knownAnswers = clients[100...].map { $0.readResponses(1).first?.status }
+            #expect(knownAnswers.allSatisfy { $0 == 200 })
+            gated.gate.signal()
+            let newAnswers = clients[..<100].map { $0.readResponses(1).first?.status }
+            #expect(newAnswers.allSatisfy { $0 == 200 })
+        }
+        #expect(gated.issuer.requestCount == 11)
+        await service.stop()
+        gated.issuer.stop()
+    }
+
+    @Test("A flood of unknown key IDs: one fetch in each interval, 401 for each of them, every known key 200")
+    func flood() async throws {
+        let rotating = try RotatingIssuer(["known"])
+        var limits = LiveService.patient
+        let interval = Duration.milliseconds(100)
+        limits.unknownKeyIDInterval = interval
+        let service = try LiveService(issuer: rotating.issuer, limits: limits)
+        #expect(await service.cache.refresh().isUsable)
+        let known = LiveService.request(try LiveService.token(keyID: "known"))
+        let began = MonotonicClock.now()
+        let flooders = try (0..<8).map { _ in try service.connect() }
+        let client = try service.connect()
+        for round in 0..<10 {
+            for (number, flooder) in flooders.enumerated() {
+                let requests = try (0..<4).map { index in
+                    LiveService.request(try LiveService.token(keyID: "unknown-\(round)-\(number)-\(index)"))
+                }
+                flooder.send(requests.joined())
+            }
+            #expect(client.exchange(known)?.status == 200)
+            for flooder in flooders {
+                let answers = flooder.readResponses(4)
+                #expect(answers.map(\.code) == Array(repeating: "unknown_key", count: 4))
+            }
+        }
+        let intervals = MonotonicClock.now().duration(since: began) / interval
+        #expect(rotating.issuer.requestCount - 1 <= 1 + Int(intervals))
+        #expect(service.cache.status.counters.unknownKeyIDs == 320)
+        await service.stop()
+        rotating.issuer.stop()
+    }
+
+    @Test(
+        "A rotation in the middle of a flood: the new key's token waits for the next fetch and is 200, without a retry"
+    )
+    func rotationInFlood() async throws {
+        let rotating = try RotatingIssuer(["known"])
+        var limits = LiveService.patient
+        limits.unknownKeyIDInterval = .seconds(1)
+        let service = try LiveService(issuer: rotating.issuer, limits: limits)
+        #expect(await service.cache.refresh().isUsable)
+        for rotation in 1...3 {
+            let flooders = try (0..<40).map { _ in try service.connect() }
+            for (number, flooder) in flooders.enumerated() {
+                // The half of the key IDs come twice.
+                let keyID = "forged-\(rotation)-\(number / 2)"
+                flooder.send(LiveService.request(try LiveService.token(keyID: keyID)))
+            }
+            rotating.publish(["key-\(rotation)", "known"])
+            let clients = try (0..<20).map { _ in try service.connect() }
+            let new = LiveService.request(try LiveService.token(keyID: "key-\(rotation)"))
+            for client in clients { client.send(new) }
+            for client in clients { #expect(client.readResponses(1).first?.status == 200) }
+            for flooder in flooders { #expect(flooder.readResponses(1).first?.code == "unknown_key") }
+        }
+        await service.stop()
+        rotating.issuer.stop()
+    }
+
+    @Test("A key that left the set is refused on the next request, on every worker")
+    func removal() async throws {
+        let rotating = try RotatingIssuer(["old", "new"])
+        let service = try LiveService(issuer: rotating.issuer)
+        #expect(await service.cache.refresh().isUsable)
+        let clients = try (0..<16).map { _ in try service.connect() }
+        let old = LiveService.request(try LiveService.token(keyID: "old"))
+        for client in clients { #expect(client.exchange(old)?.status == 200) }
+        rotating.publish(["new"])
+        _ = await service.cache.refresh()
+        for client in clients { #expect(client.exchange(old)?.status == 401) }
+        await service.stop()
+        rotating.issuer.stop()
+    }
+
+    @Test("Clients that leave while they wait, and a stop while others wait, end cleanly")
+    func leaveAndStop() async throws {
+        let gated = try RotatingIssuer(["known"], isGated: true)
+        let service = try LiveService(issuer: gated.issuer)
+        #expect(await service.cache.refresh().isUsable)
+        let clients = try (0..<40).map { _ in try service.connect() }
+        let request = LiveService.request(try LiveService.token(keyID: "unknown"))
+        for client in clients { client.send(request) }
+        await eventually("all clients wait") { service.server.counters.parked >= 40 }
+        #expect(service.server.counters.parked == 40)
+        for client in clients[..<20] { client.reset() }
+        service.cache.stop()
+        let answers = clients[20...].map { $0.readResponses(1).first?.status }
+        #expect(answers.allSatisfy { $0 == 503 })
+        gated.gate.signal()
+        await service.stop()
+        gated.issuer.stop()
+    }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
+import Testing
+
+@testable import LLService
+
+@Suite("Log lines go through one thread, and no other waits for their reader")
+struct LogWriterTests {
+    /// A pipe that nothing reads until it is asked to.
+    private final class Pipe {
+        let reading: Int32
+        private(set) var writing: Int32
+
+        init(isBlocking: Bool = true) throws {
+            var ends: [Int32] = [0, 0]
+            try #require(unsafe pipe(&ends) == 0)
+            // A program that another test starts must not keep the pipe open.
+            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+            (reading, writing) = (ends[0], ends[1])
+            if !isBlocking { _ = fcntl(writing, F_SETFL, fcntl(writing, F_GETFL) | O_NONBLOCK) }
+            // A reader that is gone must be an error.
+            signal(SIGPIPE, SIG_IGN)
+        }
+
+        deinit { _ = close(reading) }
+
+        /// Reads until the lines hold what is looked for.
+        func lines(until isEnough: ([Substring]) -> Bool) -> [Substring] {
+            var text = ""
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            while true {
+                // Only where nothing more is there: to look at all lines after each read would take minutes.
+                var interest = pollfd(fd: reading, events: Int16(POLLIN), revents: 0)
+                if unsafe poll(&interest, 1, 20) == 0 {
+                    if isEnough(text.split(separator: "\n")) { break }
+                    continue
+                }
+                let count = unsafe read(reading, &buffer, buffer.count)
+                guard count > 0 else { break }
+                text += String(decoding: buffer[..<count], as: UTF8.self)
+            }
+            return text.split(separator: "\n")
+        }
+    }
+
+    private static func line(_ number: Int) -> [UInt8] {
+        Array("line \(number) \(String(repeating: "x", count: 200))\n".utf8)
+    }
+
+    private static func start(_ descriptor: Int32) -> LogWriter {
+        let writer = LogWriter(descriptor: descriptor)
+        #expect(writer.start { Array("dropped \($0)\n".utf8) })
+        return writer
+    }
+
+    private static func told(_ lines: [Substring]) -> Int {
+        lines.filter { $0.hasPrefix("dropped ") }.compactMap { Int($0.dropFirst(8)) }.reduce(0, +)
+    }
+
+    @Test(
+        "While nothing is read, nothing waits; then the lines and those told as dropped are all",
+        arguments: [true, false]
+    )
+    func unread(isBlocking: Bool) throws {
+        let pipe = try Pipe(isBlocking: isBlocking)
+        let writer = Self.start(pipe.writing)
+        let count = 10_000
+        for number in 0..<count { writer.write(Self.line(number), .audit) }
+        let dropped = writer.droppedLines
+        #expect(dropped > 0 && dropped < count - LogWriter.byteLimit / 300)
+        let lines = pipe.lines { Self.told($0) == dropped && $0.count { $0.hasPrefix("line ") } == count - dropped }
+        let written = lines.filter { $0.hasPrefix("line ") }
+        #expect(written.count + dropped == count)
+        // In their order, and none twice.
+        let numbers = written.compactMap { Int($0.split(separator: " ")[1]) }
+        #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 })
+        writer.write(Self.line(count), .other)
+        #expect(pipe.lines { !$0.isEmpty }.first?.hasPrefix("line \(count) ") == true)
+        #expect(writer.droppedLines == dropped)
+    }
+
+    @Test("Lines of the audit may fill the queue, others a quarter of it")
+    func shares() throws {
+        let pipe = try Pipe()
+        let writer = Self.start(pipe.writing)
+        let size = Self.line(0).count
+        var others = 0
+        while writer.droppedLines == 0 {
+            writer.write(Self.line(others), .other)
+            others += 1
+        }
+        // What the pipe itself holds, 64 KiB as a rule, is written already.
+        #expect((LogWriter.byteLimit / 4...LogWriter.byteLimit / 2).contains(others * size))
+        var audits = 0
+        while writer.droppedLines == 1 {
+            writer.write(Self.line(audits), .audit)
+            audits += 1
+        }
+        #expect(audits * size > LogWriter.byteLimit / 2)
+    }
+
+    @Test("What the descriptor does not take is counted", arguments: ["/dev/full", "no reader", "closed"])
+    func refused(kind: String) throws {
+        var descriptor: Int32 = -1
+        switch kind {
+        case "/dev/full": descriptor = unsafe open("/dev/full", O_WRONLY | O_CLOEXEC)
+        case "no reader":
+            let pipe = try Pipe()
+            descriptor = pipe.writing
+        default: break
+        }
+        let writer = Self.start(descriptor)
+        for number in 0..<100 { writer.write(Self.line(number), .other) }
+        writer.flush(until: MonotonicClock.now() + patienceOfTests)
+        #expect(writer.droppedLines == 100)
+    }
+
+    @Test("An end waits for the lines, but not for ever")
+    func flush() throws {
+        let pipe = try Pipe()
+        let writer = Self.start(pipe.writing)
+        writer.write(Self.line(0), .other)
+        writer.flush(until: MonotonicClock.now() + patienceOfTests)
+        #expect(pipe.lines { !$0.isEmpty }.count == 1)
+        for number in 0..<1_000 { writer.write(Self.line(number), .other) }
+        writer.flush(until: MonotonicClock.now() + .milliseconds(50))
+        #expect(pipe.lines { $0.count == 1_000 }.count == 1_000)
+    }
+
+    @Test("A thread that does not turn fails /livez on the administrative listener alone")
+    func liveness() async throws {
+        let service = try await InProcessService(stuckThread: "http-worker-1")
+        for path in ["/livez", "/healthz"] {
+            guard case .answered(let answer) = try service.send("GET", path, fields: [], listener: .administration)
+            else { throw TestSupportError("parked") }
+            #expect(answer.status == 503)
+            #expect(answer.text.contains("http-worker-1"))
+            guard case .answered(let other) = try service.send("GET", path, fields: []) else {
+                throw TestSupportError("parked")
+            }
+            #expect(other.status == 200)
+        }
+    }
+}

@@ -1,0 +1,150 @@
+import Testing
+
+@testable import LLService
+
+/// A configuration that must be refused, and what the message must name.
+struct MalformedConfiguration: Sendable, CustomTestStringConvertible {
+    var environment: [String: String] = [:]
+    var flags: [ConfigurationKey: String] = [:]
+    var file: String?
+    let names: String
+
+    var testDescription: String { file ?? flags.first.map { "--\($0.key.flagName) \($0.value)" } ?? "\(environment)" }
+
+    static func variable(_ name: String, _ value: String) -> Self {
+        Self(environment: ["LIMITED_LOGIN_\(name)": value], names: "LIMITED_LOGIN_\(name)")
+    }
+
+    static func flag(_ key: ConfigurationKey, _ value: String) -> Self {
+        Self(flags: [key: value], names: "--\(key.flagName)")
+    }
+
+    static func member(_ json: String, _ names: String) -> Self { Self(file: json, names: names) }
+}
+
+@Suite("Configuration: what stops a start")
+struct MalformedConfigurationTests {
+    @Test(
+        "A malformed setting is refused with a message that names its place",
+        arguments: variables + modes + webhooks + flags + files
+    )
+    func refused(_ malformed: MalformedConfiguration) throws {
+        let file = try malformed.file.map { try TemporaryFile(contents: $0) }
+        var environment = malformed.environment
+        if environment["LIMITED_LOGIN_APP_IDS"] == nil, malformed.names != "app id" {
+            environment["LIMITED_LOGIN_APP_IDS"] = "123"
+        }
+        #expect {
+            try ConfigurationLoader.load(
+                flags: malformed.flags,
+                environment: environment,
+                file: file?.path,
+                readsDefaultFile: false
+            )
+        } throws: { error in
+            guard let error = error as? ConfigurationError else { return false }
+            let text = error.description
+            let namesFile = file.map { text.contains($0.path) || malformed.names == "app id" } ?? true
+            return text.contains(malformed.names) && namesFile && !error.reason.isEmpty
+        }
+    }
+
+    static let variables: [MalformedConfiguration] = [
+        .variable("APP_IDS", ""), .variable("APP_IDS", "1,,2"), .variable("APP_IDS", "1,1"),
+        .variable("APP_IDS", "12 34"), .variable("APP_IDS", String(repeating: "9", count: 65)),
+        .variable("ISSUERS", ""), .variable("ISSUERS", "a,a"), .variable("ISSUERS", "ftp://a.example"),
+        .variable("ISSUERS", "www.facebook.com"), .variable("ISSUERS", "http://a.example"),
+        .variable("CONFIG", ""), .variable("JWKS_URLS", "ftp://example.com/"),
+        .variable("JWKS_URLS", "http://example.com/keys"), .variable("JWKS_URLS", "https://"),
+        .variable("JWKS_URLS", "https://user@example.com/"), .variable("JWKS_URLS", "example.com"),
+        .variable("JWKS_URLS", "https://example.com:99999/"), .variable("JWKS_FILE", ""),
+        .variable("CA_FILE", ""), .variable("JWKS_TTL_SECONDS", "0"), .variable("JWKS_TTL_SECONDS", "-1"),
+        .variable("JWKS_TTL_SECONDS", "+5"), .variable("JWKS_TTL_SECONDS", "1w"),
+        .variable("JWKS_TTL_SECONDS", "h"), .variable("JWKS_TTL_SECONDS", "1.5h"),
+        .variable("JWKS_TTL_SECONDS", "1 h"), .variable("JWKS_TTL_SECONDS", "1H"),
+        .variable("JWKS_TTL_SECONDS", "1h30m"), .variable("JWKS_TTL_SECONDS", "8d"),
+        .variable("JWKS_TTL_SECONDS", "5ms"), .variable("JWKS_TTL_SECONDS", "999999999999d"),
+        .variable("JWKS_TTL_SECONDS", " 60"), .variable("JWKS_TTL_SECONDS", "3600.0"),
+        .variable("JWKS_TTL_SECONDS", "99999999999999999999"), .variable("JWKS_TTL_SECONDS", "604801"),
+        .variable("JWKS_TTL_SECONDS", "59"), .variable("JWKS_MINIMUM_TTL_SECONDS", "86401"),
+        .variable("JWKS_MAXIMUM_TTL_SECONDS", "0"),
+        .variable("JWKS_MAX_STALE_SECONDS", "x"), .variable("LISTEN", "8080"), .variable("LISTEN", ":8080"),
+        .variable("LISTEN", "127.0.0.1"), .variable("LISTEN", "127.0.0.1:65536"),
+        .variable("LISTEN", "127.0.0.1:+80"), .variable("LISTEN", "256.0.0.1:80"),
+        .variable("LISTEN", "::1:80"), .variable("LISTEN", "[::1]"), .variable("LISTEN", "example.com:80"),
+        .variable("LISTEN", "unix:"), .variable("LISTEN", "unix:http.sock"), .variable("LISTEN", "unix:@abstract"),
+        .variable("LISTEN", "UNIX:/tmp/http.sock"), .variable("LISTEN", "/tmp/http.sock"),
+        .variable("LISTEN", "unix:/" + String(repeating: "x", count: 107)),
+        .variable("ADMIN_LISTEN", "unix:/tmp/http.sock"), .variable("LISTEN_MODE", "0660"),
+        .variable("ADMIN_LISTEN", "127.0.0.1:8080"), .variable("ADMIN_LISTEN", "0.0.0.0:8080"),
+        .variable("WORKERS", "0"), .variable("WORKERS", "257"),
+        .variable("CLOCK_SKEW_SECONDS", "301"), .variable("CLOCK_SKEW_SECONDS", ""),
+        .variable("MAX_TOKEN_AGE_SECONDS", "0"), .variable("BINDING", "none"), .variable("BINDING", "Required"),
+        .variable("TRACKING", "enabled"), .variable("DRAIN_DELAY_SECONDS", "301"),
+        .variable("TLS_CERTIFICATE_FILE", "/tls/certificate.pem"), .variable("TLS_KEY_FILE", "/tls/key.pem"),
+        .variable("TLS_CLIENT_CA_FILE", "/tls/authority.pem"), .variable("TLS_CERTIFICATE_FILE", ""),
+        .variable("GRAPH_URL", "https://graph.facebook.com/v26.0"),
+        .variable("GRAPH_URL", "https://graph.facebook.com/v26.0/"), .variable("LOG_LEVEL", "verbose"),
+        .variable("LOG_FORMAT", "xml"),
+        .variable("APP_ID", "123"), .variable("", "1"), .variable("NONCE", "1"), .variable("app_ids", "1"),
+    ]
+
+    /// A socket whose permissions cannot be meant.
+    static let modes: [MalformedConfiguration] = ["", "rw", "440", "0o660", "1660", "00660", "888"].map { mode in
+        MalformedConfiguration(
+            environment: ["LIMITED_LOGIN_LISTEN": "unix:/tmp/http.sock", "LIMITED_LOGIN_LISTEN_MODE": mode],
+            names: "LIMITED_LOGIN_LISTEN_MODE"
+        )
+    }
+
+    /// What tells the backend of callbacks, and lacks something or cannot be used.
+    static let webhooks: [MalformedConfiguration] = [
+        ("https://a.example/", nil, "https://b.example/", "CALLBACKS_URL"),
+        ("https://a.example/", "/file", nil, "CALLBACKS_URL"), ("https://a.example/", nil, nil, "CALLBACKS_URL"),
+        ("http://a.example/", "/file", "https://b.example/", "CALLBACKS_URL"),
+        ("https://user@a.example/", "/file", "https://b.example/", "CALLBACKS_URL"),
+        ("/webhooks", "/file", "https://b.example/", "CALLBACKS_URL"),
+        ("https://a.example/", "/file", "http://b.example/", "DATA_DELETION_STATUS_URL"),
+        ("https://a.example/", "/file", "https://b.example/?a=b", "DATA_DELETION_STATUS_URL"),
+        ("https://a.example/", "/file", "https://b.example/#a", "DATA_DELETION_STATUS_URL"),
+        ("https://a.example/", "", "https://b.example/", "CALLBACKS_SECRET_FILE"),
+    ].map { url, secretFile, statusURL, names in
+        var environment = ["LIMITED_LOGIN_CALLBACKS_URL": url]
+        environment["LIMITED_LOGIN_CALLBACKS_SECRET_FILE"] = secretFile
+        environment["LIMITED_LOGIN_DATA_DELETION_STATUS_URL"] = statusURL
+        return MalformedConfiguration(environment: environment, names: "LIMITED_LOGIN_\(names)")
+    }
+
+    static let flags: [MalformedConfiguration] = [
+        .flag(.appIDs, ","), .flag(.appIDs, "1\\u0032"), .flag(.listen, "here"), .flag(.workers, "many"),
+        .flag(.binding, "maybe"),
+        .flag(.clockSkewSeconds, "1e2"), .flag(.jwksURLs, "https://a.example,http://b.example"),
+    ]
+
+    static let files: [MalformedConfiguration] = [
+        .member("", "not valid JSON"), .member("{", "not valid JSON"), .member("[]", "one JSON object"),
+        .member("{} {}", "not valid JSON"), .member(#"{"app_ids": ["1"],}"#, "not valid JSON"),
+        .member(#"{"app_ids": ["1"], "app_ids": ["2"]}"#, "line 1, column 20: the member 'app_ids' comes twice"),
+        .member(#"{"app_ids": ["1"], "\u0061pp_ids": ["2"]}"#, "comes twice"),
+        .member("{\n  \"workers\": 2,\n  // comment\n}", "line 3, column 3: the file is not valid JSON: a byte"),
+        .member("{} // comment", "not valid JSON"), .member(#"{"app_id": ["1"]}"#, "did you mean 'app_ids'?"),
+        .member(#"{"listne": "127.0.0.1:1"}"#, "did you mean 'listen'?"),
+        .member(#"{"colour": "red"}"#, "unknown key 'colour'"), .member(#"{"app_ids": "1"}"#, "app_ids"),
+        .member(#"{"app_ids": [1]}"#, "app_ids"), .member(#"{"workers": "2"}"#, "workers"),
+        .member(#"{"workers": 2.5}"#, "workers"), .member(#"{"workers": 1e2}"#, "workers"),
+        .member(#"{"workers": true}"#, "workers"), .member(#"{"listen": 8080}"#, "listen"),
+        .member(#"{"listen": "unix:/a", "listen_mode": 660}"#, "listen_mode"),
+        .member(#"{"listen": "unix:/a\u0000b"}"#, "listen"), .member(#"{"listen": ""}"#, "listen"),
+        .member(#"{"jwks_file": "a\u0000b"}"#, "jwks_file"),
+        .member(#"{"binding": false}"#, "binding"), .member(#"{"log_level": ["info"]}"#, "log_level"),
+        .member(#"{"app_ids": []}"#, "app id"), .member("{}", "app id"),
+        .member(#"{"jwks_ttl_seconds": "1 hour"}"#, "jwks_ttl_seconds"),
+        .member(#"{"jwks_ttl_seconds": true}"#, "jwks_ttl_seconds"),
+        .member(#"{"jwks_ttl_seconds": 1.5}"#, "jwks_ttl_seconds"),
+        .member(#"{"workers": "2m"}"#, "workers"),
+        .member(#"{"memory_limit": "64MB"}"#, "memory_limit"), .member(#"{"memory_limit": true}"#, "memory_limit"),
+        .member(#"{"memory_limit": "15MiB"}"#, "memory_limit"), .member(#"{"memory_limit": 1.5}"#, "memory_limit"),
+        .member(#"{"memory_limit": "999999999999GiB"}"#, "memory_limit"),
+        .member(#"{"memory_limit": "MiB"}"#, "memory_limit"), .member(#"{"memory_limit": "-64MiB"}"#, "memory_limit"),
+    ]
+}

@@ -1,0 +1,46 @@
+import CoreMetrics
+import Testing
+
+@testable import LLService
+
+@Suite("Metrics: the Prometheus text")
+struct MetricsTests {
+    @Test("Counters, gauges and durations are rendered in the format's grammar, families together")
+    func exposition() {
+        let registry = PrometheusRegistry(help: ["a_total": "What a counts."])
+        Counter(label: "a_total", dimensions: [("result", "x")], factory: registry).increment(by: 2)
+        Counter(label: "a_total", dimensions: [("result", "y")], factory: registry).increment()
+        Gauge(label: "b", dimensions: [], factory: registry).record(1.5)
+        let timer = Timer(label: "c_seconds", dimensions: [("route", "/r")], factory: registry)
+        timer.recordNanoseconds(60_000)
+        timer.recordNanoseconds(20_000_000_000)
+        let lines = registry.render().split(separator: "\n").map(String.init)
+        #expect(
+            lines.prefix(4) == [
+                "# HELP a_total What a counts.", "# TYPE a_total counter", #"a_total{result="x"} 2"#,
+                #"a_total{result="y"} 1"#,
+            ]
+        )
+        #expect(lines.contains("b 1.5"))
+        #expect(lines.contains("# TYPE c_seconds histogram"))
+        #expect(lines.contains(#"c_seconds_bucket{route="/r",le="5e-05"} 0"#))
+        #expect(lines.contains(#"c_seconds_bucket{route="/r",le="0.0001"} 1"#))
+        #expect(lines.contains(#"c_seconds_bucket{route="/r",le="+Inf"} 2"#))
+        #expect(lines.contains(#"c_seconds_count{route="/r"} 2"#))
+        #expect(lines.contains { $0.hasPrefix(#"c_seconds_sum{route="/r"} 20.00006"#) })
+    }
+
+    @Test("A label value cannot leave its quotes")
+    func escaping() {
+        let registry = PrometheusRegistry(help: [:])
+        Counter(label: "a_total", dimensions: [("r", "x\"\\\ny")], factory: registry).increment()
+        #expect(registry.render().contains(#"a_total{r="x\"\\\ny"} 1"#))
+    }
+
+    @Test("The same name and labels are the same series")
+    func identity() {
+        let registry = PrometheusRegistry(help: [:])
+        for _ in 0..<3 { Counter(label: "a_total", dimensions: [("r", "x")], factory: registry).increment() }
+        #expect(registry.render().contains(#"a_total{r="x"} 3"#))
+    }
+}

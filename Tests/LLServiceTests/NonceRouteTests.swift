@@ -1,0 +1,350 @@
+import FoundationEssentials
+import LLSockets
+import LLStandIn
+import LLStores
+import LLTestSupport
+import LimitedLogin
+import Testing
+
+@testable import LLService
+
+/// The answer of `POST /nonces` as a client decodes it.
+struct DecodedNonce: Decodable {
+    let nonce, appID: String
+    let issuedAt, expiresAt: Int64
+
+    enum CodingKeys: String, CodingKey {
+        case nonce
+        case appID = "app_id"
+        case issuedAt = "issued_at"
+        case expiresAt = "expires_at"
+    }
+
+    init(_ answer: TestResponse) throws {
+        self = try JSONDecoder().decode(DecodedNonce.self, from: Data(answer.body))
+    }
+
+    static func issuer(_ seed: UInt8 = 1, former: UInt8? = nil) throws -> NonceIssuer {
+        func secret(_ seed: UInt8) throws -> NonceSecret {
+            try NonceSecret(bytes: (0..<32).map { $0 &* 7 &+ seed })
+        }
+        return NonceIssuer(secret: try secret(seed), former: try former.map { try secret($0) })
+    }
+}
+
+@Suite("Nonces issued and used once", .live)
+struct NonceRouteTests {
+    private static let issued = #""issued_nonce":true"#
+
+    private static func token(_ nonce: String, audience: String = InProcessService.appID) throws -> String {
+        try Tokens.mint(Tokens.claims(audience: audience, nonce: nonce))
+    }
+
+    private static func service(
+        _ seed: UInt8 = 1,
+        former: UInt8? = nil,
+        lifetime: Int = 600,
+        rejectsReplays: Bool = false,
+        store: ReplayStore? = nil
+    ) async throws -> InProcessService {
+        try await InProcessService(
+            nonces: try DecodedNonce.issuer(seed, former: former),
+            nonceLifetimeSeconds: lifetime,
+            rejectsReplays: rejectsReplays,
+            replayStore: store
+        )
+    }
+
+    private static func nonce(_ service: InProcessService, _ body: String = #"{"app_id":"123456789012345"}"#) throws
+        -> DecodedNonce
+    {
+        let answer = try service.answer("POST", "/nonces", body: body)
+        #expect(answer.status == 200)
+        #expect(answer["cache-control"] == "no-store")
+        #expect(answer["content-type"] == "application/json")
+        return try DecodedNonce(answer)
+    }
+
+    @Test("A refresh outlives the secret of its login's nonce: the refusal names the subject alone, which is enough")
+    func removedSecret() async throws {
+        let before = try NonceIssuer(secret: "5c0f0d2ab3f14e67a1b7c9d2e8f40316")
+        let issued = before.issue(
+            appID: InProcessService.appID,
+            lifetimeSeconds: 600,
+            now: WallClock.unixMilliseconds() - 86_400_000,
+            randomBytes: (0..<16).map { $0 }
+        )
+        let token = try Self.token(try #require(issued).nonce.value)
+        let service = try await Self.service()
+        let refused = try service.verify(token, #""issued_nonce":true,"subject":"2954873201847263""#)
+        #expect(refused.code == "nonce_not_issued" && refused.text.contains("subject, alone"))
+        #expect(try service.verify(token, #""subject":"2954873201847263""#).status == 200)
+    }
+
+    @Test("A nonce is issued, a token with it accepted once, and never again")
+    func life() async throws {
+        let service = try await Self.service()
+        let before = WallClock.unixSeconds()
+        let nonce = try Self.nonce(service)
+        #expect((before...WallClock.unixNanoseconds() / 1_000_000_000).contains(nonce.issuedAt))
+        #expect(nonce.appID == InProcessService.appID)
+        #expect(nonce.expiresAt - nonce.issuedAt == 600)
+        let token = try Self.token(nonce.nonce)
+        let first = try service.verify(token, Self.issued)
+        #expect(first.status == 200)
+        #expect(first["cache-control"] == "no-store")
+        let second = try service.verify(token, Self.issued)
+        #expect(second.status == 401)
+        #expect(second.code == "nonce_used")
+        #expect(second["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"nonce_used\"")
+        // Another token with the same nonce is no better.
+        #expect(try service.verify(Self.token(nonce.nonce), Self.issued).code == "nonce_used")
+        let metrics = service.registry.render()
+        #expect(metrics.contains("limited_login_nonces_issued_total 1\n"))
+        #expect(metrics.contains("limited_login_replay_store_answers_total{result=\"seen\"} 2\n"))
+        #expect(!metrics.contains(nonce.nonce))
+    }
+
+    @Test("A token that is refused for anything else uses nothing up")
+    func refusedFirst() async throws {
+        let service = try await InProcessService(
+            policy: try VerificationPolicy(appIDs: [InProcessService.appID], tracking: .limited),
+            nonces: try DecodedNonce.issuer()
+        )
+        let nonce = try Self.nonce(service, "{}").nonce
+        var claims = Tokens.claims(nonce: nonce)
+        claims.accessTokenHash = "hash"
+        #expect(try service.verify(try Tokens.mint(claims), Self.issued).code == "tracking_not_allowed")
+        #expect(try service.verify(Self.token(nonce), Self.issued).status == 200)
+    }
+
+    @Test("Another app's nonce, another secret's, none of ours: each refused with its code")
+    func foreign() async throws {
+        let service = try await Self.service()
+        let nonce = try Self.nonce(service, #"{"app_id":"42"}"#).nonce
+        #expect(try service.verify(Self.token(nonce), Self.issued).code == "nonce_not_issued")
+        #expect(try service.verify(Self.token(nonce, audience: "42"), Self.issued).status == 200)
+        let other = try await Self.service(2)
+        let elsewhere = try Self.nonce(other).nonce
+        #expect(try service.verify(Self.token(elsewhere), Self.issued).code == "nonce_not_issued")
+        #expect(try service.verify(Self.token("n-1"), Self.issued).code == "nonce_not_issued")
+        #expect(try service.verify(Self.token(""), Self.issued).code == "nonce_mismatch")
+        let later = try await Self.service(2, former: 1)
+        let fresh = try Self.nonce(service).nonce
+        #expect(try later.verify(Self.token(fresh), Self.issued).status == 200)
+    }
+
+    @Test("A nonce past its time is expired; one from before the memory began is refused with the same code")
+    func expired() async throws {
+        let issuer = try DecodedNonce.issuer()
+        let now = WallClock.unixMilliseconds()
+        func nonce(at moment: UInt64, lifetime: Int) throws -> String {
+            let random = (0..<16).map { _ in UInt8.random(in: .min ... .max) }
+            let issued = issuer.issue(
+                appID: InProcessService.appID,
+                lifetimeSeconds: lifetime,
+                now: moment,
+                randomBytes: random
+            )
+            return try #require(issued).nonce.value
+        }
+        let service = try await Self.service()
+        let over = try service.verify(Self.token(nonce(at: now - 50_000, lifetime: 10)), Self.issued)
+        #expect(over.code == "nonce_expired")
+        #expect(over.status == 401)
+        let restarted = try await Self.service(store: .memory(MemoryReplayStore(now: now)))
+        let before = try restarted.verify(Self.token(nonce(at: now - 1_000, lifetime: 600)), Self.issued)
+        #expect(before.code == "nonce_expired")
+        #expect(before.text.contains("restarted"))
+        // Its own are good at once, though the memory vouches only for what is five seconds younger.
+        let own = try Self.nonce(restarted).nonce
+        #expect(try restarted.verify(Self.token(own), Self.issued).status == 200)
+    }
+
+    @Test("When the memory is full nothing is accepted, and the answer says when to try again")
+    func full() async throws {
+        let store = MemoryReplayStore(capacity: 1, now: WallClock.unixMilliseconds() - 60_000)
+        let service = try await Self.service(store: .memory(store))
+        let nonces = try (0..<2).map { _ in try Self.nonce(service).nonce }
+        #expect(try service.verify(Self.token(nonces[0]), Self.issued).status == 200)
+        let refused = try service.verify(Self.token(nonces[1]), Self.issued)
+        #expect(refused.status == 503)
+        #expect(refused.code == "replay_store_unavailable")
+        #expect(refused["retry-after"] == "1")
+        // A token that is bound otherwise needs no memory.
+        #expect(try service.verify(Self.token("n-1")).status == 200)
+        #expect(try service.answer("GET", "/readyz", fields: []).status == 200)
+        let health = try service.answer("GET", "/readyz?verbose", fields: [], listener: .administration).text
+        #expect(health.contains(#""replay_store":{"state":"down","kind":"memory","entries":1,"capacity":1}"#))
+    }
+
+    @Test("By the policy reject each token is accepted once, whatever it is bound by; introspection uses nothing up")
+    func replay() async throws {
+        let service = try await Self.service(rejectsReplays: true)
+        let token = try Self.token("n-1")
+        let introspection = "token=\(token)"
+        let fields = ["Content-Type: application/x-www-form-urlencoded"]
+        #expect(try service.answer("POST", "/introspect", fields: fields, body: introspection).status == 401)
+        #expect(try service.verify(token).status == 200)
+        let again = try service.verify(token)
+        #expect(again.status == 401)
+        #expect(again.code == "token_replayed")
+        #expect(again["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"token_replayed\"")
+        #expect(try service.verify(token, #""subject":"2954873201847263""#).code == "token_replayed")
+        #expect(try service.verify(Self.token("n-1")).status == 200)
+        let nonce = try Self.nonce(service).nonce
+        let bound = try Self.token(nonce)
+        #expect(try service.verify(bound, Self.issued).status == 200)
+        #expect(try service.verify(bound, Self.issued).code == "nonce_used")
+        #expect(try service.verify(bound, "\"nonce\":\"\(nonce)\"").code == "token_replayed")
+        let permissive = try await Self.service()
+        #expect(try permissive.verify(token).status == 200)
+        #expect(try permissive.verify(token).status == 200)
+    }
+
+    @Test("A token from before the start is accepted once: a start must not log people out")
+    func tokenFromBefore() async throws {
+        let store = MemoryReplayStore(now: WallClock.unixMilliseconds())
+        let service = try await Self.service(rejectsReplays: true, store: .memory(store))
+        let token = try Tokens.mint(Tokens.claims(issuedAt: WallClock.unixSeconds() - 30))
+        #expect(try service.verify(token).status == 200)
+        #expect(try service.verify(token).code == "token_replayed")
+    }
+
+    @Test(
+        "What is no request for a nonce is refused",
+        arguments: [
+            ("{}", 400, "invalid_request"), ("", 400, "invalid_request"), (#"{"app_id":"7"}"#, 400, "unknown_app"),
+            (#"{"app_id":""}"#, 400, "unknown_app"), (#"{"app_id":7}"#, 400, "invalid_request"),
+            (#"{"app_id":"42","x":1}"#, 400, "invalid_request"),
+            (#"{"app_id":"42","app_id":"42"}"#, 400, "invalid_request"),
+            (#"{"app_id":"42","permissions":["email","user_likes"]}"#, 400, "invalid_permission"),
+            (#"{"app_id":"42","permissions":["openid"]}"#, 400, "invalid_permission"),
+            (#"{"app_id":"42","permissions":[""]}"#, 400, "invalid_permission"),
+            (#"{"app_id":"42","permissions":"email"}"#, 400, "invalid_request"),
+            (#"{"app_id":"42","permissions":[1]}"#, 400, "invalid_request"),
+            (#"{"app_id":"42","permissions":null}"#, 400, "invalid_request"),
+            (
+                #"{"app_id":"42","permissions":["# + Array(repeating: #""email""#, count: 65).joined(separator: ",")
+                    + "]}",
+                400, "invalid_request"
+            ),
+            (#"{"app_id":"42","expires_in":0}"#, 400, "invalid_request"),
+            (#"{"app_id":"42","expires_in":601}"#, 400, "invalid_request"),
+            (#"{"app_id":"42","expires_in":-1}"#, 400, "invalid_request"),
+            (#"{"app_id":"42","expires_in":1.5}"#, 400, "invalid_request"),
+            (#"{"app_id":"42","expires_in":"60"}"#, 400, "invalid_request"),
+            (#"{"app_id":"42","expires_in":99999999999999999999}"#, 400, "invalid_request"),
+            (#"{"app_id":"42","expires_in":null}"#, 400, "invalid_request"), ("[]", 400, "invalid_request"),
+            ("null", 400, "invalid_request"), ("{", 400, "invalid_request"), ("42", 400, "invalid_request"),
+        ]
+    )
+    func badRequests(body: String, status: Int, code: String) async throws {
+        let service = try await Self.service()
+        let answer = try service.answer("POST", "/nonces", body: body)
+        #expect(answer.status == status)
+        #expect(answer.code == code)
+    }
+
+    @Test("The permissions that the app will ask for may be named: all twelve, or up to 64 names")
+    func permissions() async throws {
+        let service = try await Self.service()
+        let all = Permission.allCases.map { "\"\($0.rawValue)\"" }
+        for names in [[], all, Array(repeating: #""user_messenger_contact""#, count: 64)] {
+            let body = "{\"app_id\":\"42\",\"permissions\":[\(names.joined(separator: ","))]}"
+            #expect(try Self.nonce(service, body).appID == "42")
+        }
+    }
+
+    @Test("A life can be shortened, never lengthened")
+    func lifetime() async throws {
+        let service = try await Self.service(lifetime: 60)
+        for seconds in [1, 60] {
+            let nonce = try Self.nonce(service, "{\"app_id\":\"42\",\"expires_in\":\(seconds)}")
+            #expect(nonce.expiresAt - nonce.issuedAt == seconds)
+        }
+        #expect(try service.answer("POST", "/nonces", body: #"{"app_id":"42","expires_in":61}"#).status == 400)
+    }
+
+    @Test("Where one app is configured nothing need be said, and no media type declared for nothing")
+    func oneApp() async throws {
+        let service = try await InProcessService(
+            policy: try VerificationPolicy(appIDs: ["42"]),
+            nonces: try DecodedNonce.issuer()
+        )
+        let answer = try service.answer("POST", "/nonces", fields: [], body: "")
+        #expect(try DecodedNonce(answer).appID == "42")
+        #expect(try Self.nonce(service, "{}").appID == "42")
+        #expect(try service.answer("POST", "/nonces", fields: [], body: "{}").status == 415)
+        #expect(try service.answer("POST", "/nonces", fields: ["Content-Type: text/plain"], body: "{}").status == 415)
+        #expect(try service.answer("GET", "/nonces", fields: []).status == 405)
+        #expect(try service.answer("POST", "/nonces/", body: "{}").status == 404)
+    }
+
+    @Test("Without a secret there are no nonces: 404, and a request bound by one says what to set")
+    func disabled() async throws {
+        let service = try await InProcessService()
+        #expect(try service.answer("POST", "/nonces", body: "{}").status == 404)
+        let answer = try service.verify(try Self.token("n-1"), Self.issued)
+        #expect(answer.status == 400)
+        #expect(answer.code == "invalid_request")
+        #expect(answer.text.contains("nonce_secret_file"))
+    }
+
+    @Test("Only an authorised caller is given nonces")
+    func authorised() async throws {
+        let (key, line) = try #require(ClientKeys.make(name: "backend"))
+        let service = try await InProcessService(
+            clients: try ClientKeys(parsing: Array(line.utf8), place: "test"),
+            nonces: try DecodedNonce.issuer()
+        )
+        let type = "Content-Type: application/json"
+        let body = #"{"app_id":"42"}"#
+        #expect(try service.answer("POST", "/nonces", fields: [type], body: body).status == 401)
+        #expect(try service.answer("POST", "/nonces", fields: [type, "X-Api-Key: \(key)"], body: body).status == 200)
+    }
+
+    @Test(
+        "At most one nonce, and the flag is true or not there",
+        arguments: [
+            #""issued_nonce":false"#, #""issued_nonce":1"#, #""issued_nonce":"true""#, #""issued_nonce":null"#,
+            #""issued_nonce":true,"nonce":"n-1""#, #""nonce":"n-1","issued_nonce":true"#,
+            #""issued_nonce":true,"raw_nonce":"1""#,
+            #""issued_nonce":true,"issued_nonce":true"#,
+        ]
+    )
+    func bindings(members: String) async throws {
+        let service = try await Self.service()
+        let answer = try service.verify(try Self.token("n-1"), members)
+        #expect(answer.status == 400)
+        #expect(answer.code == "invalid_request")
+    }
+
+    @Test(
+        "A file of secrets holds one or two, and no message quotes them",
+        arguments: [
+            ("", nil), ("# only a comment\n", nil), ("\(Self.secretA)\n", 1), ("\(Self.secretA)\r\n\(Self.secretB)", 2),
+            ("# new\n\(Self.secretA)\n\n# old\n\(Self.secretB)\n", 2), ("\(Self.secretA)\n\(Self.secretA)\n", nil),
+            ("\(Self.secretA)\n\(Self.secretA.uppercased())\n", 2), ("\(Self.secretA) \n", nil),
+            ("4qLJ9+/nVtS0yo1bQmF3ZcXhRk7eW2uGd8Ps5NvTaIw=\n", 1), ("correct-horse-battery-staple-4711\n", 1),
+            (" \(Self.secretA)\n", nil), ("\(Self.secretA)\n\(Self.secretB)\n\(Self.secretC)\n", nil),
+            ("\(Self.secretA.dropLast(33))\n", nil), ("   \n", nil), ("   \n\(Self.secretA)\n", nil),
+            ("\(Self.secretA)\n # old\n", nil), ("hunter2\n", nil), ("\(Self.secretA)\n0\n", nil),
+        ] as [(String, Int?)]
+    )
+    func secretsFile(text: String, count: Int?) throws {
+        do {
+            let issuer = try NonceSecretsFile.issuer(parsing: Array(text.utf8), place: "secrets")
+            #expect(count != nil)
+            let now = try #require(NumericDate(secondsSince1970: Int64(5)))
+            #expect(issuer.issue(appID: "42", now: now) != nil)
+        } catch {
+            #expect(count == nil)
+            for secret in [Self.secretA, Self.secretB, "hunter2"] { #expect(!"\(error)".contains(secret)) }
+        }
+    }
+
+    static let secretA = String(repeating: "0123456789abcdef", count: 4)
+    static let secretB = String(repeating: "f123456789abcde0", count: 4)
+    static let secretC = String(repeating: "0f23456789abcde1", count: 4)
+}

@@ -1,0 +1,42 @@
+import LLTestSupport
+import Testing
+
+@testable import LLService
+
+@Suite("Dashboard, alerts and the page on metrics: they name what there is")
+struct ObservabilityFilesTests {
+    /// Words of PromQL that look like a metric's name: what has none of these beginnings is no metric of ours.
+    private static let beginnings = ["limited_login_", "http_server_", "jwks_", "process_"]
+
+    /// The metrics an expression names, histograms by their family.
+    private static func metrics(in text: String) -> Set<String> {
+        let words = text.split { !($0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_")) }.map(String.init)
+        var names: Set<String> = []
+        for word in words where beginnings.contains(where: { word.hasPrefix($0) }) {
+            let suffix = ["_bucket", "_sum", "_count"].first { word.hasSuffix($0) } ?? ""
+            names.insert(String(word.dropLast(suffix.count)))
+        }
+        return names
+    }
+
+    @Test("Each metric named is one the service has", arguments: ["dashboard.json", "rules.yaml", "rules_test.yaml"])
+    func known(_ file: String) throws {
+        let named = Self.metrics(in: try ProjectFiles.text("config/prometheus/\(file)"))
+        #expect(named.count > 5)
+        #expect(named.subtracting(ServiceMetrics.help.keys) == [])
+    }
+
+    @Test("The dashboard shows every metric")
+    func complete() throws {
+        let named = Self.metrics(in: try ProjectFiles.text("config/prometheus/dashboard.json"))
+        #expect(Set(ServiceMetrics.help.keys).subtracting(named) == [])
+    }
+
+    @Test("The page on operation has a row for each metric, and for no other")
+    func page() throws {
+        let page = try ProjectFiles.text("Sources/LLService/LLService.docc/Operation.md")
+        let rows = page.split(separator: "\n").filter { row in Self.beginnings.contains { row.hasPrefix("| `\($0)") } }
+        #expect(Set(rows.map(String.init)) == Set(ServiceMetrics.help.map { "| `\($0)` | \($1) |" }))
+        #expect(rows.count == ServiceMetrics.help.count)
+    }
+}

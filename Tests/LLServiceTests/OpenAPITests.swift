@@ -1,0 +1,236 @@
+import Foundation
+import LLGraph
+import LLHTTP1
+import LLHTTPClient
+import LLSockets
+import LLStandIn
+import LLTestSupport
+import LimitedLogin
+import Testing
+
+@testable import LLService
+
+@Suite("/openapi.json says what the service does", .live)
+struct OpenAPITests {
+    private typealias Object = [String: Any]
+
+    private static func document() async throws -> Object {
+        let service = try await InProcessService()
+        let answer = try service.answer("GET", "/openapi.json", fields: [])
+        #expect(answer.status == 200)
+        #expect(answer["content-type"] == "application/json")
+        return try #require(try JSONSerialization.jsonObject(with: Data(answer.body)) as? Object)
+    }
+
+    private static let documented = Route.table.filter { $0.listeners.contains(.service) }
+
+    /// The responses of each operation of a path: by method, then by status or `default`, as their references say.
+    private static func operations(_ document: Object, _ path: String) throws -> [String: [String: Object]] {
+        let paths = try #require(document["paths"] as? [String: Object])
+        let item = try #require(paths[path], "\(path)").filter { HTTPMethod.allCases.map(\.member).contains($0.key) }
+        return try item.mapValues { operation in
+            let responses = try #require((operation as? Object)?["responses"] as? [String: Object])
+            return try responses.mapValues { try resolved($0, document) }
+        }
+    }
+
+    private static func resolved(_ object: Object, _ document: Object) throws -> Object {
+        guard let reference = object["$ref"] as? String else { return object }
+        var place: Any = document
+        for name in reference.split(separator: "/").dropFirst() {
+            place = try #require((place as? Object)?[String(name)], "\(reference)")
+        }
+        return try #require(place as? Object, "\(reference)")
+    }
+
+    /// The codes that the description of a problem names: what stands in backquotes there is a code.
+    private static func codes(_ response: Object) throws -> Set<String> {
+        let description = try #require(response["description"] as? String)
+        return Set(description.matches(of: /`([a-z_]+)`/).map { String($0.1) })
+    }
+
+    @Test("It is a small document without white space between its values")
+    func size() {
+        #expect(OpenAPIDocument.bytes.count < 72_000)
+        #expect(!OpenAPIDocument.bytes.contains(UInt8(ascii: "\n")))
+    }
+
+    @Test("Every route of the service's listener is there, and no other")
+    func routes() async throws {
+        let document = try await Self.document()
+        let paths = try #require(document["paths"] as? Object)
+        #expect(Set(paths.keys) == Set(Self.documented.map { "\($0.path)" } + ["/auth/{path}"]))
+        #expect(document["openapi"] as? String == "3.1.0")
+    }
+
+    /// Settings under which each route is configured.
+    private static func withEveryRoute() throws -> RuntimeSettings {
+        let secrets = Array("1 \(String(repeating: "a", count: 32))".utf8)
+        let url = try HTTPURL(parsing: "https://backend.example/")
+        return RuntimeSettings(
+            verifier: TokenVerifier(policy: try VerificationPolicy(appIDs: ["1"]), nonces: try DecodedNonce.issuer()),
+            clients: nil,
+            gateway: GatewaySettings(),
+            appSecrets: try AppSecrets(parsing: secrets, place: "secrets", appIDs: ["1"]),
+            webhook: WebhookTarget(
+                url: url,
+                secrets: try WebhookSecrets(parsing: Array(CallbackService.secrets[0].utf8), place: "secrets"),
+                statusURL: url
+            )
+        )
+    }
+
+    @Test("Each path has exactly the methods that the router lets through", arguments: documented)
+    func methods(route: Route) async throws {
+        let documented = Set(try Self.operations(try await Self.document(), "\(route.path)").keys)
+        let service = try await InProcessService()
+        service.core.settings.publish(try Self.withEveryRoute())
+        var answered: Set<String> = []
+        let path = "\(route.path)".replacing("{user_id}", with: "1").replacing("{permission}", with: "email")
+        // OpenAPI 3.1 has no word for QUERY; CONNECT never gets as far as a path.
+        let methods = HTTPMethod.allCases.filter { ![.unrecognized, .connect, .query].contains($0) }
+        for method in methods {
+            // OPTIONS tells the methods of every path; only at /auth is it judged like any other.
+            if method == .options, route.methods != nil { continue }
+            let status = try service.answer("\(method.name)", path, fields: []).status
+            if status != 405 { answered.insert(method.member) }
+        }
+        #expect(documented == answered)
+    }
+
+    @Test("Each operation has exactly the codes of its route, each under its status", arguments: documented)
+    func codes(route: Route) async throws {
+        let document = try await Self.document()
+        for path in ["\(route.path)"] + (route.takesPathsBelow ? ["\(route.path)/{path}"] : []) {
+            for (method, responses) in try Self.operations(document, path) {
+                let refused = responses.filter { !$0.key.hasPrefix("2") }
+                #expect(
+                    Set(refused.keys) == Set(route.problems.map { "\($0.status)" } + ["default"]),
+                    "\(method) \(path)"
+                )
+                for (status, response) in refused {
+                    let expected = ProblemCode.all.filter {
+                        status == "default"
+                            ? ProblemCode.ofAnyPath.contains($0) : route.mayAnswer($0) && "\($0.status)" == status
+                    }
+                    #expect(try Self.codes(response) == Set(expected.map(\.text)), "\(method) \(path) \(status)")
+                    let headers = response["headers"] as? Object ?? [:]
+                    let isLater = expected.contains { $0.retryAfterSeconds != nil }
+                    #expect((headers["Retry-After"] != nil) == isLater, "\(method) \(path) \(status)")
+                    #expect((headers["WWW-Authenticate"] != nil) == expected.contains { $0.hasChallenge })
+                }
+            }
+        }
+    }
+
+    @Test("The problem's schema has every code and no other, and every code is some path's")
+    func enumeration() async throws {
+        let document = try await Self.document()
+        let schemas = try #require((document["components"] as? [String: Object])?["schemas"] as? [String: Object])
+        let properties = try #require(schemas["Problem"]?["properties"] as? [String: Object])
+        #expect(properties["code"]?["enum"] as? [String] == ProblemCode.all.map(\.text))
+        let answered = Self.documented.flatMap(\.problems) + ProblemCode.ofAnyPath
+        #expect(Set(answered) == Set(ProblemCode.all))
+    }
+
+    @Test("Where many codes share an answer, each has its status beside it", arguments: ProblemCode.ofAnyPath)
+    func statuses(code: ProblemCode) async throws {
+        let responses = try Self.operations(try await Self.document(), "/verify")
+        let description = try #require(responses["post"]?["default"]?["description"] as? String)
+        #expect(description.contains("- `\(code.text)` (\(code.status)): "))
+    }
+
+    @Test("The page on the API has a row for each code, with its status", arguments: ProblemCode.all)
+    func page(code: ProblemCode) throws {
+        // Those of Graph stand on the page of permissions.
+        if case .graph = code { return }
+        let page = try ProjectFiles.text("Sources/LLService/LLService.docc/API.md")
+        let rows = page.split(separator: "\n").filter { $0.hasPrefix("| \(code.status) | `\(code.text)` | ") }
+        #expect(rows.count == 1)
+    }
+
+    @Test("Every reference leads somewhere")
+    func references() async throws {
+        let document = try await Self.document()
+        func visit(_ value: Any) throws {
+            if let object = value as? Object {
+                _ = try Self.resolved(object, document)
+                for member in object.values { try visit(member) }
+            } else if let array = value as? [Any] {
+                for element in array { try visit(element) }
+            }
+        }
+        try visit(document)
+    }
+
+    @Test("The form of /introspect names every parameter that the service reads")
+    func introspection() async throws {
+        let document = try await Self.document()
+        let schemas = try #require((document["components"] as? [String: Object])?["schemas"] as? [String: Object])
+        let properties = try #require(schemas["IntrospectRequest"]?["properties"] as? Object)
+        #expect(Set(properties.keys) == Set(IntrospectRequest.parameters.map(\.description)))
+    }
+
+    @Test("The schema of an answer names every member that the service writes")
+    func answers() async throws {
+        let document = try await Self.document()
+        let schemas = try #require((document["components"] as? [String: Object])?["schemas"] as? [String: Object])
+        let service = try await InProcessService()
+        var claims = Tokens.claims()
+        (claims.name, claims.givenName, claims.middleName, claims.familyName) = ("J Q D", "J", "Q", "D")
+        (claims.email, claims.picture, claims.link, claims.gender) = ("a@b.c", "https://p", "https://l", "f")
+        (claims.friendIDs, claims.birthday) = (["1"], "01/02/1990")
+        (claims.ageRange, claims.hometown) = ((minimum: 18, maximum: 20), (id: "1", name: "A"))
+        claims.location = (id: "2", name: "B")
+        claims.confirmationThumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
+        let answer = try service.verify(
+            try Tokens.mint(claims),
+            #""nonce":"n-1","subject":"2954873201847263","permissions":["user_messenger_contact"]"#
+        )
+        let body = try #require(try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any])
+        let pairs: [(String, Object?)] = [
+            ("VerifyAnswer", body), ("AuthenticationToken", body["authentication_token"] as? Object),
+            ("Profile", body["profile"] as? Object),
+        ]
+        for (schema, object) in pairs {
+            let properties = try #require(schemas[schema]?["properties"] as? Object)
+            #expect(Set(properties.keys) == Set(try #require(object).keys), "\(schema)")
+        }
+        let nothing = try service.verify(try Tokens.mint(Tokens.claims()))
+        let least = try #require(try JSONSerialization.jsonObject(with: Data(nothing.body)) as? [String: Any])
+        #expect(Set(schemas["VerifyAnswer"]?["required"] as? [String] ?? []) == Set(least.keys))
+        let profile = try #require(least["profile"] as? Object)
+        #expect(Set(schemas["Profile"]?["required"] as? [String] ?? []) == Set(profile.keys))
+        var accessToken: [UInt8] = []
+        let inspection = try AccessTokenInspection(
+            debugToken: Array(GraphStory.data().utf8),
+            appIDs: [InProcessService.appID],
+            now: try #require(NumericDate(secondsSince1970: Int64(1_700_000_000)))
+        )
+        let verified = try VerifiedAccessToken(me: Array(GraphStory.me.utf8), of: inspection)
+        AccessTokenAnswer.write(verified, asked: [], to: &accessToken)
+        let told = try #require(try JSONSerialization.jsonObject(with: Data(accessToken)) as? Object)
+        for (schema, object) in [
+            ("AccessTokenAnswer", told), ("InspectedAccessToken", told["access_token"] as? Object),
+        ] {
+            let properties = try #require(schemas[schema]?["properties"] as? Object)
+            #expect(Set(properties.keys) == Set(try #require(object).keys), "\(schema)")
+        }
+        var permissions: [UInt8] = []
+        let user = try #require(GraphUserID("1"))
+        PermissionsAnswer.write(UserPermissions(), user: user, appID: "1", needed: [], to: &permissions)
+        let written = try #require(try JSONSerialization.jsonObject(with: Data(permissions)) as? Object)
+        let described = try #require(schemas["UserPermissions"]?["properties"] as? Object)
+        #expect(Set(described.keys) == Set(written.keys))
+    }
+}
+
+extension HTTPMethod {
+    /// The method's name in a path item.
+    fileprivate var member: String { "\(name)".lowercased() }
+}
+
+extension ProblemCode {
+    /// Whether the answer brings a challenge (RFC 6750 section 3).
+    fileprivate var hasChallenge: Bool { status == 401 || self == .insufficientScope }
+}

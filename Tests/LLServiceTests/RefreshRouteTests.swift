@@ -1,0 +1,205 @@
+import LLCrypto
+import LLSockets
+import LLStandIn
+import LLTestSupport
+import LimitedLogin
+import Testing
+
+@testable import LLService
+
+@Suite("POST /verify: a login and its refresh, the device, the access token", .live)
+struct RefreshRouteTests {
+    /// How a nonce is given.
+    enum Form: String, CaseIterable, Sendable {
+        case nonce, rawNonce, issuedNonce, oldIssuedNonce
+    }
+
+    /// What of a part is given: what the login has, another's, or nothing.
+    enum Given: String, CaseIterable, Sendable {
+        case right, wrong, absent
+    }
+
+    private static let user = "2954873201847263"
+    private static let thumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
+    private static let otherThumbprint = "2oiHBxiRrPn1mgPqWLfGSB9M1lRrDCUwmk3SyfjAY1c"
+    /// The example of OpenID Connect Core appendix A.4.
+    private static let accessToken = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"
+    private static let accessTokenHash = "77QmUPtjPfzWtF2AnpK9RQ"
+
+    private static func service(rejectsReplays: Bool = false) async throws -> InProcessService {
+        try await InProcessService(nonces: try DecodedNonce.issuer(), rejectsReplays: rejectsReplays)
+    }
+
+    /// A nonce issued for the app `secondsAgo`; it is good for ten minutes.
+    private static func issued(secondsAgo: UInt64) throws -> String {
+        let issued = try DecodedNonce.issuer().issue(
+            appID: InProcessService.appID,
+            lifetimeSeconds: 600,
+            now: WallClock.unixMilliseconds() - secondsAgo * 1_000,
+            randomBytes: (0..<16).map { _ in UInt8.random(in: .min ... .max) }
+        )
+        return try #require(issued).nonce.value
+    }
+
+    /// The token of a login that was begun in this form, with a nonce that is the login's, another's, or none.
+    private static func token(_ form: Form, nonce: Given = .right) throws -> String {
+        var claims = Tokens.claims()
+        switch (nonce, form) {
+        case (.absent, _): claims.nonce = nil
+        case (.wrong, _): claims.nonce = "made-elsewhere"
+        case (.right, .nonce): claims.nonce = "of-the-login"
+        case (.right, .rawNonce): claims.nonce = try SHA256.digest(of: Array("of-the-login".utf8).span).hexadecimal
+        case (.right, .issuedNonce): claims.nonce = try issued(secondsAgo: 5)
+        case (.right, .oldIssuedNonce): claims.nonce = try issued(secondsAgo: 86_400)
+        }
+        claims.confirmationThumbprint = thumbprint
+        claims.accessTokenHash = accessTokenHash
+        return try Tokens.mint(claims)
+    }
+
+    private static func member(_ form: Form) -> String {
+        switch form {
+        case .nonce: #""nonce":"of-the-login""#
+        case .rawNonce: #""raw_nonce":"of-the-login""#
+        case .issuedNonce, .oldIssuedNonce: #""issued_nonce":true"#
+        }
+    }
+
+    private static func member(_ name: String, _ given: Given, _ right: String, _ wrong: String) -> String? {
+        given == .absent ? nil : "\"\(name)\":\"\(given == .right ? right : wrong)\""
+    }
+
+    /// The code to expect, nil for a yes: the first of nonce, person, device and access token that is not right.
+    private static func code(_ form: Form, nonce: Given, subject: Given, device: Given, access: Given) -> String? {
+        let isIssued = form == .issuedNonce || form == .oldIssuedNonce
+        if nonce == .absent { return "missing_claim" }
+        if nonce == .wrong { return isIssued ? "nonce_not_issued" : "nonce_mismatch" }
+        // A login's issued nonce has an end; a refresh bears it for as long as the session lasts.
+        if form == .oldIssuedNonce, subject == .absent { return "nonce_expired" }
+        if subject == .wrong { return "subject_mismatch" }
+        if device == .wrong { return "key_thumbprint_mismatch" }
+        return access == .wrong ? "at_hash_mismatch" : nil
+    }
+
+    @Test(
+        "Every combination of nonce, person, device and access token has its code, and a login's nonce alone is used up",
+        arguments: Form.allCases,
+        Given.allCases
+    )
+    func combinations(form: Form, nonce: Given) async throws {
+        let service = try await Self.service()
+        for subject in Given.allCases {
+            for device in Given.allCases {
+                for access in Given.allCases {
+                    let members = [
+                        Self.member("subject", subject, Self.user, "9"), Self.member(form),
+                        Self.member("key_thumbprint", device, Self.thumbprint, Self.otherThumbprint),
+                        Self.member("access_token", access, Self.accessToken, "EAAother"),
+                    ].compactMap(\.self)
+                    let token = try Self.token(form, nonce: nonce)
+                    let code = Self.code(form, nonce: nonce, subject: subject, device: device, access: access)
+                    let answer = try service.verify(token, members.joined(separator: ","))
+                    #expect(answer.code == code, "\(members)")
+                    #expect(answer.status == (code == nil ? 200 : 401))
+                    guard code == nil else { continue }
+                    #expect(answer.text.contains("\"refresh\":true") == (subject == .right))
+                    #expect(answer.text.contains("\"key_thumbprint\":\"\(Self.thumbprint)\""))
+                    let isUsed = subject == .absent && form == .issuedNonce
+                    // The order of the members does not count.
+                    let again = try service.verify(token, members.reversed().joined(separator: ","))
+                    #expect(again.code == (isUsed ? "nonce_used" : nil), "\(members)")
+                }
+            }
+        }
+    }
+
+    @Test("The person alone asks for no nonce, whatever the token's; device and access token may stand beside")
+    func subjectAlone() async throws {
+        let service = try await Self.service()
+        for nonce in Given.allCases {
+            let token = try Self.token(.nonce, nonce: nonce)
+            let answer = try service.verify(token, "\"subject\":\"\(Self.user)\"")
+            #expect(answer.status == 200 && answer.text.contains("\"refresh\":true"))
+            #expect(try service.verify(token, #""subject":"9""#).code == "subject_mismatch")
+            let both = "\"key_thumbprint\":\"\(Self.otherThumbprint)\",\"subject\":\"\(Self.user)\""
+            #expect(try service.verify(token, both).code == "key_thumbprint_mismatch")
+            let access = "\"access_token\":\"x\",\"subject\":\"\(Self.user)\""
+            #expect(try service.verify(token, access).code == "at_hash_mismatch")
+        }
+        // What is bound to nothing else is bound to no login by its device.
+        let device = "\"key_thumbprint\":\"\(Self.thumbprint)\""
+        #expect(try service.verify(Self.token(.nonce), device).code == "invalid_request")
+    }
+
+    @Test("A token without key and access token is not the one of a login that had them")
+    func unboundToken() async throws {
+        let service = try await Self.service()
+        let token = try Tokens.mint(Tokens.claims())
+        let device = try service.verify(token, "\"nonce\":\"n-1\",\"key_thumbprint\":\"\(Self.thumbprint)\"")
+        #expect(device.code == "key_thumbprint_mismatch" && device.text.contains("\"claim\":\"cnf\""))
+        let access = try service.verify(token, "\"nonce\":\"n-1\",\"access_token\":\"\(Self.accessToken)\"")
+        #expect(access.code == "at_hash_mismatch" && access.text.contains("\"claim\":\"at_hash\""))
+        #expect(!(try service.verify(token)).text.contains("key_thumbprint"))
+    }
+
+    @Test("A login is refreshed for as long as its session lasts, and its nonce logs nobody in a second time")
+    func life() async throws {
+        let service = try await Self.service()
+        let nonce = try Self.issued(secondsAgo: 5)
+        func token() throws -> String { try Tokens.mint(Tokens.claims(nonce: nonce)) }
+        let refresh = "\"issued_nonce\":true,\"subject\":\"\(Self.user)\""
+        // A refresh before its login uses nothing up either.
+        #expect(try service.verify(token(), refresh).status == 200)
+        #expect(try service.verify(token(), #""issued_nonce":true"#).status == 200)
+        for _ in 0..<3 { #expect(try service.verify(token(), refresh).status == 200) }
+        let used = try service.verify(token(), #""issued_nonce":true"#)
+        #expect(used.code == "nonce_used")
+        #expect(used.text.contains("give the session's user as subject beside the nonce"))
+        let metrics = service.registry.render()
+        #expect(metrics.contains("limited_login_replay_store_answers_total{result=\"seen\"} 1\n"))
+    }
+
+    @Test("By the policy reject a refreshed token is accepted once, as any other, and uses no nonce up")
+    func replay() async throws {
+        let service = try await Self.service(rejectsReplays: true)
+        let token = try Self.token(.issuedNonce)
+        let refresh = "\"issued_nonce\":true,\"subject\":\"\(Self.user)\""
+        #expect(try service.verify(token, refresh).status == 200)
+        #expect(try service.verify(token, refresh).code == "token_replayed")
+        #expect(try service.verify(token, #""issued_nonce":true"#).code == "token_replayed")
+        let old = try Self.token(.oldIssuedNonce)
+        #expect(try service.verify(old, refresh).status == 200)
+        #expect(try service.verify(old, "\"subject\":\"\(Self.user)\"").code == "token_replayed")
+    }
+
+    @Test(
+        "A member that cannot be meant is a mistake of the caller's",
+        arguments: [
+            #""subject":"1","nonce":"a","raw_nonce":"b""#, #""subject":"","nonce":"a""#, #""subject":1,"nonce":"a""#,
+            #""subject":null"#, #""nonce":"a","key_thumbprint":"""#, #""nonce":"a","key_thumbprint":1"#,
+            #""nonce":"a","key_thumbprint":"abc""#,
+            #""nonce":"a","key_thumbprint":"0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4J""#,
+            #""nonce":"a","key_thumbprint":"0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I=""#,
+            #""nonce":"a","access_token":"""#, #""nonce":"a","access_token":[]"#, #""nonce":"a","access_token":null"#,
+            #""nonce":"a","access_token":"b","access_token":"b""#, #""access_token":"b""#,
+        ]
+    )
+    func mistakes(members: String) async throws {
+        let answer = try await Self.service().verify(try Self.token(.nonce), members)
+        #expect(answer.status == 400 && answer.code == "invalid_request", "\(answer.text)")
+    }
+
+    @Test("What one request named is forgotten with the next")
+    func reuse() async throws {
+        let service = try await Self.service()
+        let full =
+            #""subject":"9","nonce":"a","access_token":"b","key_thumbprint":"#
+            + "\"\(Self.otherThumbprint)\""
+        let token = try Tokens.mint(Tokens.claims())
+        for _ in 0..<3 {
+            #expect(try service.verify(token, full).status == 401)
+            let answer = try service.verify(token)
+            #expect(answer.status == 200 && !answer.text.contains("refresh"))
+        }
+    }
+}

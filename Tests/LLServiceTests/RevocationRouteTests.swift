@@ -1,0 +1,249 @@
+import LLGraph
+import LLSockets
+import LLStandIn
+import LLTestSupport
+import LimitedLogin
+import Testing
+
+@testable import LLService
+@testable import LLStores
+
+@Suite("Revoked logins, on every route that judges a token", .live)
+struct RevocationRouteTests {
+    private static let user = "2954873201847263"
+    private static let key = "X-Api-Key: secret"
+    private static let json = [key, "Content-Type: application/json"]
+    private static let form = [key, "Content-Type: application/x-www-form-urlencoded"]
+
+    private static func service(
+        appIDs: [String] = [InProcessService.appID],
+        replayStore: ReplayStore? = nil
+    ) async throws -> InProcessService {
+        try await InProcessService(
+            policy: try VerificationPolicy(appIDs: appIDs),
+            clients: try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients"),
+            gatewayIsEnabled: true,
+            replayStore: replayStore
+        )
+    }
+
+    private static func revoke(_ service: InProcessService, _ body: String) throws -> TestResponse {
+        try service.answer("POST", "/revocations", fields: json, body: body)
+    }
+
+    /// What each route says of a token: the codes, and for /introspect whether it is active.
+    private static func verdicts(_ service: InProcessService, _ token: String) throws -> [String] {
+        let verify = try service.answer(fields: json, body: #"{"id_token":"\#(token)","nonce":"n-1"}"#)
+        let auth = try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"])
+        let introspect = try service.answer("POST", "/introspect", fields: form, body: "token=\(token)")
+        return [verify.code ?? "ok", auth.code ?? "ok", introspect.text.contains("true") ? "active" : "inactive"]
+    }
+
+    @Test("A token issued until the revocation is refused everywhere; a later one, another person's or app's is not")
+    func everywhere() async throws {
+        let service = try await Self.service(appIDs: [InProcessService.appID, "42"])
+        let now = WallClock.unixSeconds()
+        let good = ["ok", "ok", "active"]
+        let old = try Tokens.mint(Tokens.claims(issuedAt: now - 100))
+        #expect(try Self.verdicts(service, old) == good)
+        let answer = try Self.revoke(service, #"{"user_id":"\#(Self.user)","app_id":"\#(InProcessService.appID)"}"#)
+        #expect(answer.status == 204)
+        #expect(answer.body.isEmpty)
+        #expect(answer["cache-control"] == "no-store")
+        let revoked = ["login_revoked", "login_revoked", "inactive"]
+        #expect(try Self.verdicts(service, old) == revoked)
+        // `iat` has whole seconds, so the very second counts as before.
+        #expect(try Self.verdicts(service, try Tokens.mint(Tokens.claims(issuedAt: now))) == revoked)
+        let later = WallClock.unixSeconds() + 1
+        #expect(try Self.verdicts(service, try Tokens.mint(Tokens.claims(issuedAt: later))) == good)
+        #expect(try Self.verdicts(service, try Tokens.mint(Tokens.claims(audience: "42", issuedAt: now - 100))) == good)
+        var other = Tokens.claims(issuedAt: now - 100)
+        other.subject = "2954873201847264"
+        #expect(try Self.verdicts(service, try Tokens.mint(other)) == good)
+        let refused = try service.answer(fields: Self.json, body: #"{"id_token":"\#(old)","nonce":"n-1"}"#)
+        #expect(refused.status == 401)
+        #expect(refused.text.contains(#""claim":"iat""#))
+        #expect(refused["www-authenticate"] == #"Bearer error="invalid_token", code="login_revoked""#)
+        let count = #"limited_login_verifications_total{credential="id_token",result="login_revoked"}"#
+        #expect(service.registry.render().contains(count))
+    }
+
+    @Test("What is wrong with a token otherwise is told first, so nobody learns of a revocation by a forged token")
+    func last() async throws {
+        let service = try await Self.service()
+        #expect(try Self.revoke(service, #"{"user_id":"\#(Self.user)"}"#).status == 204)
+        let old = try Tokens.mint(Tokens.claims(issuedAt: WallClock.unixSeconds() - 7_200))
+        #expect(try Self.verdicts(service, old)[0] == "expired")
+        let token = try Tokens.mint(Tokens.claims())
+        #expect(try Self.verdicts(service, token.dropLast(4) + "AAAA")[0] == "invalid_signature")
+        let other = try service.answer(fields: Self.json, body: #"{"id_token":"\#(token)","nonce":"n-2"}"#)
+        #expect(other.code == "nonce_mismatch")
+    }
+
+    @Test("Ids with escapes in the token are read as their values")
+    func escapes() async throws {
+        let service = try await Self.service()
+        #expect(try Self.revoke(service, #"{"user_id":"\#(Self.user)"}"#).status == 204)
+        let now = WallClock.unixSeconds()
+        let payload = """
+            {"iss":"https://www.facebook.com","aud":"\\u0031\(InProcessService.appID.dropFirst())",\
+            "sub":"\\u0032\(Self.user.dropFirst())","jti":"a","nonce":"n-1","iat":\(now - 5),"exp":\(now + 600)}
+            """
+        let minter = StandInKeys.current
+        let token = try minter.mint(header: minter.header, payload: Array(payload.utf8))
+        #expect(try Self.verdicts(service, token) == ["login_revoked", "login_revoked", "inactive"])
+    }
+
+    @Test(
+        "A body that is not exactly right is refused, and revokes nobody",
+        arguments: [
+            ("", "invalid_request"), ("{}", "invalid_request"), ("[]", "invalid_request"),
+            (#"{"user_id":""}"#, "invalid_request"), (#"{"user_id":1}"#, "invalid_request"),
+            (#"{"user_id":"me"}"#, "invalid_request"), (#"{"user_id":"1 "}"#, "invalid_request"),
+            (#"{"user_id":"-1"}"#, "invalid_request"), (#"{"user_id":"1","user_id":"1"}"#, "invalid_request"),
+            (#"{"user_id":"123456789012345678901","app_id":"42"}"#, "invalid_request"),
+            (#"{"user_id":"000444","app_id":"42"}"#, "invalid_request"),
+            (#"{"user_id":"01","app_id":"42"}"#, "invalid_request"),
+            (#"{"user_id":"0","app_id":"42"}"#, "invalid_request"),
+            (#"{"user_id":"\u0030444","app_id":"42"}"#, "invalid_request"),
+            (#"{"user_id":"1","app_id":""}"#, "unknown_app"), (#"{"user_id":"1","app_id":"43"}"#, "unknown_app"),
+            (#"{"user_id":"1","app_id":42}"#, "invalid_request"), (#"{"user_id":"1","at":"5"}"#, "invalid_request"),
+            (#"{"user_id":"1"}"#, "invalid_request"), (#"{"app_id":"42"}"#, "invalid_request"),
+        ]
+    )
+    func bodies(body: String, code: String) async throws {
+        let service = try await Self.service(appIDs: [InProcessService.appID, "42"])
+        let answer = try Self.revoke(service, body)
+        #expect(answer.status == 400)
+        #expect(answer.code == code)
+        #expect(service.core.revocations.count == 0)
+    }
+
+    @Test(
+        "Nobody without a key revokes, nor anybody where there are no keys; other methods and media types are refused"
+    )
+    func access() async throws {
+        let service = try await Self.service()
+        let keyless = try await InProcessService()
+        let body = #"{"user_id":"1"}"#
+        let type = "Content-Type: application/json"
+        for fields in [[type], [type, "X-Api-Key: wrong"]] {
+            #expect(
+                try service.answer("POST", "/revocations", fields: fields, body: body).code == "unauthorized_client"
+            )
+        }
+        #expect(try keyless.answer("POST", "/revocations", fields: Self.json, body: body).code == "unauthorized_client")
+        #expect(try service.answer("POST", "/revocations", fields: Self.form, body: body).status == 415)
+        #expect(try service.answer("GET", "/revocations", fields: Self.json).status == 405)
+        #expect(service.core.revocations.count == 0)
+    }
+
+    @Test("When the memory is full the next revocation is 503, and nobody is forgotten")
+    func full() async throws {
+        let now = WallClock.unixMilliseconds() - 60_000
+        let small = MemoryReplayStore(now: now, revocations: Revocations(capacity: 1))
+        let service = try await Self.service(replayStore: .memory(small))
+        let token = try Tokens.mint(Tokens.claims())
+        #expect(try Self.revoke(service, #"{"user_id":"\#(Self.user)"}"#).status == 204)
+        let answer = try Self.revoke(service, #"{"user_id":"1"}"#)
+        #expect(answer.status == 503)
+        #expect(answer.code == "replay_store_unavailable")
+        #expect(answer["retry-after"] != nil)
+        #expect(try Self.revoke(service, #"{"user_id":"\#(Self.user)"}"#).status == 204)
+        #expect(try Self.verdicts(service, token)[0] == "login_revoked")
+    }
+
+    @Test("Before Redis could be read nothing is judged and nothing is ready: 503, whatever the token")
+    func unknown() async throws {
+        let url = try ReplayStoreURL(parsing: "redis://127.0.0.1:1")
+        let store = try RedisReplayStore(RedisReplayStore.Configuration(url: url))
+        let service = try await Self.service(replayStore: .redis(store))
+        let token = try Tokens.mint(Tokens.claims())
+        let code = "replay_store_unavailable"
+        for token in [token, "x"] {
+            let verify = try service.answer(fields: Self.json, body: #"{"id_token":"\#(token)","nonce":"n-1"}"#)
+            let auth = try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"])
+            let introspect = try service.answer("POST", "/introspect", fields: Self.form, body: "token=\(token)")
+            let uninstall = try service.answer(
+                "POST",
+                "/uninstall",
+                fields: Self.json,
+                body: #"{"id_token":"\#(token)"}"#
+            )
+            for answer in [verify, auth, introspect, uninstall] {
+                #expect(answer.status == 503)
+                #expect(answer.code == code)
+            }
+        }
+        #expect(try service.answer("GET", "/readyz").code == code)
+        #expect(try service.answer("GET", "/livez").status == 200)
+        store.revocations.didRead(at: MonotonicClock.now())
+        #expect(try service.answer("GET", "/readyz").status == 200)
+        #expect(try Self.verdicts(service, token) == ["ok", "ok", "active"])
+    }
+
+    @Test("Readiness tells operators how many there are, and the age of what is known")
+    func health() async throws {
+        let service = try await Self.service()
+        _ = try Self.revoke(service, #"{"user_id":"1"}"#)
+        let page = try service.answer("GET", "/readyz?verbose", listener: .administration).text
+        #expect(page.contains(#""revocations":{"entries":1,"capacity":250000,"age_seconds":0}"#))
+        #expect(!(try service.answer("GET", "/readyz?verbose").text.contains("revocations")))
+    }
+
+    @Test("Revoking at Graph and uninstalling end the login here too; revoking one permission does not")
+    func graph() async throws {
+        let list = "/users/\(Self.user)/permissions"
+        for (method, target, ends) in [
+            ("DELETE", list, true), ("POST", "/uninstall", true), ("DELETE", list + "/email", false),
+            ("GET", list, false),
+        ] {
+            let service = try await GraphService { request, peer in
+                try peer.answerAndStay(request.line.hasPrefix("GET") ? #"{"data":[]}"# : "true")
+            }
+            let token = try Tokens.mint(Tokens.claims())
+            let body = target == "/uninstall" ? #"{"id_token":"\#(token)"}"# : ""
+            #expect([200, 204].contains(try service.answer(method, target, body: body).status))
+            let verify = try service.answer("POST", "/verify", body: #"{"id_token":"\#(token)","nonce":"n-1"}"#)
+            #expect(verify.code == (ends ? "login_revoked" : nil), "\(method) \(target)")
+            await service.stop()
+        }
+    }
+
+    @Test("A login that Graph did not end stands")
+    func refusedByGraph() async throws {
+        let service = try await GraphService { _, peer in try peer.answerAndStay("false") }
+        let token = try Tokens.mint(Tokens.claims())
+        #expect(try service.answer("DELETE", "/users/\(Self.user)/permissions").code == "graph_refused")
+        #expect(try service.answer("POST", "/uninstall", body: #"{"id_token":"\#(token)"}"#).code == "graph_refused")
+        #expect(service.core.revocations.count == 0)
+        await service.stop()
+    }
+
+    @Test("Uninstalling needs a key and a good token, and no app secret")
+    func uninstallWithoutSecret() async throws {
+        let service = try await GraphService(secrets: nil)
+        let body = #"{"id_token":"\#(try Tokens.mint(Tokens.claims()))"}"#
+        #expect(try service.answer("POST", "/uninstall", fields: [], body: body).code == "unauthorized_client")
+        #expect(try service.answer("POST", "/uninstall", body: body).status == 204)
+        #expect(service.graph.requests.allSatisfy { $0.value(of: "authorization") == nil })
+        await service.stop()
+    }
+
+    @Test("A client that leaves while Graph is asked loses nothing: the login is revoked here too")
+    func abandoned() async throws {
+        let gate = Locked(false)
+        let service = try await GraphService(workerCount: 1) { _, peer in
+            while !gate.withLock({ $0 }) { try peer.pause(.milliseconds(5)) }
+            try peer.answerAndStay("true")
+        }
+        let client = try service.connect()
+        client.send(GraphService.request("DELETE", "/users/\(Self.user)/permissions"))
+        await eventually("Graph is asked") { service.graph.requestCount > 0 }
+        client.reset()
+        gate.withLock { $0 = true }
+        await eventually("the login is revoked") { service.core.revocations.count > 0 }
+        #expect(service.core.revocations.count == 1)
+        await service.stop()
+    }
+}

@@ -1,0 +1,191 @@
+import LLHTTP1
+import LLStandIn
+import LLTestSupport
+import LimitedLoginKeys
+import Testing
+
+@testable import LLService
+
+@Suite("Routes, health and request identifiers", .live)
+struct RoutingTests {
+    @Test(
+        "A path that is not there is 404, with the problem's body",
+        arguments: ["/", "/verify/", "/Verify", "/verify%20", "/metrics", "/livez/x", "/%76erify", "//verify"]
+    )
+    func notFound(path: String) async throws {
+        let service = try await InProcessService()
+        let answer = try service.answer("GET", path, fields: [])
+        #expect(answer.status == 404)
+        #expect(answer.code == "not_found")
+        #expect(answer["content-type"] == "application/problem+json")
+    }
+
+    @Test(
+        "A method a path has not is 405 with Allow",
+        arguments: [
+            ("GET", "/verify", "POST, OPTIONS"), ("PUT", "/verify", "POST, OPTIONS"),
+            ("HEAD", "/verify", "POST, OPTIONS"), ("DELETE", "/livez", "GET, HEAD, OPTIONS"),
+            ("POST", "/readyz", "GET, HEAD, OPTIONS"),
+        ]
+    )
+    func methodNotAllowed(method: String, path: String, allow: String) async throws {
+        let service = try await InProcessService()
+        let answer = try service.answer(method, path, fields: [])
+        #expect(answer.status == 405)
+        #expect(answer.code == "method_not_allowed")
+        #expect(answer["allow"] == allow)
+    }
+
+    @Test("A method nobody knows is 501; OPTIONS tells the methods")
+    func otherMethods() async throws {
+        let service = try await InProcessService()
+        #expect(try service.answer("BREW", "/verify", fields: []).status == 501)
+        let options = try service.answer("OPTIONS", "/verify", fields: [])
+        #expect(options.status == 204)
+        #expect(options["allow"] == "POST, OPTIONS")
+        #expect(try service.answer("OPTIONS", "*", fields: [])["allow"] != nil)
+    }
+
+    @Test("The process is alive without keys, ready only with them, and not while it stops")
+    func health() async throws {
+        let down = try await InProcessService(minters: nil)
+        #expect(try down.answer("GET", "/livez", fields: []).status == 200)
+        #expect(try down.answer("GET", "/healthz", fields: []).status == 200)
+        let unready = try down.answer("GET", "/readyz", fields: [])
+        #expect(unready.status == 503)
+        #expect(unready.code == "keys_unavailable")
+        #expect(unready["retry-after"] != nil)
+        let service = try await InProcessService()
+        #expect(try service.answer("GET", "/readyz", fields: []).status == 200)
+        service.core.beginDraining()
+        let draining = try service.answer("GET", "/readyz", fields: [])
+        #expect(draining.status == 503)
+        #expect(draining.code == "draining")
+        #expect(try service.answer("GET", "/livez", fields: []).status == 200)
+    }
+
+    @Test(
+        "The state of the keys is told on the administrative listener alone",
+        arguments: ["/readyz?verbose", "/livez?verbose=1", "/healthz?verbose=true"]
+    )
+    func verbose(target: String) async throws {
+        let administration = try await InProcessService(listener: .administration)
+        let told = try administration.answer("GET", target, fields: [])
+        #expect(told.text.contains(StandInKeys.current.keyID))
+        #expect(told.text.contains("\"status\":\"pass\""))
+        let plain = try await InProcessService()
+        let answer = try plain.answer("GET", target, fields: [])
+        #expect(answer.status == 200)
+        #expect(answer.text == "ok\n")
+    }
+
+    @Test("Why there are no keys is told on the administrative listener alone")
+    func verboseOutage() async throws {
+        for (listener, tells) in [(ListenerRole.administration, true), (.service, false)] {
+            let down = try await InProcessService(minters: nil, listener: listener)
+            _ = await down.cache.refresh()
+            let answer = try down.answer("GET", "/readyz?verbose", fields: [])
+            #expect(answer.status == 503)
+            #expect(answer.text.contains("the test's source is down") == tells)
+        }
+    }
+
+    @Test("The administrative listener has metrics and health, and judges no tokens")
+    func administration() async throws {
+        let service = try await InProcessService(listener: .administration)
+        let metrics = try service.answer("GET", "/metrics", fields: [])
+        #expect(metrics.status == 200)
+        #expect(metrics["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
+        #expect(
+            metrics.text.contains("limited_login_verifications_total{credential=\"id_token\",result=\"accepted\"} 0")
+        )
+        #expect(try service.answer("GET", "/livez", fields: []).status == 200)
+        #expect(try service.answer(body: "{}").status == 404)
+    }
+
+    @Test("A caller's request identifier is taken over when it is well-formed")
+    func callersIdentifier() async throws {
+        let service = try await InProcessService()
+        let answer = try service.answer("GET", "/nothing", fields: ["X-Request-Id: Abc.9_-"])
+        #expect(answer["x-request-id"] == "Abc.9_-")
+        #expect(answer.text.contains("\"request_id\":\"Abc.9_-\""))
+    }
+
+    @Test(
+        "A caller's request identifier that is malformed is replaced",
+        arguments: ["", "a b", "a,b", "ä", "<script>", String(repeating: "a", count: 129)]
+    )
+    func malformedIdentifier(value: String) async throws {
+        let service = try await InProcessService()
+        let answer = try service.answer("GET", "/livez", fields: ["X-Request-Id: \(value)"])
+        let identifier = try #require(answer["x-request-id"])
+        #expect(identifier != value)
+        #expect(identifier.hasPrefix("abc-1-"))
+    }
+
+    @Test("Two requests have two identifiers, and one request keeps its own when it is visited again")
+    func identifiersDiffer() async throws {
+        let service = try await InProcessService()
+        let first = try service.answer("GET", "/livez", fields: [])["x-request-id"]
+        let second = try service.answer("GET", "/livez", fields: [])["x-request-id"]
+        #expect(first != second)
+    }
+
+    @Test(
+        "A request that the server itself refuses keeps its caller's identifier where its head could be read",
+        arguments: [
+            ("Content-Length: 99999\r\n\r\n", 413, "caller-1"),
+            ("Transfer-Encoding: chunked\r\n\r\nxyz", 400, "caller-1"),
+            ("Content-Length: 9\r\n\r\n{", 408, "caller-1"),
+            ("X-Other: 1\r\n", 408, "abc-1-0"),
+            ("Bad Name: 1\r\n\r\n", 400, "abc-1-0"),
+            ("Host: another\r\n\r\n", 400, "abc-1-0"),
+        ]
+    )
+    func identifierOfARefusal(rest: String, status: Int, identifier: String) async throws {
+        let service = try await InProcessService()
+        let driver = ConnectionDriver(handler: ServiceHandler(core: service.core, listener: .service))
+        let fields = "Host: a\r\nX-Request-Id: caller-1\r\nContent-Type: application/json\r\n"
+        driver.send("POST /verify HTTP/1.1\r\n\(fields)\(rest)")
+        driver.advance(by: .seconds(6))
+        let answer = try #require(driver.responses.first)
+        #expect(answer.status == status)
+        #expect(answer["x-request-id"] == identifier)
+        #expect(answer.text.contains("\"request_id\":\"\(identifier)\""))
+    }
+
+    @Test("A request refused for overload keeps its caller's identifier")
+    func identifierOfOverload() async throws {
+        let service = try await InProcessService()
+        let handler = ServiceHandler(core: service.core, listener: .service)
+        let driver = ConnectionDriver(handler: handler, isOverLimit: true)
+        driver.send("GET /auth HTTP/1.1\r\nHost: a\r\nX-Request-Id: caller-1\r\n\r\n")
+        #expect(driver.statuses == [503])
+        #expect(driver.responses.first?["x-request-id"] == "caller-1")
+    }
+
+    @Test("Identifiers differ on every connection of a process, whichever worker or listener has it")
+    func identifiersOfConnections() async throws {
+        let issuer = try ScriptedIssuer { _, _ in }
+        defer { issuer.stop() }
+        let services = [try LiveService(issuer: issuer), try LiveService(issuer: issuer)]
+        var identifiers: [String] = []
+        for number in 0..<24 {
+            let client = try services[number % 2].connect()
+            client.send("BAD\r\n")
+            identifiers += client.readResponses(1).compactMap { $0["x-request-id"] }
+        }
+        for service in services { await service.stop() }
+        #expect(Set(identifiers).count == 24)
+    }
+
+    @Test("Every code has a status, a title and a name of its own")
+    func codes() {
+        #expect(Set(ProblemCode.all.map(\.text)).count == ProblemCode.all.count)
+        for code in ProblemCode.all {
+            #expect((400...599).contains(code.status))
+            #expect(!code.title.isEmpty)
+            #expect(code.text.utf8.allSatisfy { (0x61...0x7a).contains($0) || $0 == 0x5f })
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import LLCrypto
+import LLHTTPServer
+import LLSockets
+import LLTestSupport
+import Testing
+
+@testable import LLService
+
+@Suite("Places that callers share", .live)
+struct SharedPlacesTests {
+    /// Threads of which the one waits at a gate, and what their jobs did.
+    private final class Desk: Sendable {
+        let threads = BlockingThreads("test", threadLimit: 1, queueLimit: 6)
+        let log = Locked<[String]>([])
+        private let isOpen = Locked(false)
+
+        /// Takes the thread until the gate opens.
+        init() async {
+            let began = Locked(false)
+            _ = threads.submit(owner: .all) { [isOpen] in
+                began.withLock { $0 = true }
+                _ = becomesTrue { isOpen.withLock { $0 } }
+            }
+            await eventually("the thread is taken") { began.withLock { $0 } }
+        }
+
+        func submit(_ name: String, by owner: Int) -> Bool {
+            threads.submit(
+                owner: .client(owner),
+                drop: { [log] in log.withLock { $0.append("-" + name) } },
+                { [log] in log.withLock { $0.append(name) } }
+            )
+        }
+
+        func open() { isOpen.withLock { $0 = true } }
+    }
+
+    @Test("A full queue gives the places of the caller with the most to others, and all take turns")
+    func turns() async {
+        let desk = await Desk()
+        for index in 0..<6 { #expect(desk.submit("a\(index)", by: 1)) }
+        #expect(!desk.submit("a6", by: 1))
+        #expect(desk.submit("b0", by: 2) && desk.submit("b1", by: 2) && desk.submit("c0", by: 3))
+        // Three, two and one: one more for the third would leave it two of two, but the first has two more than it.
+        #expect(desk.submit("c1", by: 3))
+        #expect(!desk.submit("b2", by: 2) && !desk.submit("c2", by: 3) && !desk.submit("a7", by: 1))
+        #expect(desk.submit("d0", by: 4))
+        #expect(desk.log.withLock { $0.prefix(4) } == ["-a5", "-a4", "-a3", "-a2"])
+        #expect(desk.log.withLock { $0.count } == 5)
+        desk.open()
+        await eventually("all are done") { desk.log.withLock { $0.count } == 11 }
+        let done = desk.log.withLock { $0.dropFirst(5) }
+        // The first of each caller comes before the second of any.
+        #expect(Set(done.prefix(4)) == ["a0", "b0", "c0", "d0"], "\(done)")
+    }
+
+    /// Sends access tokens for two callers, the second after the first has filled all places, and tells how many of each
+    /// were accepted.
+    private static func flood(
+        _ service: GraphService,
+        _ gate: Locked<Bool>,
+        many: (Int) throws -> BlockingClient,
+        few: (Int) throws -> BlockingClient,
+        fields: (_ isMany: Bool) -> [String]
+    ) async throws -> (many: Int, few: Int) {
+        let body = #"{"access_token":"\#(GraphStory.token)"}"#
+        let places = GraphWorkers.accessTokenThreadLimit + GraphWorkers.accessTokenQueueLimit
+        let crowd = try (0..<400).map { try many($0) }
+        for client in crowd {
+            client.send(GraphService.request("POST", "/verify", fields: fields(true), body: body))
+        }
+        func refused(_ count: Int) -> String {
+            #"limited_login_verifications_total{credential="access_token",result="overloaded"} \#(count)"#
+        }
+        await eventually("the places are taken") {
+            service.registry.render().contains(refused(400 - places))
+        }
+        let honest = try (0..<40).map { try few($0) }
+        for client in honest {
+            client.send(GraphService.request("POST", "/verify", fields: fields(false), body: body))
+        }
+        await eventually("the others have places") {
+            service.registry.render().contains(refused(400 - places + 40))
+        }
+        gate.withLock { $0 = true }
+        func accepted(_ clients: [BlockingClient]) -> Int {
+            clients.count { $0.readResponses(1).first?.status == 200 }
+        }
+        return (accepted(crowd), accepted(honest))
+    }
+
+    private static func script(_ gate: Locked<Bool>) -> ScriptedIssuer.Script {
+        { request, peer in
+            while !gate.withLock({ $0 }) { try peer.pause(.milliseconds(5)) }
+            try GraphStory.script()(request, peer)
+        }
+    }
+
+    @Test(
+        "A flood of access tokens from one address, or by one key, refuses none of another's",
+        arguments: [true, false]
+    )
+    func flood(isByKey: Bool) async throws {
+        let gate = Locked(false)
+        let digest = try SHA256.digest(of: Array("another".utf8).span).hexadecimal
+        let service = try await GraphService(
+            hasClients: isByKey,
+            moreClients: "another \(digest)\n",
+            acceptsAccessTokens: true,
+            script: Self.script(gate)
+        )
+        let address = try #require(service.server.localAddresses.first)
+        let accepted = try await Self.flood(
+            service,
+            gate,
+            many: { _ in try BlockingClient(address) },
+            few: { _ in try BlockingClient(address, from: isByKey ? nil : [127, 0, 0, 2]) },
+            fields: { isMany in isByKey ? ["X-Api-Key: \(isMany ? GraphService.key : "another")"] : [] }
+        )
+        let places = GraphWorkers.accessTokenThreadLimit + GraphWorkers.accessTokenQueueLimit
+        #expect(accepted.few == 40 && accepted.many == places - 40)
+        await service.stop()
+    }
+}

@@ -1,0 +1,264 @@
+import LLStandIn
+import LLTestSupport
+import LimitedLogin
+import Testing
+
+@testable import LLService
+
+@Suite("Signatures remembered", .live)
+struct SignatureMemoryTests {
+    private static let now: Int64 = 1_700_000_000
+    private static let stranger = StandInKeys.stranger
+
+    /// A key that bears the published key's ID.
+    private static let impostor = TokenMinter(key: stranger.key, keyID: StandInKeys.current.keyID)
+
+    /// One worker: its memory, its buffers, and what is in force.
+    private final class Worker {
+        let memory: SignatureMemory
+        var workspace = VerificationWorkspace()
+        var keys = VerificationKeys(StandInKeys.set)
+        var policy: VerificationPolicy
+
+        init(capacity: Int = 100) throws {
+            memory = SignatureMemory(capacity: capacity)
+            policy = try VerificationPolicy(appIDs: [InProcessService.appID], binding: .optional)
+        }
+
+        /// Who is told what.
+        struct Facts: Equatable {
+            var texts: [TokenReading.Text: String] = [:]
+            var rest: [String] = []
+        }
+
+        /// What an accepted token tells.
+        func facts(_ token: String, _ texts: TokenReading.Texts = .all) throws -> Facts {
+            let claims = try verdict(token, texts: texts)
+            var facts = Facts()
+            for text in TokenReading.Text.allCases {
+                facts.texts[text] = claims[text].map { String(decoding: workspace.payload[$0], as: UTF8.self) }
+            }
+            facts.rest = [
+                "\(claims.issuedAt) \(claims.expiresAt) \(claims.isLimited) \(claims.isBoundToKey)",
+                "\(claims.permissions) \(claims.satisfiedPermissions)",
+            ]
+            return facts
+        }
+
+        /// The refusal's code; nil where the token is accepted.
+        func refusal(_ token: String, app: String = "", at now: Int64 = SignatureMemoryTests.now) throws -> Refusal? {
+            do throws(Refusal) {
+                _ = try verdict(token, app: app, at: now)
+                return nil
+            } catch {
+                return error
+            }
+        }
+
+        private func verdict(
+            _ token: String,
+            app: String = "",
+            at now: Int64 = SignatureMemoryTests.now,
+            texts: TokenReading.Texts = .all
+        ) throws(Refusal) -> VerifiedClaims {
+            let bytes = Array(token.utf8)
+            return try memory.judge(
+                bytes.span,
+                TokenQuestion(appID: Array(app.utf8), texts: texts),
+                verifier: TokenVerifier(policy: policy),
+                keys: keys,
+                now: NumericDate(secondsSince1970: now) ?? .beginning,
+                workspace: &workspace
+            )
+        }
+    }
+
+    private static func token(_ minter: TokenMinter = StandInKeys.current) throws -> String {
+        try minter.mint(Tokens.claims(issuedAt: now - 5))
+    }
+
+    /// Tokens with few claims and with all, plain and spelt with escapes, at each end of a base64url word, and some that are
+    /// read each time.
+    private static func kinds() throws -> [String] {
+        var claims = Tokens.claims(issuedAt: now - 5)
+        var tokens = [try StandInKeys.current.mint(claims)]
+        claims.name = "Анна \"Zoë\" 😀"
+        claims.givenName = String(repeating: "ж", count: 150)
+        (claims.middleName, claims.familyName, claims.nonce) = ("M", "%\\", "")
+        claims.picture = "https://example.com/?" + String(repeating: "p", count: 600)
+        claims.confirmationThumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
+        claims.accessTokenHash = "77QmUPtjPfzWtF2AnpK9RQ"
+        (claims.gender, claims.birthday, claims.friendIDs) = ("female", "01/02/1990", ["1"])
+        for length in 0..<4 {
+            claims.email = String(repeating: "e", count: 10 + length) + "@example.com"
+            tokens.append(try StandInKeys.current.mint(claims))
+        }
+        claims.issuer = "https://a.example/x"
+        tokens.append(try StandInKeys.current.mint(claims))
+        claims.picture = String(repeating: "p", count: 2_047)
+        tokens.append(try StandInKeys.current.mint(claims))
+        let members = Tokens.claims(issuedAt: now - 5).members
+        for added in [("nbf", "\(now)"), ("cnf", "null")] {
+            tokens.append(try StandInKeys.current.mint(members: members + [added]))
+        }
+        return tokens
+    }
+
+    @Test("A good token is remembered once, and stays good")
+    func again() throws {
+        let worker = try Worker()
+        let token = try Self.token()
+        for _ in 0..<3 {
+            #expect(try worker.refusal(token) == nil)
+            #expect(worker.memory.tokens.count == 1)
+        }
+    }
+
+    @Test("A remembered signature saves no token from its expiry, its age, another app or another policy")
+    func judgedAnew() throws {
+        let worker = try Worker()
+        let token = try Self.token()
+        #expect(try worker.refusal(token) == nil)
+        #expect(try worker.refusal(token, at: Self.now + 10_000)?.code == .expired)
+        #expect(try worker.refusal(token, at: Self.now - 10_000)?.code == .notYetValid)
+        #expect(try worker.refusal(token, app: "42")?.code == .unknownApp)
+        worker.policy = try VerificationPolicy(appIDs: ["42"], binding: .optional)
+        #expect(try worker.refusal(token)?.code == .invalidAudience)
+        worker.policy = try VerificationPolicy(
+            appIDs: [InProcessService.appID],
+            issuers: ["https://other.example"],
+            binding: .optional
+        )
+        #expect(try worker.refusal(token)?.code == .invalidIssuer)
+        worker.policy = try VerificationPolicy(
+            appIDs: [InProcessService.appID],
+            maximumTokenAgeSeconds: 1,
+            binding: .optional
+        )
+        #expect(try worker.refusal(token, at: Self.now + 300)?.code == .tooOld)
+        worker.policy = try VerificationPolicy(appIDs: [InProcessService.appID])
+        #expect(try worker.refusal(token) == .bindingRequired)
+    }
+
+    @Test("Nor does it save a token from its nbf, or one of tracked login from a policy that wants Limited Login alone")
+    func judgedAnewForMore() throws {
+        let worker = try Worker()
+        let members = Tokens.claims(issuedAt: Self.now - 5).members
+        let later = try StandInKeys.current.mint(members: members + [("nbf", "\(Self.now + 50)")])
+        var tracked = Tokens.claims(issuedAt: Self.now - 5)
+        tracked.accessTokenHash = "77QmUPtjPfzWtF2AnpK9RQ"
+        let classic = try StandInKeys.current.mint(tracked)
+        for token in [later, classic] { for _ in 0..<2 { #expect(try worker.refusal(token) == nil) } }
+        for _ in 0..<2 { #expect(try worker.refusal(later, at: Self.now - 20)?.code == .notYetValid) }
+        worker.policy = try VerificationPolicy(appIDs: [InProcessService.appID], binding: .optional, tracking: .limited)
+        for _ in 0..<2 { #expect(try worker.refusal(classic)?.code == .trackingNotAllowed) }
+        #expect(try worker.refusal(try Self.token()) == nil)
+    }
+
+    @Test("Each moment has the same verdict for a remembered token as for a new one")
+    func everyMoment() throws {
+        let (worker, fresh) = (try Worker(), try Worker(capacity: 0))
+        let token = try Self.token()
+        for age in [nil, 1, 300] as [Int?] {
+            for judge in [worker, fresh] {
+                judge.policy = try VerificationPolicy(
+                    appIDs: [InProcessService.appID],
+                    maximumTokenAgeSeconds: age,
+                    binding: .optional
+                )
+            }
+            #expect(try worker.refusal(token) == nil)
+            for moment in [-66, -65, -64, 0, 55, 56, 57, 354, 355, 356, 357, 3_654, 3_655, 3_656] as [Int64] {
+                let now = Self.now + moment
+                #expect(try worker.refusal(token, at: now) == (try fresh.refusal(token, at: now)), "\(moment)")
+            }
+        }
+    }
+
+    @Test("What was read off a token tells what the token does, whichever of its claims are asked for")
+    func told() throws {
+        let worker = try Worker()
+        worker.policy = try VerificationPolicy(
+            appIDs: [InProcessService.appID],
+            issuers: ["https://a.example/x", "https://www.facebook.com"],
+            binding: .optional
+        )
+        for token in try Self.kinds() {
+            let first = try worker.facts(token)
+            for _ in 0..<2 { #expect(try worker.facts(token) == first) }
+            for text in TokenReading.Text.allCases {
+                var asked = TokenReading.Texts()
+                asked.insert(text)
+                let some = try worker.facts(token, asked)
+                #expect(some.texts[text] == first.texts[text])
+                #expect(some.texts[.subject] == first.texts[.subject])
+            }
+        }
+        #expect(worker.memory.tokens.count == (try Self.kinds().count))
+    }
+
+    @Test("A key that left the set, or was replaced under the same ID, verifies nothing any more")
+    func otherKeys() throws {
+        let worker = try Worker()
+        let token = try Self.token()
+        #expect(try worker.refusal(token) == nil)
+        worker.keys = VerificationKeys(StandInKeys.makeSet([StandInKeys.previous]))
+        #expect(try worker.refusal(token)?.code == .unknownKey)
+        worker.keys = VerificationKeys(StandInKeys.makeSet([Self.impostor]))
+        for _ in 0..<2 { #expect(try worker.refusal(token)?.code == .invalidSignature) }
+        #expect(try worker.refusal(try Self.token(Self.impostor)) == nil)
+        #expect(worker.memory.tokens.count == 1, "what the keys before had signed is forgotten")
+        // The key is back, and its token good again. The impostor's is not.
+        worker.keys = VerificationKeys(StandInKeys.set)
+        #expect(try worker.refusal(token) == nil)
+        for _ in 0..<2 { #expect(try worker.refusal(try Self.token(Self.impostor))?.code == .invalidSignature) }
+        // The same key under another ID is another token; its signature is its own.
+        let renamed = TokenMinter(key: StandInKeys.current.key, keyID: "renamed")
+        worker.keys = VerificationKeys(StandInKeys.makeSet([renamed]))
+        #expect(try worker.refusal(token)?.code == .unknownKey)
+    }
+
+    @Test("No failure is remembered, and no signature of a token that was refused for something else")
+    func onlyAccepted() throws {
+        let worker = try Worker()
+        let good = try Self.token()
+        let parts = good.split(separator: ".").map(String.init)
+        let other = try StandInKeys.current.mint(Tokens.claims(nonce: "n-2", issuedAt: Self.now - 5))
+        let mixed = parts[0] + "." + parts[1] + "." + String(other.split(separator: ".")[2])
+        for token in [
+            mixed, try Self.token(Self.impostor), try Self.token(Self.stranger), parts[0] + "..", "a.b.c", "",
+        ] {
+            for _ in 0..<2 { #expect(try worker.refusal(token) != nil) }
+        }
+        #expect(try worker.refusal(good, at: Self.now + 10_000)?.code == .expired)
+        let foreign = try StandInKeys.current.mint(Tokens.claims(audience: "987", issuedAt: Self.now - 5))
+        #expect(try worker.refusal(foreign)?.code == .invalidAudience)
+        #expect(worker.memory.tokens.count == 0)
+        #expect(worker.memory.tokens.allocatedBytes == 0)
+        // A refused one before or after a good one does not take its place.
+        #expect(try worker.refusal(good) == nil)
+        #expect(try worker.refusal(mixed)?.code == .invalidSignature)
+        #expect(worker.memory.tokens.count == 1)
+    }
+
+    @Test("With a capacity of zero nothing is remembered, and every verdict is the same")
+    func none() throws {
+        let worker = try Worker(capacity: 0)
+        for _ in 0..<2 {
+            #expect(try worker.refusal(try Self.token()) == nil)
+            #expect(try worker.refusal(try Self.token(Self.impostor))?.code == .invalidSignature)
+        }
+        #expect(worker.memory.tokens.count == 0)
+        #expect(worker.memory.tokens.allocatedBytes == 0)
+    }
+
+    @Test("Beyond its capacity the one used longest ago is verified anew, and is good")
+    func full() throws {
+        let worker = try Worker(capacity: 3)
+        let tokens = try (0..<5).map { number in
+            try StandInKeys.current.mint(Tokens.claims(nonce: "n-\(number)", issuedAt: Self.now - 5))
+        }
+        for token in tokens + tokens { #expect(try worker.refusal(token) == nil) }
+        #expect(worker.memory.tokens.count == 3)
+    }
+}

@@ -1,0 +1,41 @@
+import LLJOSE
+import Testing
+
+@testable import LLService
+@testable import LimitedLogin
+
+@Suite("The answer's reserved memory")
+struct VerifyAnswerSizeTests {
+    @Test("The longest claims, key ID and numbers fit what is reserved for the answer")
+    func longest() throws {
+        let payload = [UInt8](repeating: UInt8(ascii: "x"), count: VerificationLimits.tokenByteCount)
+        let keyID = [UInt8](repeating: 0x01, count: JSONWebKey.Limits.keyIDByteCount)
+        let date = try #require(NumericDate(secondsSince1970: 4_503_599_627_370_495.5))
+        var claims = VerifiedClaims(issuedAt: date, expiresAt: date)
+        let half = payload.count / 2
+        claims[.subject] = 0..<half
+        claims[.name] = half..<payload.count
+        let empty = half..<half
+        (claims[.issuer], claims[.audience], claims[.tokenID], claims[.nonce]) = (empty, empty, empty, empty)
+        (claims[.firstName], claims[.middleName], claims[.lastName]) = (empty, empty, empty)
+        (claims[.email], claims[.imageURL], claims.linkURL, claims.gender) = (empty, empty, empty, empty)
+        claims.friendIDs = empty
+        claims.birthday = .date(year: 1990, month: 12, day: 31)
+        claims.ageRange = AgeRange(minimum: .max - 1, maximum: .max)
+        claims.hometown = VerifiedClaims.Place(id: empty, name: empty)
+        claims.location = claims.hometown
+        claims[.keyThumbprint] = empty
+        claims.satisfiedPermissions = PermissionSet(rawValue: 0xFFF)
+        var body: [UInt8] = []
+        VerifyAnswer.write(
+            claims,
+            payload: payload.span,
+            keyID: keyID.span,
+            asked: PermissionSet(rawValue: 0xFFF),
+            isRefresh: true,
+            to: &body
+        )
+        #expect(body.count > 2 * payload.count + half + 6 * keyID.count)
+        #expect(body.last == UInt8(ascii: "}"))
+    }
+}

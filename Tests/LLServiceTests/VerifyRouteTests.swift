@@ -1,0 +1,234 @@
+import FoundationEssentials
+import LLStandIn
+import LLTestSupport
+import LimitedLogin
+import Testing
+
+@testable import LLService
+
+@Suite("POST /verify: what is answered", .live)
+struct VerifyRouteTests {
+    @Test("A token is taken whole up to 32 KiB at every route with a body; beyond it, it is too long and no forgery")
+    func longTokens() async throws {
+        let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
+        let service = try await InProcessService(clients: keys, gatewayIsEnabled: true)
+        let form = ["Content-Type: application/x-www-form-urlencoded", "X-Api-Key: secret"]
+        let json = ["Content-Type: application/json", "X-Api-Key: secret"]
+        for count in [257, 258, 1_000] {
+            var claims = Tokens.claims()
+            claims.friendIDs = (0..<count).map { String(10_158_273_645_546_372 + $0) }
+            // The friends come first, so that every other claim stands behind them.
+            let members = claims.members
+            let friends = members.filter { $0.name == "user_friends" }
+            let token = try StandInKeys.current.mint(members: friends + members.filter { $0.name != "user_friends" })
+            let answer = try service.answer(fields: json, body: #"{"id_token":"\#(token)","nonce":"n-1"}"#)
+            #expect(answer.status == 200)
+            let decoded = try JSONDecoder().decode(DecodedAnswer.self, from: Data(answer.body))
+            #expect(decoded.profile.friendIDs == claims.friendIDs && decoded.profile.userID == claims.subject)
+            // Again from memory.
+            for _ in 0..<2 {
+                let told = try service.answer("POST", "/introspect", fields: form, body: "token=\(token)")
+                let sub = #""sub":"2954873201847263""#
+                #expect(told.text.contains(sub) && told.text.contains(claims.tokenID ?? "-"), "\(count)")
+                let auth = try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"])
+                #expect(auth.status == 200 && auth["x-auth-subject"] == claims.subject, "\(count)")
+            }
+        }
+        for (length, code) in [(32_768, nil), (32_769, "token_too_long")] as [(Int, String?)] {
+            let token = try #require(try StandInKeys.current.mint(ofLength: length, Tokens.claims()))
+            let answer = try service.answer(fields: json, body: #"{"id_token":"\#(token)","nonce":"n-1"}"#)
+            #expect(answer.status == (code == nil ? 200 : 401) && answer.code == code)
+            let told = try service.answer("POST", "/introspect", fields: form, body: "token=\(token)")
+            #expect(told.status == 200 && told.text.hasPrefix(code == nil ? #"{"active":true"# : #"{"active":false}"#))
+        }
+    }
+
+    @Test("A good token is answered with the authentication token, the whole Profile and its claims")
+    func accepted() async throws {
+        let service = try await InProcessService()
+        var claims = Tokens.claims()
+        claims.name = "Jané \"Q\" Doe/😀"
+        claims.givenName = "Jané"
+        claims.middleName = "Q"
+        claims.familyName = "Doe"
+        claims.email = "jane@example.com"
+        claims.picture = "https://x.fbcdn.net/p.jpg?a=1&b=2"
+        claims.friendIDs = ["11", "22"]
+        claims.birthday = "01/02/1990"
+        claims.ageRange = (21, nil)
+        claims.hometown = ("1", "Martinez, California")
+        claims.location = ("2", "Seattle, Washington")
+        claims.gender = "female"
+        claims.link = "https://www.facebook.com/jane"
+        let answer = try service.verify(
+            try Tokens.mint(claims),
+            #""nonce":"n-1","permissions":["email","user_messenger_contact","gaming_profile"]"#
+        )
+        #expect(answer.status == 200)
+        #expect(answer["content-type"] == "application/json")
+        #expect(answer["cache-control"] == "no-store")
+        #expect(answer["x-request-id"] != nil)
+        let decoded = try JSONDecoder().decode(DecodedAnswer.self, from: Data(answer.body))
+        #expect(decoded.authenticationToken.audience == InProcessService.appID)
+        #expect(decoded.authenticationToken.issuer == "https://www.facebook.com")
+        #expect(decoded.authenticationToken.keyID == StandInKeys.current.keyID)
+        #expect(decoded.authenticationToken.tracking == "limited")
+        #expect(decoded.authenticationToken.expiresAt - decoded.authenticationToken.issuedAt == 3600)
+        let profile = decoded.profile
+        #expect(profile.userID == "2954873201847263")
+        #expect(profile.name == "Jané \"Q\" Doe/😀")
+        #expect([profile.firstName, profile.middleName, profile.lastName] == ["Jané", "Q", "Doe"])
+        #expect(profile.email == "jane@example.com" && profile.emailVerified == false)
+        #expect(profile.imageURL == "https://x.fbcdn.net/p.jpg?a=1&b=2")
+        #expect(profile.linkURL == "https://www.facebook.com/jane")
+        #expect(profile.friendIDs == ["11", "22"])
+        #expect(profile.birthday == "1990-01-02")
+        #expect(profile.ageRange == ["min": 21])
+        #expect(profile.hometown == ["id": "1", "name": "Martinez, California"])
+        #expect(profile.location == ["id": "2", "name": "Seattle, Washington"])
+        #expect(profile.gender == "female")
+        #expect(profile.isLimited)
+        #expect(decoded.unverifiablePermissions == ["user_messenger_contact"])
+        #expect(decoded.missingPermissions == [])
+        #expect(decoded.claims["email"] == .text("jane@example.com"))
+        #expect(decoded.claims["iss"] == .text("https://www.facebook.com"))
+    }
+
+    @Test(
+        "A birthday is told in each of its three shapes",
+        arguments: [("01/02/1990", "1990-01-02"), ("01/02", "0000-01-02"), ("1990", "1990")]
+    )
+    func birthdays(claim: String, answer: String) async throws {
+        let service = try await InProcessService()
+        var claims = Tokens.claims()
+        claims.birthday = claim
+        #expect(try service.verify(try Tokens.mint(claims)).text.contains("\"birthday\":\"\(answer)\""))
+    }
+
+    @Test("What the token does not say is absent, never null")
+    func absence() async throws {
+        let service = try await InProcessService()
+        let answer = try service.verify(try Tokens.mint(Tokens.claims()))
+        #expect(answer.status == 200)
+        #expect(!answer.text.contains("null"))
+        for member in ["name", "email", "birthday", "friend_ids", "hometown", "missing_permissions"] {
+            #expect(!answer.text.contains("\"\(member)\""), "\(member)")
+        }
+    }
+
+    @Test("An access token that came along shows as tracking enabled")
+    func tracking() async throws {
+        let service = try await InProcessService()
+        var claims = Tokens.claims()
+        claims.accessTokenHash = "77QmUPtjPfzWtF2AnpK9RQ"
+        let answer = try service.verify(try Tokens.mint(claims))
+        #expect(answer.text.contains("\"tracking\":\"enabled\""))
+        #expect(answer.text.contains("\"is_limited\":false"))
+    }
+
+    @Test("Missing permissions are told exactly when permissions were asked for")
+    func missing() async throws {
+        let service = try await InProcessService()
+        let token = try Tokens.mint(Tokens.claims())
+        let answer = try service.verify(token, #""nonce":"n-1","permissions":["user_birthday","email"]"#)
+        #expect(answer.text.contains(#""missing_permissions":["email","user_birthday"]"#))
+        #expect(
+            try service.verify(token, #""nonce":"n-1","permissions":[]"#).text.contains(#""missing_permissions":[]"#)
+        )
+        #expect(!(try service.verify(token)).text.contains("missing_permissions"))
+    }
+
+    @Test("Every permission asked for in vain is named, in the order of the list, and the unverifiable one apart")
+    func everyMissingPermission() async throws {
+        let service = try await InProcessService()
+        let token = try Tokens.mint(Tokens.claims())
+        let asked = Permission.allCases.reversed().map { "\"\($0.rawValue)\"" }.joined(separator: ",")
+        let missing = Permission.allCases.filter { $0 != .userMessengerContact }.map { "\"\($0.rawValue)\"" }
+        let answer = try service.verify(token, "\"nonce\":\"n-1\",\"permissions\":[\(asked)]")
+        #expect(answer.text.contains("\"missing_permissions\":[\(missing.joined(separator: ","))]"))
+        #expect(answer.text.contains("\"unverifiable_permissions\":[\"user_messenger_contact\"]"))
+    }
+
+    @Test(
+        "Gaming permissions take the place of public_profile where they are asked for and it is not",
+        arguments: [
+            (#"["email"]"#, #"["public_profile"]"#, #"["email"]"#),
+            (#"["gaming_profile"]"#, #"["gaming_profile"]"#, "[]"),
+            (#"["gaming_user_picture"]"#, "[]", #"["gaming_user_picture"]"#),
+            (#"["gaming_profile","gaming_user_picture"]"#, #"["gaming_profile"]"#, #"["gaming_user_picture"]"#),
+            (#"["gaming_profile","public_profile"]"#, #"["public_profile"]"#, "[]"),
+        ]
+    )
+    func gaming(asked: String, shown: String, missing: String) async throws {
+        var claims = Tokens.claims()
+        claims.name = "Player One"
+        let answer = try await InProcessService().verify(
+            try Tokens.mint(claims),
+            "\"nonce\":\"n-1\",\"permissions\":\(asked)"
+        ).text
+        #expect(answer.contains("\"permissions\":\(shown)"), "\(answer)")
+        #expect(answer.contains("\"missing_permissions\":\(missing)"), "\(answer)")
+    }
+
+    @Test("An empty string is no fact: it shows no permission and no e-mail")
+    func emptyFacts() async throws {
+        var claims = Tokens.claims()
+        (claims.email, claims.name) = ("", "")
+        let answer = try await InProcessService().verify(
+            try Tokens.mint(claims),
+            #""nonce":"n-1","permissions":["email","public_profile"]"#
+        ).text
+        #expect(answer.contains(#""missing_permissions":["public_profile","email"]"#), "\(answer)")
+        #expect(!answer.contains("email_verified") && answer.contains(#""permissions":[],"#))
+    }
+
+    @Test("Each binding ties the token: nonce, hash of the nonce, user of the session")
+    func bindings() async throws {
+        let service = try await InProcessService()
+        let token = try Tokens.mint(Tokens.claims())
+        #expect(try service.verify(token, #""nonce":"n-1""#).status == 200)
+        #expect(try service.verify(token, #""nonce":"\u006e-1""#).status == 200)
+        #expect(try service.verify(token, #""subject":"2954873201847263""#).status == 200)
+        // SHA-256 of "secret".
+        let hash = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
+        let hashed = try Tokens.mint(Tokens.claims(nonce: hash))
+        #expect(try service.verify(hashed, #""raw_nonce":"secret""#).status == 200)
+        #expect(try service.verify(hashed, #""raw_nonce":"secret2""#).code == "nonce_mismatch")
+        #expect(try service.verify(token, #""nonce":"n-2""#).code == "nonce_mismatch")
+        #expect(try service.verify(token, #""subject":"1""#).code == "subject_mismatch")
+    }
+
+    @Test("app_id narrows the configured apps to one")
+    func appID() async throws {
+        let service = try await InProcessService()
+        let token = try Tokens.mint(Tokens.claims())
+        #expect(try service.verify(token, "\"nonce\":\"n-1\",\"app_id\":\"\(InProcessService.appID)\"").status == 200)
+        #expect(try service.verify(token, #""nonce":"n-1","app_id":"42""#).code == "invalid_audience")
+        let unknown = try service.verify(token, #""nonce":"n-1","app_id":"43""#)
+        #expect(unknown.code == "unknown_app")
+        #expect(unknown.status == 400)
+    }
+
+    @Test("A refused token is a problem with a challenge, a code and the claim at fault")
+    func refusal() async throws {
+        let service = try await InProcessService()
+        let token = try Tokens.mint(Tokens.claims(issuedAt: 1_600_000_000))
+        let answer = try service.verify(token)
+        #expect(answer.status == 401)
+        #expect(answer["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"expired\"")
+        #expect(answer["content-type"] == "application/problem+json")
+        #expect(answer["cache-control"] == "no-store")
+        let problem = try JSONDecoder().decode(DecodedProblem.self, from: Data(answer.body))
+        #expect(problem.type == "urn:limited-login:problem:expired")
+        #expect(problem.code == "expired")
+        #expect(problem.status == 401)
+        #expect(problem.claim == "exp")
+        #expect(problem.requestID == answer["x-request-id"])
+        #expect(!problem.detail.isEmpty)
+        #expect(
+            service.registry.render().contains(
+                #"limited_login_verifications_total{credential="id_token",result="expired"} 1"#
+            )
+        )
+    }
+}

@@ -1,0 +1,51 @@
+import Foundation
+import LLSockets
+import Testing
+
+@Suite("What a control group allows")
+struct ControlGroupTests {
+    /// Files as the system writes them, below a folder of their own.
+    private func group(_ files: [String: String]) throws -> (memory: Int?, processorCount: Int?) {
+        let root = FileManager.default.temporaryDirectory.appending(path: "control-group-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: root) }
+        for (path, text) in files {
+            let file = root.appending(path: path)
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(),
+                withIntermediateDirectories: true
+            )
+            try Data(text.utf8).write(to: file)
+        }
+        let group = ControlGroup(root: root.path, membership: root.appending(path: "membership").path)
+        return (group.memory, group.processorCount)
+    }
+
+    @Test("In version 2 the least limit counts, of the process's own group and of those above it")
+    func version2() throws {
+        let files = [
+            "membership": "0::/a.slice/b.service\n", "memory.max": "max\n", "a.slice/memory.max": "67108864\n",
+            "a.slice/b.service/memory.max": "134217728\n", "a.slice/cpu.max": "max 100000\n",
+            "a.slice/b.service/cpu.max": "150000 100000\n",
+        ]
+        #expect(try group(files) == (67_108_864, 2))
+        #expect(try group(files.merging(["membership": "0::/a.slice\n"]) { $1 }) == (67_108_864, nil))
+        #expect(try group(files.merging(["membership": "0::/\n", "cpu.max": "50000 100000\n"]) { $1 }) == (nil, 1))
+    }
+
+    @Test("In version 1 the limits stand in files of their own")
+    func version1() throws {
+        let files = [
+            "membership": "12:memory:/a\n0::/a\n", "memory/memory.limit_in_bytes": "1048576\n",
+            "cpu/cpu.cfs_quota_us": "200000\n", "cpu/cpu.cfs_period_us": "100000\n", "memory.max": "1\n",
+        ]
+        #expect(try group(files) == (1_048_576, 2))
+        let none = ["memory/memory.limit_in_bytes": "9223372036854771712\n", "cpu/cpu.cfs_quota_us": "-1\n"]
+        #expect(try group(files.merging(none) { $1 }) == (nil, nil))
+    }
+
+    @Test("Where nothing can be read nothing is limited")
+    func nothing() throws {
+        #expect(try group([:]) == (nil, nil))
+        #expect(try group(["memory.max": "x\n", "cpu.max": "\n"]) == (nil, nil))
+    }
+}

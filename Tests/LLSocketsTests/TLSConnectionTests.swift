@@ -1,0 +1,156 @@
+import CLLOpenSSL
+import LLSockets
+import LLTestSupport
+import Testing
+
+@testable import LLCrypto
+
+@Suite("TLS")
+struct TLSConnectionTests {
+    let certificates: TestCertificates
+
+    init() throws {
+        certificates = try TestCertificates.shared.get()
+    }
+
+    func serverContext(clientAuthorities: String? = nil) throws -> TLSContext {
+        try TLSContext(
+            serverCertificateFile: certificates.good.certificateFile,
+            keyFile: certificates.good.keyFile,
+            clientAuthoritiesFile: clientAuthorities
+        )
+    }
+
+    func clientContext() throws -> TLSContext {
+        try TLSContext(clientTrusting: .authorities(file: certificates.authorityFile))
+    }
+
+    @Test("Bytes travel both ways by TLS 1.3, and close_notify ends the stream whole")
+    func exchange() throws {
+        let pair = try TLSPair(client: clientContext(), server: serverContext())
+        try pair.handshake()
+        #expect(pair.client.version == "TLSv1.3")
+        let request = Array("request".utf8)
+        #expect(try pair.client.write(request.span) == .bytes(7))
+        #expect(try TLSPair.read(pair.server).1 == request)
+        #expect(try TLSPair.read(pair.server).0 == .wantRead)
+        let answer = [UInt8](repeating: 0x61, count: 10_000)
+        #expect(try pair.server.write(answer.span) == .bytes(10_000))
+        var received: [UInt8] = []
+        while received.count < answer.count { received += try TLSPair.read(pair.client).1 }
+        #expect(received == answer)
+        pair.server.sayClose()
+        #expect(try TLSPair.read(pair.client).0 == .closed)
+        #expect(OpenSSLError.isQueueEmpty)
+    }
+
+    @Test("A peer that writes to one that is gone gets an error, and the process lives")
+    func brokenPipe() throws {
+        let pair = try TLSPair(client: clientContext(), server: serverContext())
+        try pair.handshake()
+        pair.breakClient()
+        #expect(throws: TLSError.self) {
+            for _ in 0..<100 { _ = try pair.server.write([UInt8](repeating: 0, count: 16_384).span) }
+        }
+        #expect(throws: TLSError.truncated) { try TLSPair.read(pair.client) }
+        #expect(OpenSSLError.isQueueEmpty)
+    }
+
+    @Test("A full pipe wants to write, and takes the rest later, from another buffer")
+    func partialWrites() throws {
+        let pair = try TLSPair(client: clientContext(), server: serverContext())
+        try pair.handshake()
+        let bytes = [UInt8](repeating: 7, count: 4_000_000)
+        var sent = 0
+        var received = 0
+        while received < bytes.count {
+            while sent < bytes.count {
+                guard case .bytes(let count) = try pair.server.write(Array(bytes[sent...].prefix(100_000)).span) else {
+                    break
+                }
+                sent += count
+            }
+            while case (.bytes(let count), let piece) = try TLSPair.read(pair.client, count: 65_536) {
+                #expect(piece.allSatisfy { $0 == 7 })
+                received += count
+            }
+        }
+        #expect(sent == bytes.count && received == bytes.count)
+    }
+
+    @Test("One call reads a bounded part of messages that a server sends without end in its handshake")
+    func endlessHandshake() throws {
+        let pair = try TLSPair(client: clientContext(), server: serverContext())
+        // HelloRequests, which a client passes over until the handshake is done (RFC 5246, 7.4.1.1); nobody has shown a
+        // certificate yet.
+        let record: [UInt8] = [0x16, 3, 3, 0, 4, 0, 0, 0, 0]
+        pair.sendPlainly(Array(repeatElement(record, count: 10_000).joined()))
+        #expect(try pair.client.handshake() == .wantRead)
+        #expect(pair.clientHasInput)
+    }
+
+    @Test("One call reads a bounded part of key updates that a server sends without end")
+    func endlessKeyUpdates() throws {
+        let pair = try TLSPair(client: clientContext(), server: serverContext())
+        try pair.handshake()
+        for _ in 0..<200 {
+            #expect(unsafe SSL_key_update(pair.server.pointer, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
+            #expect(try pair.server.handshake() == .done)
+        }
+        #expect(try TLSPair.read(pair.client).0 == .wantRead)
+        #expect(pair.clientHasInput)
+        #expect(try pair.server.write([1].span) == .bytes(1))
+        var received: [UInt8] = []
+        for _ in 0..<200 where received.isEmpty { received = try TLSPair.read(pair.client).1 }
+        #expect(received == [1])
+    }
+
+    @Test("A server that demands certificates lets no client in that shows none")
+    func clientCertificates() throws {
+        let context = try serverContext(clientAuthorities: certificates.authorityFile)
+        let pair = try TLSPair(client: clientContext(), server: context)
+        #expect(throws: TLSError.self) { try pair.handshake() }
+        #expect(OpenSSLError.isQueueEmpty)
+    }
+
+    @Test(
+        "A host name is matched by the certificate's names alone",
+        arguments: [
+            ("localhost", true), ("localhost.", true), ("LOCALHOST", true), ("127.0.0.1", true), ("::1", true),
+            ("issuer.test", true),
+            ("127.0.0.2", false), ("elsewhere.example", false), ("localhost.example", false), ("host", false),
+            ("::2", false),
+        ]
+    )
+    func hostNames(_ name: String, _ matches: Bool) throws {
+        let pair = try TLSPair(client: clientContext(), server: serverContext(), hostName: name)
+        if matches {
+            try pair.handshake()
+        } else {
+            let error = #expect(throws: TLSError.self) { try pair.handshake() }
+            guard case .certificate = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+        }
+    }
+
+    @Test("A key that does not belong to the certificate is refused when the context is made")
+    func mismatch() {
+        let error = #expect(throws: TLSError.self) {
+            try TLSContext(
+                serverCertificateFile: certificates.good.certificateFile,
+                keyFile: certificates.expired.keyFile
+            )
+        }
+        #expect(error?.description.contains(certificates.expired.keyFile) == true)
+        #expect(OpenSSLError.isQueueEmpty)
+    }
+
+    @Test("A descriptor that is not one fails as a system error, with an empty error queue")
+    func badDescriptor() throws {
+        let connection = try TLSConnection(client: clientContext(), descriptor: -1, hostName: "localhost")
+        #expect(throws: TLSError.system(errno: 9)) { try connection.handshake() }
+        #expect(OpenSSLError.isQueueEmpty)
+    }
+}

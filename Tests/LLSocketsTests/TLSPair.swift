@@ -1,0 +1,74 @@
+import Glibc
+import LLSockets
+import LLTestSupport
+
+/// A client's and a server's connection over a pair of sockets, driven by turns in one thread.
+final class TLSPair {
+    let client: TLSConnection
+    let server: TLSConnection
+    private let descriptors: [Int32]
+
+    init(client context: TLSContext, server serverContext: TLSContext, hostName: String = "localhost") throws {
+        var pair: [Int32] = [-1, -1]
+        // `socketpair` fills the two entries the array holds.
+        let made = unsafe pair.withUnsafeMutableBufferPointer { buffer in
+            let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
+            return unsafe socketpair(AF_UNIX, Int32(kind), 0, buffer.baseAddress)
+        }
+        guard made == 0 else { throw TestSupportError("socketpair") }
+        descriptors = pair
+        client = try TLSConnection(client: context, descriptor: pair[0], hostName: hostName)
+        server = try TLSConnection(server: serverContext, descriptor: pair[1])
+    }
+
+    deinit {
+        for descriptor in descriptors { _ = close(descriptor) }
+    }
+
+    /// Closes the client's socket under its connection, as a broken network would.
+    func breakClient() {
+        _ = shutdown(descriptors[0], Int32(SHUT_RDWR))
+    }
+
+    /// Sends bytes to the client as they are, as far as the socket takes them.
+    func sendPlainly(_ bytes: [UInt8]) {
+        // At most the array's own length is sent.
+        _ = unsafe bytes.withUnsafeBytes { unsafe send(descriptors[1], $0.baseAddress, $0.count, 0) }
+    }
+
+    /// Whether bytes lie in the client's socket that it has not read.
+    var clientHasInput: Bool {
+        var waiting = pollfd(fd: descriptors[0], events: Int16(POLLIN), revents: 0)
+        return unsafe poll(&waiting, 1, 0) == 1
+    }
+
+    /// Runs both handshakes to their end; throws the client's error before the server's.
+    func handshake() throws {
+        var clientStep = TLSConnection.Step.wantRead
+        var serverStep = TLSConnection.Step.wantRead
+        var serverError: (any Error)?
+        for _ in 0..<100 {
+            if clientStep != .done { clientStep = try client.handshake() }
+            if serverStep != .done, serverError == nil {
+                do {
+                    serverStep = try server.handshake()
+                } catch {
+                    // The client is to read the alert first.
+                    serverError = error
+                }
+            }
+            if clientStep == .done, serverStep == .done { return }
+            if let serverError, clientStep == .done { throw serverError }
+        }
+        throw serverError ?? TestSupportError("the handshake does not end")
+    }
+
+    /// Reads on one side what is there.
+    static func read(_ connection: TLSConnection, count: Int = 4096) throws -> (TLSConnection.Transfer, [UInt8]) {
+        var buffer = [UInt8](repeating: 0, count: count)
+        var span = buffer.mutableSpan
+        let result = try connection.read(into: &span)
+        if case .bytes(let count) = result { return (result, Array(buffer[..<count])) }
+        return (result, [])
+    }
+}

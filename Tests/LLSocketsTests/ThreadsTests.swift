@@ -1,0 +1,61 @@
+import LLSockets
+import Testing
+
+@Suite("Threads of the process's own")
+struct ThreadsTests {
+    @Test("A serial thread does its jobs in their order, and the alarm that was set last")
+    func jobs() {
+        let thread = SerialThread("test")
+        let done = Monitor([Int]())
+        for number in 0..<100 {
+            thread.async {
+                done.withLock { $0.append(number) }
+                done.wake()
+            }
+        }
+        done.wait { $0.count == 100 ? .done(()) : .wait(until: .never) }
+        #expect(done.withLock { $0 } == Array(0..<100))
+        thread.setAlarm(at: .never) { done.withLock { $0 = [] } }
+        thread.setAlarm(at: MonotonicClock.now() + .milliseconds(1)) {
+            done.withLock { $0 = [1] }
+            done.wake()
+        }
+        done.wait { $0 == [1] ? .done(()) : .wait(until: .never) }
+    }
+
+    @Test("A thread that takes no job for longer than its time is not alive, until it takes one")
+    func pulse() {
+        let thread = SerialThread("test")
+        let gate = Monitor(false)
+        let now = MonotonicClock.now()
+        let limit = Duration.seconds(10)
+        thread.async { gate.wait { $0 ? .done(()) : .wait(until: .never) } }
+        // The first question pokes it.
+        #expect(thread.isAlive(at: now, within: limit))
+        #expect(thread.isAlive(at: now + limit, within: limit))
+        #expect(!thread.isAlive(at: now + limit + .milliseconds(1), within: limit))
+        gate.withLock { $0 = true }
+        gate.wake()
+        let done = Monitor(false)
+        thread.async {
+            done.withLock { $0 = true }
+            done.wake()
+        }
+        done.wait { $0 ? .done(()) : .wait(until: .never) }
+        #expect(thread.isAlive(at: now + limit + limit, within: limit))
+    }
+
+    @Test("A wait ends at its deadline")
+    func deadline() {
+        let monitor = Monitor(0)
+        let deadline = MonotonicClock.now() + .milliseconds(20)
+        monitor.wait { _ in MonotonicClock.now() < deadline ? .wait(until: deadline) : .done(()) }
+        #expect(MonotonicClock.now() >= deadline)
+    }
+
+    @Test("As many threads as are asked for can be had, and end")
+    func probing() {
+        #expect(LoopQueue.canStart(0))
+        #expect(LoopQueue.canStart(100))
+    }
+}

@@ -1,0 +1,50 @@
+import LLSockets
+import Testing
+
+@Suite("The path of a Unix socket, and its permissions")
+struct UnixSocketPathTests {
+    @Test(
+        "An absolute path of at most 107 bytes is taken as it stands",
+        arguments: ["/a", "/run/limited-login/http.sock", "/with space/é", "/" + String(repeating: "x", count: 106)]
+    )
+    func good(text: String) throws {
+        let path = try UnixSocketPath(text)
+        #expect(path.description == text)
+        #expect(ListenAddress.unix(path).description == "unix:\(text)")
+        #expect(ListenAddress.unix(path).network == nil)
+    }
+
+    @Test(
+        "Anything else is refused with its reason",
+        arguments: [
+            ("", "must begin with '/'"), ("http.sock", "must begin with '/'"), ("./http.sock", "must begin with '/'"),
+            ("@abstract", "must begin with '/'"), ("//h\0", "holds no NUL byte"), ("/a\0b", "holds no NUL byte"),
+            ("/" + String(repeating: "x", count: 107), "has at most 107 bytes, and this one 108"),
+            // 54 letters of two bytes each.
+            ("/" + String(repeating: "é", count: 54), "has at most 107 bytes, and this one 109"),
+        ]
+    )
+    func bad(text: String, reason: String) {
+        let error = #expect(throws: UnixSocketPath.ParsingError.self) { try UnixSocketPath(text) }
+        #expect(error?.description == "the path of a socket \(reason)")
+    }
+
+    @Test(
+        "Permissions are three or four octal digits",
+        arguments: [("600", "0600"), ("0600", "0600"), ("660", "0660"), ("0666", "0666"), ("777", "0777")]
+    )
+    func mode(text: String, shown: String) {
+        #expect(UnixSocketMode(text)?.description == shown)
+    }
+
+    @Test(
+        "Nothing else is, and none that would shut the service's own user out",
+        arguments: [
+            "", "6", "66", "00660", "1660", "4755", "0577", "060", "0599", "0o660", "0x1b0", "+660", " 660", "66０",
+            "rw-",
+        ]
+    )
+    func badMode(text: String) {
+        #expect(UnixSocketMode(text) == nil)
+    }
+}

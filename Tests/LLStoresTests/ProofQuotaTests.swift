@@ -1,0 +1,74 @@
+import LLTestSupport
+import Testing
+
+@testable import LLStores
+
+@Suite("How many proofs of one key are remembered")
+struct ProofQuotaTests {
+    private static let now: UInt64 = 1_000_000_000
+    /// When a proof that is made now is forgotten.
+    private static let end = now + 360_000
+
+    private static func key(_ number: UInt64) -> ReplayKey { ReplayKey(high: number, low: 9) }
+
+    @Test("A key has 1,024 places, another key its own; a place that is given back is free again")
+    func places() {
+        var quota = ProofQuota()
+        for _ in 0..<1_024 { #expect(quota.take(Self.key(1), until: Self.end, now: Self.now) == nil) }
+        let seconds = quota.take(Self.key(1), until: Self.end, now: Self.now)
+        #expect(seconds.map { (360...394).contains($0) } == true)
+        #expect(quota.take(Self.key(2), until: Self.end, now: Self.now) == nil)
+        quota.giveBack(Self.key(1), until: Self.end)
+        #expect(quota.take(Self.key(1), until: Self.end, now: Self.now) == nil)
+        #expect(quota.take(Self.key(1), until: Self.end, now: Self.now) != nil)
+        // More than was taken cannot be given back.
+        for _ in 0..<10 { quota.giveBack(Self.key(2), until: Self.end) }
+        for _ in 0..<1_024 { #expect(quota.take(Self.key(2), until: Self.end, now: Self.now) == nil) }
+        #expect(quota.take(Self.key(2), until: Self.end, now: Self.now) != nil)
+    }
+
+    @Test("Every place is free again once its proof is forgotten, and not before", arguments: [1, 16, 1_024])
+    func time(limit: Int) throws {
+        var quota = ProofQuota(limit: limit)
+        for _ in 0..<limit { #expect(quota.take(Self.key(1), until: Self.end, now: Self.now) == nil) }
+        let refusal = quota.take(Self.key(1), until: Self.end, now: Self.now)
+        let wait = try #require(refusal)
+        #expect(quota.take(Self.key(1), until: Self.end, now: Self.end - 1) != nil)
+        // What Retry-After says is true.
+        let later = Self.now + UInt64(wait) * 1_000
+        for _ in 0..<limit { #expect(quota.take(Self.key(1), until: later + 360_000, now: later) == nil) }
+        #expect(quota.take(Self.key(1), until: later + 360_000, now: later) != nil)
+    }
+
+    @Test("2.6 proofs a second are let through for an hour without a refusal")
+    func rate() {
+        var quota = ProofQuota()
+        var refused = 0
+        for moment in stride(from: Self.now, to: Self.now + 3_600_000, by: 385) {
+            if quota.take(Self.key(1), until: moment + 360_000, now: moment) != nil { refused += 1 }
+        }
+        #expect(refused == 0)
+    }
+
+    @Test("Whatever the ends, in the past or a day ahead, no count is lost and nothing overflows")
+    func ends() {
+        var quota = ProofQuota()
+        for number in 0..<1_024 {
+            let end: UInt64 = [0, Self.now - 1, Self.now, Self.now + 86_400_000, .max / 2][number % 5]
+            #expect(quota.take(Self.key(1), until: end, now: Self.now) == nil)
+        }
+        #expect(quota.take(Self.key(1), until: Self.end, now: Self.now) != nil)
+        quota.giveBack(Self.key(3), until: .max)
+    }
+
+    @Test("200,000 keys take bounded room, and the key with the most proofs is not forgotten among them")
+    func manyKeys() {
+        var quota = ProofQuota()
+        for _ in 0..<1_024 { _ = quota.take(Self.key(1), until: Self.end, now: Self.now) }
+        for number: UInt64 in 2..<200_002 {
+            #expect(quota.take(Self.key(number), until: Self.end, now: Self.now) == nil)
+        }
+        #expect(quota.keyCount <= ProofQuota.keyLimit)
+        #expect(quota.take(Self.key(1), until: Self.end, now: Self.now) != nil)
+    }
+}

@@ -1,0 +1,221 @@
+import LLSockets
+import Testing
+
+@testable import LLStores
+
+@Suite("What is sent to Redis about revocations, and what its answers mean")
+struct RedisExchangesTests {
+    /// What happens to the clocks between two looks.
+    struct Disturbance: Sendable, CustomTestStringConvertible {
+        var testDescription: String { name }
+        let name: String
+        /// By how many seconds the server's clock is set.
+        var step: Int64 = 0
+        /// For how many seconds the machine of the one that revokes stands still, its connection kept.
+        var writerStands: Int64 = 0
+        var readerStands: Int64 = 0
+        var writerRenews = false
+        var readerRenews = false
+    }
+
+    @Test(
+        "A revocation is known elsewhere within 2 s, whatever happens to the server's clock or to a replica's machine",
+        arguments: [
+            Disturbance(name: "none"),
+            Disturbance(name: "forward, the reader connects anew", step: 60, readerRenews: true),
+            Disturbance(name: "a little too far forward", step: 11, readerRenews: true),
+            Disturbance(name: "forward by less than the overlap", step: 9, readerRenews: true),
+            Disturbance(name: "forward, both connect anew", step: 60, writerRenews: true, readerRenews: true),
+            Disturbance(name: "forward", step: 60),
+            Disturbance(name: "back, the writer connects anew", step: -60, writerRenews: true),
+            Disturbance(name: "a little too far back", step: -11, writerRenews: true),
+            Disturbance(name: "a day back, both connect anew", step: -86_400, writerRenews: true, readerRenews: true),
+            Disturbance(name: "back", step: -60),
+            Disturbance(name: "the writer stood still", writerStands: 60),
+            Disturbance(name: "the writer stood still for a little too long", writerStands: 11),
+            Disturbance(name: "the reader stood still", readerStands: 60),
+            Disturbance(name: "the reader stood still, and back", step: -60, readerStands: 70),
+        ]
+    )
+    func clocks(disturbance: Disturbance) {
+        let server = SortedSet()
+        let (writer, reader) = (Replica(server), Replica(server))
+        Replica.pass(.seconds(3), writer, reader)
+        // The machine that stands still does so while the other goes on.
+        Replica.pass(.seconds(disturbance.writerStands), reader)
+        Replica.pass(.seconds(disturbance.readerStands), writer)
+        server.clock = server.clock.advanced(by: Int(disturbance.step * 1_000_000))
+        if disturbance.readerRenews { reader.renew() }
+        Replica.pass(.milliseconds(100), reader)
+        if disturbance.writerRenews { writer.renew() }
+        writer.revoke("7")
+        Replica.pass(.milliseconds(1_900), writer, reader)
+        #expect(reader.isRevoked("7"))
+        // Once all are calm again a revocation is acknowledged, and as soon known.
+        writer.revoke("8")
+        Replica.pass(.milliseconds(1_900), writer, reader)
+        #expect(reader.isRevoked("8"))
+        #expect(writer.answers.last == .remembered)
+    }
+
+    @Test("Redis keeps the kind of a revocation, and of two in one second every replica keeps the order")
+    func kinds() {
+        let server = SortedSet()
+        let (first, second) = (Replica(server), Replica(server))
+        Replica.pass(.seconds(3), first, second)
+        first.revoke("1", kind: .callback)
+        second.revoke("2", kind: .order)
+        Replica.pass(.milliseconds(1_900), first, second)
+        #expect(second.kind(of: "1") == .callback && first.kind(of: "2") == .order)
+        second.revoke("1", kind: .order)
+        first.revoke("2", kind: .callback)
+        first.revoke("2", at: Replica.now + 50, kind: .callback)
+        Replica.pass(.milliseconds(1_900), first, second)
+        #expect([first, second].allSatisfy { $0.kind(of: "1") == .order && $0.kind(of: "2") == .callback })
+        // What is superfluous is removed.
+        Replica.pass(.seconds(3), first, second)
+        #expect(
+            Set(server.members.map { String(decoding: $0.member, as: UTF8.self) }) == [
+                "42:1:\(Replica.now)", "42:2:\(Replica.now + 50):c",
+            ]
+        )
+        // One that starts reads the same, and gives it back to a server that came back empty.
+        let late = Replica(server)
+        Replica.pass(.seconds(3), first, second, late)
+        #expect(late.kind(of: "1") == .order && late.kind(of: "2") == .callback)
+        server.members = []
+        late.renew(run: "b")
+        Replica.pass(.seconds(3), late)
+        #expect(
+            Set(server.members.map { String(decoding: $0.member, as: UTF8.self) }) == [
+                "42:1:\(Replica.now)", "42:2:\(Replica.now + 50):c",
+            ]
+        )
+    }
+
+    @Test("A revocation whose score the server's clock gives the lie is not acknowledged, and is written again")
+    func unconfirmed() {
+        let server = SortedSet()
+        let writer = Replica(server)
+        Replica.pass(.seconds(3), writer)
+        server.clock += 60_000_000
+        writer.revoke("7")
+        writer.turn()
+        #expect(writer.answers == [.rememberedHereOnly])
+        Replica.pass(.seconds(1), writer)
+        #expect(server.members.map(\.member) == [Array("42:7:\(Replica.now)".utf8)])
+        #expect(server.members.allSatisfy { $0.score > Double(server.clock - 2_000_000) })
+    }
+
+    @Test("What is written again after a loss, while the clock is set, is written once more, though it is found there")
+    func unconfirmedAgain() {
+        let server = SortedSet()
+        let writer = Replica(server)
+        writer.revoke("7")
+        Replica.pass(.seconds(3), writer)
+        #expect(writer.answers == [.remembered])
+        server.members = []
+        server.willWrite = {
+            server.clock += 60_000_000
+            server.willWrite = nil
+        }
+        writer.renew(run: "b")
+        Replica.pass(.seconds(1), writer)
+        #expect(writer.failures == [.clockChanged])
+        #expect(server.members.count == 1)
+        #expect(server.members.allSatisfy { $0.score > Double(server.clock - 2_000_000) })
+    }
+
+    @Test("A reading that outlasts its connection goes on over the next one, except to another run of it")
+    func slowReading() {
+        let server = SortedSet()
+        let (old, new) = (Replica(server), Replica(server))
+        let logins = 4 * RedisRevocations.pageCount
+        for user in 1...logins { old.revoke("\(user)") }
+        Replica.pass(.seconds(1), old)
+        #expect(server.members.count == logins)
+        // Two pages for each connection.
+        for _ in 0..<4 {
+            new.turn(atMost: 2)
+            new.renew()
+        }
+        #expect(new.revocations.isKnown)
+        #expect(new.revocations.count == logins)
+        // Another run has other data: what was read of the one before does not count.
+        let restarted = Replica(server)
+        for run in ["b", "c", "d", "e"] {
+            restarted.turn(atMost: 2)
+            restarted.renew(run: run)
+        }
+        #expect(!restarted.revocations.isKnown)
+    }
+
+    @Test(
+        "A page that no sorted set gives is refused, and ends no connection",
+        arguments: [
+            [("42:5:1", "inf"), ("42:5:1", "inf")], [("42:5:1", "-5"), ("42:5:1", "-5")], [("42:5:1", "nan")],
+            [("42:5:1", "2"), ("42:6:1", "1")], [("b", "1"), ("a", "1")], [("a", "1"), ("a", "1")], [("a", "")],
+            [("a", "x")], [("a", "0x")],
+        ]
+    )
+    func pages(members: [(String, String)]) throws {
+        let server = SortedSet()
+        let replica = Replica(server)
+        server.page = { _ in .array(members.flatMap { [.string(Array($0.0.utf8)), .string(Array($0.1.utf8))] }) }
+        replica.turn()
+        #expect(replica.failures == [.malformedAnswer])
+        #expect(!replica.revocations.isKnown)
+        server.page = nil
+        Replica.pass(.seconds(1), replica)
+        #expect(replica.revocations.isKnown)
+    }
+
+    @Test(
+        "What answers no command about revocations ends the exchange, with the reason",
+        arguments: [
+            (RedisReply.error(code: "NOPERM"), RedisFailure.notPermitted), (.error(code: "OOM"), .outOfMemory),
+            (.error(code: "WRONGTYPE"), .refused(code: "WRONGTYPE")), (.null, .malformedAnswer),
+            (.status("OK"), .malformedAnswer), (.array([.null]), .malformedAnswer), (.integer(1), .malformedAnswer),
+        ]
+    )
+    func replies(reply: RedisReply, failure: RedisFailure) {
+        let server = SortedSet()
+        let replica = Replica(server)
+        server.page = { _ in reply }
+        replica.turn()
+        #expect(replica.failures == [failure])
+        // Tried again after growing pauses, for as long as it lasts.
+        Replica.pass(.seconds(10), replica)
+        #expect((10...30).contains(replica.failures.count), "\(replica.failures.count)")
+        replica.revoke("7")
+        #expect(replica.answers == [.rememberedHereOnly])
+        server.page = nil
+        Replica.pass(.seconds(3), replica)
+        #expect(replica.revocations.isKnown)
+        #expect(server.members.count == 1)
+        replica.revoke("8")
+        replica.turn()
+        #expect(replica.answers.last == .remembered)
+    }
+
+    @Test("Pages without an end are read up to a bound, and fill no more than the table may hold")
+    func endless() {
+        let server = SortedSet()
+        let replica = Replica(server, capacity: 1_000)
+        var pages = 0
+        server.page = { page in
+            pages += 1
+            let start = 10_000 + pages * RedisRevocations.pageCount
+            return .array(
+                (start..<start + RedisRevocations.pageCount).flatMap { number -> [RedisReply] in
+                    [.string(Array("42:\(number):\(Replica.now)".utf8)), .string(Array("\(number)".utf8))]
+                }
+            )
+        }
+        replica.turn()
+        #expect(replica.failures == [.tooManyRevocations])
+        #expect(pages <= 2 * (1_000 + Revocations.waitingLimit) / RedisRevocations.pageCount + 1)
+        #expect(replica.revocations.count == 1_000 + Revocations.waitingLimit)
+        #expect(!replica.revocations.isKnown)
+    }
+}

@@ -1,0 +1,102 @@
+import LLSockets
+import LLStores
+import LLTestSupport
+import Testing
+
+@Suite(
+    "When a connection to a real server is made anew",
+    .live,
+    .enabled(if: RedisServer.isInstalled, "redis-server is not installed"),
+    .serialized
+)
+struct RedisReconnectionTests {
+    /// A server, another that had its data and is a primary now, and a quiet store at the first.
+    private static func promoted() throws -> (server: RedisServer, other: RedisServer, store: StoreUnderTest) {
+        let (server, other) = (try RedisServer(), try RedisServer())
+        let store = try StoreUnderTest.quiet(at: server.port)
+        try other.follow(server)
+        #expect(try other.send("REPLICAOF NO ONE").hasPrefix("+OK"))
+        return (server, other, store)
+    }
+
+    @Test("A server that greets well and refuses questions is tried again after growing pauses, and told once")
+    func refusing() throws {
+        // It may write all keys but those of nonces.
+        let keys = ["~limited-login:life*", "~limited-login:probe", "~limited-login:revocations"]
+        let server = try RedisServer(["--user", "svc", "on", ">p", "+@all"] + keys)
+        let store = try StoreUnderTest("redis://svc:p@127.0.0.1:\(server.port)")
+        #expect(store.waitUntilUp())
+        let connections = try server.connectionCount()
+        let end = MonotonicClock.now() + .seconds(2)
+        while MonotonicClock.now() < end {
+            #expect(store.waitUntilUp())
+            #expect(store.use(1) == .unavailable)
+        }
+        // One at once, then pauses of at least 25, 50, 100, 200, 400, 500, 500 and 500 ms, and the one that asks this.
+        #expect(try server.connectionCount() <= connections + 10)
+        #expect(store.failures == [.notPermitted])
+        #expect(store.changes.count <= 3)
+    }
+
+    @Test("A connection that has lived for a while is followed by another at once, as often as it ends")
+    func again() throws {
+        let server = try RedisServer()
+        let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)") { limits in
+            // A pause would outlast the test.
+            limits.firstPause = .seconds(600)
+            limits.greatestPause = .milliseconds(10)
+        }
+        for number: UInt64 in 1...5 {
+            #expect(store.wait { $0.use(number) == .accepted })
+            let isOldAt = MonotonicClock.now() + .milliseconds(10)
+            #expect(store.wait { _ in MonotonicClock.now() > isOldAt })
+            #expect(try server.send("FLUSHALL").hasPrefix("+OK"))
+            _ = store.use(100)
+        }
+        #expect(store.failures == [.memoryLost])
+    }
+
+    @Test("A failover and the way back, which one connection outlives, make no used nonce look new")
+    func failoverAndBack() throws {
+        let (server, other, store) = try Self.promoted()
+        // Just young enough for the memory of now.
+        let bornAt = try #require(store.store.vouchesSince)
+        // The other one never hears of it.
+        #expect(store.use(1, bornAt: bornAt) == .accepted)
+        try server.follow(other)
+        #expect(try server.send("REPLICAOF NO ONE").hasPrefix("+OK"))
+        #expect(store.use(1, bornAt: bornAt) == .unavailable)
+        #expect(store.wait { $0.use(1, bornAt: bornAt) != .unavailable })
+        #expect(store.use(1, bornAt: bornAt) == .nonceBeyondMemory)
+        #expect(store.failures == [.memoryLost])
+    }
+
+    @Test("A primary that renames its history, because no replica has followed it for long, has lost nothing")
+    func renamedHistory() throws {
+        let (server, other) = (try RedisServer(), try RedisServer(["--repl-backlog-ttl", "1"]))
+        try other.follow(server)
+        server.kill()
+        #expect(try other.send("REPLICAOF NO ONE").hasPrefix("+OK"))
+        let store = try StoreUnderTest.up(at: other.port)
+        let (bornAt, life) = (try #require(store.store.vouchesSince), store.lives)
+        #expect(store.use(1, bornAt: bornAt) == .accepted)
+        #expect(store.wait { _ in (try? other.send("INFO replication"))?.contains("second_repl_offset:-1") == true })
+        #expect(store.wait { $0.use(1, bornAt: bornAt) == .nonceUsed })
+        #expect(store.store.vouchesSince == bornAt && store.useToken(2, bornAt: 0) == .accepted)
+        #expect(Set(store.lives.map(\.since)) == Set(life.map(\.since)))
+    }
+
+    @Test("A primary that became a replica is left when it refuses a revocation, which is written after the way back")
+    func failover() throws {
+        let (server, other, store) = try Self.promoted()
+        // It has the same data as before, and keeps its connections.
+        try server.follow(other)
+        #expect(store.store.isUp)
+        store.store.revocations.revoke(app: "42".utf8.span, user: "7".utf8.span, at: .max) { _ in }
+        #expect(store.wait { !$0.store.isUp })
+        #expect(store.failures == [.readOnly])
+        #expect(try server.send("REPLICAOF NO ONE").hasPrefix("+OK"))
+        #expect(store.wait { _ in (try? server.send("ZCARD limited-login:revocations"))?.hasPrefix(":1") == true })
+        #expect(store.store.isUp)
+    }
+}

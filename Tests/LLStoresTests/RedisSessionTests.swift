@@ -1,0 +1,76 @@
+import LLSockets
+import LLTestSupport
+import Testing
+
+@testable import LLStores
+
+@Suite(
+    "One connection to a real server",
+    .live,
+    .enabled(if: RedisServer.isInstalled, "redis-server is not installed")
+)
+struct RedisSessionTests {
+    @Test("A question has an answer when its own time is over, though the server may take longer")
+    func ownTime() throws {
+        let server = try RedisServer()
+        let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)") { limits in
+            limits.questionTimeout = .milliseconds(100)
+            limits.revocationPause = .seconds(600)
+        }
+        #expect(store.wait { $0.store.revocations.isKnown })
+        server.suspend()
+        // The nonce's answer and the token's would each have a minute.
+        let both = ReplayQuestion([StoreUnderTest.entry(.nonce, 1), StoreUnderTest.entry(.token, 2)])
+        let (verdict, took) = store.ask(both)
+        #expect(verdict == .unavailable)
+        #expect(took < .seconds(30))
+        server.resume()
+        var number: UInt64 = 10
+        #expect(
+            store.wait { store in
+                number += 1
+                return store.use(number) == .accepted
+            }
+        )
+        // The connection is the same, and what the server heard of is used.
+        #expect(store.failures.isEmpty)
+        #expect(store.wait { $0.use(1) == .nonceUsed })
+    }
+
+    @Test("A token whose nonce was answered while this machine stood still is asked about with time of its own")
+    func stoodStill() throws {
+        let server = try RedisServer()
+        var configuration = RedisReplayStore.Configuration(
+            url: try ReplayStoreURL(parsing: "redis://127.0.0.1:\(server.port)")
+        )
+        // Long, for the machine that runs this may stand still in earnest.
+        configuration.limits.answerTimeout = .seconds(600)
+        let limits = configuration.limits
+        let start = MonotonicClock.now()
+        let end = start + .seconds(600)
+        let stream = try ClientStream.open("127.0.0.1", port: server.port, names: NameResolver(), until: end)
+        let signal = WakeSignal()
+        let channel = RedisChannel(stream, signal)
+        let greeting = try RedisGreeting(over: channel, configuration, lastIdentity: nil, until: end)
+        let session = RedisSession(channel, greeting, limits: limits, now: start)
+
+        let verdict = Locked<ReplayVerdict?>(nil)
+        let question = WaitingQuestion(
+            question: ReplayQuestion([StoreUnderTest.entry(.nonce, 1), StoreUnderTest.entry(.token, 2)]),
+            askedAt: start,
+            deadline: .never,
+            observe: { _ in },
+            completion: { given in verdict.withLock { $0 = given } }
+        )
+        // What the loop knows as the present is as long ago as a question may take.
+        let before = MonotonicInstant(nanoseconds: start.nanoseconds - limits.answerTimeout.wholeNanoseconds)
+        try session.send([question], unixMilliseconds: WallClock.unixMilliseconds(), now: before)
+        #expect(stream.wait(or: signal, until: end) == .ready(0))
+        try session.wait(until: .never)
+        while verdict.withLock({ $0 }) == nil {
+            try session.wait(until: .never)
+            try session.receive(now: MonotonicClock.now())
+        }
+        #expect(verdict.withLock { $0 } == .accepted)
+    }
+}

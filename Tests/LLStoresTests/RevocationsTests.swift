@@ -1,0 +1,293 @@
+import Dispatch
+import LLSockets
+import Testing
+
+@testable import LLStores
+
+@Suite("Which logins were revoked")
+struct RevocationsTests {
+    static let now: Int64 = 1_700_000_000
+
+    /// Revokes, and says what became of it where that is known at once.
+    @discardableResult
+    static func revoke(
+        _ revocations: Revocations,
+        _ user: String,
+        app: String = "42",
+        at moment: Int64 = now,
+        kind: RevocationKind = .order
+    ) -> RevocationAnswer? {
+        let answer = Locked<RevocationAnswer?>(nil)
+        revocations.revoke(app: app.utf8.span, user: user.utf8.span, at: moment, kind: kind) { given in
+            answer.withLock { $0 = given }
+        }
+        return answer.withLock { $0 }
+    }
+
+    static func isRevoked(_ reader: RevocationReader, _ user: String, app: String = "42", issuedAt: Int64) -> Bool {
+        reader.isRevoked(app: app.utf8.span, user: user.utf8.span, issuedAt: issuedAt)
+    }
+
+    private static func login(_ app: String, _ user: String) throws -> RevokedLogin {
+        let login = RevokedLogin(app: app.utf8.span, user: user.utf8.span)
+        return try #require(login)
+    }
+
+    @Test(
+        "Tokens of the person and app issued up to the second of the revocation are refused, and no other",
+        arguments: [
+            ("1000200030004000", "123456789012345"), ("7", "1"), ("999999999999999999", "999999999999999999"),
+            ("1000000000000000000", "42"), ("0", "42"), ("01", "42"), ("5", "0"), ("jo@example.com", "my-app"),
+            (String(repeating: "x", count: 255), String(repeating: "y", count: 255)), ("", ""), ("1 ", "42"),
+        ]
+    )
+    func moments(user: String, app: String) {
+        let revocations = Revocations(clock: { Self.now })
+        let reader = RevocationReader(revocations)
+        #expect(!Self.isRevoked(reader, user, app: app, issuedAt: Self.now))
+        #expect(Self.revoke(revocations, user, app: app) == .remembered)
+        for (issuedAt, isRevoked) in [(0, true), (Self.now - 1, true), (Self.now, true), (Self.now + 1, false)] {
+            #expect(Self.isRevoked(reader, user, app: app, issuedAt: issuedAt) == isRevoked, "\(issuedAt)")
+        }
+        #expect(!Self.isRevoked(reader, user + "1", app: app, issuedAt: Self.now))
+        #expect(!Self.isRevoked(reader, user, app: app + "1", issuedAt: Self.now))
+        #expect(!Self.isRevoked(reader, app + "2", app: user, issuedAt: Self.now))
+        #expect(revocations.count == 1)
+    }
+
+    @Test("Ids that look alike are different people: leading zeros, a person and an app exchanged, a moved border")
+    func names() throws {
+        let pairs = [
+            ("1", "23"), ("12", "3"), ("23", "1"), ("3", "12"), ("01", "23"), ("1", "023"), ("", "123"), ("123", ""),
+            ("1000000000000000001", "23"), ("1", "1000000000000000023"),
+        ]
+        let names = try pairs.map { try Self.login($0.0, $0.1) }
+        #expect(Set(names).count == pairs.count)
+    }
+
+    @Test(
+        "An older moment never replaces a newer one, a newer one does, and one ahead stands up to the greatest skew"
+    )
+    func order() {
+        let revocations = Revocations(clock: { Self.now })
+        let reader = RevocationReader(revocations)
+        #expect(Self.revoke(revocations, "1", at: Self.now - 100) == .remembered)
+        #expect(!Self.isRevoked(reader, "1", issuedAt: Self.now - 99))
+        #expect(Self.revoke(revocations, "1", at: Self.now - 50) == .remembered)
+        #expect(Self.revoke(revocations, "1", at: Self.now - 100) == .remembered)
+        #expect(Self.isRevoked(reader, "1", issuedAt: Self.now - 50))
+        #expect(!Self.isRevoked(reader, "1", issuedAt: Self.now - 49))
+        #expect(Self.revoke(revocations, "1", at: Self.now + 50) == .remembered)
+        #expect(Self.isRevoked(reader, "1", issuedAt: Self.now + 50))
+        #expect(!Self.isRevoked(reader, "1", issuedAt: Self.now + 51))
+        #expect(Self.revoke(revocations, "1", at: .max) == .remembered)
+        #expect(Self.isRevoked(reader, "1", issuedAt: Self.now + 300))
+        #expect(!Self.isRevoked(reader, "1", issuedAt: Self.now + 301))
+        #expect(Self.revoke(revocations, "2", at: .min) == .remembered)
+        #expect(Self.isRevoked(reader, "2", issuedAt: 0))
+        #expect(!Self.isRevoked(reader, "2", issuedAt: 1))
+    }
+
+    private static let histories: [(all: [(Int64, RevocationKind)], moment: Int64, kind: RevocationKind)] = [
+        ([(100, .callback)], 100, .callback), ([(100, .order)], 100, .order),
+        ([(100, .order), (101, .callback)], 101, .callback), ([(101, .callback), (100, .order)], 101, .callback),
+        ([(100, .callback), (101, .order)], 101, .order), ([(101, .order), (100, .callback)], 101, .order),
+        ([(100, .callback), (100, .order)], 100, .order), ([(100, .order), (100, .callback)], 100, .order),
+    ]
+
+    @Test(
+        "The later revocation counts with its kind; of two in one second the order does, in whichever order they come",
+        arguments: histories
+    )
+    func kinds(_ all: [(Int64, RevocationKind)], moment: Int64, kind: RevocationKind) {
+        let revocations = Revocations(clock: { Self.now })
+        let reader = RevocationReader(revocations)
+        #expect(reader.latest(app: "42".utf8.span, user: "1".utf8.span) == nil)
+        for (moment, kind) in all { Self.revoke(revocations, "1", at: moment, kind: kind) }
+        let latest = reader.latest(app: "42".utf8.span, user: "1".utf8.span)
+        #expect(latest?.moment == moment && latest?.kind == kind)
+        #expect(Self.isRevoked(reader, "1", issuedAt: moment) && !Self.isRevoked(reader, "1", issuedAt: moment + 1))
+    }
+
+    @Test("At the bound the next login is refused and nobody is forgotten; after 90 days there is room again")
+    func bound() {
+        let time = Locked(Self.now)
+        let revocations = Revocations(capacity: 1_000, clock: { time.withLock { $0 } })
+        let reader = RevocationReader(revocations)
+        for number in 0..<1_000 { #expect(Self.revoke(revocations, "\(number)") == .remembered) }
+        #expect(Self.revoke(revocations, "1000") == .full)
+        #expect(!Self.isRevoked(reader, "1000", issuedAt: 0))
+        // Those who are known already need no room.
+        time.withLock { $0 += 7 }
+        #expect(Self.revoke(revocations, "999", at: Self.now + 7) == .remembered)
+        #expect((0..<1_000).allSatisfy { Self.isRevoked(reader, "\($0)", issuedAt: Self.now) })
+        time.withLock { $0 = Self.now + Revocations.lifetimeSeconds + 5 }
+        #expect(Self.revoke(revocations, "1000", at: Self.now + Revocations.lifetimeSeconds + 5) == .remembered)
+        #expect(revocations.count == 2)
+        #expect(Self.isRevoked(reader, "999", issuedAt: Self.now + 7))
+    }
+
+    @Test("A reader sees each revocation at once, through every growth of the table")
+    func growth() {
+        let revocations = Revocations(clock: { Self.now })
+        let reader = RevocationReader(revocations)
+        for number in 1...20_000 {
+            Self.revoke(revocations, "\(number)")
+            guard Self.isRevoked(reader, "\(number)", issuedAt: Self.now) else {
+                Issue.record("\(number) is not seen")
+                return
+            }
+        }
+        #expect((1...20_000).allSatisfy { Self.isRevoked(reader, "\($0)", issuedAt: Self.now) })
+        #expect(!Self.isRevoked(reader, "20001", issuedAt: Self.now))
+    }
+
+    @Test("A hundred thousand take less than 4 MB, the bound less than 13 MB")
+    func size() {
+        #expect(RevocationTable(capacity: 100_000).slotCount * RevocationTable.wordsPerSlot * 8 < 4_000_000)
+        let largest = RevocationTable(capacity: Revocations.defaultCapacity)
+        #expect(largest.slotCount * RevocationTable.wordsPerSlot * 8 < 13_000_000)
+    }
+
+    @Test("Readers on other threads see what was revoked before they looked, while the table grows under them")
+    func concurrent() {
+        let revocations = Revocations(clock: { Self.now })
+        let done = Locked(0)
+        let missed = Locked(0)
+        let group = DispatchGroup()
+        for _ in 0..<3 {
+            DispatchQueue(label: "reader").async(group: group) {
+                let reader = RevocationReader(revocations)
+                while true {
+                    let last = done.withLock { $0 }
+                    for number in [last, last / 2, min(last, 1)] where number > 0 {
+                        if !Self.isRevoked(reader, "\(number)", issuedAt: Self.now) { missed.withLock { $0 += 1 } }
+                    }
+                    if last == 10_000 { return }
+                }
+            }
+        }
+        for number in 1...10_000 {
+            Self.revoke(revocations, "\(number)")
+            done.withLock { $0 = number }
+        }
+        group.wait()
+        #expect(missed.withLock { $0 } == 0)
+    }
+
+    @Test("A revocation that another replica dated ahead is cut to now and the skew when it is first read, and once")
+    func datedAhead() throws {
+        let clock = Locked(Self.now)
+        let revocations = Revocations(clock: { clock.withLock { $0 } }, skew: .seconds(60), wake: {})
+        let reader = RevocationReader(revocations)
+        let ahead = Revocation(login: try Self.login("42", "1"), moment: Self.now + 3_600)
+        let near = Revocation(login: try Self.login("42", "2"), moment: Self.now + 60)
+        _ = revocations.merge([ahead, near], serverTime: Self.now)
+        for passed: Int64 in [0, 1, 61, 1_800, 3_600, 7_200] {
+            clock.withLock { $0 = Self.now + passed }
+            _ = revocations.merge([ahead, near], serverTime: Self.now + passed)
+            for user in ["1", "2"] {
+                #expect(Self.isRevoked(reader, user, issuedAt: Self.now + 60))
+                #expect(!Self.isRevoked(reader, user, issuedAt: Self.now + 61))
+            }
+        }
+        // A later one is believed as ever.
+        _ = revocations.merge([Revocation(login: ahead.login, moment: Self.now + 5_000)], serverTime: Self.now)
+        #expect(Self.isRevoked(reader, "1", issuedAt: Self.now + 5_000))
+    }
+
+    @Test("Where this machine's clock is the one that is late, the server's says so, and nothing is cut")
+    func lateReader() throws {
+        let revocations = Revocations(clock: { Self.now - 3_600 }, skew: .seconds(60), wake: {})
+        let reader = RevocationReader(revocations)
+        _ = revocations.merge([Revocation(login: try Self.login("42", "1"), moment: Self.now)], serverTime: Self.now)
+        #expect(Self.isRevoked(reader, "1", issuedAt: Self.now))
+    }
+
+    @Test("What this replica itself dated ahead stays, and is not written to Redis again and again")
+    func ownAhead() throws {
+        let clock = Locked(Self.now + 3_600)
+        let revocations = Revocations(clock: { clock.withLock { $0 } }, skew: .seconds(60), wake: {})
+        let reader = RevocationReader(revocations)
+        let own = Revocation(login: try Self.login("42", "1"), moment: Self.now + 3_600)
+        _ = revocations.merge([own], serverTime: Self.now)
+        clock.withLock { $0 = Self.now }
+        revocations.beginReading()
+        _ = revocations.merge([own], serverTime: Self.now)
+        #expect(Self.isRevoked(reader, "1", issuedAt: Self.now + 3_600))
+        var walk: RedisRevocations.Walk? = RedisRevocations.Walk(table: revocations.table)
+        #expect(revocations.lacking(&walk, atMost: 10).isEmpty)
+    }
+
+    @Test("Before Redis was read nothing is known; the memory of one replica is known at once")
+    func known() {
+        #expect(Revocations().isKnown)
+        #expect(Revocations().age(at: MonotonicClock.now()) == .zero)
+        let shared = Revocations(wake: {})
+        #expect(!shared.isKnown)
+        #expect(shared.age(at: MonotonicClock.now()) == nil)
+        let moment = MonotonicClock.now()
+        shared.didRead(at: moment)
+        #expect(shared.isKnown)
+        #expect(shared.age(at: moment + .seconds(7)) == .seconds(7))
+    }
+
+    @Test("While Redis is away a revocation holds here and says so; one that waits is told when the wait is over")
+    func away() {
+        let revocations = Revocations(clock: { Self.now }, wake: {})
+        let reader = RevocationReader(revocations)
+        let answers = Locked<[RevocationAnswer]>([])
+        func revoke(_ user: String) {
+            revocations.revoke(app: "42".utf8.span, user: user.utf8.span, at: Self.now) { answer in
+                answers.withLock { $0.append(answer) }
+            }
+        }
+        revoke("1")
+        #expect(answers.withLock { $0 }.isEmpty)
+        #expect(Self.isRevoked(reader, "1", issuedAt: Self.now))
+        revocations.setLink(.down)
+        #expect(answers.withLock { $0 } == [.rememberedHereOnly])
+        revoke("2")
+        #expect(answers.withLock { $0 } == [.rememberedHereOnly, .rememberedHereOnly])
+        #expect(Self.isRevoked(reader, "2", issuedAt: Self.now))
+        #expect(revocations.hasWork)
+        var walk: RedisRevocations.Walk?
+        #expect(Set(revocations.lacking(&walk, atMost: 10).map(\.login.user)) == [1, 2])
+    }
+
+    @Test("More than can wait for Redis hold here, and are written later")
+    func flood() {
+        let revocations = Revocations(clock: { Self.now }, wake: {})
+        revocations.setLink(.up)
+        for number in 0..<Revocations.waitingLimit {
+            #expect(Self.revoke(revocations, "\(number)") == nil)
+        }
+        var walk: RedisRevocations.Walk?
+        #expect(revocations.lacking(&walk, atMost: .max).isEmpty)
+        #expect(Self.revoke(revocations, "one-more") == .rememberedHereOnly)
+        #expect(revocations.lacking(&walk, atMost: .max).count == Revocations.waitingLimit + 1)
+    }
+
+    @Test("What Redis holds of a revocation is read back, and nothing else is taken for one")
+    func members() throws {
+        let moment = Self.now
+        for (app, user) in [("42", "1000200030004000"), ("my-app", "jo"), ("0", "007")] {
+            let login = try Self.login(app, user)
+            for kind in [RevocationKind.order, .callback] {
+                let revocation = Revocation(login: login, moment: moment, kind: kind)
+                #expect(Revocation(member: revocation.member) == revocation)
+                #expect(revocation.member.count < 60)
+                let value = RevocationValue(revocation, mark: RevocationValue.markLimit)
+                #expect(Revocation(login: login, value) == revocation && value.mark == RevocationValue.markLimit)
+            }
+        }
+        let bad = [
+            "", ":", "::", "1:2", "1:2:", ":2:3", "1::3", "1:2:3:4", "01:2:3", "1:02:3", "1:2:03", "-1:2:3", "1:2:-3",
+            "1:2:3 ", "1:2:1234567890123456789", "0:2:3", "1:0:3", "a:2:3", "#:3", "#00:3",
+            "#00000000000000000000000000000000:3", "#ffffffffffffffffffffffffffffff:3",
+            "#gfffffffffffffffffffffffffffffff:3", "#ffffffffffffffffffffffffffffffff", "1:2:3\n",
+            "1:2:3:", "1:2:3:C", "1:2:3:o", "1:2:3:c:c", "1:2:c", "c", ":c", "1:2:3:c ", "1:2::c",
+        ]
+        for text in bad { #expect(Revocation(member: Array(text.utf8)) == nil, "\(text)") }
+    }
+}

@@ -1,0 +1,118 @@
+import LLSockets
+
+@testable import LLStores
+
+/// The sorted set of revocations as a server holds it, with a clock that a test sets.
+final class SortedSet {
+    /// Microseconds since 1970.
+    var clock = UInt64(Replica.now) * 1_000_000
+    var members: [(score: Double, member: [UInt8])] = []
+    /// Answers a reading in the set's place.
+    var page: (([String]) -> RedisReply)?
+    /// Called before a writing.
+    var willWrite: (() -> Void)?
+
+    func answer(_ commands: [[[UInt8]]]) -> [RedisReply] {
+        commands.map { words in
+            let texts = words.map { String(decoding: $0, as: UTF8.self) }
+            switch texts[0] {
+            case "TIME":
+                return .array([clock / 1_000_000, clock % 1_000_000].map { .string(Array("\($0)".utf8)) })
+            case "ZADD":
+                willWrite?()
+                for index in stride(from: 2, to: words.count, by: 2) {
+                    members.removeAll { $0.member == words[index + 1] }
+                    members.append((Double(texts[index]) ?? .nan, words[index + 1]))
+                }
+            case "ZREM": members.removeAll { words[2...].contains($0.member) }
+            case "ZRANGEBYSCORE": return page?(texts) ?? read(from: Double(texts[2]) ?? .nan, Int(texts[6]) ?? 0)
+            default: break
+            }
+            return .integer(0)
+        }
+    }
+
+    private func read(from score: Double, _ skipped: Int) -> RedisReply {
+        let found = members.filter { $0.score >= score }.sorted { left, right in
+            (left.score, String(decoding: left.member, as: UTF8.self))
+                < (right.score, String(decoding: right.member, as: UTF8.self))
+        }
+        return .array(
+            found.dropFirst(skipped).prefix(RedisRevocations.pageCount).flatMap { score, member -> [RedisReply] in
+                [.string(member), .string(Array("\(UInt64(score))".utf8))]
+            }
+        )
+    }
+}
+
+/// A replica's way to that set, without a connection, by a clock that a test moves.
+final class Replica {
+    /// Whole seconds since 1970, for all replicas.
+    static let now: Int64 = 1_700_000_000
+
+    let revocations: Revocations
+    private let server: SortedSet
+    private var exchanges: RedisRevocations
+    private var moment = MonotonicInstant(nanoseconds: 1_000_000_000_000)
+    private let given = Locked<[RevocationAnswer]>([])
+    private(set) var failures: [RedisFailure] = []
+
+    init(_ server: SortedSet, capacity: Int = Revocations.defaultCapacity) {
+        self.server = server
+        revocations = Revocations(capacity: capacity, clock: { Self.now }, wake: {})
+        exchanges = RedisRevocations(revocations, limits: ReplayLimits())
+        renew()
+    }
+
+    var answers: [RevocationAnswer] { given.withLock { $0 } }
+
+    /// Connects, or connects anew.
+    /// - Parameter run: the server's.
+    func renew(run: String = "a") {
+        let written = RedisLife.Beginning(moment: 1, isAfterLoss: false)
+        let life = RedisLife(identity: run, written: written, inherited: nil)
+        revocations.setLink(.up)
+        exchanges.begin(life, serverMilliseconds: server.clock / 1_000, at: moment)
+    }
+
+    func revoke(_ user: String, at moment: Int64 = now, kind: RevocationKind = .order) {
+        revocations.revoke(app: "42".utf8.span, user: user.utf8.span, at: moment, kind: kind) { [given] answer in
+            given.withLock { $0.append(answer) }
+        }
+    }
+
+    func kind(of user: String) -> RevocationKind? {
+        RevocationReader(revocations).latest(app: "42".utf8.span, user: user.utf8.span)?.kind
+    }
+
+    func isRevoked(_ user: String) -> Bool {
+        RevocationReader(revocations).isRevoked(app: "42".utf8.span, user: user.utf8.span, issuedAt: Self.now)
+    }
+
+    /// Sends what is due, and takes the answers.
+    /// - Parameter limit: how many exchanges there may be; what is due at one moment is fewer, however hostile the answers.
+    func turn(atMost limit: Int = 10_000) {
+        for _ in 0..<limit {
+            guard let commands = exchanges.next(moment) else { return }
+            do throws(RedisFailure) {
+                try exchanges.finish(server.answer(commands), moment)
+            } catch {
+                failures.append(error)
+                exchanges.hold(moment)
+            }
+        }
+    }
+
+    /// Lets time pass, for the server too, while these replicas work; others stand still.
+    static func pass(_ duration: Duration, _ replicas: Replica...) {
+        var left = duration
+        while left > .zero {
+            left -= .milliseconds(50)
+            replicas[0].server.clock += 50_000
+            for replica in replicas {
+                replica.moment = replica.moment + .milliseconds(50)
+                replica.turn()
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+import Dispatch
+import LLSockets
+import LLTestSupport
+import Testing
+
+@testable import LLStores
+
+extension ReplayLimits {
+    /// No time is over, however long the machine stands still.
+    static var patient: ReplayLimits {
+        var limits = ReplayLimits()
+        limits.connectTimeout = .seconds(60)
+        limits.answerTimeout = .seconds(60)
+        limits.questionTimeout = .seconds(60)
+        limits.connectionAge = .seconds(3_600)
+        limits.revocationOverlap = .seconds(3_600)
+        return limits
+    }
+}
+
+/// A store on its way to a server, with what it told.
+final class StoreUnderTest: Sendable {
+    let store: RedisReplayStore
+    private let log: Locked<[ReplayStoreEvent]>
+
+    init(
+        _ url: String,
+        password: String? = nil,
+        authorities: String? = nil,
+        adjust: (inout ReplayLimits) -> Void = { _ in }
+    ) throws {
+        var configuration = RedisReplayStore.Configuration(
+            url: try ReplayStoreURL(parsing: url),
+            password: password.map { Array($0.utf8) },
+            tls: try authorities.map { try TLSContext(clientTrusting: .authorities(file: $0), speaksHTTP: false) }
+        )
+        configuration.limits = .patient
+        adjust(&configuration.limits)
+        let log = Locked<[ReplayStoreEvent]>([])
+        self.log = log
+        store = try RedisReplayStore(configuration) { event in log.withLock { $0.append(event) } }
+        store.start()
+    }
+
+    deinit { store.stop() }
+
+    /// One that has reached its server on loopback.
+    /// - Parameter limits: The product's own where its times are what is tested.
+    static func up(
+        at port: UInt16,
+        limits: ReplayLimits = .patient,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> StoreUnderTest {
+        let store = try StoreUnderTest("redis://127.0.0.1:\(port)") { $0 = limits }
+        #expect(store.waitUntilUp(), sourceLocation: sourceLocation)
+        return store
+    }
+
+    /// The same, once it sends nothing but questions.
+    static func quiet(at port: UInt16) throws -> StoreUnderTest {
+        let store = try StoreUnderTest("redis://127.0.0.1:\(port)") { $0.revocationPause = .seconds(600) }
+        #expect(store.wait { $0.store.revocations.isKnown })
+        // The look for new revocations that follows the first reading is answered before the second of these.
+        for number: UInt64 in [1_000, 1_001] { #expect(store.use(number) == .accepted) }
+        return store
+    }
+
+    /// What was told of ups and downs.
+    var changes: [ReplayStoreEvent] {
+        log.withLock { $0 }.filter { if case .answered = $0 { false } else { true } }
+    }
+
+    var lives: [RedisLife] {
+        changes.compactMap { if case .up(let life) = $0 { life } else { nil } }
+    }
+
+    var failures: [RedisFailure] {
+        changes.compactMap { if case .down(let failure) = $0 { failure } else { nil } }
+    }
+
+    /// Waits until a condition holds; false when it never does.
+    func wait(_ timeout: Duration = patienceOfTests, until condition: (StoreUnderTest) -> Bool) -> Bool {
+        becomesTrue(within: timeout) { condition(self) }
+    }
+
+    func waitUntilUp() -> Bool { wait { $0.store.isUp } }
+
+    /// Asks, and waits for the answer; how long it took.
+    func ask(_ question: ReplayQuestion) -> (verdict: ReplayVerdict, took: Duration) {
+        let answer = Locked<ReplayVerdict?>(nil)
+        let semaphore = DispatchSemaphore(value: 0)
+        let start = MonotonicClock.now()
+        let isTaken = store.remember(question, now: start) { verdict in
+            answer.withLock { $0 = verdict }
+            semaphore.signal()
+        }
+        guard isTaken else { return (.unavailable, .zero) }
+        semaphore.wait()
+        return (answer.withLock { $0 } ?? .unavailable, MonotonicClock.now().duration(since: start))
+    }
+
+    /// Asks whether the nonce of this number, born at a moment or long enough after the memory began, was used.
+    func use(_ number: UInt64, bornAt: UInt64? = nil) -> ReplayVerdict {
+        ask(Self.question(number, bornAt: bornAt)).verdict
+    }
+
+    /// The same of a token.
+    func useToken(_ number: UInt64, bornAt: UInt64) -> ReplayVerdict {
+        ask(ReplayQuestion([Self.entry(.token, number, bornAt: bornAt)])).verdict
+    }
+
+    /// A nonce born late enough for any memory that begins during a test.
+    static func question(_ number: UInt64, bornAt: UInt64? = nil) -> ReplayQuestion {
+        ReplayQuestion([entry(.nonce, number, bornAt: bornAt)])
+    }
+
+    /// The same of any kind.
+    static func entry(_ kind: ReplayKey.Kind, _ number: UInt64, bornAt: UInt64? = nil) -> ReplayEntry {
+        let now = WallClock.unixMilliseconds()
+        return ReplayEntry(
+            kind: kind,
+            key: ReplayKey(high: number, low: 7),
+            bornAt: bornAt ?? now + 3_600_000,
+            keepUntil: now + 7_200_000
+        )
+    }
+}
+
+extension ReplayVerdict {
+    static let nonceUsed = ReplayVerdict(answer: .seen, kind: .nonce)
+    static let nonceBeyondMemory = ReplayVerdict(answer: .beyondMemory, kind: .nonce)
+    static let tokenReplayed = ReplayVerdict(answer: .seen, kind: .token)
+    static let tokenBeyondMemory = ReplayVerdict(answer: .beyondMemory, kind: .token)
+    static let proofReplayed = ReplayVerdict(answer: .seen, kind: .proof)
+}
+
+extension RedisServer {
+    /// Makes it a replica, and waits until it has what the other has.
+    func follow(_ primary: RedisServer) throws {
+        #expect(try send("REPLICAOF 127.0.0.1 \(primary.port)").hasPrefix("+OK"))
+        #expect(becomesTrue { (try? send("INFO replication"))?.contains("master_link_status:up") == true })
+    }
+}

@@ -1,0 +1,173 @@
+package import LLHTTPServer
+package import LLSockets
+
+/// Drives one connection's state machine as a worker would, without a socket and with a clock that only tests move.
+package final class ConnectionDriver {
+    package var engine: ConnectionEngine
+    private var receiveBuffer: RequestBuffer
+    package let connection: Connection
+    /// The present; starts far enough from zero that nothing lies before the clock's start.
+    package private(set) var now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
+    /// Everything the client received.
+    package private(set) var received: [UInt8] = []
+    /// Why the connection was closed; nil while it is open.
+    package private(set) var closed: ConnectionCloseCause?
+    /// True once the server ended its direction.
+    package private(set) var writeIsShut = false
+    /// How many bytes the client's side still takes; nil: any number.
+    package var room: Int?
+    private var pending: [UInt8] = []
+    private var unread: [UInt8] = []
+    private var inputIsOver = false
+
+    package init(
+        limits: HTTPServerLimits = HTTPServerLimits(),
+        handler: any HTTPRequestHandler = ProbeHandler(),
+        isOverLimit: Bool = false
+    ) {
+        engine = ConnectionEngine(limits: limits, worker: 0, handler: handler)
+        receiveBuffer = RequestBuffer(limits: limits.http, capacity: 0)
+        engine.waitingSince = now
+        engine.unixSeconds = 784_111_777
+        connection = engine.open(id: 1, descriptor: -1, isOverLimit: isOverLimit, now: now)
+    }
+
+    /// The responses so far.
+    package var responses: [TestResponse] { TestResponse.parseAll(received) }
+
+    /// The statuses of the responses so far.
+    package var statuses: [Int] { responses.map(\.status) }
+
+    /// The bytes of the final responses: interim ones left out, since whether they are sent depends on timing.
+    package var finalBytes: [UInt8] {
+        let interim = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
+        var rest = received[...]
+        var result: [UInt8] = []
+        while let byte = rest.first {
+            if rest.starts(with: interim) {
+                rest = rest.dropFirst(interim.count)
+            } else {
+                result.append(byte)
+                rest = rest.dropFirst()
+            }
+        }
+        return result
+    }
+
+    /// Bytes arrive. They are read in pieces of what one receive takes, and only while the machine waits for input.
+    package func send(_ bytes: [UInt8]) {
+        unread += bytes
+        deliver()
+    }
+
+    /// As above, for bytes that may have waited since an earlier moment.
+    package func send(_ text: String, waitingSince: MonotonicInstant) {
+        engine.waitingSince = waitingSince
+        receive(Array(text.utf8))
+    }
+
+    /// Text arrives.
+    package func send(_ text: String) { send(Array(text.utf8)) }
+
+    /// The client ends its direction.
+    package func endInput() {
+        inputIsOver = true
+        if closed == nil, connection.interest == .hangUp { perform { $0.inputEnded(connection) } }
+        deliver()
+    }
+
+    private func deliver() {
+        while closed == nil, connection.interest == .input {
+            if unread.isEmpty {
+                if inputIsOver { perform { $0.inputEnded(connection) } }
+                return
+            }
+            let piece = Array(unread.prefix(engine.room(for: connection)))
+            unread.removeFirst(piece.count)
+            engine.waitingSince = now
+            receive(piece)
+        }
+    }
+
+    private func receive(_ bytes: [UInt8]) {
+        receiveBuffer.putBack(bytes, count: bytes.count)
+        perform { $0.received(connection, &receiveBuffer, now: now) }
+    }
+
+    /// Wakes a parked request.
+    package func wake() {
+        perform { $0.wake(connection, now: now) }
+        deliver()
+    }
+
+    /// Time passes; deadlines on the way are met at their moment.
+    package func advance(by duration: Duration) {
+        let end = now + duration
+        while closed == nil, connection.deadline <= end {
+            now = max(now, connection.deadline)
+            engine.waitingSince = now
+            perform { $0.deadlinePassed(connection, now: now) }
+            deliver()
+        }
+        now = end
+        engine.waitingSince = now
+    }
+
+    /// The client takes `count` more bytes of output that waits.
+    package func drain(_ count: Int) {
+        room = (room ?? 0) + count
+        flush()
+    }
+
+    /// The worker closes the connection because memory is short.
+    /// - Returns: Whether a request was answered.
+    package func giveUp() -> Bool {
+        var isAnswered = false
+        perform { isAnswered = $0.giveUp(connection, now: now) }
+        return isAnswered
+    }
+
+    private func perform(_ event: (inout ConnectionEngine) -> Void) {
+        event(&engine)
+        while true {
+            if connection.phase == .ended { engine.output.removeAll() }
+            if !engine.output.isEmpty {
+                pending += engine.output
+                engine.output.removeAll()
+                pending += engine.sharedOutput ?? []
+                engine.sharedOutput = nil
+                if !connection.isWriting { transfer() }
+            }
+            switch engine.next(connection, now: now) {
+            case .wait: return
+            case .resume: engine.resume(connection, now: now)
+            case .shutdownWrite:
+                writeIsShut = true
+                return
+            case .close(let cause):
+                closed = cause
+                return
+            }
+        }
+    }
+
+    private func flush() {
+        if connection.isWriting {
+            transfer()
+            perform { _ in }
+        }
+        deliver()
+    }
+
+    private func transfer() {
+        let count = min(pending.count, room ?? .max)
+        received += pending[..<count]
+        pending.removeFirst(count)
+        if let room { self.room = room - count }
+        if !pending.isEmpty {
+            engine.outputBlocked(connection, sent: count, now: now)
+        } else if connection.isWriting {
+            engine.outputSent(connection, now: now)
+        }
+    }
+}

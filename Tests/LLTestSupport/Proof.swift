@@ -1,0 +1,76 @@
+import LLBytes
+import LLCrypto
+package import LLStandIn
+
+/// A good DPoP proof, to be bent by each test.
+package struct Proof {
+    /// The device of the token.
+    package static let key = makeMinter()
+    /// Another device.
+    package static let stranger = makeMinter()
+    /// The URL of the request.
+    package static let url = "https://api.example.com/login/me"
+
+    /// The header's members as JSON; nil leaves one out.
+    package var header: [(String, String?)]
+    /// The payload's members as JSON; nil leaves one out.
+    package var payload: [(String, String?)]
+    /// The device that signs.
+    package var minter: ProofMinter
+    /// The header and payload as they are written, where that is not the JSON of their members.
+    package var headerText: String?
+    package var payloadText: String?
+    /// The token that the request brings.
+    package let token: String
+    /// The moment it is judged as of, in seconds since 1970.
+    package let now: Int64
+
+    /// A proof made five seconds ago.
+    package init(token: String, now: Int64, tokenID: String = "e1j3V_bKic8-LAEB") throws {
+        self.token = token
+        self.now = now
+        minter = Self.key
+        header = [("typ", #""dpop+jwt""#), ("alg", #""ES256""#), ("jwk", minter.jsonWebKey)]
+        payload = [
+            ("htm", #""GET""#), ("htu", "\"\(Self.url)\""), ("iat", "\(now - 5)"), ("jti", "\"\(tokenID)\""),
+            ("ath", "\"\(try Self.hash(token))\""),
+        ]
+    }
+
+    package static func hash(_ token: String) throws -> String {
+        String(decoding: try SHA256.digest(of: Array(token.utf8).span).base64URL, as: UTF8.self)
+    }
+
+    package mutating func set(header name: String, _ json: String?) {
+        header.removeAll { $0.0 == name }
+        header.append((name, json))
+    }
+
+    package mutating func set(_ name: String, _ json: String?) {
+        payload.removeAll { $0.0 == name }
+        payload.append((name, json))
+    }
+
+    private static func json(_ members: [(String, String?)]) -> String {
+        let present = members.compactMap { name, json in json.map { "\"\(name)\":\($0)" } }
+        return "{" + present.joined(separator: ",") + "}"
+    }
+
+    /// What is signed.
+    package var signingInput: String {
+        [headerText ?? Self.json(header), payloadText ?? Self.json(payload)]
+            .map { String(decoding: Base64URL.encode(Array($0.utf8)), as: UTF8.self) }.joined(separator: ".")
+    }
+
+    package func make() throws -> String {
+        try minter.mint(header: headerText ?? Self.json(header), payload: payloadText ?? Self.json(payload))
+    }
+
+    private static func makeMinter() -> ProofMinter {
+        do {
+            return ProofMinter(key: try P256PrivateKey())
+        } catch {
+            fatalError("no P-256 key could be made: \(error)")
+        }
+    }
+}

@@ -1,0 +1,217 @@
+import LLCrypto
+import LLStandIn
+import LimitedLogin
+
+/// One fault of a proof, under the number of its clause in RFC 9449 section 4.3.
+package struct ProofFault: Sendable, CustomStringConvertible {
+    package let clause: Int
+    package let name: String
+    /// The sentence of the refusal; `#` stands for a number of seconds.
+    package let sentence: String
+    package let bend: @Sendable (inout Proof) throws -> Void
+
+    package var description: String { "(\(clause)) \(name)" }
+
+    /// Whether the refusal tells this fault.
+    package func isTold(by detail: String) -> Bool { detail.replacing(/[0-9]+ s\b/, with: "# s") == sentence }
+}
+
+extension ProofFault {
+    /// Further ahead than any skew of these tests, in seconds, and still not when the proof is judged a little later.
+    private static let ahead: Int64 = 90
+
+    private static func fault(
+        _ clause: Int,
+        _ name: String,
+        _ rejection: DPoPRejection,
+        _ bend: @escaping @Sendable (inout Proof) throws -> Void
+    ) -> ProofFault {
+        ProofFault(clause: clause, name: name, sentence: rejection.description, bend: bend)
+    }
+
+    private static func fault(
+        _ clause: Int,
+        _ name: String,
+        telling sentence: String,
+        _ bend: @escaping @Sendable (inout Proof) throws -> Void
+    ) -> ProofFault {
+        ProofFault(clause: clause, name: name, sentence: sentence, bend: bend)
+    }
+
+    private static func claim(_ clause: Int, _ name: String, _ json: String?, telling sentence: String) -> ProofFault {
+        fault(clause, "\(name): \(json ?? "left out")", telling: sentence) { $0.set(name, json) }
+    }
+
+    /// Another method, which is told where it can be shown.
+    private static func method(_ json: String, shown: String?) -> ProofFault {
+        let sentence = shown.map { "The DPoP proof's htm is \($0), and the request's method is GET." }
+        return claim(8, "htm", json, telling: sentence ?? "The DPoP proof's htm is not the request's method.")
+    }
+
+    /// Another URL, told in the spelling in which it is compared.
+    private static func url(_ url: String, shown: String? = nil) -> ProofFault {
+        let sentence = "The DPoP proof's htu is \(shown ?? url), and the request's URL is \(Proof.url)."
+        return claim(9, "htu", "\"\(url)\"", telling: sentence)
+    }
+
+    private static func noURL(_ url: String) -> ProofFault {
+        claim(
+            9,
+            "htu",
+            "\"\(url)\"",
+            telling: "The DPoP proof's htu is no http or https URL with a host and without a user."
+        )
+    }
+
+    private static func noTime(_ name: String, _ json: String) -> ProofFault {
+        claim(
+            11,
+            name,
+            json,
+            telling: "The DPoP proof's \(name) is no number of seconds since 1970; it stands without quotes."
+        )
+    }
+
+    private static func header(_ clause: Int, _ name: String, _ json: String?, _ rejection: DPoPRejection) -> ProofFault
+    {
+        fault(clause, "\(name): \(json ?? "left out")", rejection) { $0.set(header: name, json) }
+    }
+
+    private static func claim(_ clause: Int, _ name: String, _ json: String?, _ rejection: DPoPRejection) -> ProofFault
+    {
+        fault(clause, "\(name): \(json ?? "left out")", rejection) { $0.set(name, json) }
+    }
+
+    private static func key(
+        _ clause: Int,
+        _ name: String,
+        _ change: @escaping @Sendable (String) -> String
+    ) -> ProofFault {
+        fault(clause, name, .invalidKey) { proof in proof.set(header: "jwk", change(proof.minter.jsonWebKey)) }
+    }
+
+    /// (2) a single well-formed JWT, (3) all required claims.
+    private static let shapeFaults: [ProofFault] = [
+        fault(2, "a header that is no JSON", .malformed) { $0.headerText = "typ" },
+        fault(2, "a header that is a list", .malformed) { $0.headerText = "[]" },
+        fault(2, "a payload that is no JSON", .malformed) { $0.payloadText = "htm=GET" },
+        fault(2, "a payload of two objects", .malformed) { $0.payloadText = "{}{}" },
+        fault(2, "an empty payload", .malformed) { $0.payloadText = "" },
+        fault(2, "a claim twice", .malformed) { $0.payload.append(("htm", #""POST""#)) },
+        fault(2, "a claim twice, once escaped", .malformed) { $0.payload.append((#"ht\u006d"#, #""POST""#)) },
+        fault(2, "a header parameter twice", .malformed) { $0.header.append(("alg", #""none""#)) },
+        fault(2, "more than 4 KiB", .tooLong) { $0.set("x", "\"" + String(repeating: "x", count: 4_096) + "\"") },
+        claim(3, "jti", nil, .missingTokenID), claim(3, "jti", #""""#, .missingTokenID),
+        claim(3, "jti", "5", .missingTokenID), claim(3, "jti", "null", .missingTokenID),
+        claim(3, "jti", "\"" + String(repeating: "x", count: 257) + "\"", .missingTokenID),
+    ]
+
+    /// (4) `typ`, (5) `alg` and what is not understood.
+    private static let headerFaults: [ProofFault] = [
+        header(4, "typ", nil, .wrongType), header(4, "typ", #""JWT""#, .wrongType),
+        header(4, "typ", #""DPOP+JWT""#, .wrongType), header(4, "typ", #""application/dpop+jwt""#, .wrongType),
+        header(4, "typ", #"["dpop+jwt"]"#, .wrongType),
+        header(5, "alg", nil, .unsupportedAlgorithm), header(5, "alg", #""none""#, .unsupportedAlgorithm),
+        header(5, "alg", #""HS256""#, .unsupportedAlgorithm), header(5, "alg", #""RS256""#, .unsupportedAlgorithm),
+        header(5, "alg", #""ES384""#, .unsupportedAlgorithm), header(5, "alg", #""ES256K""#, .unsupportedAlgorithm),
+        header(5, "alg", #""es256""#, .unsupportedAlgorithm), header(5, "alg", #"["ES256"]"#, .unsupportedAlgorithm),
+        header(5, "crit", #"["b64"]"#, .unsupportedCriticalHeader), header(5, "crit", "[]", .unsupportedCriticalHeader),
+        header(5, "b64", "false", .unsupportedCriticalHeader),
+    ]
+
+    /// (6) the signature verifies with the key in `jwk`, which (7) is a public one.
+    private static let keyFaults: [ProofFault] = [
+        header(6, "jwk", nil, .invalidKey), header(6, "jwk", "null", .invalidKey), header(6, "jwk", "{}", .invalidKey),
+        key(6, "kty RSA") { $0.replacing(#""EC""#, with: #""RSA""#) },
+        key(6, "kty oct") { $0.replacing(#""EC""#, with: #""oct""#) },
+        key(6, "crv P-384") { $0.replacing("P-256", with: "P-384") },
+        key(6, "crv secp256k1") { $0.replacing("P-256", with: "secp256k1") },
+        key(6, "crv left out") { $0.replacing(#""crv":"P-256","#, with: "") },
+        key(6, "x left out") { $0.replacing(#""x":"#, with: #""z":"#) },
+        key(6, "y as a number") { _ in #"{"kty":"EC","crv":"P-256","x":"AA","y":5}"# },
+        key(6, "short coordinates") { _ in #"{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}"# },
+        key(6, "a point off the curve") { _ in
+            let zeros = String(repeating: "A", count: 43)
+            return #"{"kty":"EC","crv":"P-256","x":"\#(zeros)","y":"\#(zeros)"}"#
+        },
+        key(6, "coordinates beyond the field") { _ in
+            let ones = String(repeating: "_", count: 42) + "8"
+            return #"{"kty":"EC","crv":"P-256","x":"\#(ones)","y":"\#(ones)"}"#
+        },
+        key(6, "for encryption") { $0.dropLast() + #","use":"enc"}"# },
+        key(6, "for signing only") { $0.dropLast() + #","key_ops":["sign"]}"# },
+        key(6, "for another algorithm") { $0.dropLast() + #","alg":"ES384"}"# },
+        fault(6, "signed by another key", .invalidSignature) { $0.minter = Proof.stranger },
+        key(7, "with its private half") { $0.dropLast() + #","d":"AA"}"# },
+        key(7, "with a symmetric member") { $0.dropLast() + #","k":"AA"}"# },
+    ]
+
+    private static let noMethod = "The DPoP proof has no htm that is a string."
+    private static let noTarget = "The DPoP proof has no htu that is a string."
+
+    /// (8) `htm`, (9) `htu`.
+    private static let requestFaults: [ProofFault] = [
+        claim(8, "htm", nil, telling: noMethod), claim(8, "htm", #"["GET"]"#, telling: noMethod),
+        method(#""POST""#, shown: "POST"), method(#""get""#, shown: "get"), method(#""GET ""#, shown: nil),
+        method(#""""#, shown: nil), method("\"" + String(repeating: "G", count: 129) + "\"", shown: nil),
+        method(#""G\u0007T""#, shown: nil),
+        claim(9, "htu", nil, telling: noTarget), claim(9, "htu", "5", telling: noTarget),
+        claim(9, "htu", #"["https://api.example.com/login/me"]"#, telling: noTarget),
+        noURL(""), noURL("/login/me"), noURL("api.example.com/login/me"), noURL("https://me@api.example.com/login/me"),
+        noURL("https://api.example.com@evil.test/login/me"),
+        url("http://api.example.com/login/me"), url("https://api.example.com:8443/login/me"),
+        url("https://api.example.com/login/Me"), url("https://api.example.com/login/me/"),
+        url("https://api.example.com/login"), url("https://api.example.com.evil.test/login/me"),
+        url("https://api.example.com/login%2Fme"),
+        // No query is told: it may hold what is no business of a log.
+        url("https://api.example.com/x?secret=1#y", shown: "https://api.example.com/x"),
+        claim(
+            9,
+            "htu",
+            "\"https://api.example.com/" + String(repeating: "x", count: 128) + "\"",
+            telling: "The DPoP proof's htu is not the request's URL."
+        ),
+    ]
+
+    /// (11) `iat`, (12) `ath` and the key of the token.
+    private static let tokenFaults: [ProofFault] = [
+        claim(11, "iat", nil, .noIssueTime),
+        fault(
+            11,
+            "iat: more than 300 s ago",
+            telling:
+                "The DPoP proof's iat is # s behind, and at most # s are allowed. Make a proof for each request; if you "
+                + "do, the device's clock is wrong: correct it by the Date of this answer."
+        ) { $0.set("iat", "\($0.now - 301)") },
+        fault(
+            11,
+            "iat: further ahead than the skew",
+            telling:
+                "The DPoP proof's iat is # s ahead: the device's clock is wrong: correct it by the Date of this answer."
+        ) { $0.set("iat", "\($0.now + ahead)") },
+        fault(11, "iat: milliseconds", .issuedInMilliseconds) { $0.set("iat", "\($0.now * 1_000)") },
+        noTime("iat", #""1700000000""#), noTime("iat", "null"), noTime("iat", "-1"), noTime("iat", "1e300"),
+        fault(
+            11,
+            "exp: past",
+            telling: "The DPoP proof's exp is # s behind."
+        ) { $0.set("exp", "\($0.now - 301)") },
+        fault(11, "nbf: to come", telling: "The DPoP proof's nbf is # s ahead.") { $0.set("nbf", "\($0.now + ahead)") },
+        noTime("exp", "null"), noTime("exp", #""9999999999""#), noTime("nbf", #""0""#), noTime("nbf", "-1"),
+        claim(12, "ath", nil, .missingTokenHash), claim(12, "ath", "5", .missingTokenHash),
+        claim(12, "ath", #""""#, .otherToken),
+        claim(12, "ath", #""fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo""#, .otherToken),
+        fault(12, "ath with padding", .otherToken) { $0.set("ath", "\"\(try Proof.hash($0.token))=\"") },
+        fault(12, "ath in hexadecimal", .otherToken) {
+            $0.set("ath", "\"\(try SHA256.digest(of: Array($0.token.utf8).span).hexadecimal)\"")
+        },
+        fault(12, "a sound proof of another key", .otherKey) { proof in
+            proof.minter = Proof.stranger
+            proof.set(header: "jwk", proof.minter.jsonWebKey)
+        },
+    ]
+
+    /// Every clause that a proof alone can break. (1), one field, is for the caller that sees the fields; (10) is about nonces,
+    /// which are not given out.
+    package static let table = shapeFaults + headerFaults + keyFaults + requestFaults + tokenFaults
+}

@@ -1,0 +1,106 @@
+internal import Foundation
+internal import Glibc
+internal import LLSockets
+
+/// A real `redis-server` on a loopback port, with a folder of its own, as a process of this test; killed when nobody
+/// holds it any more.
+///
+/// Only the process is shared among threads, and only started and signalled; hence `@unchecked Sendable`.
+package final class RedisServer: @unchecked Sendable {
+    /// The program that `REDIS_SERVER` names, or else the one that is installed; tests that need it are skipped without.
+    package static let program: String? =
+        ProcessInfo.processInfo.environment["REDIS_SERVER"]
+        ?? ["/usr/bin/redis-server", "/usr/bin/valkey-server", "/usr/local/bin/redis-server"]
+        .first { unsafe access($0, X_OK) == 0 }
+    package static var isInstalled: Bool { program != nil }
+    package static let skipReason = "redis-server is not installed"
+
+    package let port: UInt16
+    /// The port for TLS; 0 where there is none.
+    package let securePort: UInt16
+    private let directory: String
+    private let arguments: [String]
+    private var process = Process()
+
+    /// Starts the server and waits until it answers.
+    /// - Parameters:
+    ///   - options: settings beyond the defaults: no file is written, nothing is bound but the loopback.
+    ///   - identity: the certificate of a second port, for TLS.
+    package init(_ options: [String] = [], identity: TestCertificates.Identity? = nil) throws {
+        port = try Self.freePort()
+        securePort = identity == nil ? 0 : try Self.freePort()
+        directory = NSTemporaryDirectory() + "limited-login-redis-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        var arguments = [
+            "--port", "\(port)", "--bind", "127.0.0.1", "--dir", directory, "--save", "", "--daemonize", "no",
+            "--enable-debug-command", "local", "--repl-diskless-sync-delay", "0",
+        ]
+        if let identity {
+            arguments += [
+                "--tls-port", "\(securePort)", "--tls-cert-file", identity.certificateFile, "--tls-key-file",
+                identity.keyFile, "--tls-auth-clients", "no", "--tls-ca-cert-file", identity.certificateFile,
+            ]
+        }
+        self.arguments = arguments + options
+        try start()
+    }
+
+    deinit {
+        kill()
+        try? FileManager.default.removeItem(atPath: directory)
+    }
+
+    /// Starts it again, with the same folder.
+    package func start() throws {
+        guard let program = Self.program else { throw TestSupportError(Self.skipReason) }
+        process = Process()
+        process.executableURL = URL(filePath: program)
+        process.arguments = arguments
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        let deadline = MonotonicClock.now() + patienceOfTests
+        while MonotonicClock.now() < deadline {
+            let answer = (try? self.send("PING", timeout: .seconds(2))) ?? ""
+            if answer.hasPrefix("+") || answer.hasPrefix("-NOAUTH") { return }
+            usleep(5_000)
+        }
+        throw TestSupportError("redis-server does not answer")
+    }
+
+    /// One command as a line, and the first bytes of its answer.
+    @discardableResult
+    package func send(_ line: String, timeout: Duration = patienceOfTests) throws -> String {
+        let client = try BlockingClient(SocketAddress.loopback(port: port))
+        client.send(line + "\r\n")
+        let received = client.read(timeout: timeout) { $0.suffix(2).elementsEqual([13, 10]) }
+        return String(decoding: received.bytes, as: UTF8.self)
+    }
+
+    /// Connections since its start, the one that asks included.
+    package func connectionCount() throws -> Int {
+        let name = "total_connections_received:"
+        let line = try send("INFO stats").split(whereSeparator: \.isNewline).first { $0.hasPrefix(name) }
+        guard let count = line.flatMap({ Int($0.dropFirst(name.count)) }) else {
+            throw TestSupportError("redis-server counts no connections")
+        }
+        return count
+    }
+
+    /// Ends it at once, as a crash would.
+    package func kill() {
+        guard process.isRunning else { return }
+        Glibc.kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+    }
+
+    /// Makes it hang, its connections open.
+    package func suspend() { Glibc.kill(process.processIdentifier, SIGSTOP) }
+
+    /// Lets it go on.
+    package func resume() { Glibc.kill(process.processIdentifier, SIGCONT) }
+
+    private static func freePort() throws -> UInt16 {
+        try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false).localAddress().port
+    }
+}

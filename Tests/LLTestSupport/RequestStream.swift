@@ -1,0 +1,113 @@
+package import LLHTTP1
+
+/// Reads a stream of requests by the grammar alone: no server, no handler, no socket.
+package struct RequestStream: ~Copyable {
+    /// What became of the bytes.
+    package struct Verdict: Equatable, Sendable, CustomStringConvertible {
+        /// Whole requests accepted.
+        package var accepted = 0
+        /// Why the next one was refused.
+        package var refusal: RequestRefusal?
+        /// True where a request was begun and not finished.
+        package var isIncomplete = false
+
+        /// `accept`, `reject`, `incomplete` or `accept+incomplete`, as the library of cases says it.
+        package var profile: String {
+            if refusal != nil { return "reject" }
+            if isIncomplete { return accepted > 0 ? "accept+incomplete" : "incomplete" }
+            return accepted > 0 ? "accept" : "incomplete"
+        }
+
+        package var description: String {
+            "\(profile) (\(accepted) accepted, refusal \(refusal.map { "\($0)" } ?? "-"))"
+        }
+    }
+
+    private enum State {
+        case head, fixedBody(remaining: Int), chunkedBody, over
+    }
+
+    private let limits: HTTPLimits
+    private var parser: RequestParser
+    private var decoder: ChunkedDecoder
+    private var state = State.head
+    private var start = 0
+    /// The verdict so far.
+    package private(set) var verdict = Verdict()
+    /// The content of the requests accepted, one after another.
+    package private(set) var content: [UInt8] = []
+
+    package init(limits: HTTPLimits) {
+        self.limits = limits
+        parser = RequestParser(limits: limits)
+        decoder = ChunkedDecoder(limits: limits, bodyLimit: limits.bodyBytes)
+    }
+
+    /// Reads on. `bytes` is the stream from its first byte, grown since the last call.
+    package mutating func feed(_ bytes: Span<UInt8>) {
+        while true {
+            switch state {
+            case .head:
+                if start == bytes.count { return }
+                switch parser.parse(bytes.extracting(start..<bytes.count)) {
+                case .needMore:
+                    verdict.isIncomplete = parser.hasBegun
+                    return
+                case .reject(let refusal):
+                    refuse(refusal)
+                    return
+                case .complete: beginBody()
+                }
+            case .fixedBody(let remaining):
+                let count = min(remaining, bytes.count - start)
+                append(bytes, start..<start + count)
+                start += count
+                state = .fixedBody(remaining: remaining - count)
+                if remaining > count { return }
+                finish()
+            case .chunkedBody:
+                do throws(RequestRefusal) {
+                    switch try decoder.next(in: bytes, from: &start) {
+                    case .data(let range): append(bytes, range)
+                    case .needMore: return
+                    case .complete: finish()
+                    }
+                } catch {
+                    refuse(error)
+                    return
+                }
+            case .over: return
+            }
+        }
+    }
+
+    private mutating func refuse(_ refusal: RequestRefusal) {
+        verdict.refusal = refusal
+        verdict.isIncomplete = false
+        state = .over
+    }
+
+    private mutating func beginBody() {
+        start += parser.head.byteCount
+        verdict.isIncomplete = true
+        if parser.head.isChunked {
+            decoder = ChunkedDecoder(limits: limits, bodyLimit: limits.bodyBytes)
+            state = .chunkedBody
+        } else if let length = parser.head.contentLength, length > limits.bodyBytes {
+            refuse(.bodyTooLarge)
+        } else {
+            state = .fixedBody(remaining: parser.head.contentLength ?? 0)
+        }
+    }
+
+    private mutating func finish() {
+        verdict.accepted += 1
+        verdict.isIncomplete = false
+        state = parser.head.keepAlive ? .head : .over
+        parser.reset()
+    }
+
+    private mutating func append(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+        for index in range { content.append(bytes[index]) }
+    }
+}

@@ -1,0 +1,129 @@
+internal import Dispatch
+internal import Glibc
+internal import LLSockets
+
+/// A server on loopback that answers exactly as a test's script says, rightly or wrongly, and counts what it is asked.
+///
+/// Each connection has a thread of its own, so that a script may block.
+package final class ScriptedIssuer: Sendable {
+    /// One request as it came.
+    package struct Request: Sendable {
+        /// From 1, in the order of arrival.
+        package let number: Int
+        package let line: String
+        /// Names in lower case.
+        package let fields: [(name: String, value: String)]
+        /// As many bytes as `Content-Length` says.
+        package let body: [UInt8]
+
+        package func value(of name: String) -> String? { fields.first { $0.name == name }?.value }
+        package var path: String { line.split(separator: " ").dropFirst().first.map(String.init) ?? "" }
+    }
+
+    /// Answers one request; the connection closes when it returns, unless the peer was told to keep it open.
+    package typealias Script = @Sendable (Request, ScriptedPeer) throws -> Void
+
+    /// What a connection meets before any request is read.
+    package enum Manner: Sendable {
+        case plain
+        case tls(TestCertificates.Identity)
+        /// Accepts, and never says a word.
+        case silent
+        /// Accepts, and resets at the first byte.
+        case resetting
+    }
+
+    private struct Storage {
+        var script: Script
+        var requests: [Request] = []
+        var connectionCount = 0
+        var peers: [ObjectIdentifier: ScriptedPeer] = [:]
+    }
+
+    package var port: UInt16 { listener.port }
+    private let manner: Manner
+    private let listener: ScriptedListener
+    private let context: TLSContext?
+    private let storage: Locked<Storage>
+
+    /// Listens at once on a free port of 127.0.0.1 (or ::1).
+    package init(_ manner: Manner = .plain, ipv6: Bool = false, script: @escaping Script) throws {
+        listener = try ScriptedListener(ipv6: ipv6)
+        self.manner = manner
+        context =
+            if case .tls(let identity) = manner {
+                try TLSContext(serverCertificateFile: identity.certificateFile, keyFile: identity.keyFile)
+            } else {
+                nil
+            }
+        storage = Locked(Storage(script: script))
+        listener.accept { self.take($0) }
+    }
+
+    /// `https://localhost:<port>/keys`, or the same with http.
+    package var url: String {
+        let scheme = context == nil ? "http" : "https"
+        return "\(scheme)://localhost:\(port)/keys"
+    }
+
+    package var requests: [Request] { storage.withLock { $0.requests } }
+    package var requestCount: Int { storage.withLock { $0.requests.count } }
+    package var connectionCount: Int { storage.withLock { $0.connectionCount } }
+
+    /// Counts and numbers the requests from now on anew.
+    package func forgetRequests() { storage.withLock { $0.requests = [] } }
+
+    /// Answers later requests by another script.
+    package func setScript(_ script: @escaping Script) {
+        storage.withLock { $0.script = script }
+    }
+
+    /// Closes the listener and every connection; scripts that wait are woken.
+    package func stop() {
+        listener.stop()
+        for peer in storage.withLock({ Array($0.peers.values) }) { peer.interrupt() }
+    }
+
+    private func take(_ connection: consuming Socket) {
+        // Non-blocking, as TLS and the waits expect.
+        _ = fcntl(connection.descriptor, F_SETFL, O_NONBLOCK)
+        let peer = ScriptedPeer(connection)
+        storage.withLock { storage in
+            storage.connectionCount += 1
+            storage.peers[ObjectIdentifier(peer)] = peer
+        }
+        DispatchQueue(label: "scripted-issuer-connection").async { self.serve(peer) }
+    }
+
+    private func serve(_ peer: ScriptedPeer) {
+        defer { storage.withLock { _ = $0.peers.removeValue(forKey: ObjectIdentifier(peer)) } }
+        do {
+            switch manner {
+            case .silent: return peer.waitUntilClosed()
+            case .resetting:
+                // The client has connected for good once its first byte is here.
+                _ = try peer.receive(1)
+                return peer.reset()
+            case .plain: break
+            case .tls: if let context { try peer.startTLS(context) }
+            }
+            repeat {
+                peer.keepsOpen = false
+                let (line, fields) = try peer.readHead()
+                let length = fields.first { $0.name == "content-length" }.flatMap { Int($0.value) } ?? 0
+                var body: [UInt8] = []
+                while body.count < length { body += try peer.receive(length - body.count) }
+                let (request, script) = storage.withLock { storage in
+                    let number = storage.requests.count + 1
+                    let request = Request(number: number, line: line, fields: fields, body: body)
+                    storage.requests.append(request)
+                    return (request, storage.script)
+                }
+                try script(request, peer)
+            } while peer.keepsOpen
+            peer.finish()
+        } catch {
+            // The client broke off, as many tests intend.
+        }
+    }
+}

@@ -1,0 +1,122 @@
+internal import Glibc
+internal import LLSockets
+
+/// The server's end of one scripted connection. Used by the connection's own thread; only ``interrupt()`` comes from
+/// others, and it only calls `shutdown(2)`; hence `@unchecked Sendable`.
+package final class ScriptedPeer: @unchecked Sendable {
+    /// The client has gone, or the issuer was stopped.
+    package struct Gone: Error {}
+
+    private let socket: Socket
+    private var tls: TLSConnection?
+    /// Whether another request may follow on this connection; a script says so for each.
+    package var keepsOpen = false
+
+    init(_ socket: consuming Socket) {
+        self.socket = socket
+    }
+
+    var descriptor: Int32 { socket.descriptor }
+
+    func startTLS(_ context: TLSContext) throws {
+        let connection = try TLSConnection(server: context, descriptor: socket.descriptor)
+        while true {
+            switch try connection.handshake() {
+            case .done:
+                tls = connection
+                return
+            case .wantRead: try wait(forWriting: false)
+            case .wantWrite: try wait(forWriting: true)
+            }
+        }
+    }
+
+    func readHead() throws -> (line: String, fields: [(name: String, value: String)]) {
+        var head: [UInt8] = []
+        while !head.suffix(4).elementsEqual(Array("\r\n\r\n".utf8)) {
+            head += try receive(1)
+        }
+        let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n")
+        let fields = lines.dropFirst().map { line in
+            let parts = line.split(separator: ":", maxSplits: 1)
+            return (name: parts[0].lowercased(), value: parts.count > 1 ? String(parts[1].drop { $0 == " " }) : "")
+        }
+        return (lines.first.map(String.init) ?? "", fields)
+    }
+
+    /// The next bytes, at most `count`.
+    package func receive(_ count: Int) throws -> [UInt8] {
+        var buffer = [UInt8](repeating: 0, count: count)
+        while true {
+            if let tls {
+                var span = buffer.mutableSpan
+                switch try tls.read(into: &span) {
+                case .bytes(let count): return Array(buffer[..<count])
+                case .wantRead: try wait(forWriting: false)
+                case .wantWrite: try wait(forWriting: true)
+                case .closed: throw Gone()
+                }
+            } else {
+                switch try socket.receive(into: &buffer) {
+                case .bytes(let count): return Array(buffer[..<count])
+                case .wouldBlock: try wait(forWriting: false)
+                case .endOfStream: throw Gone()
+                }
+            }
+        }
+    }
+
+    package func send(_ text: String) throws { try send(Array(text.utf8)) }
+
+    package func send(_ bytes: [UInt8]) throws {
+        var sent = 0
+        while sent < bytes.count {
+            if let tls {
+                switch try tls.write(bytes.span.extracting(sent..<bytes.count)) {
+                case .bytes(let count): sent += count
+                case .wantRead: try wait(forWriting: false)
+                case .wantWrite: try wait(forWriting: true)
+                case .closed: throw Gone()
+                }
+            } else {
+                switch try socket.send(bytes, from: sent) {
+                case .bytes(let count): sent += count
+                case .wouldBlock: try wait(forWriting: true)
+                case .endOfStream: throw Gone()
+                }
+            }
+        }
+    }
+
+    /// Returns when the client has closed; what it sends meanwhile is dropped.
+    package func waitUntilClosed() {
+        while (try? receive(4096)) != nil {}
+    }
+
+    /// Lets time pass, unless the client closes first.
+    package func pause(_ duration: Duration) throws {
+        if socket.wait(forWriting: false, until: MonotonicClock.now() + duration) { throw Gone() }
+    }
+
+    /// Closes with a reset instead of an end.
+    package func reset() { socket.resetOnClose() }
+
+    /// Ends the stream without close_notify under TLS: what a cut connection looks like.
+    package func cut() {
+        tls = nil
+        _ = SystemCalls().shutdownWrite(descriptor)
+    }
+
+    func finish() {
+        tls?.sayClose()
+        _ = SystemCalls().shutdownWrite(descriptor)
+    }
+
+    func interrupt() {
+        _ = shutdown(socket.descriptor, Int32(SHUT_RDWR))
+    }
+
+    private func wait(forWriting: Bool) throws {
+        _ = socket.wait(forWriting: forWriting, until: .never)
+    }
+}

@@ -1,0 +1,34 @@
+package import LLJOSE
+package import LLStandIn
+
+/// Keys that are made once for all tests of a process: making one takes a tenth of a second.
+package enum StandInKeys {
+    /// The issuer's newest key.
+    package static let current = makeMinter()
+    /// The issuer's previous key.
+    package static let previous = makeMinter()
+    /// A key the issuer never published.
+    package static let stranger = makeMinter()
+
+    /// The published set: the newest key first, as Facebook orders them.
+    package static let set = makeSet([current, previous])
+
+    /// The set these minters' keys make.
+    package static func makeSet(_ minters: [TokenMinter]) -> JSONWebKeySet {
+        let text = TokenMinter.jsonWebKeySet(minters)
+        do {
+            return try JSONWebKeySet(parsing: text.span)
+        } catch {
+            return JSONWebKeySet(keys: [])
+        }
+    }
+
+    private static func makeMinter() -> TokenMinter {
+        do {
+            return try TokenMinter.make()
+        } catch {
+            // Without a key no test means anything, so the run ends here.
+            fatalError("no RSA key could be made: \(error)")
+        }
+    }
+}

@@ -1,0 +1,134 @@
+internal import Glibc
+package import LLSockets
+
+/// A TLS client for tests: every call waits, at most until a deadline.
+package final class TLSClient {
+    private let transport: BlockingClient
+    private let connection: TLSConnection
+    private var buffer = [UInt8](repeating: 0, count: 65_536)
+
+    /// How a read ended.
+    package enum ReadEnd: Equatable, Sendable {
+        /// The server said close_notify.
+        case closed
+        /// The stream ended without it, or broke.
+        case broken
+        case timedOut
+        case enough
+    }
+
+    /// Connects and shakes hands.
+    package init(_ address: ListenAddress, authorityFile: String, hostName: String = "localhost") throws {
+        transport = try BlockingClient(address)
+        connection = try TLSConnection(
+            client: TLSContext(clientTrusting: .authorities(file: authorityFile)),
+            descriptor: transport.descriptor,
+            hostName: hostName
+        )
+        while true {
+            switch try connection.handshake() {
+            case .done: return
+            case .wantRead: try wait(forWriting: false)
+            case .wantWrite: try wait(forWriting: true)
+            }
+        }
+    }
+
+    /// The first bytes of a handshake, as a client would send them.
+    package static func clientHello() throws -> [UInt8] {
+        var pair: [Int32] = [-1, -1]
+        // `socketpair` fills the two entries the array holds.
+        let made = unsafe pair.withUnsafeMutableBufferPointer { buffer in
+            let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
+            return unsafe socketpair(AF_UNIX, Int32(kind), 0, buffer.baseAddress)
+        }
+        guard made == 0 else { throw TestSupportError("socketpair") }
+        defer { for descriptor in pair { _ = close(descriptor) } }
+        let context = try TLSContext(clientTrusting: .system)
+        let connection = try TLSConnection(client: context, descriptor: pair[0], hostName: "localhost")
+        guard try connection.handshake() == .wantRead else { throw TestSupportError("no client hello") }
+        var bytes = [UInt8](repeating: 0, count: 4_096)
+        // At most the array's own length is received.
+        let count = unsafe bytes.withUnsafeMutableBytes { unsafe recv(pair[1], $0.baseAddress, $0.count, 0) }
+        guard count > 0 else { throw TestSupportError("no client hello") }
+        return Array(bytes[..<count])
+    }
+
+    /// The version in force, such as `TLSv1.3`.
+    package var version: String { connection.version }
+
+    /// Sends everything.
+    package func send(_ text: String) throws {
+        let bytes = Array(text.utf8)
+        var sent = 0
+        while sent < bytes.count {
+            switch try connection.write(bytes.span.extracting(sent..<bytes.count)) {
+            case .bytes(let count): sent += count
+            case .wantRead: try wait(forWriting: false)
+            case .wantWrite: try wait(forWriting: true)
+            case .closed: throw TestSupportError("the connection is closed")
+            }
+        }
+    }
+
+    /// Reads until `isEnough` or the end.
+    package func read(
+        timeout: Duration = patienceOfTests,
+        until isEnough: ([UInt8]) -> Bool = { _ in false }
+    ) -> (bytes: [UInt8], end: ReadEnd) {
+        var received: [UInt8] = []
+        let deadline = MonotonicClock.now() + timeout
+        while !isEnough(received) {
+            do {
+                switch try Self.readRecord(connection, into: &buffer) {
+                case .bytes(let count): received += buffer[..<count]
+                case .closed: return (received, .closed)
+                case .wantRead:
+                    if try !transport.wait(forWriting: false, until: deadline) { return (received, .timedOut) }
+                case .wantWrite:
+                    if try !transport.wait(forWriting: true, until: deadline) { return (received, .timedOut) }
+                }
+            } catch {
+                return (received, .broken)
+            }
+        }
+        return (received, .enough)
+    }
+
+    private static func readRecord(
+        _ connection: TLSConnection,
+        into buffer: inout [UInt8]
+    ) throws -> TLSConnection.Transfer {
+        var span = buffer.mutableSpan
+        return try connection.read(into: &span)
+    }
+
+    /// Sends a request and reads its response.
+    package func exchange(_ request: String) throws -> TestResponse? {
+        try send(request)
+        return readResponses(1).first
+    }
+
+    /// Reads whole responses, `count` of them.
+    package func readResponses(_ count: Int) -> [TestResponse] {
+        TestResponse.parseAll(read { TestResponse.parseAll($0).count >= count }.bytes)
+    }
+
+    /// Says close_notify and keeps the connection.
+    package func sayClose() { connection.sayClose() }
+
+    /// Sends the first bytes of a record of application data, as it would come encrypted, and leaves it so.
+    package func beginRecord(_ byteCount: Int) {
+        let record = [0x17, 3, 3, 0x40, 0x11] + [UInt8](repeating: 0x61, count: 0x4011)
+        transport.send(Array(record.prefix(byteCount)))
+    }
+
+    /// Ends the sending direction without a word.
+    package func endWithoutNotice() { transport.shutdownWrite() }
+
+    private func wait(forWriting: Bool) throws {
+        guard try transport.wait(forWriting: forWriting, until: MonotonicClock.now() + patienceOfTests) else {
+            throw TestSupportError("the server does not answer")
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import Dispatch
+import LLJOSE
+import LLSockets
+
+@testable import LimitedLoginKeys
+
+/// A cache with a manual clock and a record of its events.
+final class CacheFixture: Sendable {
+    let clock = ManualClock()
+    let cache: JWKSetCache
+    private let record = EventRecord()
+
+    init(
+        _ sources: [any JWKSetSource],
+        limits: JWKSetCacheLimits = .init(),
+        seedFile: String? = nil,
+        writeFile: JWKSetCache.FileWriter? = nil
+    ) throws {
+        let record = record
+        cache = try JWKSetCache(
+            sources: sources,
+            limits: limits,
+            seedFile: seedFile,
+            clock: { [clock] in clock.now },
+            jitter: { 0.5 },
+            writeFile: writeFile,
+            events: { event in record.append(event) }
+        )
+    }
+
+    var events: [JWKSetEvent] { record.events }
+    var keyIDs: [String] { cache.snapshot.keySet.keys.map(\.keyID) }
+
+    /// Starts and waits for the first fetch to end.
+    func start() async {
+        cache.start()
+        await settle()
+    }
+
+    /// Waits until what was begun has ended.
+    func settle() async {
+        for queue in [cache.queue, cache.seedQueue, cache.queue] {
+            await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
+        }
+    }
+
+    /// Lets time pass and evaluates what is due then.
+    func advance(by duration: Duration) async {
+        clock.advance(by: duration)
+        let cache = cache
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            cache.queue.async {
+                cache.tick()
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Asks as a request does that arrives now.
+    func ask(_ keyID: String, since: MonotonicInstant? = nil) -> MissingKeyAnswer {
+        let now = clock.now
+        return cache.missingKey(
+            JWKSetCache.hash(keyID.utf8.span),
+            seenEpoch: cache.snapshot.epoch,
+            waitingSince: since ?? now,
+            now: now
+        )
+    }
+}
+
+/// Events in their order.
+private final class EventRecord: Sendable {
+    private let storage = Locked<[JWKSetEvent]>([])
+
+    var events: [JWKSetEvent] { storage.withLock { $0 } }
+
+    func append(_ event: JWKSetEvent) {
+        storage.withLock { $0.append(event) }
+    }
+}

@@ -1,0 +1,188 @@
+import Dispatch
+import FoundationEssentials
+import Glibc
+import LLJOSE
+import LLSockets
+import LLTestSupport
+import Testing
+
+@testable import LimitedLoginKeys
+
+/// A source that answers only when it is let or cancelled, after ten seconds at the latest.
+final class GatedSource: JWKSetSource {
+    private struct State {
+        var fetchCount = 0
+        var endCount = 0
+        var hasTimedOut = false
+    }
+
+    let name = "gated"
+    private let gate = DispatchSemaphore(value: 0)
+    private let state = Locked(State())
+
+    var fetchCount: Int { state.withLock { $0.fetchCount } }
+    /// Fetches that have ended.
+    var endCount: Int { state.withLock { $0.endCount } }
+    /// Whether a test waited for a fetch that it should not have waited for.
+    var hasTimedOut: Bool { state.withLock { $0.hasTimedOut } }
+
+    func open() { gate.signal() }
+
+    func cancel() { gate.signal() }
+
+    func fetch(validator: String?) throws(JWKSetSourceError) -> JWKSetAnswer {
+        state.withLock { $0.fetchCount += 1 }
+        let isLate = gate.wait(timeout: .now() + .seconds(Int(patienceOfTests.components.seconds))) == .timedOut
+        state.withLock { state in
+            state.endCount += 1
+            state.hasTimedOut = state.hasTimedOut || isLate
+        }
+        return .fetched(JWKSetDocument(bytes: TestKeySet.json(["a"])))
+    }
+}
+
+@Suite("The life of a key cache", .live)
+struct JWKSetCacheLifeTests {
+    private static let cancelled = JWKSetCacheError.unavailable("the task was cancelled")
+
+    /// A seed file in a directory of its own.
+    private static func seedFile() throws -> String {
+        let directory = FileManager.default.temporaryDirectory.path + "/life-\(UInt64.random(in: 0 ... .max))"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        try Data(TestKeySet.json(["seed"])).write(to: URL(filePath: directory + "/keys.json"))
+        return directory + "/keys.json"
+    }
+
+    @Test("Keys past their greatest staleness are in no snapshot; they return with the source")
+    func expiredSnapshot() async throws {
+        let source = StubSource(keySet: TestKeySet.json(["a"]))
+        let fixture = try CacheFixture([source])
+        await fixture.start()
+        source.fail()
+        await fixture.advance(by: .seconds(3600 + 86_399))
+        #expect(fixture.keyIDs == ["a"])
+        await fixture.advance(by: .seconds(1))
+        #expect(fixture.keyIDs == [] && fixture.cache.snapshot.epoch == 0 && fixture.cache.epoch == 1)
+        await #expect(throws: JWKSetCacheError.self) { try await fixture.cache.keySet(containing: "a") }
+        source.setKeySet(TestKeySet.json(["a"]))
+        fixture.cache.refreshNow()
+        await fixture.settle()
+        #expect(fixture.keyIDs == ["a"] && fixture.cache.snapshot.epoch == 2)
+        fixture.cache.stop()
+    }
+
+    @Test("A snapshot that is kept tells when its keys are too old", arguments: [(60, true), (0, false)])
+    func keptSnapshot(seconds: Int, isUsable: Bool) {
+        let now = MonotonicClock.now()
+        let snapshot = JWKSetSnapshot(
+            epoch: 1,
+            keySetVersion: 1,
+            keySet: JSONWebKeySet(keys: []),
+            source: nil,
+            times: .init(confirmedAt: now, refreshAt: now, expiresAt: now, usableUntil: now + .seconds(seconds))
+        )
+        #expect(snapshot.isUsable == isUsable)
+    }
+
+    @Test("A start waits for no fetch, and has the seed file's keys in force when it returns")
+    func startDuringFetch() async throws {
+        let source = GatedSource()
+        let fixture = try CacheFixture([source], seedFile: Self.seedFile())
+        fixture.cache.refreshNow()
+        await eventually("a fetch begins") { source.fetchCount > 0 }
+        fixture.cache.start()
+        #expect(fixture.keyIDs == ["seed"])
+        fixture.cache.start()
+        source.open()
+        await fixture.settle()
+        #expect(fixture.keyIDs == ["a"] && source.fetchCount == 1 && !source.hasTimedOut)
+        #expect(fixture.events.contains { if case .seedLoaded = $0 { true } else { false } })
+        fixture.cache.stop()
+    }
+
+    @Test("An update handler may start the cache")
+    func startInHandler() async throws {
+        let fixture = try CacheFixture([StubSource(keySet: TestKeySet.json(["a"]))], seedFile: Self.seedFile())
+        let starts = SharedCounter()
+        let cache = fixture.cache
+        cache.onUpdate { [weak cache] in
+            guard starts.value == 0 else { return }
+            starts.increment()
+            cache?.start()
+        }
+        cache.refreshNow()
+        await fixture.settle()
+        await fixture.settle()
+        #expect(starts.value == 1 && cache.status.counters.fetchesUnchanged == 1)
+        cache.stop()
+    }
+
+    @Test("After a stop neither start nor run does anything")
+    func afterStop() async throws {
+        let source = StubSource(keySet: TestKeySet.json(["a"]))
+        let fixture = try CacheFixture([source], seedFile: Self.seedFile())
+        fixture.cache.stop()
+        await fixture.start()
+        await fixture.cache.run()
+        #expect(fixture.cache.epoch == 0 && source.fetchCount == 0 && fixture.events.isEmpty)
+    }
+
+    @Test("A cache that was never started, or was stopped, says so to the task that asks for keys")
+    func reasonForNoKeys() async throws {
+        let fixture = try CacheFixture([StubSource(keySet: TestKeySet.json(["a"]))])
+        let cache = fixture.cache
+        await #expect(throws: JWKSetCacheError.unavailable("the cache was not started")) {
+            try await cache.keySet(containing: "a")
+        }
+        await fixture.start()
+        cache.stop()
+        #expect(try await cache.keySet(containing: "a").keys.count == 1)
+        await #expect(throws: JWKSetCacheError.unavailable("the cache was stopped")) {
+            try await cache.keySet(containing: "b")
+        }
+        fixture.clock.advance(by: .seconds(10 * 86_400))
+        await #expect(throws: JWKSetCacheError.unavailable("the cache was stopped")) {
+            try await cache.keySet(containing: "a")
+        }
+    }
+
+    @Test(
+        "Run ends when the cache is stopped or its task is cancelled, and not before the fetch has",
+        arguments: [true, false]
+    )
+    func endOfRun(isStopped: Bool) async throws {
+        let source = GatedSource()
+        let cache = try CacheFixture([source]).cache
+        let running = Task { await cache.run() }
+        await eventually("a fetch begins") { source.fetchCount > 0 }
+        if isStopped { cache.stop() } else { running.cancel() }
+        await running.value
+        #expect(source.endCount == 1 && !cache.isFetching && !source.hasTimedOut)
+    }
+
+    @Test("A task that is cancelled waits no longer, and leaves no waiter behind")
+    func cancellation() async throws {
+        let source = GatedSource()
+        let fixture = try CacheFixture([source])
+        let cache = fixture.cache
+        cache.start()
+        let keys = Task { try await cache.keySet(containing: "a") }
+        let refresh = Task { await cache.refresh() }
+        await eventually("both wait") { cache.storage.withLock { $0.waiters.count } == 2 }
+        keys.cancel()
+        refresh.cancel()
+        await #expect(throws: Self.cancelled) { try await keys.value }
+        #expect(await refresh.value.isFetching)
+        #expect(cache.storage.withLock { $0.waiters.isEmpty })
+        // Cancelled before it asks, it does not wait at all.
+        let late = Task {
+            unsafe withUnsafeCurrentTask { task in unsafe task?.cancel() }
+            return try await cache.keySet(containing: "a")
+        }
+        await #expect(throws: Self.cancelled) { try await late.value }
+        source.open()
+        await fixture.settle()
+        #expect(try await cache.keySet(containing: "a").keys.count == 1 && !source.hasTimedOut)
+        cache.stop()
+    }
+}

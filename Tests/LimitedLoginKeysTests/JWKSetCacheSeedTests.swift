@@ -1,0 +1,211 @@
+import Dispatch
+import FoundationEssentials
+import Glibc
+import LLSockets
+import LLTestSupport
+import Testing
+
+@testable import LimitedLoginKeys
+
+@Suite("The seed file", .live)
+struct JWKSetCacheSeedTests {
+    let directory: String
+    var path: String { directory + "/keys.json" }
+
+    init() throws {
+        directory = FileManager.default.temporaryDirectory.path + "/seed-\(UInt64.random(in: 0 ... .max))"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+    }
+
+    func write(_ bytes: [UInt8], age: Int = 0) throws {
+        try Data(bytes).write(to: URL(filePath: path))
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -Double(age))],
+            ofItemAtPath: path
+        )
+    }
+
+    var hangs: StubSource { StubSource { _, _ throws(JWKSetSourceError) in throw JWKSetSourceError("no network") } }
+
+    @Test("Serves at once without any network, with the age it has")
+    func serves() async throws {
+        let written = MonotonicClock.now()
+        try write(TestKeySet.json(["seed"]), age: 100)
+        let fixture = try CacheFixture([hangs], seedFile: path)
+        fixture.cache.start()
+        let startedAfter = MonotonicClock.now().duration(since: written)
+        #expect(fixture.keyIDs == ["seed"])
+        #expect(fixture.cache.snapshot.isUsable(at: fixture.clock.now))
+        await fixture.settle()
+        #expect(fixture.keyIDs == ["seed"])
+        let age = try #require(fixture.cache.status.age)
+        // An age is the difference of two whole seconds.
+        #expect(age >= .seconds(100) && age < .seconds(102) + startedAfter)
+        #expect(fixture.cache.status.source == path)
+        fixture.cache.stop()
+    }
+
+    @Test("A file from the future counts as new")
+    func future() async throws {
+        try write(TestKeySet.json(["seed"]), age: -1_000_000)
+        let fixture = try CacheFixture([hangs], seedFile: path)
+        await fixture.start()
+        #expect(fixture.keyIDs == ["seed"])
+        #expect(try #require(fixture.cache.status.age) < .seconds(5))
+        fixture.cache.stop()
+    }
+
+    @Test(
+        "Damaged, empty, too large or too old it is left alone and told",
+        arguments: [
+            ([UInt8]("{\"keys\":[".utf8), 0), ([], 0), ([UInt8]("{\"keys\":[]}".utf8), 0),
+            ([UInt8](repeating: 0x20, count: 70_000), 0), (TestKeySet.json(["seed"]), 86_401),
+        ]
+    )
+    func ignored(_ bytes: [UInt8], _ age: Int) async throws {
+        try write(bytes, age: age)
+        let fixture = try CacheFixture([hangs], seedFile: path)
+        await fixture.start()
+        #expect(fixture.cache.epoch == 0)
+        #expect(fixture.events.contains { if case .seedIgnored = $0 { true } else { false } })
+        #expect(try KeySetFile.read(path: path, byteLimit: 1 << 20)?.bytes == bytes)
+        fixture.cache.stop()
+    }
+
+    @Test("A missing file is no news; a directory in its place is told")
+    func missing() async throws {
+        let fixture = try CacheFixture([hangs], seedFile: path)
+        await fixture.start()
+        #expect(!fixture.events.contains { if case .seedIgnored = $0 { true } else { false } })
+        fixture.cache.stop()
+        let other = try CacheFixture([hangs], seedFile: directory)
+        await other.start()
+        #expect(other.events.contains(.seedIgnored(file: directory, reason: "it is not a regular file")))
+        other.cache.stop()
+    }
+
+    @Test("Is written whole after each good fetch, and serves the next start; a bad fetch leaves it")
+    func written() async throws {
+        let source = StubSource(keySet: TestKeySet.json(["a"]))
+        let fixture = try CacheFixture([source], seedFile: path)
+        await fixture.start()
+        #expect(try KeySetFile.read(path: path, byteLimit: 1 << 20)?.bytes == TestKeySet.json(["a"]))
+        source.setKeySet(TestKeySet.json(["b"]))
+        fixture.cache.refreshNow()
+        await fixture.settle()
+        source.fail()
+        fixture.cache.refreshNow()
+        await fixture.settle()
+        fixture.cache.stop()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == ["keys.json"])
+        let next = try CacheFixture([hangs], seedFile: path)
+        next.cache.start()
+        #expect(next.keyIDs == ["b"])
+        next.cache.stop()
+    }
+
+    @Test("Another's half-written file is left alone, and one's own goes when it cannot take the file's place")
+    func writers() throws {
+        let others = "\(path).\(getpid()).new"
+        try Data([1]).write(to: URL(filePath: others))
+        try KeySetFile.write([2], to: path)
+        #expect(try Data(contentsOf: URL(filePath: others)) == Data([1]))
+        #expect(try Data(contentsOf: URL(filePath: path)) == Data([2]))
+        try FileManager.default.removeItem(atPath: path)
+        // No file replaces a directory.
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        #expect(throws: JWKSetSourceError.self) { try KeySetFile.write([3], to: path) }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory).count == 2)
+    }
+
+    @Test(
+        "The age of a file is told for any time that a file system can give it",
+        arguments: [
+            (100, 90, 10), (100, 110, 0), (100, .min, 100), (100, .max, 0), (.min, .max, 0), (.max, .min, .max),
+        ]
+    )
+    func age(now: Int, changed: Int, seconds: Int) {
+        #expect(KeySetFile.age(of: changed, at: now) == .seconds(seconds))
+    }
+
+    @Test("A file is read whatever number its file system gives it", arguments: [0, 1 << 63, .max])
+    func numbers(number: UInt) {
+        var file = stat()
+        file.st_ino = number
+        let version = KeySetFile.version(of: file)
+        file.st_ino = number ^ 1
+        #expect(KeySetFile.version(of: file) != version)
+    }
+
+    @Test("A place that cannot be written is told and changes nothing else")
+    func unwritable() async throws {
+        let source = StubSource(keySet: TestKeySet.json(["a"]))
+        let fixture = try CacheFixture([source], seedFile: "/proc/no-such-directory/keys.json")
+        await fixture.start()
+        #expect(fixture.keyIDs == ["a"])
+        #expect(fixture.events.contains { if case .seedNotWritten = $0 { true } else { false } })
+        fixture.cache.stop()
+    }
+
+    @Test(
+        "A write that hangs keeps no request waiting, no later keys away and no stop; what came meanwhile is written then"
+    )
+    func hangingVolume() async throws {
+        let gate = DispatchSemaphore(value: 0)
+        let written = Locked<[[UInt8]]>([])
+        let source = StubSource(keySet: TestKeySet.json(["a"]))
+        let fixture = try CacheFixture([source], seedFile: path) { bytes, _ throws(JWKSetSourceError) in
+            gate.wait()
+            written.withLock { $0.append(bytes) }
+        }
+        for keyIDs in [["a"], ["b"], ["c"]] {
+            source.setKeySet(TestKeySet.json(keyIDs))
+            #expect(await fixture.cache.refresh().keys.map(\.id) == keyIDs)
+        }
+        await fixture.cache.stopAndWait()
+        let reason = "the write before has not ended"
+        #expect(fixture.events.count { $0 == .seedNotWritten(file: path, reason: reason) } == 2)
+        #expect(written.withLock { $0 }.isEmpty)
+        gate.signal()
+        gate.signal()
+        await fixture.settle()
+        #expect(written.withLock { $0 } == [TestKeySet.json(["a"]), TestKeySet.json(["c"])])
+    }
+
+    @Test("A symbolic link is written through and stays; one that leads nowhere is refused")
+    func symbolicLink() throws {
+        let target = directory + "/volume"
+        try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
+        try Data([1]).write(to: URL(filePath: target + "/keys.json"))
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "volume/keys.json")
+        try KeySetFile.write([2], to: path)
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == "volume/keys.json")
+        #expect(try Data(contentsOf: URL(filePath: target + "/keys.json")) == Data([2]))
+        try FileManager.default.removeItem(atPath: target + "/keys.json")
+        let error = #expect(throws: JWKSetSourceError.self) { try KeySetFile.write([3], to: path) }
+        #expect(error?.reason == "cannot follow the symbolic link: no such file or directory")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: target).isEmpty)
+    }
+
+    @Test("A file is a source as well: read anew when it changes, not modified while it does not")
+    func fileSource() async throws {
+        try write(TestKeySet.json(["a"]))
+        let source = FileJWKSetSource(path: path)
+        guard case .fetched(let document) = try source.fetch(validator: nil) else {
+            Issue.record("not fetched")
+            return
+        }
+        #expect(try source.fetch(validator: document.validator) == .notModified(.init()))
+        try write(TestKeySet.json(["b", "c"]))
+        guard case .fetched = try source.fetch(validator: document.validator) else {
+            Issue.record("not fetched")
+            return
+        }
+        guard case .fetched = try FileJWKSetSource(path: path, byteLimit: .max).fetch(validator: nil) else {
+            Issue.record("not fetched")
+            return
+        }
+        try FileManager.default.removeItem(atPath: path)
+        #expect(throws: JWKSetSourceError.self) { try source.fetch(validator: nil) }
+    }
+}

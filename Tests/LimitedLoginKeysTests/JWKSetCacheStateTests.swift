@@ -1,0 +1,216 @@
+import LLSockets
+import Testing
+
+@testable import LimitedLoginKeys
+
+@Suite("The key cache's state")
+struct JWKSetCacheStateTests {
+    @Test("Goes from empty through fresh, refreshing and back to fresh without anybody asking")
+    func ordinaryLife() {
+        var driver = StateDriver()
+        driver.source = { _ in .replaced(.init(remainingSeconds: 1000)) }
+        #expect(driver.phase() == .empty)
+        driver.start()
+        #expect(driver.phase() == .empty)
+        driver.advance(by: .milliseconds(100))
+        #expect(driver.phase() == .fresh)
+        // Jitter of a half leaves the lead at a tenth of the time to live.
+        driver.advance(by: .seconds(899))
+        #expect(driver.phase() == .fresh)
+        driver.advance(by: .milliseconds(1050))
+        #expect(driver.phase() == .refreshing)
+        driver.advance(by: .milliseconds(100))
+        #expect(driver.phase() == .fresh)
+        #expect(driver.fetches.map(\.reason) == [.start, .refresh])
+    }
+
+    @Test("An outage makes it back off, then stale, then expired; the source's return makes it fresh")
+    func outage() {
+        var limits = JWKSetCacheLimits()
+        limits.maximumStaleness = .seconds(7200)
+        var driver = StateDriver(limits: limits)
+        driver.source = { _ in .replaced(.init()) }
+        driver.start()
+        driver.advance(by: .seconds(1))
+        driver.source = { _ in .failed(retryAfterSeconds: nil) }
+        driver.advance(by: .seconds(3300))
+        #expect(driver.phase() == .backingOff)
+        driver.advance(by: .seconds(400))
+        #expect(driver.phase() == .stale)
+        driver.advance(by: .seconds(7200))
+        #expect(driver.phase() == .expired)
+        driver.source = { _ in .unchanged(.init()) }
+        driver.advance(by: .seconds(61))
+        #expect(driver.phase() == .fresh)
+    }
+
+    @Test("Through an outage of two hours keys stay usable at every second, and recover within one back-off step")
+    func twoHours() {
+        var driver = StateDriver(jitter: 0.999)
+        driver.source = { _ in .replaced(.init()) }
+        driver.start()
+        driver.advance(by: .seconds(3000))
+        driver.source = { _ in .failed(retryAfterSeconds: nil) }
+        for _ in 0..<7200 {
+            driver.advance(by: .seconds(1))
+            #expect(driver.state.times.map { driver.now < $0.usableUntil } == true)
+        }
+        #expect(driver.state.consecutiveFailures > 60)
+        // One attempt a minute, not more: the source is not hammered.
+        #expect(driver.fetches.count < 130)
+        driver.source = { _ in .unchanged(.init()) }
+        driver.advance(by: .milliseconds(60_100))
+        #expect(driver.phase() == .fresh)
+        #expect(driver.state.consecutiveFailures == 0)
+    }
+
+    @Test("Back-off doubles from one second to a minute; jitter only shortens it, by a quarter at most")
+    func backOff() {
+        for (jitter, factor) in [(0.0, 0.75), (0.999_999, 1.0)] {
+            var state = JWKSetCacheState(limits: .init(), jitter: { jitter })
+            var now = MonotonicInstant(nanoseconds: 0)
+            for expected in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
+                let begins = state.begin(at: now)
+                #expect(begins)
+                state.fail(retryAfterSeconds: nil, at: now)
+                guard case .backingOff(let until) = state.fetch else {
+                    Issue.record("no back-off")
+                    return
+                }
+                let wait = until.duration(since: now) / Duration.seconds(1)
+                #expect(abs(wait - Double(expected) * factor) < 0.001)
+                now = until
+            }
+        }
+    }
+
+    @Test("Ten thousand failures in a row do not overflow the back-off")
+    func longBackOff() {
+        var state = JWKSetCacheState(limits: .init(), jitter: { 0.5 })
+        var now = MonotonicInstant(nanoseconds: 0)
+        for _ in 0..<10_000 {
+            _ = state.begin(at: now)
+            state.fail(retryAfterSeconds: nil, at: now)
+            now = now + .seconds(60)
+        }
+        #expect(state.consecutiveFailures == 10_000)
+    }
+
+    @Test(
+        "Retry-After lengthens a back-off, within the back-off's own maximum",
+        arguments: [
+            (0, 0.875), (1, 1.0), (30, 30), (60, 60), (61, 60), (3600, 60), (Int.max, 60),
+        ] as [(Int, Double)]
+    )
+    func retryAfter(_ seconds: Int, _ expected: Double) {
+        var state = JWKSetCacheState(limits: .init(), jitter: { 0.5 })
+        let now = MonotonicInstant(nanoseconds: 0)
+        _ = state.begin(at: now)
+        state.fail(retryAfterSeconds: seconds, at: now)
+        guard case .backingOff(let until) = state.fetch else {
+            Issue.record("no back-off")
+            return
+        }
+        #expect(abs(until.duration(since: now) / .seconds(1) - expected) < 0.001)
+    }
+
+    @Test(
+        "A time to live is clamped, whatever the source says",
+        arguments: [
+            (nil, 3600), (0, 300), (1, 300), (299, 300), (300, 300), (4000, 4000), (86_400, 86_400), (86_401, 86_400),
+            (315_360_000, 86_400), (Int.max, 86_400),
+        ] as [(Int?, Int)]
+    )
+    func timeToLive(_ seconds: Int?, _ expected: Int) {
+        let state = JWKSetCacheState(limits: .init(), jitter: { 0.5 })
+        #expect(state.timeToLive(of: .init(remainingSeconds: seconds)) == .seconds(expected))
+    }
+
+    @Test(
+        "A refresh runs between a twentieth and three twentieths of the time to live ahead of expiry",
+        arguments: [
+            0.0, 0.25, 0.5, 0.75, 0.999_999,
+        ]
+    )
+    func refreshAhead(_ jitter: Double) throws {
+        var state = JWKSetCacheState(limits: .init(), jitter: { jitter })
+        let now = MonotonicInstant(nanoseconds: 0)
+        _ = state.begin(at: now)
+        state.confirm(.init(), isReplaced: true, at: now)
+        let times = try #require(state.times)
+        let lead = times.expiresAt.duration(since: times.refreshAt) / .seconds(1)
+        #expect(lead >= 180 && lead <= 540)
+    }
+
+    @Test("One fetch at a time: a start, a refresh and a person asking do not add to one under way")
+    func singleFlight() {
+        var state = JWKSetCacheState(limits: .init(), jitter: { 0.5 })
+        let now = MonotonicInstant(nanoseconds: 0)
+        let begins = [state.begin(at: now), state.begin(at: now)]
+        #expect(begins == [true, false])
+        let due = state.wake(at: now + .seconds(100_000))
+        #expect(due == nil)
+        let asks = state.missingKey(hash: 1, since: now, at: now).begins
+        #expect(!asks)
+    }
+
+    @Test("Once stopped it begins nothing and asks for no wake")
+    func stopped() {
+        var driver = StateDriver()
+        driver.source = { _ in .replaced(.init()) }
+        driver.start()
+        driver.advance(by: .seconds(1))
+        driver.state.isStopped = true
+        driver.advance(by: .seconds(100_000))
+        #expect(driver.fetches.count == 1)
+        #expect(driver.state.nextWake(after: driver.now) == nil)
+        let answer = driver.ask(1)
+        #expect(answer == .unavailable(retryAfterSeconds: 1))
+    }
+
+    @Test("A seed serves no longer than any other keys: its age counts")
+    func seed() throws {
+        var state = JWKSetCacheState(limits: .init(), jitter: { 0.5 })
+        let now = MonotonicInstant(nanoseconds: 5)
+        state.seed(age: .seconds(80_000), at: now)
+        let times = try #require(state.times)
+        #expect(state.phase(at: now) == .stale)
+        #expect(times.usableUntil == now + .seconds(6_400))
+        state.seed(age: .seconds(600), at: now)
+        #expect(state.phase(at: now) == .fresh)
+        #expect(state.times?.expiresAt == now + .seconds(3_000))
+    }
+
+    @Test("A clock that jumps, forwards by years or back to its start, traps nothing and ends in a usable state")
+    func jumpingClock() {
+        var state = JWKSetCacheState(limits: .init(), jitter: { 0.5 })
+        let moments: [UInt64] = [1 << 40, 5, 1 << 62, 0, .max, 1 << 41, .max - 1, 1 << 40]
+        for nanoseconds in moments {
+            let now = MonotonicInstant(nanoseconds: nanoseconds)
+            _ = state.wake(at: now)
+            _ = state.begin(at: now)
+            _ = state.missingKey(hash: nanoseconds | 1, since: now, at: now)
+            state.fail(retryAfterSeconds: .max, at: now)
+            _ = state.begin(at: now)
+            state.confirm(.init(remainingSeconds: .max), isReplaced: false, at: now)
+            _ = state.nextWake(after: now)
+            _ = state.missingKey(hash: nil, since: .never, at: now)
+        }
+        #expect(state.phase(at: MonotonicInstant(nanoseconds: 1 << 40)) == .fresh)
+    }
+
+    @Test("Without keys a request begins no fetch, and waits for the one under way no longer than its own time")
+    func noKeys() {
+        var driver = StateDriver()
+        #expect(driver.ask(nil) == .unavailable(retryAfterSeconds: 1) && driver.fetches.isEmpty)
+        driver.latency = .seconds(9)
+        driver.source = { _ in .failed(retryAfterSeconds: 20) }
+        let since = driver.now
+        driver.start()
+        #expect(driver.ask(nil, since: since) == .wait(until: since + .seconds(2)))
+        driver.advance(by: .seconds(2))
+        #expect(driver.ask(nil, since: since) == .unavailable(retryAfterSeconds: 1))
+        driver.advance(by: .seconds(7))
+        #expect(driver.ask(nil) == .unavailable(retryAfterSeconds: 20))
+    }
+}

@@ -1,0 +1,292 @@
+import Dispatch
+import LLJOSE
+import LLSockets
+import LLTestSupport
+import Testing
+
+@testable import LimitedLoginKeys
+
+@Suite("The key cache", .live)
+struct JWKSetCacheTests {
+    @Test("Publishes the first answer, counts epochs, and keeps the version while the keys stay")
+    func publication() async throws {
+        let source = StubSource(keySet: TestKeySet.json(["a", "b"]))
+        let fixture = try CacheFixture([source])
+        #expect(fixture.cache.epoch == 0)
+        #expect(!fixture.cache.snapshot.isUsable(at: fixture.clock.now))
+        await fixture.start()
+        #expect(fixture.cache.epoch == 1)
+        #expect(fixture.cache.snapshot.keySetVersion == 1)
+        #expect(fixture.keyIDs == ["a", "b"])
+        #expect(fixture.cache.snapshot.isUsable(at: fixture.clock.now))
+        fixture.cache.refreshNow()
+        await fixture.settle()
+        #expect(fixture.cache.epoch == 2)
+        #expect(fixture.cache.snapshot.keySetVersion == 1)
+        source.setKeySet(TestKeySet.json(["c"]))
+        fixture.cache.refreshNow()
+        await fixture.settle()
+        #expect(fixture.cache.snapshot.keySetVersion == 2)
+        #expect(fixture.keyIDs == ["c"])
+        fixture.cache.stop()
+    }
+
+    @Test("Run in a task it fetches, and stops when the task is cancelled")
+    func runsUntilCancelled() async throws {
+        let source = StubSource(keySet: TestKeySet.json(["a"]))
+        let fixture = try CacheFixture([source])
+        let (updates, update) = AsyncStream.makeStream(of: Void.self)
+        fixture.cache.onUpdate { update.yield() }
+        let running = Task { await fixture.cache.run() }
+        for await _ in updates { break }
+        #expect(fixture.keyIDs == ["a"])
+        running.cancel()
+        await running.value
+        source.setKeySet(TestKeySet.json(["b"]))
+        fixture.cache.refreshNow()
+        await fixture.settle()
+        #expect(fixture.keyIDs == ["a"])
+    }
+
+    struct BadAnswer: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let answer: StubSource.Answer
+
+        init(_ name: String, _ bytes: [UInt8]) {
+            testDescription = name
+            answer = { _, _ throws(JWKSetSourceError) in .fetched(JWKSetDocument(bytes: bytes)) }
+        }
+
+        init(_ name: String, _ text: String) { self.init(name, Array(text.utf8)) }
+
+        static let all: [BadAnswer] = [
+            .init("nothing", ""), .init("an empty set", "{\"keys\":[]}"), .init("no member keys", "{}"),
+            .init("null", "null"), .init("an array", "[]"), .init("keys no array", "{\"keys\":{}}"),
+            .init("keys of wrong types", "{\"keys\":[1,\"a\",null,[],{}]}"),
+            .init("a key of wrong member types", "{\"keys\":[{\"kid\":1,\"kty\":[],\"n\":{},\"e\":null}]}"),
+            .init("HTML", "<!doctype html><p>Sorry"), .init("a second keys", "{\"keys\":[],\"keys\":[]}"),
+            .init("cut short", Array(TestKeySet.json(["a"]).dropLast(5))),
+            .init("bytes behind", TestKeySet.json(["a"]) + [0x7B]),
+            .init("not UTF-8", [0x22, 0xFF, 0x22]),
+            .init("too large", TestKeySet.json(["a"]) + [UInt8](repeating: 0x20, count: 65_536)),
+            .init("10,000 keys", "{\"keys\":[" + Array(repeating: "{}", count: 10_000).joined(separator: ",") + "]}"),
+            .init("deeply nested", String(repeating: "[", count: 60_000)),
+            .init(
+                "a modulus of 16,384 bits alone",
+                "{\"keys\":[{\"kid\":\"a\",\"kty\":\"RSA\",\"n\":\"\(String(repeating: "_", count: 2731))\",\"e\":\"AQAB\"}]}"
+            ),
+            .init(
+                "an exponent of 1 alone",
+                String(decoding: TestKeySet.json(["a"]), as: UTF8.self).split(separator: "AQAB").joined(separator: "AQ")
+            ),
+            .init("an elliptic key alone", "{\"keys\":[{\"kid\":\"a\",\"kty\":\"EC\",\"crv\":\"P-256\"}]}"),
+        ]
+    }
+
+    @Test("No bad answer wipes good keys; each is told, and the next good answer heals", arguments: BadAnswer.all)
+    func badAnswers(_ bad: BadAnswer) async throws {
+        let source = StubSource(keySet: TestKeySet.json(["good"]))
+        let fixture = try CacheFixture([source])
+        await fixture.start()
+        source.setAnswer(bad.answer)
+        fixture.cache.refreshNow()
+        await fixture.settle()
+        #expect(fixture.keyIDs == ["good"])
+        #expect(fixture.cache.epoch == 1)
+        #expect(fixture.cache.snapshot.isUsable(at: fixture.clock.now))
+        #expect(fixture.cache.status.lastError?.isEmpty == false)
+        #expect(fixture.cache.status.counters.fetchesFailed == 1)
+        source.setKeySet(TestKeySet.json(["new"]))
+        await fixture.advance(by: .seconds(1))
+        #expect(fixture.keyIDs == ["new"])
+        #expect(fixture.cache.status.lastError == nil)
+        fixture.cache.stop()
+    }
+
+    @Test("A bad key beside good ones is left out and told; the good ones serve")
+    func ignoredKeys() async throws {
+        let good = String(decoding: TestKeySet.json(["a"]), as: UTF8.self)
+        let mixed = good.dropLast(2) + ",{\"kid\":\"ec\",\"kty\":\"EC\"},{\"kid\":\"x\"}]}"
+        let fixture = try CacheFixture([StubSource(keySet: Array(mixed.utf8))])
+        await fixture.start()
+        #expect(fixture.keyIDs == ["a"])
+        #expect(fixture.cache.status.ignoredKeys.map(\.id) == ["ec", "x"])
+        #expect(fixture.events.contains { if case .keyIgnored(_, 1, "ec", _) = $0 { true } else { false } })
+        fixture.cache.stop()
+    }
+
+    @Test("A key changed under the same ID replaces the old one at once and is told as replaced")
+    func sameKeyID() async throws {
+        let source = StubSource(keySet: TestKeySet.json(["a"]))
+        let fixture = try CacheFixture([source])
+        await fixture.start()
+        let before = fixture.cache.snapshot.keySet
+        source.setKeySet(TestKeySet.json([], second: ["a"]))
+        fixture.cache.refreshNow()
+        await fixture.settle()
+        #expect(fixture.cache.snapshot.keySetVersion == 2)
+        #expect(fixture.cache.snapshot.keySet != before)
+        #expect(
+            fixture.events.contains(
+                .keySetChanged(source: "stub", added: [], removed: [], replaced: ["a"])
+            )
+        )
+        fixture.cache.stop()
+    }
+
+    @Test("A key removed from the set is gone from the next snapshot")
+    func removedKey() async throws {
+        let source = StubSource(keySet: TestKeySet.json(["a", "b"]))
+        let fixture = try CacheFixture([source])
+        await fixture.start()
+        source.setKeySet(TestKeySet.json(["b"]))
+        await fixture.advance(by: .seconds(3300))
+        #expect(fixture.keyIDs == ["b"])
+        #expect(fixture.events.contains(.keySetChanged(source: "stub", added: [], removed: ["a"], replaced: [])))
+        fixture.cache.stop()
+    }
+
+    @Test(
+        "A key that one stale answer took away is back five seconds later if a token names it, which waits from the third on"
+    )
+    func staleAnswer() async throws {
+        let source = StubSource(keySet: TestKeySet.json(["a", "b"]))
+        let fixture = try CacheFixture([source])
+        await fixture.start()
+        source.setKeySet(TestKeySet.json(["a"]))
+        _ = fixture.ask("made up")
+        await fixture.settle()
+        #expect(fixture.ask("b") == .unknown)
+        source.setKeySet(TestKeySet.json(["a", "b"]))
+        await fixture.advance(by: .seconds(2))
+        #expect(fixture.ask("b") == .wait(until: fixture.clock.now + .seconds(6)))
+        await fixture.advance(by: .seconds(3))
+        #expect(fixture.keyIDs == ["a", "b"])
+        #expect(source.fetchCount == 3)
+        fixture.cache.stop()
+    }
+
+    @Test("A validator goes back only to the source that gave it; 304 extends the time and keeps the keys")
+    func notModified() async throws {
+        let first = StubSource("first") { _, validator throws(JWKSetSourceError) in
+            validator == "\"1\""
+                ? .notModified(JWKSetFreshness(remainingSeconds: 600))
+                : .fetched(JWKSetDocument(bytes: TestKeySet.json(["a"]), validator: "\"1\""))
+        }
+        let second = StubSource("second", keySet: TestKeySet.json(["b"]))
+        let fixture = try CacheFixture([first, second])
+        await fixture.start()
+        await fixture.advance(by: .seconds(3300))
+        #expect(first.validators == [nil, "\"1\""])
+        #expect(fixture.cache.snapshot.times?.expiresAt == fixture.clock.now + .seconds(600))
+        #expect(fixture.keyIDs == ["a"])
+        #expect(fixture.cache.status.counters.fetchesUnchanged == 1)
+        first.fail()
+        await fixture.advance(by: .seconds(600))
+        #expect(second.validators == [nil])
+        #expect(fixture.keyIDs == ["b"])
+        #expect(fixture.cache.status.source == "second")
+        first.setKeySet(TestKeySet.json(["a"]))
+        await fixture.advance(by: .seconds(3600))
+        // The set in force is the second's: the first's old validator is worth nothing.
+        #expect(first.validators.last == .some(nil))
+        fixture.cache.stop()
+    }
+
+    @Test("A 304 that nobody asked for is a failure of the source")
+    func unaskedNotModified() async throws {
+        let source = StubSource { _, _ throws(JWKSetSourceError) in .notModified(.init()) }
+        let fixture = try CacheFixture([source])
+        await fixture.start()
+        #expect(fixture.cache.epoch == 0)
+        #expect(fixture.cache.status.lastError == "stub: not modified, although nothing was held")
+        fixture.cache.stop()
+    }
+
+    @Test("Sources are asked in their order, each failure told; for a waiting request the one that answered last first")
+    func failOver() async throws {
+        let first = StubSource("first") { _, _ throws(JWKSetSourceError) in throw JWKSetSourceError("down") }
+        let second = StubSource("second", keySet: TestKeySet.json(["a"]))
+        let fixture = try CacheFixture([first, second])
+        await fixture.start()
+        #expect(fixture.keyIDs == ["a"])
+        #expect(fixture.events.contains(.sourceFailed(source: "first", reason: "down")))
+        _ = fixture.ask("unknown")
+        await fixture.settle()
+        #expect(first.fetchCount == 1)
+        #expect(second.fetchCount == 2)
+        await fixture.advance(by: .seconds(3300))
+        #expect(first.fetchCount == 2)
+        fixture.cache.stop()
+    }
+
+    @Test("Past their greatest staleness keys verify nothing, by the workers' own clock")
+    func expiry() async throws {
+        let source = StubSource(keySet: TestKeySet.json(["a"]))
+        let fixture = try CacheFixture([source])
+        await fixture.start()
+        source.fail()
+        let snapshot = fixture.cache.snapshot
+        await fixture.advance(by: .seconds(3600 + 86_399))
+        #expect(snapshot.isUsable(at: fixture.clock.now))
+        #expect(fixture.cache.status.phase == .stale)
+        await fixture.advance(by: .seconds(1))
+        #expect(!snapshot.isUsable(at: fixture.clock.now))
+        #expect(fixture.cache.status.phase == .expired)
+        guard
+            case .unavailable(let seconds) = fixture.cache.missingKey(
+                nil,
+                seenEpoch: 1,
+                waitingSince: fixture.clock.now,
+                now: fixture.clock.now
+            )
+        else {
+            Issue.record("not unavailable")
+            return
+        }
+        #expect((1...60).contains(seconds) && fixture.cache.status.counters.unknownKeyIDs == 0)
+        let phases = fixture.events.compactMap { if case .phaseChanged(_, let to) = $0 { to } else { nil } }
+        #expect(phases.suffix(2) == [.stale, .expired])
+        fixture.cache.stop()
+    }
+
+    @Test("The state and the keys are shown with bits, thumbprint, age and expiry")
+    func status() async throws {
+        let fixture = try CacheFixture([StubSource(keySet: TestKeySet.json(["a"]))])
+        await fixture.start()
+        await fixture.advance(by: .seconds(10))
+        let status = fixture.cache.status
+        let key = try #require(status.keys.first)
+        #expect(key.id == "a")
+        #expect(key.bits == 2048)
+        #expect(key.thumbprint.utf8.count == 43)
+        #expect(status.age == .seconds(10))
+        #expect(status.untilExpiry == .seconds(3590))
+        #expect(status.untilUnusable == .seconds(3590 + 86_400))
+        #expect(status.phase == .fresh)
+        #expect(status.isUsable && !status.isFetching)
+        fixture.cache.stop()
+    }
+
+    @Test("Limits that contradict each other, and a cache without a source, are refused with a sentence")
+    func invalid() {
+        let changes: [(inout JWKSetCacheLimits) -> Void] = [
+            { $0.minimumTimeToLive = .milliseconds(999) }, { $0.minimumTimeToLive = .seconds(90_000) },
+            { $0.timeToLive = .seconds(299) }, { $0.timeToLive = .seconds(90_000) },
+            { $0.maximumTimeToLive = .seconds(40_000_000) }, { $0.maximumStaleness = .seconds(-1) },
+            { $0.refreshAheadFraction = 0.6 }, { $0.refreshAheadFraction = .nan }, { $0.waitForFetch = .seconds(-1) },
+            { $0.waitingTaskCount = -1 }, { $0.waitForUnknownKeyID = .seconds(-1) },
+            { $0.unknownKeyIDInterval = .zero }, { $0.negativeEntryCount = 3 },
+            { $0.minimumBackOff = .zero }, { $0.maximumBackOff = .milliseconds(1) }, { $0.keySetBytes = 0 },
+            { $0.keySetBytes = 65_537 }, { $0.keySetBytes = .max }, { $0.negativeLifetime = .seconds(-1) },
+        ]
+        for change in changes {
+            var limits = JWKSetCacheLimits()
+            change(&limits)
+            #expect(throws: JWKSetCacheError.self) {
+                try JWKSetCache(sources: [StubSource(keySet: [])], limits: limits)
+            }
+        }
+        #expect(throws: JWKSetCacheError.noSources) { try JWKSetCache(sources: []) }
+    }
+}

@@ -1,0 +1,239 @@
+import Dispatch
+import Glibc
+import LLJOSE
+import LLSockets
+import LLTestSupport
+import Synchronization
+import Testing
+
+@testable import LimitedLoginKeys
+
+@Suite("Requests that wait for keys", .live)
+struct JWKSetCacheWaitingTests {
+    @Test("Are answered when the fetch ends; the update handler runs for every fetch, good or bad, and at the stop")
+    func updates() async throws {
+        let gate = DispatchSemaphore(value: 0)
+        let source = StubSource { number, _ throws(JWKSetSourceError) in
+            gate.wait()
+            if number == 2 { throw JWKSetSourceError("down") }
+            return .fetched(JWKSetDocument(bytes: TestKeySet.json(["a"])))
+        }
+        let fixture = try CacheFixture([source])
+        let updates = SharedCounter()
+        fixture.cache.onUpdate { updates.increment() }
+        let now = fixture.clock.now
+        fixture.cache.start()
+        #expect(fixture.cache.isFetching)
+        #expect(
+            fixture.cache.missingKey(nil, seenEpoch: 0, waitingSince: now, now: now) == .wait(until: now + .seconds(2))
+        )
+        gate.signal()
+        await fixture.settle()
+        #expect(fixture.cache.missingKey(nil, seenEpoch: 0, waitingSince: now, now: now) == .lookAgain)
+        #expect(updates.value == 1)
+        #expect(fixture.ask("b") == .wait(until: now + .seconds(6)))
+        gate.signal()
+        await fixture.settle()
+        #expect(fixture.ask("b") == .unavailable(retryAfterSeconds: 1))
+        #expect(updates.value == 2)
+        fixture.cache.stop()
+        #expect(updates.value == 3)
+        #expect(source.isCancelled)
+    }
+
+    @Test("Who waits for a fetch is not sent off by the end of the one before it")
+    func endOfTheOneBefore() async throws {
+        let shared = Locked<JWKSetCache?>(nil)
+        let waiting = Locked<[Int]>([])
+        let source = StubSource { number, _ throws(JWKSetSourceError) in
+            waiting.withLock { $0.append(shared.value?.waiterCount ?? 0) }
+            return .fetched(JWKSetDocument(bytes: TestKeySet.json(number == 1 ? ["a"] : ["b"])))
+        }
+        let refreshed = Locked<Task<[String], Never>?>(nil)
+        let cache = try JWKSetCache(sources: [source]) { event in
+            // The first fetch has ended, those who wait for it are not told yet: now the second begins.
+            guard case .fetchSucceeded = event, refreshed.value == nil, let cache = shared.value else { return }
+            refreshed.withLock { task in
+                task = Task {
+                    _ = await cache.refresh()
+                    return cache.snapshot.keySet.keys.map(\.keyID)
+                }
+            }
+            #expect(becomesTrue { cache.waiterCount > 0 })
+        }
+        shared.withLock { $0 = cache }
+        cache.refreshNow()
+        await eventually("the second fetch is asked for") { refreshed.value != nil }
+        #expect(await refreshed.value?.value == ["b"])
+        #expect(waiting.value == [0, 1])
+        shared.withLock { $0 = nil }
+        cache.stop()
+    }
+
+    @Test("A snapshot that has changed since it was looked at is looked at again before anything is decided")
+    func lookAgain() async throws {
+        let fixture = try CacheFixture([StubSource(keySet: TestKeySet.json(["a"]))])
+        await fixture.start()
+        let now = fixture.clock.now
+        let answer = fixture.cache.missingKey(0x62, seenEpoch: 0, waitingSince: now, now: now)
+        #expect(answer == .lookAgain)
+        #expect(fixture.cache.status.counters.fetchesForUnknownKeyIDs == 0)
+        fixture.cache.stop()
+    }
+
+    @Test("Two hundred that meet ten rotations against a slow source cause ten fetches, and none is refused")
+    func rotations() async throws {
+        let rotation = SharedCounter()
+        let gate = DispatchSemaphore(value: 0)
+        let source = StubSource { number, _ throws(JWKSetSourceError) in
+            if number > 1 { gate.wait() }
+            return .fetched(JWKSetDocument(bytes: TestKeySet.json(["key-\(rotation.value)", "constant"])))
+        }
+        let fixture = try CacheFixture([source])
+        await fixture.start()
+        for number in 1...10 {
+            // Rotations lie a budget's interval apart.
+            fixture.clock.advance(by: .seconds(31))
+            rotation.increment()
+            let cache = fixture.cache
+            let found = try await withThrowingTaskGroup(of: Bool.self) { group in
+                for _ in 0..<200 {
+                    group.addTask {
+                        // Known keys are there all the while, without a wait.
+                        guard cache.snapshot.keySet.key(withID: "constant") != nil else { return false }
+                        return try await cache.keySet(containing: "key-\(number)").key(withID: "key-\(number)") != nil
+                    }
+                }
+                gate.signal()
+                return try await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+            }
+            #expect(found == 200)
+        }
+        #expect(source.fetchCount == 11)
+        fixture.cache.stop()
+    }
+
+    @Test("The library's own door answers the set without the key when no source has it, and throws in an outage")
+    func keySetContaining() async throws {
+        let source = StubSource(keySet: TestKeySet.json(["a"]))
+        let fixture = try CacheFixture([source])
+        fixture.cache.start()
+        #expect(try await fixture.cache.keySet(containing: "a").keys.count == 1)
+        #expect(try await fixture.cache.keySet(containing: "b").key(withID: "b") == nil)
+        #expect(source.fetchCount == 2)
+        fixture.clock.advance(by: .seconds(5))
+        source.fail("no route")
+        let error = await #expect(throws: JWKSetCacheError.self) { try await fixture.cache.keySet(containing: "c") }
+        #expect(error == .unavailable("stub: no route"))
+        #expect(try await fixture.cache.keySet(containing: "a").keys.count == 1)
+        fixture.cache.stop()
+    }
+
+    @Test("A task beyond the last place is told when to come again; those that wait are answered by one fetch")
+    func places() async throws {
+        let source = StubSource(keySet: TestKeySet.json(["a"]))
+        var limits = JWKSetCacheLimits()
+        limits.waitingTaskCount = 2
+        let fixture = try CacheFixture([source], limits: limits)
+        await fixture.start()
+        let cache = fixture.cache
+        _ = try await cache.keySet(containing: "made up")
+        source.setKeySet(TestKeySet.json(["a", "b"]))
+        let waiting = (0..<2).map { _ in Task { try await cache.keySet(containing: "b").key(withID: "b") != nil } }
+        await eventually("both wait") { cache.waiterCount == 2 }
+        await #expect(throws: JWKSetCacheError.exhausted(retryAfterSeconds: 5)) {
+            try await cache.keySet(containing: "c")
+        }
+        await fixture.advance(by: .seconds(5))
+        for task in waiting { #expect(try await task.value) }
+        #expect(source.fetchCount == 3 && cache.status.counters.fetchesForUnknownKeyIDs == 2)
+        cache.stop()
+    }
+
+    @Test("Before any keys it throws with the source's own words, and after a stop at once")
+    func nothingYet() async throws {
+        let source = StubSource(keySet: [])
+        source.fail("name not found")
+        let fixture = try CacheFixture([source])
+        fixture.cache.start()
+        let error = await #expect(throws: JWKSetCacheError.self) { try await fixture.cache.keySet(containing: "c") }
+        #expect(error == .unavailable("stub: name not found"))
+        fixture.cache.stop()
+        await #expect(throws: JWKSetCacheError.self) { try await fixture.cache.keySet(containing: "c") }
+    }
+
+    @Test("A stop releases those that wait for a fetch that hangs")
+    func stopWhileWaiting() async throws {
+        let gate = DispatchSemaphore(value: 0)
+        let asked = AsyncStream<Void>.makeStream()
+        let source = StubSource { _, _ throws(JWKSetSourceError) in
+            asked.continuation.yield()
+            gate.wait()
+            throw JWKSetSourceError("cancelled")
+        }
+        let fixture = try CacheFixture([source])
+        fixture.cache.start()
+        for await _ in asked.stream { break }
+        let cache = fixture.cache
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<20 {
+                group.addTask { _ = try? await cache.keySet(containing: "a") }
+            }
+            cache.stop()
+        }
+        #expect(cache.epoch == 0)
+        gate.signal()
+        await fixture.settle()
+        #expect(source.fetchCount == 1)
+    }
+
+    @Test("A refresh asked for by a person ends with the state after it")
+    func refresh() async throws {
+        let source = StubSource(keySet: TestKeySet.json(["a"]))
+        let fixture = try CacheFixture([source])
+        let status = await fixture.cache.refresh()
+        #expect(status.phase == .fresh)
+        source.fail()
+        #expect(await fixture.cache.refresh().lastError == "stub: down")
+        fixture.cache.stop()
+    }
+
+    @Test("The cache refreshes by itself, on the real clock")
+    func realClock() async throws {
+        var limits = JWKSetCacheLimits()
+        limits.minimumTimeToLive = .seconds(1)
+        limits.timeToLive = .seconds(1)
+        let source = StubSource(keySet: TestKeySet.json(["a"]))
+        let cache = try JWKSetCache(sources: [source], limits: limits)
+        let updates = AsyncStream<Void>.makeStream()
+        cache.onUpdate { updates.continuation.yield() }
+        cache.start()
+        var seen = 0
+        for await _ in updates.stream {
+            seen += 1
+            if seen == 2 { break }
+        }
+        cache.stop()
+        #expect(cache.status.counters.fetchesUnchanged >= 1)
+        #expect(source.fetchCount >= 2)
+    }
+}
+
+/// A count that several threads share.
+final class SharedCounter: Sendable {
+    private let count = Atomic<Int>(0)
+
+    var value: Int { count.load(ordering: .acquiring) }
+
+    func increment() {
+        count.add(1, ordering: .acquiringAndReleasing)
+    }
+}
+
+extension JWKSetCache {
+    fileprivate var waiterCount: Int { storage.withLock { $0.waiters.count } }
+}
+
+extension Locked {
+    fileprivate var value: Value { withLock { $0 } }
+}

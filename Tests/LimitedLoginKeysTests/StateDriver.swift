@@ -1,0 +1,77 @@
+import LLSockets
+
+@testable import LimitedLoginKeys
+
+/// Runs the pure state machine against a source that is a function of time, by a clock of its own: hours pass at once.
+struct StateDriver {
+    /// How a fetch ends.
+    enum Outcome {
+        case replaced(JWKSetFreshness)
+        case unchanged(JWKSetFreshness)
+        case failed(retryAfterSeconds: Int?)
+    }
+
+    var state: JWKSetCacheState
+    var now = MonotonicInstant(nanoseconds: 1_000_000_000)
+    /// How long each fetch takes.
+    var latency = Duration.milliseconds(100)
+    /// What the source answers to a fetch that ends now.
+    var source: (MonotonicInstant) -> Outcome = { _ in .unchanged(.init()) }
+    private(set) var fetches: [(at: MonotonicInstant, reason: JWKSetEvent.Reason)] = []
+    private var endsAt: MonotonicInstant?
+
+    init(limits: JWKSetCacheLimits = .init(), jitter: Double = 0.5) {
+        state = JWKSetCacheState(limits: limits, jitter: { jitter })
+    }
+
+    /// One with keys held and nothing under way.
+    static func settled() -> StateDriver {
+        var driver = StateDriver()
+        driver.source = { _ in .replaced(.init()) }
+        driver.start()
+        driver.advance(by: .seconds(1))
+        driver.source = { _ in .unchanged(.init()) }
+        return driver
+    }
+
+    mutating func start() {
+        if state.begin(at: now) { noteFetch(.start) }
+    }
+
+    /// Asks about a key ID, or without any keys about none, as a request does that arrives now.
+    mutating func ask(_ hash: UInt64?, since: MonotonicInstant? = nil, mayWait: Bool = true) -> MissingKeyAnswer {
+        let result = state.missingKey(hash: hash, since: since ?? now, mayWait: mayWait, at: now)
+        if result.begins { noteFetch(.unknownKeyID) }
+        return result.answer
+    }
+
+    /// Lets time pass, running everything that falls due.
+    mutating func advance(by duration: Duration) {
+        let target = now + duration
+        while let next = nextEvent(), next <= target {
+            now = max(now, next)
+            if let end = endsAt, end <= now {
+                endsAt = nil
+                switch source(now) {
+                case .replaced(let freshness): state.confirm(freshness, isReplaced: true, at: now)
+                case .unchanged(let freshness): state.confirm(freshness, isReplaced: false, at: now)
+                case .failed(let seconds): state.fail(retryAfterSeconds: seconds, at: now)
+                }
+            } else if let reason = state.wake(at: now) {
+                noteFetch(reason)
+            }
+        }
+        now = target
+    }
+
+    func phase() -> JWKSetCachePhase { state.phase(at: now) }
+
+    private func nextEvent() -> MonotonicInstant? {
+        [endsAt, state.nextWake(after: now)].compactMap { $0 }.min()
+    }
+
+    private mutating func noteFetch(_ reason: JWKSetEvent.Reason) {
+        fetches.append((now, reason))
+        endsAt = now + latency
+    }
+}

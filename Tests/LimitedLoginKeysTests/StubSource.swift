@@ -1,0 +1,54 @@
+import LLSockets
+import LimitedLoginKeys
+
+/// A source that answers what a test says and counts how often it is asked.
+final class StubSource: JWKSetSource {
+    typealias Answer = @Sendable (_ number: Int, _ validator: String?) throws(JWKSetSourceError) -> JWKSetAnswer
+
+    private struct Storage {
+        var answer: Answer
+        var validators: [String?] = []
+        var isCancelled = false
+    }
+
+    let name: String
+    private let storage: Locked<Storage>
+
+    init(_ name: String = "stub", answer: @escaping Answer) {
+        self.name = name
+        storage = Locked(Storage(answer: answer))
+    }
+
+    /// A source of one set until told otherwise.
+    convenience init(_ name: String = "stub", keySet: [UInt8]) {
+        self.init(name) { _, _ throws(JWKSetSourceError) in .fetched(JWKSetDocument(bytes: keySet)) }
+    }
+
+    var fetchCount: Int { storage.withLock { $0.validators.count } }
+    var validators: [String?] { storage.withLock { $0.validators } }
+    var isCancelled: Bool { storage.withLock { $0.isCancelled } }
+
+    func setAnswer(_ answer: @escaping Answer) {
+        storage.withLock { $0.answer = answer }
+    }
+
+    func setKeySet(_ keySet: [UInt8]) {
+        setAnswer { _, _ throws(JWKSetSourceError) in .fetched(JWKSetDocument(bytes: keySet)) }
+    }
+
+    func fail(_ reason: String = "down") {
+        setAnswer { _, _ throws(JWKSetSourceError) in throw JWKSetSourceError(reason) }
+    }
+
+    func fetch(validator: String?) throws(JWKSetSourceError) -> JWKSetAnswer {
+        let (answer, number) = storage.withLock { storage in
+            storage.validators.append(validator)
+            return (storage.answer, storage.validators.count)
+        }
+        return try answer(number, validator)
+    }
+
+    func cancel() {
+        storage.withLock { $0.isCancelled = true }
+    }
+}

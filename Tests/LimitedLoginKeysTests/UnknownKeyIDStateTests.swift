@@ -1,0 +1,327 @@
+import LLSockets
+import LLTestSupport
+import Testing
+
+@testable import LimitedLoginKeys
+
+@Suite("An unknown key ID")
+struct UnknownKeyIDStateTests {
+    func check(
+        _ answer: MissingKeyAnswer,
+        _ expected: MissingKeyAnswer,
+        at location: SourceLocation = #_sourceLocation
+    ) {
+        #expect(answer == expected, sourceLocation: location)
+    }
+
+    @Test("A key that leaves the set is unknown at once, also when no fetch may begin")
+    func keyThatLeft() {
+        var driver = StateDriver.settled()
+        driver.source = { _ in .replaced(.init()) }
+        _ = driver.ask(1)
+        driver.advance(by: .seconds(1))
+        check(driver.ask(3), .wait(until: driver.now + .seconds(6)))
+        driver.state.keyHasLeft(hash: 4)
+        #expect(driver.ask(4) == .unknown)
+        #expect(driver.fetches.count == 2)
+    }
+
+    @Test("One second after a fetch still causes one, and the request waits for it")
+    func rotationAfterFetch() {
+        var driver = StateDriver.settled()
+        let asked = driver.now
+        check(driver.ask(1), .wait(until: asked + .seconds(6)))
+        #expect(driver.fetches.map(\.reason) == [.start, .unknownKeyID])
+    }
+
+    @Test("Is refused at once for a minute after its own fetch did not bring it, without another, then asked for again")
+    func negativeMemory() {
+        var driver = StateDriver.settled()
+        let since = driver.now
+        _ = driver.ask(1)
+        driver.advance(by: .milliseconds(100))
+        check(driver.ask(1, since: since), .unknown)
+        driver.advance(by: .milliseconds(59_999))
+        #expect(driver.fetches.count == 2)
+        check(driver.ask(1), .unknown)
+        driver.advance(by: .milliseconds(1))
+        check(driver.ask(1), .wait(until: driver.now + .seconds(6)))
+        #expect(driver.fetches.count == 3)
+    }
+
+    @Test("Once refused it is looked for once more after the interval if its tokens keep coming, and then no more")
+    func lookedForOnceMore() {
+        var driver = StateDriver.settled()
+        let (first, since) = (driver.fetches.count, driver.now)
+        _ = driver.ask(1)
+        driver.advance(by: .milliseconds(100))
+        check(driver.ask(1, since: since), .unknown)
+        for _ in 0..<590 {
+            driver.advance(by: .milliseconds(100))
+            check(driver.ask(1), .unknown)
+        }
+        #expect(driver.fetches.dropFirst(first).map(\.at) == [since, since + .seconds(5)])
+    }
+
+    @Test("A new key that an edge with the previous set denies is found within six seconds, without a retry of its own")
+    func oldEdge() {
+        var driver = StateDriver.settled()
+        let began = driver.now
+        driver.source = { $0 < began + .seconds(1) ? .unchanged(.init()) : .replaced(.init()) }
+        var changed: MonotonicInstant?
+        while changed == nil, driver.now < began + .seconds(100) {
+            _ = driver.ask(1)
+            driver.advance(by: .milliseconds(100))
+            if driver.state.setChangedByFetch > 1 { changed = driver.now }
+        }
+        #expect(changed.map { $0.duration(since: began) <= .seconds(6) } == true)
+    }
+
+    @Test(
+        "Fifty that keep coming, each known to no source, are refused throughout without a fetch once two did not have it"
+    )
+    func deadKeyIDs() {
+        var driver = StateDriver.settled()
+        let keyIDs: ClosedRange<UInt64> = 1...50
+        for keyID in keyIDs { _ = driver.ask(keyID) }
+        driver.advance(by: .seconds(1))
+        for keyID in keyIDs { check(driver.ask(keyID), .unknown) }
+        driver.advance(by: .seconds(5))
+        let (began, fetches) = (driver.now, driver.fetches.count)
+        while driver.now < began + .seconds(50) {
+            for keyID in keyIDs { check(driver.ask(keyID), .unknown) }
+            driver.advance(by: .milliseconds(50))
+        }
+        #expect(driver.fetches.count == fetches)
+    }
+
+    @Test("A burst of ten thousand causes exactly one fetch, and each is refused when it ends")
+    func burst() {
+        var driver = StateDriver.settled()
+        let since = driver.now
+        for hash in 1...10_000 {
+            check(driver.ask(UInt64(hash)), .wait(until: since + .seconds(6)))
+        }
+        driver.advance(by: .milliseconds(100))
+        for hash in 1...10_000 {
+            check(driver.ask(UInt64(hash), since: since), .unknown)
+        }
+        #expect(driver.fetches.count == 2)
+    }
+
+    @Test("One that joined a fetch under way waits for the next one too, for that answer may be older than the key")
+    func joined() {
+        var driver = StateDriver.settled()
+        let began = driver.now
+        _ = driver.ask(1)
+        driver.advance(by: .milliseconds(50))
+        let since = driver.now
+        _ = driver.ask(2)
+        driver.advance(by: .milliseconds(50))
+        check(driver.ask(2, since: since), .wait(until: since + .seconds(6)))
+        driver.advance(by: .seconds(5))
+        check(driver.ask(2, since: since), .unknown)
+        check(driver.ask(2), .unknown)
+        #expect(driver.fetches.dropFirst().map(\.at) == [began, began + .seconds(5)])
+    }
+
+    @Test("A changed set forgets what was unknown before it")
+    func changedSet() {
+        var driver = StateDriver.settled()
+        _ = driver.ask(1)
+        driver.advance(by: .milliseconds(100))
+        check(driver.ask(1), .unknown)
+        driver.source = { _ in .replaced(.init()) }
+        _ = driver.ask(2)
+        driver.advance(by: .seconds(6))
+        // The start's, the first one's own, and the one that changed the set.
+        #expect(driver.fetches.count == 3)
+        check(driver.ask(1), .wait(until: driver.now + .seconds(6)))
+        // What that very fetch did not bring stays unknown.
+        check(driver.ask(2), .unknown)
+    }
+
+    @Test("What the fetch that changed the set did not bring is unknown all the same")
+    func changedSetCovers() {
+        var driver = StateDriver.settled()
+        driver.source = { _ in .replaced(.init()) }
+        _ = driver.ask(1)
+        driver.advance(by: .milliseconds(100))
+        check(driver.ask(1), .unknown)
+        #expect(driver.fetches.count == 2)
+    }
+
+    @Test("While the source fails nobody can tell: unavailable, never unknown, and no fetch beyond the back-off's")
+    func sourceFails() {
+        var driver = StateDriver.settled()
+        driver.source = { _ in .failed(retryAfterSeconds: nil) }
+        let since = driver.now
+        check(driver.ask(1), .wait(until: since + .seconds(6)))
+        driver.advance(by: .milliseconds(100))
+        check(driver.ask(1, since: since), .unavailable(retryAfterSeconds: 1))
+        check(driver.ask(2), .unavailable(retryAfterSeconds: 1))
+        driver.advance(by: .seconds(600))
+        for hash in 3...10_000 {
+            let answer = driver.ask(UInt64(hash))
+            #expect(answer != .unknown)
+        }
+        #expect(driver.fetches.filter { $0.reason == .unknownKeyID }.count == 1)
+        // Once the source answers again, the question is open again and is asked.
+        driver.source = { _ in .unchanged(.init()) }
+        driver.advance(by: .seconds(61))
+        check(driver.ask(20_000), .wait(until: driver.now + .seconds(6)))
+    }
+
+    @Test(
+        "A request that has waited its time while the source is slow is told to come again; where it fails, of the outage"
+    )
+    func deadline() {
+        var driver = StateDriver.settled()
+        driver.latency = .seconds(9)
+        let since = driver.now
+        _ = driver.ask(1)
+        driver.advance(by: .seconds(6))
+        check(driver.ask(1, since: since), .exhausted(retryAfterSeconds: 1))
+        driver.source = { _ in .failed(retryAfterSeconds: nil) }
+        driver.advance(by: .seconds(3))
+        check(driver.ask(1, since: since), .unavailable(retryAfterSeconds: 1))
+    }
+
+    @Test(
+        "Within the interval of the last fetch it waits, and the next begins when the interval is over, for all at once"
+    )
+    func waitsForTheInterval() {
+        var driver = StateDriver.settled()
+        let began = driver.now
+        _ = driver.ask(1)
+        driver.advance(by: .seconds(1))
+        let since = driver.now
+        for hash: UInt64 in 2...500 { check(driver.ask(hash), .wait(until: since + .seconds(6))) }
+        driver.advance(by: .seconds(3))
+        #expect(driver.fetches.count == 2)
+        driver.advance(by: .milliseconds(1_100))
+        #expect(driver.fetches.dropFirst().map(\.at) == [began, began + .seconds(5)])
+        for hash: UInt64 in 2...500 { check(driver.ask(hash, since: since), .unknown) }
+        #expect(driver.fetches.count == 3)
+    }
+
+    @Test("Without a place among those that wait it is told when the next fetch begins, and causes none")
+    func noPlace() {
+        var driver = StateDriver.settled()
+        check(driver.ask(1, mayWait: false), .exhausted(retryAfterSeconds: 1))
+        #expect(driver.fetches.count == 1)
+        _ = driver.ask(1)
+        driver.advance(by: .milliseconds(1_500))
+        check(driver.ask(2, mayWait: false), .exhausted(retryAfterSeconds: 4))
+        // What was asked about is refused all the same.
+        check(driver.ask(1, mayWait: false), .unknown)
+    }
+
+    @Test("Where the interval is longer than a request may wait, one that would wait in vain is told so at once")
+    func longInterval() {
+        var limits = JWKSetCacheLimits()
+        limits.unknownKeyIDInterval = .seconds(60)
+        var driver = StateDriver(limits: limits)
+        driver.source = { _ in .replaced(.init()) }
+        driver.start()
+        driver.advance(by: .seconds(1))
+        _ = driver.ask(1)
+        driver.advance(by: .seconds(10))
+        check(driver.ask(2), .exhausted(retryAfterSeconds: 50))
+        driver.advance(by: .seconds(45))
+        check(driver.ask(2), .wait(until: driver.now + .seconds(6)))
+    }
+
+    @Test("A hundred thousand in ten seconds cause at most three fetches, and none is refused that nobody asked about")
+    func flood() {
+        var driver = StateDriver.settled()
+        var generator = SystemRandomNumberGenerator()
+        var refused = 0
+        for _ in 0..<100_000 {
+            let hash = UInt64.random(in: 1 ... .max, using: &generator)
+            if driver.ask(hash) == .unknown { refused += 1 }
+            driver.advance(by: .microseconds(100))
+        }
+        #expect(driver.fetches.count - 1 <= 3)
+        #expect(refused == 0)
+    }
+
+    @Test(
+        "An hour of flood costs a fetch in five seconds, however often its IDs are repeated",
+        arguments: [1, 2, 7, 600]
+    )
+    func longFlood(repeats: Int) {
+        var driver = StateDriver.settled()
+        let began = driver.now
+        for number in 0..<36_000 {
+            _ = driver.ask(UInt64(number / repeats + 1) &* 0x9E37_79B9_7F4A_7C15)
+            driver.advance(by: .milliseconds(100))
+        }
+        let elapsed = driver.now.duration(since: began) / .seconds(5)
+        // The first fetch was the start's; each good one puts the ordinary refresh off.
+        #expect(Double(driver.fetches.count) <= elapsed + 4)
+    }
+
+    @Test(
+        "Whatever forgers do, a genuine new key waits once, for the interval and one fetch at most, and is never refused",
+        arguments: 1...100
+    )
+    func rotationInFlood(seed: UInt64) {
+        var random = RepeatableGenerator(seed: seed)
+        var driver = StateDriver.settled()
+        var rotatedAt = MonotonicInstant.never
+        driver.latency = .milliseconds(Int.random(in: 1...1_900, using: &random))
+        var published: MonotonicInstant?
+        driver.source = { now in
+            guard now >= rotatedAt, published == nil else { return .unchanged(.init()) }
+            published = now
+            return .replaced(.init())
+        }
+        let began = driver.now
+        // Some IDs come once, some again and again.
+        let pool = UInt64.random(in: 1...10_000, using: &random)
+        func flood(for milliseconds: Int) {
+            for _ in 0..<(milliseconds / 50) {
+                for _ in 0..<Int.random(in: 0...20, using: &random) {
+                    _ = driver.ask(UInt64.random(in: 1...pool, using: &random) &* 0x9E37_79B9_7F4A_7C15)
+                }
+                driver.advance(by: .milliseconds(50))
+            }
+        }
+        flood(for: Int.random(in: 0...40_000, using: &random))
+        rotatedAt = driver.now
+        flood(for: Int.random(in: 0...7_000, using: &random))
+        let (genuine, since): (UInt64, MonotonicInstant) = (0xFACE, driver.now)
+        while published == nil, driver.now < since + .seconds(5) + driver.latency * 2 {
+            switch driver.ask(genuine, since: since) {
+            case .wait: flood(for: 50)
+            // A slow source: the fetch under way took the second that the wait leaves it.
+            case .exhausted where driver.latency > .seconds(1): flood(for: 50)
+            case let answer:
+                Issue.record("a genuine key is told \(answer)")
+                return
+            }
+        }
+        #expect(published != nil)
+        let elapsed = driver.now.duration(since: began) / .seconds(5)
+        #expect(Double(driver.fetches.count) <= elapsed + 4)
+    }
+
+    @Test("The memory of a flood never exceeds its capacity")
+    func memoryIsBounded() {
+        var memory = UnknownKeyIDMemory(capacity: 1024)
+        for number in 1...100_000 {
+            memory.store(
+                .init(
+                    hash: UInt64(number) &* 0x9E37_79B9_7F4A_7C15,
+                    fetch: UInt64(number)
+                )
+            )
+        }
+        #expect(memory.entries.count { $0.fetch != 0 } <= 1024)
+        #expect(memory.entries.count { $0.fetch != 0 } > 1000)
+        let last: UInt64 = 100_000 &* 0x9E37_79B9_7F4A_7C15
+        #expect(memory.entry(for: last) != nil)
+    }
+
+}

@@ -1,1 +1,0 @@
-// Nothing to call: linking is enough. See TestProcess.c.

@@ -14,8 +14,8 @@ let strict: [SwiftSetting] = [
 let package = Package(
     name: "limited-login",
     products: [
-        .library(name: "LimitedLogin", targets: ["LimitedLogin", "LLJOSE"]),
-        .library(name: "LimitedLoginKeys", targets: ["LimitedLoginKeys", "LLJOSE"]),
+        .library(name: "LimitedLogin", targets: ["LimitedLogin"]),
+        .library(name: "LimitedLoginKeys", targets: ["LimitedLoginKeys"]),
         .executable(name: "limited-login", targets: ["limited-login"]),
     ],
     dependencies: [
@@ -24,7 +24,11 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     ],
     targets: [
-        .systemLibrary(name: "CLLOpenSSL", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(
+            name: "CLLOpenSSL",
+            pkgConfig: "openssl",
+            providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]
+        ),
         .target(name: "CLLSystem"),
         .target(name: "CLLOpenAPI", exclude: ["openapi.json"]),
         .target(name: "CLLPage", exclude: ["page.html", "page.css", "page.js", "icon.svg"]),
@@ -33,7 +37,11 @@ let package = Package(
         .target(name: "LLJOSE", dependencies: ["LLBytes"], swiftSettings: strict),
         .target(name: "LimitedLogin", dependencies: ["LLJOSE", "LLCrypto", "LLBytes"], swiftSettings: strict),
         .target(name: "LLHTTP1", dependencies: ["LLBytes"], swiftSettings: strict),
-        .target(name: "LLSockets", dependencies: ["CLLSystem", "LLCrypto", "LLBytes"], swiftSettings: strict),
+        .target(
+            name: "LLSockets",
+            dependencies: ["CLLSystem", "CLLOpenSSL", "LLCrypto", "LLBytes"],
+            swiftSettings: strict
+        ),
         .target(
             name: "LLHTTPServer",
             dependencies: ["LLSockets", "LLHTTP1", "LLCrypto", "LLBytes"],
@@ -131,7 +139,11 @@ let package = Package(
             dependencies: ["LLHTTP1", "LLBytes", "LLTestSupport"],
             swiftSettings: strict
         ),
-        .testTarget(name: "LLSocketsTests", dependencies: ["LLSockets"], swiftSettings: strict),
+        .testTarget(
+            name: "LLSocketsTests",
+            dependencies: ["LLSockets", "LLCrypto", "LLTestSupport"],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "LLHTTPServerTests",
             dependencies: ["LLHTTPServer", "LLSockets", "LLHTTP1", "LLCrypto", "LLBytes", "LLTestSupport"],

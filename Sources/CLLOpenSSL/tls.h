@@ -12,6 +12,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 /// The number of socket reads that one call of OpenSSL may make: 64, enough for 32 records of at most 16 KiB. A
 /// handshake has a dozen records. Within one call OpenSSL goes on reading while records arrive without application

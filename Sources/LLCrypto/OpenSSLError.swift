@@ -13,10 +13,26 @@ package struct OpenSSLError: Error, Equatable, Sendable, CustomStringConvertible
     /// Describes the failure of `operation` from the thread's error queue, and empties the queue.
     package init(_ operation: String) {
         self.operation = operation
-        self.reason = TLSError.drainQueue() ?? "no reason given"
+        self.reason = Self.drainQueue() ?? "no reason given"
     }
 
     package var description: String { "\(operation): \(reason)" }
+
+    /// Empties this thread's error queue and returns the reason of its oldest entry, the root of the failure.
+    ///
+    /// - Parameter wordsOfErrno: The sentence for an errno: OpenSSL has no reason for one, only a mark beside it
+    ///   (ERR_GET_REASON(3)).
+    package static func drainQueue(wordsOfErrno: (Int32) -> String = { "system error \($0)" }) -> String? {
+        let code = ERR_get_error()
+        ERR_clear_error()
+        guard code != 0 else { return nil }
+        if code & systemErrorMark != 0 { return wordsOfErrno(Int32(truncatingIfNeeded: code & (systemErrorMark - 1))) }
+        guard let reason = unsafe ERR_reason_error_string(code) else { return "OpenSSL error \(code)" }
+        return unsafe String(cString: reason)
+    }
+
+    /// `ERR_SYSTEM_FLAG`, which is no name in Swift.
+    private static let systemErrorMark: CUnsignedLong = 0x8000_0000
 
     /// True if the calling thread's error queue is empty.
     package static var isQueueEmpty: Bool { ERR_peek_error() == 0 }

@@ -1,5 +1,6 @@
-internal import CLLOpenSSL
+internal import CLLOpenSSL.TLS
 internal import Glibc
+internal import LLCrypto
 
 /// One TLS connection over a non-blocking descriptor that the caller owns.
 ///
@@ -171,19 +172,8 @@ package enum TLSError: Error, Equatable, Sendable, CustomStringConvertible {
 }
 
 extension TLSError {
-    /// Empties this thread's OpenSSL error queue and returns the reason of its oldest entry, which is the root cause.
-    static func drainQueue() -> String? {
-        let code = ERR_get_error()
-        ERR_clear_error()
-        guard code != 0 else { return nil }
-        // An errno has no OpenSSL reason; a mark in the code identifies it (ERR_GET_REASON(3)).
-        if code & systemErrorMark != 0 { return systemReason(Int32(truncatingIfNeeded: code & (systemErrorMark - 1))) }
-        guard let reason = unsafe ERR_reason_error_string(code) else { return "OpenSSL error \(code)" }
-        return unsafe String(cString: reason)
-    }
-
-    /// The macro `ERR_SYSTEM_FLAG`, which Swift cannot import.
-    private static let systemErrorMark: CUnsignedLong = 0x8000_0000
+    /// Empties this thread's OpenSSL error queue and returns the reason of its oldest entry, the root of the failure.
+    static func drainQueue() -> String? { OpenSSLError.drainQueue(wordsOfErrno: systemReason) }
 
     static func systemReason(_ number: Int32) -> String { SystemReason.sentence(for: number).lowercased() }
 

@@ -1,4 +1,5 @@
-internal import CLLOpenSSL
+internal import CLLOpenSSL.TLS
+internal import LLCrypto
 
 /// Settings shared by TLS connections: trust for clients; certificate and key for servers.
 ///

@@ -1,6 +1,6 @@
 internal import LLBytes
 package import LLCrypto
-public import LLJOSE
+@_exported public import LLJOSE
 
 /// Decides whether an id token is genuine, meant for this app, fresh, and tied to this login.
 ///

@@ -1,6 +1,6 @@
 internal import LLCrypto
 internal import LLHTTPClient
-public import LLJOSE
+@_exported public import LLJOSE
 package import LLSockets
 
 /// Keeps an issuer's JWK Set at hand: fetched ahead of its expiry in the background, asked for again when a token names

@@ -1,9 +1,9 @@
-import CLLOpenSSL
-import LLSockets
+import CLLOpenSSL.TLS
+import LLCrypto
 import LLTestSupport
 import Testing
 
-@testable import LLCrypto
+@testable import LLSockets
 
 @Suite("TLS")
 struct TLSConnectionTests {

@@ -1,4 +1,4 @@
-internal import CLLOpenSSL
+internal import CLLOpenSSL.TLS
 internal import Glibc
 
 /// Makes X.509 certificates with P-256 keys.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Builds the documentation of the library products and of the service, and judges it.
 
-  1. every public symbol of LimitedLogin, LimitedLoginKeys and JOSE has a documentation comment;
+  1. every public symbol of LimitedLogin, LimitedLoginKeys and LLJOSE has a documentation comment;
   2. docc builds the documentation of each, with its links, without a warning;
   3. the code in GettingStarted.md is the code of the package in Tests/Examples, which other tests compile and run;
   4. the version in the changelog is the program's.

@@ -5,6 +5,7 @@ It imports the listed products alone, under the strict import rules, so a type t
 gives is a failed build.
 """
 
+import json
 import re
 import shutil
 import subprocess
@@ -16,6 +17,12 @@ ROOT = live.ROOT
 PAGE = ROOT / "Sources/LimitedLogin/LimitedLogin.docc/GettingStarted.md"
 PLACE = ROOT / ".build/throw-away"
 
+# Names that other packages own. SwiftPM refuses a build in which two packages have a target of one name.
+OWN_TARGETS = [
+    "Bytes", "Graph", "HTTP1", "HTTPClient", "HTTPServer", "JOSE", "KeySets", "LoginStores", "OpenSSL", "Sockets",
+    "StandInIssuer", "TestProcess", "TestSupport", "VerificationService",
+]
+
 MANIFEST = f"""// swift-tools-version: 6.2
 import PackageDescription
 
@@ -23,10 +30,10 @@ let package = Package(
     name: "throw-away",
     platforms: [.macOS(.v15)],
     dependencies: [.package(name: "limited-login", path: "{ROOT}")],
-    targets: [
+    targets: {json.dumps(OWN_TARGETS)}.map {{ .target(name: $0) }} + [
         .executableTarget(
             name: "app",
-            dependencies: [
+            dependencies: {json.dumps(OWN_TARGETS)}.map {{ .target(name: $0) }} + [
                 .product(name: "LimitedLogin", package: "limited-login"),
                 .product(name: "LimitedLoginKeys", package: "limited-login"),
             ],
@@ -39,7 +46,9 @@ let package = Package(
 )
 """
 
-IMPORTS = "import Foundation\nimport JOSE\nimport LimitedLoginKeys\nimport LimitedLogin\n\n"
+IMPORTS = "import Foundation\nimport LimitedLoginKeys\nimport LimitedLogin\n\n"
+
+OWN_IMPORTS = "".join(f"import {name}\n" for name in OWN_TARGETS) + "\n"
 
 # What a test of such a server needs: keys and a clock of its own, and every part of a rejection.
 OWN_TEST = """
@@ -85,10 +94,13 @@ def main():
     shutil.rmtree(PLACE / "Sources", ignore_errors=True)
     (PLACE / "Sources/app").mkdir(parents=True)
     (PLACE / "Package.swift").write_text(MANIFEST)
+    for name in OWN_TARGETS:
+        (PLACE / "Sources" / name).mkdir()
+        (PLACE / f"Sources/{name}/{name}.swift").write_text(f"public enum {name}Marker {{}}\n")
     snippets = re.findall(r"```swift\n(.*?)\n```", PAGE.read_text(), re.S)
     if not snippets:
         sys.exit(f"{PAGE.name} has no code")
-    (PLACE / "Sources/app/App.swift").write_text(IMPORTS + "\n\n".join(snippets) + "\n" + OWN_TEST)
+    (PLACE / "Sources/app/App.swift").write_text(IMPORTS + OWN_IMPORTS + "\n\n".join(snippets) + "\n" + OWN_TEST)
     done = subprocess.run(
         ["swift", "build", *live.MADE_ONCE, "--explicit-target-dependency-import-check", "error"],
         cwd=PLACE, capture_output=True, text=True,

@@ -37,5 +37,5 @@ SWIFT
 
 sanitizer_sees "$1" || { echo "the $1 sanitizer does not see a planted fault"; exit 1; }
 pure=()
-[ "$1" != thread ] || pure=(--skip 'ConformanceTests\.(Tokens|HTTPParser)|(Bytes|JOSE|HTTP1|OpenSSL|LimitedLogin)Tests\.')
+[ "$1" != thread ] || pure=(--skip 'ConformanceTests\.(Tokens|HTTPParser)|(LLBytes|LLJOSE|LLHTTP1|LLCrypto|LimitedLogin)Tests\.')
 swift test --disable-xctest --sanitize "$1" --scratch-path ".build-$1" "${MADE_ONCE[@]}" "${pure[@]}"

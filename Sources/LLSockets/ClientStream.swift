@@ -1,4 +1,3 @@
-
 /// A connection to a server, plain or TLS, for a thread that has nothing else to do: bytes go out and come in without
 /// waiting, and one wait ends with readiness, a signal or a deadline.
 package final class ClientStream {

@@ -55,7 +55,7 @@ struct RulesTableTests {
     }
 
     private static func source(of suite: Substring) -> String? {
-        ["ConformanceTests", "LimitedLoginTests", "JOSETests", "BytesTests"].lazy.compactMap { folder in
+        ["ConformanceTests", "LimitedLoginTests", "LLJOSETests", "LLBytesTests"].lazy.compactMap { folder in
             try? Data(contentsOf: URL(filePath: "\(root)/Tests/\(folder)/\(suite).swift"))
         }.first.map { String(decoding: $0, as: UTF8.self) }
     }

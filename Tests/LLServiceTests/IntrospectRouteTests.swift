@@ -33,6 +33,53 @@ struct IntrospectRouteTests {
         try JSONDecoder().decode(Answer.self, from: Data(answer.body))
     }
 
+    @Test("A caller may present its key in the form (client_secret_post), in one place alone")
+    func keyInForm() async throws {
+        let service = try await Self.service()
+        let token = try Tokens.mint(Tokens.claims())
+        let cases: [(String, [String], Int, String)] = [
+            ("client_id=backend&client_secret=secret", [], 200, "active"),
+            ("client_id=back%65nd&client_secret=s%65cret", [], 200, "active"),
+            ("client_id=backend", [Self.key], 200, "active"),
+            ("client_id=backend&client_secret=wrong", [], 401, "invalid_client"),
+            ("client_id=other&client_secret=secret", [], 401, "invalid_client"),
+            ("client_secret=secret", [], 401, "invalid_client"), ("client_id=backend", [], 401, "invalid_client"),
+            ("client_id=backend&client_secret=", [], 401, "invalid_client"), ("", [], 401, "invalid_client"),
+            ("client_id=backend&client_secret=secret", [Self.key], 400, "invalid_request"),
+            ("client_id=backend&client_secret=secret&client_secret=secret", [], 400, "invalid_request"),
+            ("client_id=backend&client_secret=secret", ["Authorization: Bearer wrong"], 401, "invalid_client"),
+        ]
+        for (form, fields, status, word) in cases {
+            let body = "token=\(token)&\(form)"
+            let answer = try service.answer("POST", "/introspect", fields: [Self.form] + fields, body: body)
+            #expect(answer.status == status, "\(form)")
+            #expect(answer.text.contains("\"\(word)\""), "\(form): \(answer.text)")
+            #expect((answer["www-authenticate"] != nil) == (status == 401), "\(form)")
+        }
+    }
+
+    @Test("A problem has OAuth's error and description too")
+    func oauthErrors() async throws {
+        let service = try await Self.service()
+        let answer = try service.answer(
+            "POST",
+            "/introspect",
+            fields: [Self.form, Self.key],
+            body: "token_type_hint=x"
+        )
+        #expect(answer.status == 400)
+        #expect(answer.text.contains(#""error":"invalid_request","error_description":""#), "\(answer.text)")
+        let outage = try await Self.service(minters: nil)
+        _ = await outage.cache.refresh()
+        let token = try Tokens.mint(Tokens.claims())
+        let fields = [Self.form, Self.key]
+        let unknown = try outage.answer("POST", "/introspect", fields: fields, body: "token=\(token)")
+        #expect(unknown.status == 503)
+        #expect(unknown.text.contains(#""error":"temporarily_unavailable""#))
+        let verify = try service.answer("POST", "/verify", fields: [Self.key], body: "{}")
+        #expect(!verify.text.contains("\"error\""))
+    }
+
     @Test("A good token is active, with numeric times and the scope its claims show")
     func active() async throws {
         let service = try await Self.service()
@@ -121,7 +168,7 @@ struct IntrospectRouteTests {
             (["Authorization: Basic c2VjcmV0"], 401), (["Authorization: Basic YmFja2VuZDpzZWNyZXQ"], 401),
             (["Authorization: Basic YmFja2VuZDpzZWNyZXR="], 401), (["Authorization: Basic Ym=ja2VuZDpzZWNyZXQ="], 401),
             (["Authorization: Basic YmFja2V*ZDpzZWNyZXQ="], 401), (["Authorization: Bearer wrong"], 401), ([], 401),
-            (["Authorization: Basic YmFja2VuZDpzZWNyZXQ=", "X-Api-Key: secret"], 401),
+            (["Authorization: Basic YmFja2VuZDpzZWNyZXQ=", "X-Api-Key: secret"], 400),
         ]
     )
     func caller(fields: [String], status: Int) async throws {

@@ -135,7 +135,7 @@ from limited_login_client.api.permissions import list_permissions, revoke_permis
 from limited_login_client.api.service import get_livez
 from limited_login_client.api.tokens import introspect, issue_nonce, revoke, verify
 from limited_login_client.models import (
-    IntrospectRequest, NonceRequest, Problem, RevocationRequest, UninstallRequest, VerifyAccessToken, VerifyByNonce,
+    CallbackEvent, IntrospectRequest, NonceRequest, Problem, RevocationRequest, UninstallRequest, VerifyAccessToken, VerifyByNonce,
 )
 
 url, key, good, expired, access = sys.argv[1:]
@@ -163,6 +163,21 @@ assert ended.code == "login_revoked", ended
 everywhere = RevocationRequest(user_id="2954873201847263")
 assert revoke.sync_detailed(client=client, body=everywhere).status_code == 204
 assert get_livez.sync_detailed(client=client).status_code == 200
+# A client that is generated today lives with a code, an event and members of tomorrow.
+tomorrow = Problem.from_dict({
+    "type": "urn:limited-login:problem:new_code", "title": "New", "status": 401, "detail": "New.", "code": "new_code",
+    "request_id": "1", "new_member": {"a": 1},
+})
+assert tomorrow.code == "new_code", tomorrow
+event = CallbackEvent.from_dict({
+    "type": "login.new", "timestamp": "2030-01-01T00:00:00Z", "new_member": 1,
+    "data": {"app_id": "1", "user_id": "2", "issued_at": 3, "confirmation_code": "4", "new_member": []},
+})
+assert event.type_ == "login.new", event
+members = accepted.to_dict() | {"new_member": True, "missing_permissions": ["new_permission"]}
+members["authentication_token"] = members["authentication_token"] | {"tracking": "new", "new_member": 1}
+later = type(accepted).from_dict(members)
+assert later.missing_permissions == ["new_permission"] and later.authentication_token.tracking == "new", later
 print("accepts both kinds of tokens, refuses, issues a nonce, introspects, lists and revokes permissions and logins")
 """
 

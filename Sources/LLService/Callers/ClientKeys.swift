@@ -114,9 +114,7 @@ enum CallerCredentials {
 
     /// Reads a head; nil when there are no credentials, or more than one.
     init?(_ head: borrowing RequestHead, bytes: Span<UInt8>) {
-        let authorizations = head.count(of: "authorization", in: bytes)
-        let apiKeys = head.count(of: "x-api-key", in: bytes)
-        guard authorizations + apiKeys == 1 else { return nil }
+        guard Self.count(in: head, bytes) == 1 else { return nil }
         if let value = head.value(of: "x-api-key", in: bytes) {
             self = .key(value)
             return
@@ -131,6 +129,11 @@ enum CallerCredentials {
         } else {
             return nil
         }
+    }
+
+    /// The number of credentials in a head, good or bad.
+    static func count(in head: borrowing RequestHead, _ bytes: Span<UInt8>) -> Int {
+        head.count(of: "authorization", in: bytes) + head.count(of: "x-api-key", in: bytes)
     }
 
     /// The place of what follows the scheme in an `Authorization` value; nil for another scheme, or where nothing follows.

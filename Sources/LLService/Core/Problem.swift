@@ -18,6 +18,8 @@ package struct Problem: Error, Sendable, Equatable {
     package let graph: GraphFailure?
     /// The scheme that the credentials came under, whose challenge a 401 carries.
     var scheme = AuthScheme.bearer
+    /// Whether a caller that is refused presented credentials: without any its challenge has no error (RFC 6750 section 3).
+    var hasCredentials = false
 
     /// - Parameter retryAfter: seconds; by default what the code suggests.
     package init(
@@ -56,14 +58,20 @@ package struct Problem: Error, Sendable, Equatable {
 
 /// Writes a problem as an answer: `application/problem+json` (RFC 9457) and the fields its status needs.
 enum ProblemAnswer {
-    static func write(_ problem: Problem, requestID: [UInt8], to response: inout HTTPResponse) {
+    /// - Parameter speaksOAuth: Whether OAuth's `error` and `error_description` stand beside the other members.
+    static func write(
+        _ problem: Problem,
+        speaksOAuth: Bool = false,
+        requestID: [UInt8],
+        to response: inout HTTPResponse
+    ) {
         response.status = UInt16(problem.code.status)
         response.addField("Content-Type: application/problem+json")
         response.addField("Cache-Control: no-store")
         addChallenge(problem, to: &response)
         if let seconds = problem.retryAfterSeconds { response.addField("Retry-After", String(seconds)) }
         response.addField("X-Request-Id", requestID)
-        writeBody(problem, requestID: requestID, to: &response.body)
+        writeBody(problem, speaksOAuth: speaksOAuth, requestID: requestID, to: &response.body)
     }
 
     /// RFC 6750 section 3: a 401 carries a challenge, and `error` says which; none where no credentials came.
@@ -73,6 +81,11 @@ enum ProblemAnswer {
         case .rejectedToken, .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked:
             // `code` reaches the client through gateways that keep the field and drop the body.
             response.addField("WWW-Authenticate", "\(scheme) error=\"invalid_token\", code=\"\(problem.code.text)\"")
+        case .unauthorizedClient:
+            let error = problem.hasCredentials ? ", error=\"invalid_token\"" : ""
+            response.addField("WWW-Authenticate", "Bearer realm=\"limited-login\"\(error)")
+            // RFC 6749 section 5.2: OAuth clients authenticate by Basic, so a challenge of that scheme stands beside it.
+            response.addField("WWW-Authenticate: Basic realm=\"limited-login\"")
         case .missingToken: response.addField("WWW-Authenticate: Bearer realm=\"limited-login\"")
         // RFC 9449 section 7.1.
         case .invalidDPoPProof:
@@ -84,7 +97,7 @@ enum ProblemAnswer {
         }
     }
 
-    static func writeBody(_ problem: Problem, requestID: [UInt8], to body: inout [UInt8]) {
+    static func writeBody(_ problem: Problem, speaksOAuth: Bool = false, requestID: [UInt8], to body: inout [UInt8]) {
         JSONWriter.raw("{\"type\":\"urn:limited-login:problem:", to: &body)
         body.append(contentsOf: problem.code.text.utf8)
         JSONWriter.raw("\"", to: &body)
@@ -94,6 +107,17 @@ enum ProblemAnswer {
         JSONWriter.member("code", problem.code.text, to: &body)
         JSONWriter.member("claim", problem.claim, to: &body)
         JSONWriter.member("fbtrace_id", problem.graph?.traceID, to: &body)
+        if speaksOAuth {
+            // RFC 6749 section 5.2. The title is a constant of ASCII, as `error_description` must be.
+            let error =
+                switch problem.code.status {
+                case 401: "invalid_client"
+                case 503: "temporarily_unavailable"
+                default: "invalid_request"
+                }
+            JSONWriter.member("error", error, to: &body)
+            JSONWriter.member("error_description", problem.code.title, to: &body)
+        }
         JSONWriter.name("request_id", to: &body)
         JSONWriter.string(requestID.span, to: &body)
         JSONWriter.raw("}", to: &body)

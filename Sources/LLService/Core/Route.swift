@@ -117,6 +117,8 @@ enum Caller: Sendable {
     case knownWhereConfigured
     /// One of the clients; without configured clients every caller is refused.
     case known
+    /// The same, where a caller may also present its key in the form: an OAuth client.
+    case knownByForm
 }
 
 /// What must be configured for a route to be there.
@@ -184,7 +186,7 @@ extension Route {
     static let introspect = Route(
         "/introspect",
         methods: [.post],
-        caller: .known,
+        caller: .knownByForm,
         body: .form(atMost: IntrospectEndpoint.bodyLimit),
         problems: [
             .unauthorizedClient, .unsupportedMediaType, .keyChecksExhausted, .keysUnavailable, .replayStoreUnavailable,

@@ -150,35 +150,57 @@ extension WorkerParts {
     }
 
     /// Asks a caller for its key, before a byte of the body is read; refuses a request whose caller may not make it.
-    func require(
-        _ caller: Caller,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ response: inout HTTPResponse
-    ) throws(Problem) {
+    func require(_ caller: Caller, _ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Problem) {
         guard caller != .anybody else { return }
         let clients = settings.clients
-        guard clients != nil || caller == .known else { return }
+        guard clients != nil || caller != .knownWhereConfigured else { return }
+        if caller == .knownByForm {
+            switch CallerCredentials.count(in: head, bytes) {
+            // The form has the credentials, or lacks them: its endpoint asks.
+            case 0 where clients != nil: return
+            case 0...1: break
+            // RFC 6749 section 2.3: one method of authentication.
+            default: throw Problem(.invalidRequest, Self.severalKeys)
+            }
+        }
         let credentials = CallerCredentials(head, bytes: bytes)
-        if let credentials, let clients, let client = clients.client(presenting: credentials, in: bytes) {
+        let client = credentials.flatMap { clients?.client(presenting: $0, in: bytes) }
+        try admit(client, hasCredentials: credentials != nil)
+    }
+
+    private static let severalKeys = "The caller's key is in several places of the request; one is allowed."
+
+    /// Asks the form for the caller's key where the head has none (`client_secret_post`, RFC 6749 section 2.3.1).
+    func requireCaller(_ form: FormParameters, _ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Problem) {
+        let secret = form.first("client_secret")
+        guard CallerCredentials.count(in: head, bytes) == 0 else {
+            guard secret != nil else { return }
+            throw Problem(.invalidRequest, Self.severalKeys)
+        }
+        let client = form.first("client_id").flatMap { name in
+            settings.clients?.client(presenting: .named(name: name, key: secret ?? []), in: bytes)
+        }
+        try admit(client, hasCredentials: secret != nil)
+    }
+
+    /// Counts a caller's request; refuses a caller that is none of the clients.
+    private func admit(_ client: Int?, hasCredentials: Bool) throws(Problem) {
+        let clients = settings.clients
+        if let client, let clients {
             core.metrics.countRequest(client: clients.names[client])
             return
         }
         core.metrics.count(.idToken, .unauthorizedClient)
-        // RFC 6750 section 3: no error code where no credentials came.
-        response.addField(
-            credentials == nil
-                ? "WWW-Authenticate: Bearer realm=\"limited-login\""
-                : "WWW-Authenticate: Bearer realm=\"limited-login\", error=\"invalid_token\""
-        )
-        // RFC 6749 section 5.2: OAuth clients authenticate by Basic, so a challenge of that scheme stands beside it.
-        response.addField("WWW-Authenticate: Basic realm=\"limited-login\"")
-        throw Problem(
+        var problem = Problem(
             .unauthorizedClient,
             clients == nil
                 ? "Only callers with a key may ask this, and no client_keys_file is configured."
-                : "The caller must present its key: Authorization: Bearer or Basic, or X-Api-Key."
+                : hasCredentials
+                    ? "This key is none of client_keys_file's."
+                    : "The caller must present its key: Authorization: Bearer or Basic, or X-Api-Key."
         )
+        problem.hasCredentials = hasCredentials
+        throw problem
     }
 }
 

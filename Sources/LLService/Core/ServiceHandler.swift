@@ -159,7 +159,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             if let requirement = route.requirement, !requirement.isMet(worker.settings) {
                 throw Problem(.notFound, requirement.sentence)
             }
-            try worker.require(route.caller, head, bytes, &response)
+            try worker.require(route.caller, head, bytes)
             try route.body.require(head, bytes, &response)
             return route.body
         }
@@ -190,7 +190,12 @@ package final class ServiceHandler: HTTPRequestHandler {
             place.map { routes[$0].mayAnswer(problem.code) } ?? ProblemCode.ofAnyPath.contains(problem.code),
             "undocumented: \(problem.code)"
         )
-        ProblemAnswer.write(problem, requestID: requestID, to: &response)
+        ProblemAnswer.write(
+            problem,
+            speaksOAuth: place.map { routes[$0].caller == .knownByForm } ?? false,
+            requestID: requestID,
+            to: &response
+        )
         if let place {
             audit?.tell(problem, routes[place], head, bytes, answer: response.body.span, requestID: requestID)
         }

@@ -9,10 +9,11 @@ enum IntrospectEndpoint {
     static let bodyLimit = 49_152
 
     static let answer: Route.Answer = { worker, head, bytes, body, context, response in
+        let form = try form(body, worker, head, bytes, context)
         let claims: VerifiedClaims?
         let outcome: Outcome
         do throws(Problem) {
-            let request = try IntrospectRequest(body)
+            let request = try IntrospectRequest(form)
             let verdict = try worker.judge.judge(
                 request.token.span,
                 request.question,
@@ -38,12 +39,30 @@ enum IntrospectEndpoint {
         IntrospectAnswer.write(claims, payload: worker.judge.workspace.payload, to: &response.body)
         return outcome
     }
+
+    /// The form of a caller that may ask.
+    private static func form(
+        _ body: Span<UInt8>,
+        _ worker: WorkerParts,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ context: RequestContext
+    ) throws(Problem) -> FormParameters {
+        guard let form = FormParameters(body, 0..<body.count) else {
+            throw Problem(.invalidRequest, "The form has a broken escape or too many parameters.")
+        }
+        // A request that comes again after a wait was let in before.
+        if context.visit == .first { try worker.requireCaller(form, head, bytes) }
+        return form
+    }
 }
 
 /// The form of `POST /introspect`: `token`, perhaps `token_type_hint` (RFC 7662 section 2.1), and as further context
 /// what `/verify` takes: one of `nonce`, `raw_nonce` and `subject`, and `app_id`.
 struct IntrospectRequest {
-    static let parameters: [StaticString] = ["token", "token_type_hint", "nonce", "raw_nonce", "subject", "app_id"]
+    static let parameters: [StaticString] = [
+        "token", "token_type_hint", "nonce", "raw_nonce", "subject", "app_id", "client_id", "client_secret",
+    ]
     /// What `/verify` alone judges. Any other unknown parameter is not looked at (RFC 6749 section 3.2), but a caller that
     /// sends one of these would take `active` for a yes to it.
     private static let demandsOfVerify: [StaticString] = [
@@ -53,10 +72,7 @@ struct IntrospectRequest {
     let token: [UInt8]
     private(set) var question = TokenQuestion(texts: .all)
 
-    init(_ body: Span<UInt8>) throws(Problem) {
-        guard let form = FormParameters(body, 0..<body.count) else {
-            throw Problem(.invalidRequest, "The form has a broken escape or too many parameters.")
-        }
+    init(_ form: FormParameters) throws(Problem) {
         // RFC 6749 section 3.1: no parameter more than once.
         for name in Self.parameters where form.count(of: name) > 1 {
             throw Problem(.invalidRequest, "The form has the parameter \(name) more than once.")

@@ -83,7 +83,7 @@ func judge(_ request: String, cache: JWKSetCache) throws -> String? {
 struct App {
     static func main() async throws {
         let keys = try makeKeys(url: "https://issuer.example/jwks")
-        _ = try await logIn("", Nonce.generate().value, with: makeVerifier(appID: "1", keys: keys))
+        _ = try await logIn("", nonceOfSession: Nonce.generate().value, with: makeVerifier(appID: "1", keys: keys))
         _ = try await judge("", keys: "{}", nonce: "n")
     }
 }

@@ -39,8 +39,8 @@ struct AuthCredentials {
     /// then refused unless proofs are ignored: that client can prove its key (RFC 9449 section 7.2).
     /// - Parameters:
     ///   - claims: those of the token, which is good.
-    ///   - payload: what their ranges point into.
-    /// - Returns: the proof, good but for its use; nil where none is needed.
+    ///   - payload: the bytes that their ranges point into.
+    /// - Returns: the proof, good but for its use; nil if none is needed.
     func judgeProof(
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,

@@ -24,7 +24,7 @@ enum AuthEndpoint {
             scheme = credentials.scheme
             let demand = try AuthDemand(head, bytes)
             var question = TokenQuestion(appID: demand.appID, texts: gateway.texts)
-            // What a proof is compared with.
+            // A proof is compared with these values.
             if scheme == .dpop { question.texts.insert(.keyThumbprint) }
             let verdict = try worker.judge.judge(
                 bytes.extracting(credentials.token),

@@ -5,9 +5,9 @@ package import LimitedLogin
 
 /// How `/auth` answers. A class, so that a request takes one reference to all of it.
 package final class GatewaySettings: Sendable, Equatable {
-    /// What is demanded of the DPoP scheme, and of tokens bound to a key.
+    /// The demands on the DPoP scheme, and on tokens bound to a key.
     package let dpop: DPoPDemand
-    /// Scheme and host of every client's request; nil where the gateway tells them with each.
+    /// Scheme and host of every client's request; nil if the gateway tells them with each request.
     package let origin: GatewayOrigin?
     /// The fields of a good answer, in their order.
     package let fields: [AuthField]
@@ -46,7 +46,7 @@ package struct GatewayOrigin: Sendable, Equatable {
     let scheme: [UInt8]
     let authority: [UInt8]
 
-    /// The origin; nil for what is no `http` or `https` URL, or has a path, a query or a fragment.
+    /// The origin; nil for a text that is no `http` or `https` URL, or has a path, a query or a fragment.
     package init?(_ text: String) {
         let bytes = Array(text.utf8)
         let (slash, colon) = (UInt8(ascii: "/"), UInt8(ascii: ":"))
@@ -120,7 +120,7 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
         "\(name)=\(Self.claims.first { $0.claim == claim }?.name ?? "")"
     }
 
-    /// What is sent where nothing else is configured.
+    /// The default fields.
     package static let standard = [
         "X-Auth-Subject=sub", "X-Auth-Audience=aud", "X-Auth-Expires=exp", "X-Auth-Email=email",
     ].compactMap { try? AuthField($0) }
@@ -158,9 +158,9 @@ enum AuthFieldValue {
     /// Appends a string's value, escapes decoded and every byte outside visible ASCII, and `%`, percent-encoded, so
     /// that every claim has one value and every value one claim (RFC 9110 section 5.5 has no other way for UTF-8).
     /// - Parameters:
-    ///   - range: what stands between the string's quotes.
+    ///   - range: the bytes between the string's quotes.
     ///   - output: has room for ``room(for:)``.
-    /// - Returns: false where there is no value: the claim is empty or longer than ``byteLimit``.
+    /// - Returns: false if there is no value: the claim is empty or longer than ``byteLimit``.
     static func append(_ range: Range<Int>, in payload: Span<UInt8>, to output: inout OutputSpan<UInt8>) -> Bool {
         let text = payload.extracting(range)
         if isPlain(text) {
@@ -193,7 +193,7 @@ enum AuthFieldValue {
         }
     }
 
-    /// Greatest length of the value of a string: no escape is shorter than what it stands for.
+    /// Greatest length of the value of a string: no escape is shorter than its character.
     static func room(for range: Range<Int>) -> Int { 3 * min(range.count, byteLimit) }
 
     /// Whether the text is the value as it stands: each byte stands for itself in JSON and in a field, and they are neither

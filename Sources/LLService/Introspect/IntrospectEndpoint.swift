@@ -5,7 +5,7 @@ internal import LimitedLogin
 
 /// `POST /introspect`: OAuth 2.0 Token Introspection (RFC 7662) of an id token.
 enum IntrospectEndpoint {
-    /// Greatest body, in bytes: the greatest token, and half as much again for what stands around it.
+    /// Greatest body, in bytes: the greatest token, and half as much again for the rest of the body.
     static let bodyLimit = 49_152
 
     static let answer: Route.Answer = { worker, head, bytes, body, context, response in
@@ -28,8 +28,7 @@ enum IntrospectEndpoint {
             }
         } catch {
             switch error.code {
-            // Section 2.2: whatever is wrong with the token, or with what it should be bound to, the caller is told no more
-            // than that it is not active.
+            // The caller of a token that fails any check learns only that the token is not active (section 2.2).
             case .rejectedToken, .invalidNonce, .unknownApp: (claims, outcome) = (nil, .inactive(error.code))
             // The request's form or an outage is no fault of the token.
             default: return .refused(.idToken, error)
@@ -117,7 +116,7 @@ enum IntrospectAnswer {
         text(",\"aud\":\"", claims.audience, payload, &bytes)
         // The client the token was issued to is its audience.
         text(",\"client_id\":\"", claims.audience, payload, &bytes)
-        // RFC 9449 section 6.2. A token with an unreadable `cnf` is bound too: a Bearer is what has none.
+        // RFC 9449 section 6.2. A token with an unreadable `cnf` is bound too: a Bearer token has none.
         JSONWriter.raw(claims.isBoundToKey ? ",\"token_type\":\"DPoP\"" : ",\"token_type\":\"Bearer\"", to: &bytes)
         if let thumbprint = claims[.keyThumbprint] {
             text(",\"cnf\":{\"jkt\":\"", thumbprint, payload, &bytes)
@@ -126,7 +125,7 @@ enum IntrospectAnswer {
         text(",\"jti\":\"", claims.tokenID, payload, &bytes)
         JSONWriter.member("exp", Int(claims.expiresAt.wholeSeconds), to: &bytes)
         JSONWriter.member("iat", Int(claims.issuedAt.wholeSeconds), to: &bytes)
-        // The scope is what the claims show; a token does not list what was granted.
+        // The claims show the scope; a token does not list the granted permissions.
         let scope = claims.permissions.permissions.map(\.rawValue).joined(separator: " ")
         JSONWriter.member("scope", scope, to: &bytes)
         text(",\"nonce\":\"", claims[.nonce], payload, &bytes)

@@ -46,7 +46,7 @@ package enum JSONWriter {
         raw("\":", to: &bytes)
     }
 
-    /// Appends a member; nothing where there is no value.
+    /// Appends a member; nothing if there is no value.
     package static func member(_ name: StaticString, _ value: String?, to bytes: inout [UInt8]) {
         guard let value else { return }
         self.name(name, to: &bytes)
@@ -91,7 +91,7 @@ extension OutputSpan where Element == UInt8 {
         append(UInt8(ascii: "\""))
     }
 
-    /// Appends the short escape where the byte has one, else `\u00` and two hexadecimal digits.
+    /// Appends the short escape if the byte has one, else `\u00` and two hexadecimal digits.
     private mutating func appendEscape(of byte: UInt8) {
         switch byte {
         case UInt8(ascii: "\""): append("\\\"")

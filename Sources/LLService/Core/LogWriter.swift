@@ -29,7 +29,7 @@ package final class LogWriter: Sendable {
         var dropped = 0
         var told = 0
         var tellAgainAt = MonotonicInstant(nanoseconds: 0)
-        /// Whether the last write succeeded.
+        /// True if the last write succeeded.
         var canWrite = true
         var isWriting = false
         /// The thread waits for a line.
@@ -49,7 +49,7 @@ package final class LogWriter: Sendable {
 
     /// Starts the thread, which lives as long as the process.
     /// - Parameter line: the line that tells how many were dropped, its line feed included.
-    /// - Returns: False where the system has no thread left.
+    /// - Returns: False if the system has no thread left.
     package func start(tellingOfDropped line: @escaping @Sendable (Int) -> [UInt8]) -> Bool {
         LoopQueue.start("log-writer") { [self] in
             // Whether the last write ended within a line.

@@ -3,25 +3,25 @@ internal import LLHTTP1
 internal import LLHTTPServer
 package import LimitedLogin
 
-/// One refusal: what `application/problem+json` says about it (RFC 9457).
+/// One refusal: the content of its `application/problem+json` (RFC 9457).
 package struct Problem: Error, Sendable, Equatable {
     package let code: ProblemCode
     /// One sentence on this occurrence; never a token, a nonce or a claim's value before the signature is good.
     package let detail: String
     /// The claim at fault, if it is one.
     package let claim: String?
-    /// Seconds after which another try makes sense (RFC 9110 section 10.2.3); nil where none does.
+    /// Seconds after which another try makes sense (RFC 9110 section 10.2.3); nil if none does.
     package let retryAfterSeconds: Int?
-    /// The scope that would be enough (RFC 6750 section 3), separated by spaces; nil where that is not the matter.
+    /// The scope that would be enough (RFC 6750 section 3), separated by spaces; nil for any other problem.
     package let scope: String?
-    /// What Graph told, where its error is the problem.
+    /// Graph's error, if that is the problem.
     package let graph: GraphFailure?
     /// The scheme that the credentials came under, whose challenge a 401 carries.
     var scheme = AuthScheme.bearer
     /// Whether a caller that is refused presented credentials: without any its challenge has no error (RFC 6750 section 3).
     var hasCredentials = false
 
-    /// - Parameter retryAfter: seconds; by default what the code suggests.
+    /// - Parameter retryAfter: seconds; by default the code's suggestion.
     package init(
         _ code: ProblemCode,
         _ detail: String,

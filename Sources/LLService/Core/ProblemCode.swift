@@ -44,7 +44,7 @@ package enum ProblemCode: Sendable, Hashable {
     /// The status code of the answer (RFC 9110 section 15, RFC 6585).
     package var status: Int { row.status }
 
-    /// What went wrong, the same for every occurrence (RFC 9457 section 3.1.3).
+    /// The kind of problem in words, the same for every occurrence (RFC 9457 section 3.1.3).
     package var title: String { row.title }
 
     /// All there is to say about a code.
@@ -145,7 +145,7 @@ extension ProblemCode {
 }
 
 extension GraphError {
-    /// When another try makes sense, where Graph did not say.
+    /// Seconds until another try makes sense, if Graph did not say.
     fileprivate var retryAfterSeconds: Int? {
         if isThrottling { return GraphLimits.defaultRetryAfterSeconds }
         return isTransient ? 5 : nil

@@ -19,7 +19,7 @@ enum RequestBody: Sendable {
     /// An uncompressed form, at most so many bytes.
     case form(atMost: Int)
 
-    /// What the server does after the head; nil where the head is answered at once.
+    /// What the server does after the head; nil if the head is answered at once.
     var decision: HeadDecision? {
         switch self {
         case .none: nil
@@ -137,7 +137,7 @@ struct FormParameters {
     private var parameters: [(name: [UInt8], value: [UInt8])] = []
 
     /// - Parameter last: the name of a parameter that ends the reading: it and what follows it are left alone.
-    /// - Returns: nil where the text has a broken escape or more than ``countLimit`` parameters.
+    /// - Returns: nil if the text has a broken escape or more than ``countLimit`` parameters.
     init?(_ bytes: Span<UInt8>, _ range: Range<Int>, endingAt last: StaticString? = nil) {
         var start = range.lowerBound
         while start < range.upperBound {

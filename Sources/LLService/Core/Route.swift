@@ -8,12 +8,12 @@ internal import LimitedLogin
 package final class Route: Sendable {
     /// The path of a request; `{name}` stands for one part of it. Also the label `http_route` of the metrics.
     package let path: StaticString
-    /// Whether the paths below it are its own too.
+    /// True if the paths below it are its own too.
     package let takesPathsBelow: Bool
     /// The methods it answers, besides OPTIONS, which tells them; nil where every method, OPTIONS too, is judged alike.
     package let methods: [HTTPMethod]?
     package let listeners: [ListenerRole]
-    /// What must be configured; without it the path is 404.
+    /// The configuration the route needs; without it the path is 404.
     let requirement: Requirement?
     let caller: Caller
     let body: RequestBody
@@ -110,10 +110,10 @@ package final class Route: Sendable {
     func mayAnswer(_ code: ProblemCode) -> Bool { problems.contains(code) || ProblemCode.ofAnyPath.contains(code) }
 }
 
-/// Who may call a route.
+/// The callers that a route admits.
 enum Caller: Sendable {
     case anybody
-    /// One of the clients, where clients are configured.
+    /// One of the clients, if clients are configured.
     case knownWhereConfigured
     /// One of the clients; without configured clients every caller is refused.
     case known
@@ -121,7 +121,7 @@ enum Caller: Sendable {
     case knownByForm
 }
 
-/// What must be configured for a route to be there.
+/// The configuration that a route needs to be there.
 enum Requirement: Sendable {
     /// A bearer token is tied to no login, so the gateways' routes are there only where they are asked for.
     case gateway
@@ -140,7 +140,7 @@ enum Requirement: Sendable {
         }
     }
 
-    /// What the 404 says otherwise.
+    /// The text of the 404 without that configuration.
     var sentence: String {
         switch self {
         case .gateway: "The routes for gateways are disabled; see LIMITED_LOGIN_GATEWAY."
@@ -167,7 +167,7 @@ extension Route {
         deauthorize, dataDeletion, revocations,
     ]
 
-    /// What the metrics call every path that is not in the table.
+    /// The metrics' name for every path that is not in the table.
     package static let unmatchedLabel: StaticString = "_unmatched"
 
     static let verify = Route(

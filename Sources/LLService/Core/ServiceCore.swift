@@ -17,12 +17,12 @@ package final class ServiceCore: Sendable {
     package let metrics: ServiceMetrics
     package let logger: Logger
     package let identifiers: RequestIdentifier
-    /// Logs each answer of `/auth` and `/verify`; nil where `audit_log` is off.
+    /// Logs each answer of `/auth` and `/verify`; nil if `audit_log` is off.
     package let auditLogger: Logger?
     package let signatureCacheEntries: Int
     /// Asks Graph; nil where there is nothing to ask it with.
     package let graph: GraphWorkers?
-    /// Tells the backend of Facebook's callbacks; nil where it is not told.
+    /// Tells the backend of Facebook's callbacks; nil if it is not told.
     package let webhooks: WebhookSender?
     /// The callbacks under way and those of the day.
     let callbackLedger: Locked<CallbackLedger>
@@ -30,7 +30,7 @@ package final class ServiceCore: Sendable {
     let refusedCallbacks = Locked(RefusedCallbacks())
     /// Renders the metrics page; called by the administrative listener alone.
     package let exposition: @Sendable () -> String
-    /// Names a thread that has not turned for too long; nil where all turn.
+    /// Names a thread that has not turned for too long; nil if all turn.
     package let stuckThread: @Sendable (_ now: MonotonicInstant) -> String?
     private let draining = Atomic<Bool>(false)
 
@@ -63,7 +63,7 @@ package final class ServiceCore: Sendable {
         self.stuckThread = stuckThread
     }
 
-    /// Whether the service has been told to stop: readiness fails from then on.
+    /// True once the service has been told to stop: readiness fails from then on.
     package var isDraining: Bool { draining.load(ordering: .acquiring) }
 
     package var revocations: Revocations { replayStore.revocations }
@@ -72,7 +72,7 @@ package final class ServiceCore: Sendable {
     package func beginDraining() { draining.store(true, ordering: .releasing) }
 }
 
-/// What the requests of one worker share; only ever used on its thread.
+/// The state that the requests of one worker share; only ever used on its thread.
 final class WorkerParts {
     /// Goes on with a request once the job that it waits for is over, or its time is.
     typealias Continuation =
@@ -208,15 +208,15 @@ extension WorkerParts {
 package final class RuntimeSettings: Sendable {
     package let verifier: TokenVerifier
     package let clients: ClientKeys?
-    /// How gateways are answered; nil where their routes are closed.
+    /// The settings for answers to gateways; nil if their routes are closed.
     package let gateway: GatewaySettings?
     package let nonceLifetimeSeconds: Int
     package let rejectsReplays: Bool
-    /// What the service proves itself with to Graph; nil where the routes for permissions are disabled.
+    /// The service's credentials for Graph; nil if the routes for permissions are disabled.
     package let appSecrets: AppSecrets?
     /// What Graph is asked with about access tokens, app by app; nil where access tokens are refused.
     package let accessTokenApps: [AppSecret]?
-    /// Where the backend is told of Facebook's callbacks; nil where it is not.
+    /// The backend's address for Facebook's callbacks; nil if it is not told.
     package let webhook: WebhookTarget?
     /// Judges by the same policy the tokens whose callers cannot know the login: at `/auth` and `/introspect`.
     package let unboundVerifier: TokenVerifier

@@ -17,7 +17,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     private var requestID: [UInt8] = []
     /// The connection and the place on it of the request that `requestID` and `place` are of.
     private var named: ParkedRequest?
-    /// The position of the request's route in `routes`; nil where there is nothing at its path.
+    /// The position of the request's route in `routes`; nil if there is nothing at its path.
     private var place: Int?
     private var method = HTTPMethod.unrecognized
     private let durations: RequestDurations
@@ -233,7 +233,7 @@ enum Credential: String, CaseIterable {
     case accessToken = "access_token"
 }
 
-/// What became of a request; the handler counts and logs it.
+/// The outcome of a request; the handler counts and logs it.
 enum Outcome {
     /// A token was judged and is good; the response says so.
     case accepted(Credential)

@@ -182,7 +182,7 @@ struct KeyWaits {
 
     var count: Int { waits.count }
 
-    /// Whether one more request may wait.
+    /// True if one more request may wait.
     /// - Parameters:
     ///   - keyID: hash of the key ID that its token names.
     ///   - bytes: its length.
@@ -247,7 +247,7 @@ package final class SignatureMemory {
     /// Judges a token as the verifier does, but for what is remembered of it; remembers it where it is accepted.
     /// - Parameters:
     ///   - question: what the token must be; what it does not ask to be told may be missing in the claims.
-    ///   - workspace: what the ranges of the claims point into.
+    ///   - workspace: the bytes that the ranges of the claims point into.
     package func judge(
         _ token: Span<UInt8>,
         _ question: TokenQuestion,

@@ -5,7 +5,7 @@ internal import LLHTTP1
 enum TraceParent {
     private static let length = 55
 
-    /// The trace id's place in the head; nil where there is no `traceparent`, more than one, or none that is valid.
+    /// The trace id's place in the head; nil if there is no `traceparent`, more than one, or none that is valid.
     static func traceID(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Range<Int>? {
         guard head.count(of: "traceparent", in: bytes) == 1, let value = head.value(of: "traceparent", in: bytes) else {
             return nil
@@ -27,7 +27,7 @@ enum TraceParent {
         return "00" + String(decoding: fields.map { bytes[$0] }, as: UTF8.self)
     }
 
-    /// The trace id's place in a `traceparent`; nil where that is not valid.
+    /// The trace id's place in a `traceparent`; nil if that is not valid.
     static func traceID(in bytes: Span<UInt8>, _ value: Range<Int>) -> Range<Int>? {
         let start = value.lowerBound
         guard start >= 0, value.upperBound <= bytes.count, value.count >= length else { return nil }

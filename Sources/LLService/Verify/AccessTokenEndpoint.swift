@@ -6,7 +6,7 @@ internal import LLSockets
 internal import LLStores
 package import LimitedLogin
 
-/// An access token at `POST /verify`: Graph is asked, and what it says is judged.
+/// An access token at `POST /verify`: the service asks Graph and judges its answer.
 enum AccessTokenEndpoint {
     /// How much longer than its calls a request waits: their own error says more than that the time is over.
     private static let grace = Duration.milliseconds(250)
@@ -35,7 +35,7 @@ enum AccessTokenEndpoint {
                     jobs.finish(name, { _, _, _ in .refused(.accessToken, busy) }, now: MonotonicClock.now())
                 }
                 return graph.submit(owner: owner, trace: trace, drop: drop) { client in
-                    // Nobody is asked on behalf of a client that has left.
+                    // The service asks nothing for a client that has left.
                     guard jobs.isAwaited(name) else { return }
                     let outcome = Result { () throws(AccessTokenQuestion.Failure) in
                         guard MonotonicClock.now() < deadline else { throw .graph(GraphFailure(.timedOut)) }
@@ -86,7 +86,7 @@ enum AccessTokenEndpoint {
 }
 
 extension AccessTokenEndpoint {
-    /// The refusal of a token that was, or may have been, issued before its login was revoked; nil where it is newer.
+    /// The refusal of a token that was, or may have been, issued before its login was revoked; nil if it is newer.
     private static func refusal(
         of token: AccessTokenInspection,
         _ moment: Int64,

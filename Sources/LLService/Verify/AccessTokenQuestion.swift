@@ -7,11 +7,11 @@ package import LimitedLogin
 /// The body of a `POST /verify` that has an access token and no id token.
 struct AccessTokenRequest {
     private(set) var token: [UInt8] = []
-    /// The person the token must belong to; nil for anybody.
+    /// The person the token must belong to; nil for any person.
     private(set) var subject: String?
     /// The app the token must be for; nil for any configured one.
     private(set) var appID: [UInt8]?
-    /// The permissions the caller needs, each once; nil where it did not ask.
+    /// The permissions the caller needs, each once; nil if it did not ask.
     private(set) var permissions: [String]?
 
     /// - Parameter document: the parsed body, an object.
@@ -52,7 +52,7 @@ struct AccessTokenRequest {
     }
 
     /// What Graph is asked, where the settings and the token's shape allow it.
-    /// - Parameter apps: those whose tokens are accepted; nil where none are.
+    /// - Parameter apps: the apps with accepted tokens; nil if there are none.
     /// - Parameter policy: it bounds the token's age.
     func question(_ apps: [AppSecret]?, _ policy: VerificationPolicy) throws(Problem) -> AccessTokenQuestion {
         let shape = AccessTokenInspection.shape(token.span)
@@ -85,7 +85,7 @@ extension ReplayQuestion {
     /// Tokens live for months, so what is remembered of them is forgotten by the hour.
     private static let stepMilliseconds: UInt64 = 3_600_000
 
-    /// What an access token uses up: itself, by its SHA-256 within its app; nil where OpenSSL fails.
+    /// What an access token uses up: itself, by its SHA-256 within its app; nil if OpenSSL fails.
     init?(_ token: [UInt8], _ inspection: AccessTokenInspection, now: NumericDate) {
         let end = min(inspection.expiresAt?.secondsSince1970 ?? .infinity, now.secondsSince1970 + Self.longestSeconds)
         let born = inspection.earliestIssue(now: now)
@@ -127,7 +127,7 @@ package struct AccessTokenQuestion: Sendable {
     package let token: GraphAccessToken
     /// The apps the token may be for, each with what it proves itself with; each is asked in turn.
     package let apps: [AppSecret]
-    /// The person it must belong to; nil for anybody.
+    /// The person it must belong to; nil for any person.
     package let subject: String?
 
     private let maximumTokenAgeSeconds: Int?

@@ -17,7 +17,7 @@ enum FirstUse {
     static let patience = Duration.milliseconds(900)
 
     /// - Parameters:
-    ///   - question: nil where it cannot be asked.
+    ///   - question: nil if it cannot be asked.
     ///   - birthIsKnown: whether it is known when the token was issued, and not estimated. An estimate may be too early, so
     ///     that a loss of memory after it is no fault of the token.
     ///   - response: the whole answer, which is written anew once the request has waited.
@@ -101,7 +101,7 @@ enum FirstUse {
 }
 
 extension ReplayQuestion {
-    /// What a DPoP proof uses up: its name, among those of its key (RFC 9449 section 11.1).
+    /// The thing a DPoP proof uses up: its name, among those of its key (RFC 9449 section 11.1).
     init?(_ proof: DPoPProof) {
         // In range: the moment is at most 2⁵³ seconds.
         let issuedAt = UInt64(proof.issuedAt.secondsSince1970 * 1_000)
@@ -120,7 +120,7 @@ extension ReplayQuestion {
     /// What a verdict uses up: the nonce where it is an issued one, the token where the policy says so, and the access token
     /// that came beside it where that would be accepted by itself.
     ///
-    /// - Parameter accessToken: empty where none is used up.
+    /// - Parameter accessToken: empty if none is used up.
     init?(
         _ claims: VerifiedClaims,
         _ payload: Span<UInt8>,

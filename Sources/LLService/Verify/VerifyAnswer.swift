@@ -11,7 +11,7 @@ package enum VerifyAnswer {
     private static let fixedByteCount = 2_048
 
     /// - Parameters:
-    ///   - payload: what the ranges of the claims point into.
+    ///   - payload: the bytes that the ranges of the claims point into.
     ///   - keyID: the key ID, escapes decoded.
     ///   - asked: the permissions the caller needs; nil leaves out what is missing.
     package static func write(

@@ -6,7 +6,7 @@ package import LimitedLogin
 
 /// `POST /verify`: reads the request, has the token judged, answers from the verified bytes.
 enum VerifyEndpoint {
-    /// Greatest body, in bytes: the greatest token, and half as much again for what stands around it.
+    /// Greatest body, in bytes: the greatest token, and half as much again for the rest of the body.
     static let bodyLimit = 49_152
 
     static let answer: Route.Answer = { worker, head, bytes, body, context, response in
@@ -97,13 +97,13 @@ package struct VerifyRequestReader: ~Copyable {
     package private(set) var question = TokenQuestion()
     /// The permissions the caller needs; nil when it did not ask.
     package private(set) var permissions: PermissionSet?
-    /// What was asked about an access token instead; nil where there is an id token.
+    /// What was asked about an access token instead; nil if there is an id token.
     private(set) var accessToken: AccessTokenRequest?
     private var permissionName: [UInt8] = []
 
     package init() {}
 
-    /// Reads one body; what was read before is forgotten.
+    /// Reads one body and forgets the one before.
     package mutating func read(_ body: Span<UInt8>) throws(Problem) {
         token.removeAll(keepingCapacity: true)
         question.bindingValue.removeAll(keepingCapacity: true)

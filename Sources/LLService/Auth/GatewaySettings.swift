@@ -196,7 +196,7 @@ enum AuthFieldValue {
     /// Greatest length of the value of a string: no escape is shorter than its character.
     static func room(for range: Range<Int>) -> Int { 3 * min(range.count, byteLimit) }
 
-    /// Whether the text is the value as it stands: each byte stands for itself in JSON and in a field, and they are neither
+    /// True if the text is the value as it stands: each byte stands for itself in JSON and in a field, and they are neither
     /// none nor too many.
     static func isPlain(_ text: Span<UInt8>) -> Bool {
         guard !text.isEmpty, text.count <= byteLimit else { return false }

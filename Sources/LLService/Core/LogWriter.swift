@@ -156,7 +156,7 @@ extension LogWriter {
             if count > 0 {
                 written += count
             } else if count < 0, errno == EAGAIN {
-                // Somebody made it non-blocking, which counts for everybody who has it.
+                // Another process made it non-blocking, and that holds for all its users.
                 let interest = (descriptor: descriptor, wantsInput: false, wantsSpace: true)
                 _ = BlockingWait.wait(for: [interest], until: .never)
             } else if count == 0 || errno != EINTR {

@@ -58,7 +58,7 @@ enum RequestBody: Sendable {
 
 /// Reads a media type (RFC 9110 section 8.3.1) as far as this service needs it.
 package enum MediaType {
-    /// Whether the field value is `application/json`, without parameters or with `charset=utf-8` alone: JSON is UTF-8
+    /// True if the field value is `application/json`, without parameters or with `charset=utf-8` alone: JSON is UTF-8
     /// (RFC 8259 section 8.1), and another charset would be another text.
     package static func isJSON(_ bytes: Span<UInt8>, _ value: Range<Int>) -> Bool {
         let (type, parameters) = split(bytes, value)
@@ -67,7 +67,7 @@ package enum MediaType {
                 || bytes.equalIgnoringCase(parameters, "charset=\"utf-8\""))
     }
 
-    /// Whether the field value is `application/x-www-form-urlencoded`. Its parameters are passed over: the type has
+    /// True if the field value is `application/x-www-form-urlencoded`. Its parameters are passed over: the type has
     /// none, and what clients add (`charset=UTF-8`) changes nothing.
     static func isForm(_ bytes: Span<UInt8>, _ value: Range<Int>) -> Bool {
         bytes.equalIgnoringCase(split(bytes, value).type, "application/x-www-form-urlencoded")
@@ -131,7 +131,7 @@ extension JSONDocument {
 
 /// Reads `application/x-www-form-urlencoded` text (RFC 6749 appendix B): a request's query, or a form's body.
 struct FormParameters {
-    /// Greatest number of parameters: a form has few, a query perhaps somebody else's many.
+    /// Greatest number of parameters: a form has few, a query perhaps many of another party.
     static let countLimit = 1_024
 
     private var parameters: [(name: [UInt8], value: [UInt8])] = []

@@ -70,7 +70,7 @@ package final class Route: Sendable {
 
     func allows(_ method: HTTPMethod) -> Bool { methods?.contains(method) ?? true }
 
-    /// Whether the path of a request is this route's; compared byte for byte, percent escapes as they stand.
+    /// True if the path of a request is this route's; compared byte for byte, percent escapes as they stand.
     @inline(__always)
     func matches(_ path: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
         if bytes.equal(path, self.path) { return true }
@@ -128,7 +128,7 @@ enum Requirement: Sendable {
     case nonceIssuer
     case permissions
     case callbacks
-    /// Nobody would delete anything where no backend is told.
+    /// Without a backend that is told, nothing would be deleted.
     case dataDeletion
 
     func isMet(_ settings: RuntimeSettings) -> Bool {
@@ -274,7 +274,7 @@ extension Route {
         )
     }
 
-    /// "Log out everywhere". Nobody at Facebook is asked.
+    /// "Log out everywhere". The service does not ask Facebook.
     static let revocations = Route(
         "/revocations",
         methods: [.post],

@@ -96,7 +96,7 @@ final class TokenJudge {
         snapshot = newer
     }
 
-    /// Whether the login was revoked since the token was issued; asks this replica's own copy.
+    /// True if the login was revoked since the token was issued; asks this replica's own copy.
     private func isRevoked(_ claims: VerifiedClaims) -> Bool {
         let payload = workspace.payload.span
         let (app, user) = (payload.extracting(claims.audience), payload.extracting(claims.subject))

@@ -156,7 +156,7 @@ extension LogWriter {
             if count > 0 {
                 written += count
             } else if count < 0, errno == EAGAIN {
-                // Another process made it non-blocking, and that holds for all its users.
+                // A user of the descriptor made it non-blocking, and that holds for all its users.
                 let interest = (descriptor: descriptor, wantsInput: false, wantsSpace: true)
                 _ = BlockingWait.wait(for: [interest], until: .never)
             } else if count == 0 || errno != EINTR {

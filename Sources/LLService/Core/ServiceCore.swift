@@ -216,7 +216,7 @@ package final class RuntimeSettings: Sendable {
     package let appSecrets: AppSecrets?
     /// What Graph is asked with about access tokens, app by app; nil where access tokens are refused.
     package let accessTokenApps: [AppSecret]?
-    /// The backend's address for Facebook's callbacks; nil if it is not told.
+    /// The backend as the target of Facebook's callbacks; nil if it is not told.
     package let webhook: WebhookTarget?
     /// Judges by the same policy the tokens whose callers cannot know the login: at `/auth` and `/introspect`.
     package let unboundVerifier: TokenVerifier

@@ -214,6 +214,10 @@ struct IntrospectRouteTests {
             )
             #expect(answer.status == 415)
             #expect(answer["accept"] == "application/x-www-form-urlencoded")
+            // A body that is no form cannot have the caller's key either.
+            let bare = try service.answer("POST", "/introspect", fields: ["Content-Type: \(type)"], body: "")
+            #expect(bare.status == 401)
+            #expect(bare["www-authenticate"] != nil)
         }
         let charset = [Self.form + "; charset=UTF-8", Self.key]
         #expect(try service.answer("POST", "/introspect", fields: charset, body: "token=x").status == 200)

@@ -156,8 +156,9 @@ extension WorkerParts {
         guard clients != nil || caller != .knownWhereConfigured else { return }
         if caller == .knownByForm {
             switch CallerCredentials.count(in: head, bytes) {
-            // The form has the credentials, or lacks them: its endpoint asks.
-            case 0 where clients != nil: return
+            // A form may have the credentials: its endpoint asks.
+            case 0 where clients != nil:
+                if let type = head.value(of: "content-type", in: bytes), MediaType.isForm(bytes, type) { return }
             case 0...1: break
             // RFC 6749 section 2.3: one method of authentication.
             default: throw Problem(.invalidRequest, Self.severalKeys)

@@ -4,7 +4,7 @@
   1. every public symbol of LimitedLogin, LimitedLoginKeys and LLJOSE has a documentation comment;
   2. docc builds the documentation of each, with its links, without a warning;
   3. the code in GettingStarted.md is the code of the package in Tests/Examples, which other tests compile and run;
-  4. the version in the changelog is the program's.
+  4. the newest version in each changelog is the program's.
 """
 
 import json
@@ -81,8 +81,11 @@ def snippets():
 def version():
     text = (ROOT / "Sources/limited-login/LimitedLoginCommand.swift").read_text()
     number = re.search(r'version = "([^"]+)"', text).group(1)
-    newest = re.search(r"^### (\S+)$", (CATALOG / "Changelog.md").read_text(), re.M).group(1)
-    faults = [] if newest == number else [f"the changelog's newest version is {newest}, the program's {number}"]
+    faults = []
+    for catalog in ("LimitedLogin", "LLService"):
+        text = (ROOT / f"Sources/{catalog}/{catalog}.docc/Changelog.md").read_text()
+        newest = re.search(r"^### (\S+) \(\d{4}-\d\d-\d\d\)$", text, re.M).group(1)
+        faults += [] if newest == number else [f"{catalog}'s newest version is {newest} in its changelog, the program's {number}"]
     for file, line in [
         ("Dockerfile", f"ARG VERSION={number}\n"), ("config/kubernetes/overlays/example/kustomization.yaml", f"newTag: {number}\n"),
     ]:

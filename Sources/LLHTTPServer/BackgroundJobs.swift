@@ -1,20 +1,21 @@
 package import LLSockets
 
-/// What requests of one worker wait for that other threads find out: the meeting point of a request and its job.
+/// Jobs on other threads, and the requests of one worker that wait for them.
 ///
-/// A request begins a job and is parked. The job ends on another thread, whose outcome is kept here, and its request
-/// alone is woken and takes it. What the request had found out before it parked is kept beside it, so that nothing is done
-/// twice. An outcome that no request waits for any more (its client left, or its time was over) is dropped.
+/// A request begins a job and is parked. The job ends on another thread. Its outcome is kept here, and its request
+/// alone is woken and takes it. Results that the request had before it parked are kept with the job, so that no work is
+/// done twice. The outcome is dropped if no request waits for it any more (its client disconnected, or its time was
+/// over).
 package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable {
-    /// What a request finds when it is visited.
+    /// The state that a request finds on a visit.
     package enum Visit {
         /// It has begun no job.
         case none
         /// Its job is not over: park again, until this moment.
         case waiting(until: MonotonicInstant)
-        /// Its job is over; what was kept, and what the job found out.
+        /// Its job is over: the kept results, and the job's outcome.
         case done(Kept, Outcome)
-        /// Its time is over; what was kept.
+        /// Its time is over: the kept results.
         case expired(Kept)
     }
 
@@ -29,20 +30,20 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable 
         var waker: RequestWaker?
     }
 
-    /// The most requests that may wait at a time.
+    /// The greatest number of requests that may wait at a time.
     package let capacity: Int
     private let state = Locked(State())
 
     package init(capacity: Int) { self.capacity = capacity }
 
-    /// What wakes the requests; given once, before the first job.
+    /// Sets the waker of the requests; called once, before the first job.
     package func attach(_ waker: RequestWaker) { state.withLock { $0.waker = waker } }
 
     package var count: Int { state.withLock { $0.entries.count } }
 
-    /// Begins the job of a request, which is to be parked until this moment.
-    /// - Parameter start: Hands the job to another thread; false where that takes no more.
-    /// - Returns: False where too many wait already, and where the request's time is over: it may not wait anew.
+    /// Begins the job of a request, which the handler then parks until this moment.
+    /// - Parameter start: Hands the job to another thread; false if that thread takes no more.
+    /// - Returns: False if too many requests wait already, or if the request's time is over: it may not wait again.
     package func begin(
         _ context: RequestContext,
         keeping kept: Kept,
@@ -50,7 +51,7 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable 
         start: (ParkedRequest) -> Bool
     ) -> Bool {
         let request = context.request
-        // Entered first: the job may be over before this returns.
+        // Store the entry first: the job may end before this function returns.
         let isEntered = state.withLock { state in
             guard context.visit != .expired, state.entries.count < capacity else { return false }
             state.entries[request] = Entry(kept: kept, deadline: deadline)
@@ -62,11 +63,11 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable 
         return false
     }
 
-    /// Whether anybody still waits for the job of a request.
+    /// True if a request still waits for this job.
     package func isAwaited(_ request: ParkedRequest) -> Bool { state.withLock { $0.entries[request] != nil } }
 
-    /// The job of a request is over; from any thread.
-    /// - Returns: False where no request waits for it any more.
+    /// The job of a request is over; may be called on any thread.
+    /// - Returns: False if no request waits for it any more.
     @discardableResult
     package func finish(_ request: ParkedRequest, _ outcome: Outcome, now: MonotonicInstant) -> Bool {
         let waker = state.withLock { state -> RequestWaker? in
@@ -74,14 +75,14 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable 
             state.entries[request]?.outcome = outcome
             return state.waker
         }
-        // Outside the lock: the worker may look at once.
+        // Wake it outside the lock: the worker may visit the entry at once.
         waker?.wake(request)
         return waker != nil
     }
 
-    /// What there is for a request that is visited; it is forgotten here unless it must wait on.
+    /// The state of the visited request. Its entry is removed, unless the request must wait longer.
     package func visit(_ context: RequestContext) -> Visit {
-        // The first visit of a request costs no lock: it cannot have begun anything.
+        // The first visit takes no lock: the request cannot have begun a job.
         guard context.visit != .first else { return .none }
         let request = context.request
         return state.withLock { state in
@@ -93,6 +94,6 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable 
         }
     }
 
-    /// The client of a request has left.
+    /// The client of a request has disconnected.
     package func abandon(_ request: ParkedRequest) { state.withLock { $0.entries[request] = nil } }
 }

@@ -1,29 +1,29 @@
 package import LLSockets
 
-/// The state of one connection, without any I/O: ``ConnectionEngine`` changes it, a worker acts on it.
+/// The state of one connection, without any I/O. ``ConnectionEngine`` changes it, and a worker acts on it.
 package final class Connection {
     package enum Phase: Equatable, Sendable {
-        /// Between requests; no byte of the next one is there.
+        /// Between requests, without a byte of the next one.
         case idle
         /// Within a request head.
         case head
         /// Within a body that a handler asked for.
         case body
-        /// Within a body nobody asked for, its response already made.
+        /// Within a body that is dropped; its response is already made.
         case discarding
         /// A whole request waits for its handler's answer.
         case parked
-        /// The last response is made; it is sent, then the sending direction ends.
+        /// The last response is made. It is sent, then the sending direction ends.
         case closing
-        /// Our direction has ended; what still comes is dropped until the peer ends its own.
+        /// The sending direction has ended. Further input is dropped until the peer ends its direction.
         case lingering
-        /// Nothing more can be said: the connection is to be closed at once.
+        /// Nothing more can be sent: the connection is to be closed at once.
         case ended
 
-        // Before the first request, where the listeners speak TLS:
+        // Before the first request, if the listeners speak TLS:
         /// No byte of a handshake has come.
         case silent
-        /// The first byte has come, and other handshakes are before this one.
+        /// The first byte has come, and the handshake waits until earlier ones are done.
         case waiting
         /// Within the handshake.
         case handshaking
@@ -36,20 +36,20 @@ package final class Connection {
         case nothing
     }
 
-    /// A number no other connection of the process has had.
+    /// The connection's number; no other connection of the process has had it.
     package let id: UInt64
-    /// From here on the next response ends the connection.
+    /// After this moment the next response ends the connection.
     var endsAt = MonotonicInstant.never
-    /// When the connection last ceased to be wholly idle. A client that begins each request before the one before it has
-    /// ended cannot make itself look new.
+    /// The moment at which the connection last ceased to be wholly idle. A client that begins each request before the
+    /// previous one has ended cannot make itself look new.
     var busySince: MonotonicInstant
     /// True for a connection beyond the limit: it gets one answer.
     let isOverLimit: Bool
-    /// The socket, or -1 where there is none.
+    /// The socket, or -1 if there is none.
     let descriptor: Int32
 
-    // The properties that every request changes are private: the compiler then sees each access, and checks none at run
-    // time.
+    // The properties that every request changes are private: the compiler then sees each access and omits the checks at
+    // run time.
     private var currentPhase = Phase.idle
     private var servedCount = 0
     private var writeIsBlocked = false
@@ -65,10 +65,10 @@ package final class Connection {
         get { servedCount }
         set { servedCount = newValue }
     }
-    /// While a request was parked, the peer ended its direction. What it sent before may still lie unread, so this
-    /// stops further reports of the same and nothing else; the end itself is met when reading.
+    /// The peer ended its direction while a request was parked. Bytes sent before that may still be unread, so this
+    /// flag only stops further reports; reading finds the end itself.
     var hangUpSeen = false
-    /// Response bytes the socket did not take yet.
+    /// The socket did not take all response bytes yet.
     package internal(set) var isWriting: Bool {
         get { writeIsBlocked }
         set { writeIsBlocked = newValue }
@@ -76,26 +76,26 @@ package final class Connection {
     var closeCause = ConnectionCloseCause.finished
     var lingerBytesLeft = 0
     var writeProgress = 0
-    /// An incomplete or parked request, or pipelined ones whose turn has not come; nil while idle.
+    /// An incomplete or parked request, or pipelined requests that wait; nil while idle.
     var input: KeptBuffer?
 
-    /// The TLS handshake is not over: no request can have come.
+    /// True until the TLS handshake is over: no request can have come.
     var isHandshaking: Bool { phase == .silent || phase == .waiting || phase == .handshaking }
 
     // The worker's own bookkeeping.
-    /// Nil where the connection is plain.
+    /// Nil for a plain connection.
     var tls: TLSConnection?
-    /// What TLS waits for where that is not what the connection waits for.
+    /// The event that TLS waits for, if it is not the one that the connection waits for.
     var tlsInterest: Interest?
-    /// Nothing more can be said by TLS.
+    /// TLS can send nothing more.
     var tlsHasFailed = false
     var slot = -1
     var pendingOutput: [UInt8] = []
     var pendingOffset = 0
-    /// A body that is sent from where it lies, once ``pendingOutput`` is sent: a reference and how far it came.
+    /// A body that is sent without a copy, after ``pendingOutput``, and the number of its bytes that are sent.
     var pendingShared: [UInt8]?
     var sharedOffset = 0
-    /// What ``ConnectionEngine/account(_:)`` last counted for this connection.
+    /// The bytes that ``ConnectionEngine/account(_:)`` last counted for this connection.
     package internal(set) var accountedBytes = 0
     var registeredEvents: UInt32 = 0
     var isQueuedToResume = false
@@ -108,8 +108,8 @@ package final class Connection {
         requestStart = now
     }
 
-    /// When ``ConnectionEngine/deadlinePassed(_:now:)`` is due. While a write is blocked only a parked request's own
-    /// deadline counts besides the write's: no input is read then.
+    /// The moment at which ``ConnectionEngine/deadlinePassed(_:now:)`` is due. While a write is blocked, only the
+    /// write's deadline and a parked request's own count: no input is read then.
     package var deadline: MonotonicInstant {
         guard isWriting else { return phaseDeadline }
         return phase == .parked ? min(phaseDeadline, writeDeadline) : writeDeadline
@@ -124,16 +124,16 @@ package final class Connection {
         }
     }
 
-    /// The name of the request under way.
+    /// The identity of the current request.
     var request: ParkedRequest { ParkedRequest(connectionID: id, requestsBefore: requestsServed, slot: slot) }
 
-    /// True where bytes wait in memory for their turn.
+    /// True if received bytes wait in memory.
     package var hasBufferedInput: Bool { input != nil }
 
-    /// True where a part of a request has come, or whole ones wait for their turn.
+    /// True if a part of a request has come, or if whole requests wait.
     var hasPartialInput: Bool { hasBufferedInput || tls?.holdsPartialInput == true }
 
-    /// What the connection takes in memory: itself, what is buffered, and what OpenSSL keeps for it.
+    /// The memory that the connection holds: itself, its buffers, and OpenSSL's part.
     package var heldBytes: Int {
         var held = Self.ownBytes + pendingOutput.capacity
         held += input?.buffer.heldBytes ?? 0
@@ -141,28 +141,28 @@ package final class Connection {
         if isHandshaking { return held + Self.handshakeBytes }
         held += Self.sessionBytes
         if tls.holdsPartialInput { held += Self.recordBytes }
-        // Also of a key update's answer (RFC 8446 section 4.6.3) that the socket does not take.
+        // The answer to a key update (RFC 8446 section 4.6.3) also needs a record if the socket does not take it.
         if isWriting || tlsInterest == .outputSpace { held += Self.recordBytes }
         return held
     }
 
-    /// Of the connection itself, with its places in the worker's tables: 1 KiB.
+    /// The connection itself, with its entries in the worker's tables: 1 KiB.
     private static let ownBytes = 1_024
-    /// Of OpenSSL within a handshake: 46 KiB, and after it 11 KiB; measured with OpenSSL 3.0. A client cannot make its
-    /// handshake greater: ``TLSContext`` bounds its messages.
+    /// OpenSSL's memory within a handshake: 46 KiB, and after it 11 KiB; measured with OpenSSL 3.0. A client cannot
+    /// make its handshake larger: ``TLSContext`` bounds its messages.
     static let handshakeBytes = 46 * 1_024
     private static let sessionBytes = 11 * 1_024
-    /// Of a record that is not whole yet, in either direction: 16 KiB and what stands around it (RFC 8446 section 5.1).
+    /// An incomplete record, in either direction: 16 KiB and its framing (RFC 8446 section 5.1).
     private static let recordBytes = 17 * 1_024
 }
 
-/// The connections of one worker: a slab, and the lists of those that wait for the same thing, each in the order of
-/// entering it.
+/// The connections of one worker: a slab, and lists of connections in the same state, each in the order of entry.
 struct ConnectionTable: ~Copyable {
     /// The lists; a connection is in one at most.
     enum List: Int, CaseIterable {
-        /// `busy` have a request or an answer under way, `silent` have not begun their TLS handshake, and `waiting` have,
-        /// but wait for their turn. Handshakes of a peer with more connections than its share are in lists of their own.
+        /// `busy` have a request or an answer in progress. `silent` have not begun their TLS handshake. `waiting` have
+        /// begun it and wait until earlier ones are done. Handshakes of a peer with more connections than its share are
+        /// in lists of their own.
         case none, idle, busy, parked, silent, waiting, crowdWaiting, handshaking, crowdHandshaking
     }
 
@@ -185,7 +185,7 @@ struct ConnectionTable: ~Copyable {
         count += 1
     }
 
-    /// Takes a connection out; tags made for it find nothing from now on.
+    /// Removes a connection; tags made for it find nothing from now on.
     mutating func remove(_ connection: Connection) {
         let slot = connection.slot
         guard slot >= 0, slot < connections.count, connections[slot] === connection else { return }
@@ -196,12 +196,12 @@ struct ConnectionTable: ~Copyable {
         count -= 1
     }
 
-    /// What the event queue keeps for a connection: its slot, and as much of its number as finds room beside it.
+    /// The event queue's tag for a connection: its slot, and as many bits of its number as fit beside it.
     func tag(of connection: Connection) -> UInt64 {
         connection.id << 32 | UInt64(UInt32(truncatingIfNeeded: connection.slot))
     }
 
-    /// The connection a tag was made for; nil where it is gone.
+    /// The connection that a tag was made for; nil if it has been removed.
     func find(tag: UInt64) -> Connection? {
         guard let connection = connection(at: Int(tag & 0xFFFF_FFFF)), connection.id & 0xFFFF_FFFF == tag >> 32 else {
             return nil
@@ -213,10 +213,10 @@ struct ConnectionTable: ~Copyable {
         slot >= 0 && slot < connections.count ? connections[slot] : nil
     }
 
-    /// The one that has been in a list longest.
+    /// The connection that has been in a list longest.
     func oldest(in list: List) -> Connection? { lists.first(of: list.rawValue).flatMap { connections[$0] } }
 
-    /// Every connection of a list, for a walk during which lists change.
+    /// Every connection of a list, as a copy: the lists may change during the walk.
     func all(in list: List) -> [Connection] { lists.numbers(of: list.rawValue).compactMap { connections[$0] } }
 
     func all() -> [Connection] { connections.compactMap { $0 } }
@@ -224,7 +224,7 @@ struct ConnectionTable: ~Copyable {
     /// Puts the connection at the end of a list.
     mutating func move(_ connection: Connection, to list: List) { lists.append(connection.slot, to: list.rawValue) }
 
-    /// The list that a connection belongs to now.
+    /// The list that a connection belongs in now.
     func list(for connection: Connection) -> List {
         if connection.isWriting { return .busy }
         switch connection.phase {
@@ -239,7 +239,7 @@ struct ConnectionTable: ~Copyable {
         }
     }
 
-    /// The list that it is in.
+    /// The list that holds the connection.
     func list(of connection: Connection) -> List {
         lists.list(of: connection.slot).flatMap(List.init(rawValue:)) ?? .none
     }

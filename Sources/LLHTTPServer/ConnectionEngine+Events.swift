@@ -3,7 +3,7 @@ internal import LLHTTP1
 package import LLSockets
 
 extension ConnectionEngine {
-    /// Bytes for `connection` have come into `buffer`, at most ``room(for:)`` of them; none stay there.
+    /// `buffer` has received bytes for `connection`, at most ``room(for:)`` of them; none are left in it afterwards.
     package mutating func received(_ connection: Connection, _ buffer: inout RequestBuffer, now: MonotonicInstant) {
         if connection.phase == .lingering || connection.phase == .closing {
             connection.lingerBytesLeft -= buffer.count
@@ -19,7 +19,7 @@ extension ConnectionEngine {
         }
     }
 
-    /// What to do now that ``output`` was sent, or waits for space in the socket: asked once after each event.
+    /// The next step, after ``output`` was sent or waits for space in the socket; called once after each event.
     package mutating func next(_ connection: Connection, now: MonotonicInstant) -> Step {
         switch connection.phase {
         case .ended:
@@ -38,18 +38,18 @@ extension ConnectionEngine {
         }
     }
 
-    /// Output that waited was taken by the socket, all of it.
+    /// The socket has taken all of the waiting output.
     package func outputSent(_ connection: Connection, now: MonotonicInstant) {
         connection.isWriting = false
         connection.writeDeadline = .never
-        // A slow reader's connection gets no older than an idle one.
+        // A connection with a slow reader lives no longer than an idle one.
         if connection.phase == .idle {
             connection.phaseDeadline = min(now, connection.endsAt).adding(nanoseconds: idleNanoseconds)
             if isDraining { beginDrain(connection, now: now) }
         }
         let isTooOld = now >= connection.endsAt.adding(nanoseconds: idleNanoseconds)
         if isTooOld, [.idle, .head, .body].contains(connection.phase) { end(connection, .idle) }
-        // Bytes that were not read meanwhile are not the client's delay.
+        // The client is not charged for the time in which the server did not read.
         if connection.phase == .head || connection.phase == .body {
             connection.phaseDeadline = now + (connection.phase == .head ? limits.headDeadline : limits.bodyDeadline)
         }
@@ -65,13 +65,13 @@ extension ConnectionEngine {
         }
     }
 
-    /// Goes on with pipelined requests whose turn has come.
+    /// Continues with the pipelined requests of a queued connection.
     package mutating func resume(_ connection: Connection, now: MonotonicInstant) {
         guard connection.phase == .idle, !connection.isWriting, let own = connection.input.take() else { return }
         process(connection, own, now)
     }
 
-    /// The parked request may go on.
+    /// Visits the parked request again.
     package mutating func wake(_ connection: Connection, now: MonotonicInstant) {
         if connection.phase == .parked { visit(connection, .woken, now) }
     }
@@ -86,7 +86,7 @@ extension ConnectionEngine {
         case .silent, .waiting, .handshaking: end(connection, isDraining ? .stopped : .handshake)
         case .idle: end(connection, isDraining ? .stopped : .idle)
         case .head, .body:
-            // After nothing but empty lines there is no request to answer.
+            // If only empty lines have come, there is no request to answer.
             guard connection.phase == .body || connection.input?.buffer.parser.hasBegun == true,
                 let own = connection.input.take()
             else {
@@ -104,7 +104,7 @@ extension ConnectionEngine {
 }
 
 extension ConnectionEngine {
-    /// Goes on with the bytes that the connection kept, which were taken from it for the time of the call.
+    /// Processes the bytes that the connection kept; the caller has taken them from it for the time of the call.
     mutating func process(_ connection: Connection, _ own: KeptBuffer, _ now: MonotonicInstant) {
         if process(connection, &own.buffer, isOwn: true, now) {
             connection.input = own
@@ -114,10 +114,10 @@ extension ConnectionEngine {
         account(connection)
     }
 
-    /// Reads requests out of `buffer` and answers them in order, until its bytes are used up, a request is not
-    /// complete, or others must have their turn.
-    /// - Parameter isOwn: whether the connection kept the buffer since an earlier event.
-    /// - Returns: whether the connection has to keep what is in the buffer.
+    /// Reads requests from `buffer` and answers them in order. It stops when the bytes are used up, when a request is
+    /// incomplete, or when other connections must be served.
+    /// - Parameter isOwn: True if the connection kept the buffer since an earlier event.
+    /// - Returns: True if the connection has to keep the bytes in the buffer.
     mutating func process(
         _ connection: Connection,
         _ buffer: inout RequestBuffer,
@@ -125,7 +125,7 @@ extension ConnectionEngine {
         _ now: MonotonicInstant
     ) -> Bool {
         var budget = limits.pipelineBudget
-        // What is read now came after the request before it was taken up, however many requests it holds.
+        // The bytes read now came after the start of the previous request, however many requests they hold.
         let earliest = connection.requestStart
         while true {
             switch connection.phase {
@@ -157,7 +157,7 @@ extension ConnectionEngine {
                     guard try buffer.discardBody() else { return true }
                     connection.phase = .idle
                 } catch {
-                    // The answer is given, so the connection ends without another.
+                    // The request is answered already, so the connection ends without a second answer.
                     close(connection, cause: .refused)
                 }
             case .parked: return true
@@ -168,7 +168,7 @@ extension ConnectionEngine {
         }
     }
 
-    /// The head is complete: refuse for overload, or let the handler decide.
+    /// The head is complete: refuses it for overload, or asks the handler.
     private mutating func receiveHead(
         _ connection: Connection,
         _ buffer: inout RequestBuffer,
@@ -224,7 +224,7 @@ extension ConnectionEngine {
         }
     }
 
-    /// - Returns: False where more bytes are needed.
+    /// - Returns: False if more bytes are needed.
     private mutating func receiveBody(
         _ connection: Connection,
         _ buffer: inout RequestBuffer,
@@ -252,7 +252,7 @@ extension ConnectionEngine {
         _ now: MonotonicInstant
     ) {
         response.reset()
-        // A second reference for the time of the call, as in `RequestBuffer.parseHead`.
+        // A second reference during the call, as in `RequestBuffer.parseHead`.
         let bytes = buffer.bytes
         let request = bytes.span.extracting(buffer.start..<buffer.start + buffer.requestEnd)
         let decision = handler.receiveRequest(
@@ -274,14 +274,14 @@ extension ConnectionEngine {
         }
     }
 
-    /// Visits a parked request again, and goes on with what was pipelined behind it.
+    /// Visits a parked request again, and continues with the requests pipelined behind it.
     mutating func visit(_ connection: Connection, _ visit: RequestVisit, _ now: MonotonicInstant) {
         guard let own = connection.input.take() else {
             end(connection, .failed)
             return
         }
         decide(connection, &own.buffer, visit, now)
-        // A blocked write comes first: input is not read while it lasts.
+        // A blocked write comes first: no input is read meanwhile.
         if connection.phase == .parked || connection.isWriting {
             connection.input = own
         } else {

@@ -1,17 +1,17 @@
 internal import LLHTTP1
 package import LLSockets
 
-/// The state machine of HTTP/1.1 connections, without any I/O: events in, bytes and a state out. One engine serves
-/// one worker, on its thread alone. What to do next is said in one place, ``next(_:now:)``.
+/// The state machine of HTTP/1.1 connections, without any I/O: events go in, bytes and a state come out. One engine
+/// serves one worker, on that worker's thread alone. ``next(_:now:)`` alone decides the next step.
 ///
-/// A value and no class: an event has exclusive access to it from its first byte to its answer, and the program does not
-/// check that again at each use.
+/// It is a value and no class: an event has exclusive access to it from the first byte to the answer, and the program
+/// does not check that again at each use.
 package struct ConnectionEngine: ~Copyable {
-    /// What the worker does once the output of an event is sent, or waits for space.
+    /// The worker's next step, after the output of an event is sent or waits for space.
     package enum Step: Equatable, Sendable {
         /// Wait for the connection's ``Connection/interest``.
         case wait
-        /// Let others have their turn, then call ``ConnectionEngine/resume(_:now:)``.
+        /// Serve other connections first, then call ``ConnectionEngine/resume(_:now:)``.
         case resume
         /// End the sending direction, then wait for input and drop it.
         case shutdownWrite
@@ -22,11 +22,11 @@ package struct ConnectionEngine: ~Copyable {
     package let limits: HTTPServerLimits
     let worker: Int
     let handler: any HTTPRequestHandler
-    /// Response bytes of the event just handled, to be sent on its connection; the worker empties it.
+    /// Response bytes of the current event, to be sent on its connection; the worker empties it.
     package var output: [UInt8] = []
-    /// A shared body that follows ``output``; the worker takes it. Nothing further is answered before it is sent.
+    /// A shared body that follows ``output``; the worker takes it. No further request is answered before it is sent.
     package var sharedOutput: [UInt8]?
-    /// What all connections take in memory, by ``account(_:)``.
+    /// The memory of all connections, counted by ``account(_:)``.
     package private(set) var heldBytes = 0
     /// The wall clock for `Date`, in seconds since 1970.
     package var unixSeconds: Int64 = 0
@@ -34,7 +34,7 @@ package struct ConnectionEngine: ~Copyable {
     package var isDraining = false
     /// Requests handled now may have waited since this moment; ``HTTPServerLimits/queueDelay`` is measured from it.
     package var waitingSince = MonotonicInstant.never
-    /// Since when some request of every turn came late; nil while none does.
+    /// The start of the lateness: every turn since then had a late request. Nil while no request is late.
     var lateSince: MonotonicInstant?
     var sawLateRequest = false
     package var requestCount: UInt64 = 0
@@ -42,7 +42,7 @@ package struct ConnectionEngine: ~Copyable {
 
     var response = HTTPResponse()
     var encoder = ResponseEncoder()
-    /// A small buffer that a connection gave back, for the next request that comes in pieces.
+    /// A small buffer that a connection released, kept for the next request that comes in pieces.
     private var spareBuffer: KeptBuffer?
     let queueDelayNanoseconds: UInt64
     let idleNanoseconds: UInt64
@@ -75,14 +75,14 @@ package struct ConnectionEngine: ~Copyable {
         )
     }
 
-    /// The worker has handled all events it was told of. Lateness is over once a whole turn had none.
+    /// The worker has handled all reported events. Lateness ends with a turn without a late request.
     package mutating func endTurn() {
         if !sawLateRequest { lateSince = nil }
         sawLateRequest = false
     }
 
-    /// True where requests have been waiting too long for some time, and this one is among them. A single pause (of
-    /// the machine, say) sheds nothing; a queue that stays long does.
+    /// True if requests have been late for some time, and this one is late too. One pause (of the machine, for example)
+    /// refuses no request; a queue that stays long does.
     mutating func isOverdue(arrivedAfter earliest: MonotonicInstant, _ now: MonotonicInstant) -> Bool {
         guard now.nanoseconds(since: max(waitingSince, earliest)) > queueDelayNanoseconds else { return false }
         sawLateRequest = true
@@ -93,31 +93,31 @@ package struct ConnectionEngine: ~Copyable {
         return now.nanoseconds(since: since) > queueDelayNanoseconds
     }
 
-    /// Lets the connection keep what `buffer` holds, when its bytes must outlive this event.
+    /// Moves the content of `buffer` to the connection, if the bytes are needed after this event.
     mutating func keep(_ buffer: inout RequestBuffer, for connection: Connection) {
         let own = spareBuffer.take() ?? KeptBuffer(limits: limits.http)
         // A declared body of usual length is received behind its head without growing again. A longer one grows as it
-        // comes: its length is the client's word.
+        // comes: the client may declare any length.
         let declared = connection.phase == .body ? min(buffer.requestEnd, buffer.count + limits.receiveBytes) : 0
         buffer.move(to: &own.buffer, reserving: declared)
         connection.input = own
         account(connection)
     }
 
-    /// Counts anew what the connection takes. Called where that changes, so that a request which comes and goes in one
-    /// piece costs nothing for it.
+    /// Counts the connection's memory again. It is called only when that changes, so a request that comes and goes in
+    /// one piece costs nothing here.
     mutating func account(_ connection: Connection) {
         let held = connection.slot >= 0 ? connection.heldBytes : 0
         heldBytes += held - connection.accountedBytes
         connection.accountedBytes = held
     }
 
-    /// How many bytes may be received for a connection now: 0 where it holds as much as it may.
+    /// The number of bytes that may be received for a connection now: 0 if it holds as much as it may.
     package func room(for connection: Connection) -> Int {
         max(0, min(limits.receiveBytes, limits.requestBytes - (connection.input?.buffer.count ?? 0)))
     }
 
-    /// Takes the connection's own buffer away: nothing of it is needed any more.
+    /// Removes the connection's own buffer: its content is no longer needed.
     mutating func releaseBuffer(of connection: Connection) {
         guard let own = connection.input.take() else { return }
         release(own)
@@ -126,14 +126,14 @@ package struct ConnectionEngine: ~Copyable {
 }
 
 extension ConnectionEngine {
-    /// Keeps a small buffer for later; a large one is given back to the system.
+    /// Keeps a small buffer for later; a large one is freed.
     mutating func release(_ own: KeptBuffer) {
         guard own.buffer.bytes.capacity <= 8_192 else { return }
         own.buffer.clear()
         spareBuffer = own
     }
 
-    /// Encodes ``response`` and prepares for what follows it.
+    /// Encodes ``response`` and prepares for the bytes behind the request.
     mutating func respond(
         _ connection: Connection,
         _ buffer: inout RequestBuffer,
@@ -156,7 +156,7 @@ extension ConnectionEngine {
         }
     }
 
-    /// Refuses the request, and with it the connection: what follows in the stream cannot be trusted to be a request.
+    /// Refuses the request and ends the connection: the bytes behind the request cannot be trusted to be another one.
     mutating func fail(
         _ connection: Connection,
         _ buffer: inout RequestBuffer,
@@ -166,7 +166,7 @@ extension ConnectionEngine {
     ) {
         render(failure, connection, buffer, now)
         if failure == .overloaded, !connection.isOverLimit, !buffer.parser.head.hasBody {
-            // The request was understood, and the next may have better luck.
+            // The request was understood, so the connection stays open for the next one.
             response.closesConnection = false
             respond(connection, &buffer, bodyIsRead: false, now)
             return
@@ -175,9 +175,10 @@ extension ConnectionEngine {
         close(connection, cause: cause)
     }
 
-    /// Answers a request that has begun because memory is short, and ends its connection: 503, or 408 to a client that takes
-    /// too long with it.
-    /// - Returns: False where there is none, or an answer before it still waits: the connection is just to be closed.
+    /// Answers a request that has begun because memory is short, and ends its connection. The answer is 503, or 408 if
+    /// the client takes too long with its request.
+    /// - Returns: False if there is no request, or if an earlier answer still waits: the caller then only closes the
+    ///   connection.
     package mutating func giveUp(_ connection: Connection, now: MonotonicInstant) -> Bool {
         guard !connection.isWriting, [.head, .body, .parked].contains(connection.phase),
             let own = connection.input, own.buffer.parser.hasBegun
@@ -191,7 +192,7 @@ extension ConnectionEngine {
         return true
     }
 
-    /// Whether a request, or the answer to one, takes so long that the connection may make room for another.
+    /// True if a request, or the answer to one, takes so long that the connection may make room for another.
     func isSlow(_ connection: Connection, _ now: MonotonicInstant) -> Bool {
         now > connection.busySince + limits.slowRequestAge
     }
@@ -213,14 +214,14 @@ extension ConnectionEngine {
         if buffer.parser.head.byteCount > 0 {
             handler.renderFailure(failure, buffer.parser.head, bytes: bytes, context: context, response: &response)
         } else {
-            // Of a head that was not read to its end nothing counts.
+            // Nothing counts of a head that was not read completely.
             handler.renderFailure(failure, RequestHead(), bytes: bytes, context: context, response: &response)
         }
         response.status = failure.status
         response.closesConnection = true
     }
 
-    /// - Returns: True where the connection serves further requests.
+    /// - Returns: True if the connection serves further requests.
     // Inlined: a call would be given a copy of the buffer, 520 bytes.
     @inline(__always)
     private mutating func encodeResponse(
@@ -248,15 +249,15 @@ extension ConnectionEngine {
         return keepAlive
     }
 
-    /// RFC 9112 §9.6: after a response that says `close` nothing further is processed.
+    /// RFC 9112 §9.6: no request is processed after a response with `close`.
     func close(_ connection: Connection, cause: ConnectionCloseCause) {
         connection.phase = .closing
         connection.phaseDeadline = .never
         connection.closeCause = cause
     }
 
-    /// RFC 9112 §9.3: the rest of a body is read, or the connection closed. A client that asked for `100 Continue` may
-    /// or may not send its body now, so there the connection closes, whatever has already come.
+    /// RFC 9112 §9.3: the rest of a body is read, or the connection is closed. A client that asked for `100 Continue`
+    /// may or may not send its body now, so its connection is closed, even if some bytes have already come.
     private func canDiscard(_ buffer: borrowing RequestBuffer) -> Bool {
         !buffer.parser.head.expectsContinue && (buffer.parser.head.contentLength ?? 0) <= limits.discardedBodyBytes
     }
@@ -271,8 +272,8 @@ extension ConnectionEngine {
         connection.phaseDeadline = now + limits.bodyDeadline
     }
 
-    /// The peer ended its direction, and every byte before the end was read; or, while a request is parked, the end was
-    /// only reported. What is complete is answered, then the connection closes (RFC 9112 §9.5).
+    /// The peer ended its direction, and every byte before the end was read; while a request is parked, the end was
+    /// only reported. Complete requests are answered, then the connection closes (RFC 9112 §9.5).
     package func inputEnded(_ connection: Connection) {
         switch connection.phase {
         case .idle: end(connection, .client)
@@ -283,11 +284,12 @@ extension ConnectionEngine {
         }
     }
 
-    /// The TLS handshake is over: the connection waits for its first request. An old connection would not notice that its
-    /// client's certificate has ended, so what still follows the last answer that keeps it must fit into its age.
+    /// The TLS handshake is over: the connection waits for its first request. An old connection would not notice that
+    /// its client's certificate has expired, so the events after the last answer that keeps it open must fit into its
+    /// age.
     package func secured(_ connection: Connection, clientIsVerified: Bool, now: MonotonicInstant) {
         if clientIsVerified {
-            // A body nobody asked for, the idle time, and the last request.
+            // The rest of an unread body, the idle time, and the last request.
             let rest = limits.bodyDeadline + limits.idleTimeout + limits.headDeadline + limits.bodyDeadline
             connection.endsAt = min(connection.endsAt, now + (limits.verifiedConnectionAge - rest))
         }
@@ -307,7 +309,7 @@ extension ConnectionEngine {
         }
     }
 
-    /// Ends the connection at once, with whatever it has not said yet.
+    /// Ends the connection at once and drops its unsent output.
     func end(_ connection: Connection, _ cause: ConnectionCloseCause) {
         connection.phase = .ended
         connection.closeCause = cause

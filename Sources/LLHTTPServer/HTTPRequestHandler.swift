@@ -1,20 +1,20 @@
 package import LLHTTP1
 package import LLSockets
 
-/// What a worker asks about each request. One handler serves one worker and is only ever called on its thread.
+/// Answers the requests of one worker. A handler serves one worker and is only called on that worker's thread.
 ///
-/// Every span is valid during the call alone: what must outlive it is copied.
+/// Every span is valid only during the call; the handler copies the bytes that it needs longer.
 package protocol HTTPRequestHandler: AnyObject {
-    /// Called once, before any request: with this the handler's background work wakes a request it parked.
+    /// Called once, before any request. The handler's background work wakes a parked request with `waker`.
     func attach(_ waker: RequestWaker)
 
     /// The head is complete and valid, the body not yet read.
     ///
-    /// Answer at once where the head decides (404, 405, 413, 415, 401 …), or ask for the body. A request without a
-    /// body may be answered here too; the body of a request answered here is read and dropped, or the connection closed.
+    /// Answer at once if the head decides (404, 405, 413, 415, 401 …), or ask for the body. A request without a body
+    /// may be answered here too. The body of a request answered here is read and dropped, or the connection is closed.
     /// - Parameters:
     ///   - head: Ranges into `bytes`.
-    ///   - response: Empty; to be filled in for ``HeadDecision/respond``.
+    ///   - response: Empty; filled in by the handler for ``HeadDecision/respond``.
     func receiveHead(
         _ head: borrowing RequestHead,
         bytes: Span<UInt8>,
@@ -25,8 +25,8 @@ package protocol HTTPRequestHandler: AnyObject {
     /// The whole request is there. Called again on the same bytes after parking, with another
     /// ``RequestContext/visit``.
     /// - Parameters:
-    ///   - body: The content, chunked coding removed; empty where there is none.
-    ///   - response: Empty; to be filled in for ``RequestDecision/respond``.
+    ///   - body: The content, without chunked coding; empty if there is none.
+    ///   - response: Empty; filled in by the handler for ``RequestDecision/respond``.
     func receiveRequest(
         _ head: borrowing RequestHead,
         bytes: Span<UInt8>,
@@ -35,9 +35,9 @@ package protocol HTTPRequestHandler: AnyObject {
         response: inout HTTPResponse
     ) -> RequestDecision
 
-    /// The server itself refuses the request. `response` has its status set and the fields that status needs
+    /// The server itself refuses the request. `response` has its status set and the fields that the status needs
     /// (`Retry-After` …); the handler adds the body and its `Content-Type`.
-    /// - Parameter head: The request's; empty where it was not read to its end.
+    /// - Parameter head: The head of the request; empty if it was not read completely.
     func renderFailure(
         _ failure: HTTPFailure,
         _ head: borrowing RequestHead,
@@ -46,16 +46,16 @@ package protocol HTTPRequestHandler: AnyObject {
         response: inout HTTPResponse
     )
 
-    /// True for requests that are answered even where the server refuses others for overload: health checks.
+    /// True for requests that are answered even while the server refuses others for overload: health checks.
     func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool
 
-    /// The response to a request of this handler has been encoded, to be sent next; for durations and metrics.
+    /// The response to a request of this handler has been encoded and is sent next; for durations and metrics.
     /// - Parameters:
     ///   - status: The status sent.
-    ///   - context: That of the request's first call, `now` the present moment.
+    ///   - context: The context of the request's first call, with `now` set to the present moment.
     func didRespond(status: UInt16, context: RequestContext)
 
-    /// The connection of a parked request is gone: nobody waits for its answer any more.
+    /// The connection of a parked request is closed: no client waits for its answer any more.
     func didAbandon(_ request: ParkedRequest)
 }
 
@@ -65,7 +65,7 @@ extension HTTPRequestHandler {
     package func attach(_ waker: RequestWaker) {}
     package func didAbandon(_ request: ParkedRequest) {}
 
-    /// The failure's sentence as plain text.
+    /// Writes the failure's sentence as plain text.
     package func renderFailure(
         _ failure: HTTPFailure,
         _ head: borrowing RequestHead,
@@ -78,27 +78,27 @@ extension HTTPRequestHandler {
     }
 }
 
-/// What to do after a request head.
+/// The handler's decision after a request head.
 package enum HeadDecision: Equatable, Sendable {
     /// `response` is the answer.
     case respond
-    /// Read the body; more than so many bytes is 413. ``HTTPLimits/bodyBytes`` bounds it further.
+    /// Read the body; a body above this number of bytes is answered 413. ``HTTPLimits/bodyBytes`` bounds it further.
     case readBody(atMost: Int)
-    /// The head is the whole request, whatever body it declares: for callers that pass on somebody's head alone. Where
-    /// one is declared, it may or may not be in the stream, so the connection ends after the answer.
+    /// The head is the whole request, whatever body it declares: for gateways that pass on only the head of a client's
+    /// request. A declared body may or may not be in the stream, so the connection ends after the answer.
     case ignoreBody
 }
 
-/// What to do after a whole request.
+/// The handler's decision after a whole request.
 package enum RequestDecision: Equatable, Sendable {
     /// `response` is the answer.
     case respond
-    /// The answer waits for something: call again when ``HTTPServer/wakeParked()`` or ``RequestWaker/wake(_:)`` is
-    /// called, and at this moment at the latest. On a visit that is ``RequestVisit/expired`` parking again is an error answered 503.
+    /// The answer is not ready: call again after ``HTTPServer/wakeParked()`` or ``RequestWaker/wake(_:)``, and at this
+    /// moment at the latest. Parking again on a visit that is ``RequestVisit/expired`` is an error, answered 503.
     case park(until: MonotonicInstant)
 }
 
-/// Why a handler sees a request.
+/// The reason why a handler sees a request.
 package enum RequestVisit: Equatable, Sendable {
     case first
     /// The parked request was woken.
@@ -107,17 +107,17 @@ package enum RequestVisit: Equatable, Sendable {
     case expired
 }
 
-/// The facts about a request besides its bytes.
+/// The context of a request: every fact besides its bytes.
 package struct RequestContext: Sendable {
-    /// When the first byte of the request was read.
+    /// The moment at which the first byte of the request was read.
     package let firstByteAt: MonotonicInstant
-    /// The present moment, as of the last event of this worker.
+    /// The present moment, read at the last event of this worker.
     package var now: MonotonicInstant
-    /// Why the handler sees the request.
+    /// The reason why the handler sees the request.
     package var visit: RequestVisit
     /// The worker that serves the connection, from 0.
     package let worker: Int
-    /// The name of this request: what wakes it once it is parked.
+    /// The identity of this request, used to wake it once it is parked.
     package let request: ParkedRequest
     /// True once stopping has begun.
     package let isDraining: Bool
@@ -141,15 +141,15 @@ package struct RequestContext: Sendable {
         self.descriptor = descriptor
     }
 
-    /// The facts for another look within the same call, once what the request waits for has begun.
+    /// The context for another visit within the same call, once the work that the request waits for has begun.
     package var again: RequestContext {
         var context = self
         context.visit = .woken
         return context
     }
 
-    /// The client's address; asks the system, so it costs a call. Nil where the client is gone, or there is no
-    /// socket, or a Unix one, whose clients have no address.
+    /// The client's address; each read costs a system call. Nil if the client has disconnected, if there is no socket,
+    /// or if it is a Unix socket, since clients have no address there.
     package var peerAddress: SocketAddress? { Socket.peerAddress(of: descriptor) }
 }
 
@@ -157,7 +157,7 @@ package struct RequestContext: Sendable {
 package enum HTTPFailure: Equatable, Sendable {
     /// The grammar refuses the request: 400, 413, 414, 417, 431, 501 or 505.
     case refused(RequestRefusal)
-    /// The body exceeds what the handler asked for: 413.
+    /// The body exceeds the length that the handler asked for: 413.
     case bodyTooLarge
     /// Head or body did not arrive in time: 408.
     case timedOut
@@ -180,13 +180,14 @@ package enum HTTPFailure: Equatable, Sendable {
     }
 }
 
-/// The name of one request while it is parked: no other request of this server has or had the same.
+/// The identity of one parked request: no other request of this server has or had the same.
 package struct ParkedRequest: Hashable, Sendable {
-    /// The connection it came on: a number no other connection of the process has had.
+    /// The number of the connection it came on; no other connection of the process has had it.
     package let connectionID: UInt64
-    /// How many requests came before it on that connection.
+    /// The number of requests before it on that connection.
     package let requestsBefore: Int
-    /// Where the worker finds the connection without a search; another may stand there later, hence the two above.
+    /// The slot in which the worker finds the connection without a search. Another connection may use the slot later,
+    /// hence the two numbers above.
     let slot: Int
 
     package init(connectionID: UInt64, requestsBefore: Int, slot: Int = -1) {
@@ -198,13 +199,14 @@ package struct ParkedRequest: Hashable, Sendable {
 
 /// Wakes single parked requests of one worker, from any thread.
 ///
-/// Requests nobody parks cost nothing for it. A wake of a request that was answered meanwhile, or whose client left, does
-/// nothing; one that comes before the request has been parked (its handler has not returned yet) is kept until it is.
+/// A request that is never parked costs nothing for it. A wake of a request that was answered meanwhile, or whose
+/// client disconnected, does nothing. A wake before the request has been parked (its handler has not returned yet) is
+/// kept until then.
 package struct RequestWaker: Sendable {
     private let handle: WorkerHandle
 
     init(_ handle: WorkerHandle) { self.handle = handle }
 
-    /// Has the worker call the handler again with ``RequestVisit/woken`` for this request and no other.
+    /// Makes the worker call the handler again with ``RequestVisit/woken`` for this request and no other.
     package func wake(_ request: ParkedRequest) { handle.wake(request) }
 }

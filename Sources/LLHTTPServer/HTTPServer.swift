@@ -9,12 +9,13 @@ package final class HTTPServer: Sendable {
     private let system: SystemCalls
     private let shared = WorkerShared()
     private let addresses = Locked<[ListenAddress]>([])
-    /// The workers that have not ended, and the tasks that wait for that.
+    /// The number of running workers, and the tasks that wait until it is 0.
     private let workers = Monitor((running: 0, waiting: [CheckedContinuation<Void, Never>]()))
 
     /// - Parameters:
     ///   - faults: Makes system calls fail, for tests.
-    ///   - makeHandler: Makes the handler of the worker of a number, from 0; called on that worker's thread.
+    ///   - makeHandler: Makes the handler of the worker with the given number, from 0. It is called on that worker's
+    ///     thread.
     package init(
         configuration: HTTPServerConfiguration,
         faults: FaultPlan? = nil,
@@ -29,8 +30,8 @@ package final class HTTPServer: Sendable {
     }
 
     /// Binds, listens and starts the workers; returns once connections are accepted. A server starts once.
-    /// - Throws: Where an address cannot be bound, or a descriptor or a thread cannot be had; nothing is left open then, and
-    ///   it may be started again.
+    /// - Throws: The error of an address that cannot be bound, or of a descriptor or thread that cannot be created.
+    ///   Nothing is left open then, and the server may be started again.
     package func start() throws(SocketError) {
         let listening = try ListenerSet(configuration, workerCount: configuration.plannedWorkers)
         for listener in listening.listeners.joined() { system.opened(listener.descriptor) }
@@ -42,7 +43,7 @@ package final class HTTPServer: Sendable {
             for handle in handles { system.close(handle.poll) }
             throw error
         }
-        // No worker begins before all threads are there.
+        // Workers run only after every thread has started.
         let gate = Monitor(Gate.closed)
         for (index, handle) in handles.enumerated() where !startThread(handle, index, gate) {
             gate.withLock { $0 = .givenUp }
@@ -59,7 +60,7 @@ package final class HTTPServer: Sendable {
         gate.wake()
     }
 
-    /// What the threads of the workers wait for at the start.
+    /// The state that new worker threads wait on.
     private enum Gate { case closed, open, givenUp }
 
     private func prepare(_ listeners: [Listener]) throws(SocketError) -> WorkerHandle {
@@ -103,7 +104,7 @@ package final class HTTPServer: Sendable {
     /// The bound addresses, with the ports the system chose; empty before ``start()``.
     package var localAddresses: [ListenAddress] { addresses.withLock { $0 } }
 
-    /// How many workers it has; 0 before ``start()``.
+    /// The number of workers; 0 before ``start()``.
     package var workerCount: Int { shared.handles.withLock { $0.count } }
 
     /// Makes every worker visit its parked requests; may be called on any thread.
@@ -116,7 +117,7 @@ package final class HTTPServer: Sendable {
 
     /// Stops in order: draining at once, listeners closed after `drainDelay` with their queues emptied, then requests
     /// under way get `grace` to end. Returns when every connection is closed and every worker has ended.
-    /// - Returns: The number of connections that were cut off within a request; 0 where all were answered.
+    /// - Returns: The number of connections that were cut off within a request; 0 if all were answered.
     @discardableResult
     package func stop(drainDelay: Duration, grace: Duration) async -> Int {
         beginStop(drainDelay: drainDelay, grace: grace)
@@ -124,8 +125,8 @@ package final class HTTPServer: Sendable {
         return cutOffRequests
     }
 
-    /// As ``stop(drainDelay:grace:)``, without waiting for the end. The first call says when the listeners close, the last
-    /// one when the grace ends.
+    /// Does the same as ``stop(drainDelay:grace:)``, without waiting for the end. The first call sets the time at which
+    /// the listeners close; the last call sets the end of the grace.
     package func beginStop(drainDelay: Duration, grace: Duration) {
         let listenersCloseAt = MonotonicClock.now() + drainDelay
         shared.listenersCloseAt.store(listenersCloseAt.nanoseconds, ordering: .relaxed)
@@ -151,9 +152,9 @@ package final class HTTPServer: Sendable {
     /// Blocks the calling thread until every worker has ended; for a main thread that has nothing else to do.
     package func waitUntilEnded() { workers.wait { $0.running == 0 ? .done(()) : .wait(until: .never) } }
 
-    /// The number of a worker that has not turned for longer than `limit`; nil where all turn.
+    /// The number of a worker whose loop has not run for longer than `limit`; nil if all run.
     package func stuckWorker(at now: MonotonicInstant, within limit: Duration) -> Int? {
-        // Workers end one after the other.
+        // Stopped workers end one after the other, so a silent one is no fault.
         if isDraining { return nil }
         return shared.handles.withLock { $0 }.firstIndex { handle in
             !handle.pulse.isBeating(at: now, within: limit) { handle.wake.give() }
@@ -167,12 +168,12 @@ package final class HTTPServer: Sendable {
     }
 }
 
-/// The listeners of a server: for each worker one on each address. All workers share a port, each with a queue of its
-/// own; a Unix socket they share with its one queue.
+/// The listeners of a server: each worker has one on each address. Workers share a TCP port, each with its own queue.
+/// Workers share a Unix socket together with its one queue.
 struct ListenerSet {
-    /// For each worker, its listeners.
+    /// The listeners of each worker.
     private(set) var listeners: [[Listener]]
-    /// The bound addresses, in the order asked for.
+    /// The bound addresses, in the order of the configuration.
     private(set) var addresses: [ListenAddress] = []
 
     /// Binds everything, or nothing.
@@ -194,12 +195,12 @@ struct ListenerSet {
 
     private mutating func add(_ address: SocketAddress, backlog: Int32) throws(SocketError) {
         var bound = address
-        // A shared port would be shared with another process of the same user too, in silence.
+        // SO_REUSEPORT would also share the port with another process of the same user, without an error.
         let claim = address.port == 0 ? -1 : try Socket.claim(on: address).release()
         defer { if claim >= 0 { SystemCalls().close(claim) } }
         for worker in listeners.indices {
             let socket = try Socket.listener(on: bound, backlog: backlog, sharesPort: true)
-            // Accepted sockets inherit it, so that no accept costs a further call.
+            // Accepted sockets inherit the option, which saves one call per accept.
             socket.setNoDelay()
             if worker == 0 { bound = try socket.localAddress() }
             listeners[worker].append(Listener(descriptor: socket.release(), file: nil))
@@ -209,7 +210,7 @@ struct ListenerSet {
 
     private mutating func add(_ path: UnixSocketPath, mode: UnixSocketMode, backlog: Int32) throws(SocketError) {
         let made = try UnixListener(on: path, mode: mode, backlog: backlog)
-        // Each worker has a number of its own, so that each closes what is its own.
+        // Each worker has its own descriptor and closes only that one.
         for worker in listeners.indices {
             do throws(SocketError) {
                 listeners[worker].append(Listener(descriptor: try made.duplicate(), file: made.file))
@@ -222,24 +223,25 @@ struct ListenerSet {
     }
 }
 
-/// A listening socket as one worker has it.
+/// A listening socket of one worker.
 struct Listener: Sendable {
-    /// The worker's own, to be closed by it.
+    /// The worker's own descriptor. The worker closes it.
     let descriptor: Int32
-    /// The file of a Unix socket, whose queue all workers take connections from; nil where the worker has a queue of its
-    /// own (a port shared by `SO_REUSEPORT`).
+    /// The file of a Unix socket; all workers accept from its one queue. Nil if the worker has its own queue (a port
+    /// shared by `SO_REUSEPORT`).
     let file: UnixSocketFile?
 
     var isShared: Bool { file != nil }
 
-    /// Closes it. The file goes first: while anybody listens, no other process takes its path (see ``UnixListener``).
+    /// Closes the socket. The file is removed first: no other process takes the path while a socket listens (see
+    /// ``UnixListener``).
     func close(_ system: SystemCalls) {
         file?.remove()
         system.close(descriptor)
     }
 }
 
-/// Counts of a server, summed over its workers; each is exact for its worker at the moment it was read.
+/// Counts of a server, summed over its workers. Each worker's count is exact at the moment it was read.
 package struct HTTPServerCounters: Equatable, Sendable {
     /// Connections accepted since the start.
     package var accepted: UInt64 = 0
@@ -247,13 +249,13 @@ package struct HTTPServerCounters: Equatable, Sendable {
     package var requests: UInt64 = 0
     /// Connections open now, of every kind.
     package var open = 0
-    /// Of these: between requests.
+    /// Open connections that are between requests.
     package var idle = 0
-    /// Of these: with a parked request.
+    /// Open connections with a parked request.
     package var parked = 0
     /// Connections with a request or response under way.
     package var active: Int { max(0, open - idle - parked) }
-    /// What the connections take in memory now, in bytes.
+    /// The memory that the connections hold now, in bytes.
     package var heldBytes = 0
     /// Requests refused for overload since the start.
     package var overloaded: UInt64 = 0
@@ -271,7 +273,7 @@ package enum ConnectionCloseCause: String, CaseIterable, Sendable {
     case finished
     /// The client went away within a request or response.
     case disconnected
-    /// Nothing came between requests for too long.
+    /// No byte came between requests for too long.
     case idle
     /// Head or body did not arrive in time.
     case requestTimeout = "request_timeout"
@@ -283,7 +285,7 @@ package enum ConnectionCloseCause: String, CaseIterable, Sendable {
     case refused
     /// Closed to make room for a new connection, or refused at the limit.
     case limit
-    /// It held more memory than one connection may, or made room when all together held too much.
+    /// The connection held more memory than one connection may, or was closed because all together held too much.
     case memory
     /// Closed to make room: its peer address had the most connections.
     case peer = "peer_limit"

@@ -1,9 +1,10 @@
 package import LLSockets
 
-/// Which connections of one worker come from which peer address: looked at when connections open and close, and when
-/// there are too many, never while a request is served. It has an entry for each connection and each address with one.
+/// The peer address of each connection of one worker. It is used when connections open and close, and when there are
+/// too many, but never while a request is served. It has an entry for each connection and for each address with a
+/// connection.
 package struct PeerTable: ~Copyable {
-    /// Where a connection comes from. A site with IPv6 has at least a /64 to itself (RFC 6177), so one client could take
+    /// The origin of a connection. A site with IPv6 has at least a /64 to itself (RFC 6177), so one client could use
     /// each of its addresses in turn: the /64 counts as one peer.
     package struct Peer: Hashable, Sendable {
         private let bits: UInt64
@@ -18,7 +19,7 @@ package struct PeerTable: ~Copyable {
     private var entries: [Peer: Int] = [:]
     private var peers: [Peer?] = []
     private var free: [Int] = []
-    /// For each entry the slots of its connections.
+    /// The slots of each entry's connections.
     private var slots = NumberLists(listCount: 0)
 
     package init() {}
@@ -35,7 +36,7 @@ package struct PeerTable: ~Copyable {
         return entry
     }
 
-    /// The connection in `slot` ends; nothing happens where it was never added.
+    /// The connection in `slot` has ended; does nothing if it was never added.
     package mutating func remove(_ slot: Int) {
         guard let entry = slots.list(of: slot) else { return }
         slots.remove(slot)
@@ -45,7 +46,7 @@ package struct PeerTable: ~Copyable {
         free.append(entry)
     }
 
-    /// The peer with the most connections, and how many they are; nil where there is none. A look at every peer: some
+    /// The peer with the most connections, and their number; nil if there is none. It examines every peer: some
     /// microseconds for 10,000.
     package func greatest() -> (peer: Peer, count: Int)? {
         var most = 0
@@ -57,15 +58,15 @@ package struct PeerTable: ~Copyable {
         return most == 0 ? nil : peers[found].map { ($0, most) }
     }
 
-    /// Whether the connection in `slot` comes from `peer`.
+    /// True if the connection in `slot` comes from `peer`.
     package func isFrom(_ peer: Peer, _ slot: Int) -> Bool {
         slots.list(of: slot).map { $0 == entries[peer] } ?? false
     }
 
-    /// How many connections the peer has from which the one in `slot` comes; 0 where that one is not counted.
+    /// The number of connections from the same peer as the one in `slot`; 0 if that one is not counted.
     package func countOfPeer(_ slot: Int) -> Int { slots.list(of: slot).map { slots.count(of: $0) } ?? 0 }
 
-    /// The slots of a peer's connections, oldest first, at most so many.
+    /// The slots of a peer's connections, oldest first, at most `most` of them.
     package func slots(of peer: Peer, atMost most: Int) -> [Int] {
         entries[peer].map { slots.numbers(of: $0, atMost: most) } ?? []
     }

@@ -1,68 +1,68 @@
 package import LLHTTP1
 
-/// The bytes of a request as they come, with the parser that reads them. A worker has one to receive into; a connection
-/// gets its own only while a request is incomplete or parked.
+/// The bytes of a request as they come, with their parser. A worker has one buffer to receive into; a connection gets
+/// its own only while a request is incomplete or parked.
 ///
-/// A value, for the reason ``ConnectionEngine`` is one.
+/// It is a value for the same reason as ``ConnectionEngine``.
 package struct RequestBuffer: ~Copyable {
-    /// Storage; only `start ..< end` means anything.
+    /// Storage; only `start ..< end` is valid.
     private(set) var bytes: [UInt8]
-    /// Where the current request begins.
+    /// The start of the current request.
     private(set) var start = 0
-    /// The end of what was received.
+    /// The end of the received bytes.
     private(set) var end = 0
     private(set) var parser: RequestParser
     private var decoder: ChunkedDecoder
-    /// Chunked: content found so far, moved to right behind the head. Offsets are from `start`.
+    /// Chunked: the length of the content found so far, which is moved to right behind the head.
     private(set) var decodedCount = 0
-    /// Chunked: the first byte not yet decoded, from `start`.
+    /// Chunked: the offset from `start` of the first byte not yet decoded.
     private(set) var rawOffset = 0
-    /// Discarding a body of known length: what is still to come; below 0 for a chunked one.
+    /// Discarding a body of known length: the number of bytes still to come; below 0 for a chunked one.
     var discardCount = 0
 
-    /// - Parameter capacity: how many bytes may be received at once, before any is there.
+    /// - Parameter capacity: The number of bytes that may be received at once into the empty buffer.
     package init(limits: HTTPLimits, capacity: Int) {
         bytes = [UInt8](repeating: 0, count: capacity)
         parser = RequestParser(limits: limits)
         decoder = ChunkedDecoder(limits: limits, bodyLimit: 0)
     }
 
-    /// Bytes from the current request on.
+    /// The number of bytes from the current request on.
     var count: Int { end - start }
 
-    /// Where the body lies once it is complete, from `start`.
+    /// The range of the complete body, from `start`.
     var bodyRange: Range<Int> {
         let head = parser.head.byteCount
         return head..<head + (parser.head.isChunked ? decodedCount : parser.head.contentLength ?? 0)
     }
 
-    /// The first byte behind the request once it is complete, from `start`.
+    /// The first byte behind the complete request, from `start`.
     var requestEnd: Int {
         parser.head.isChunked ? rawOffset : parser.head.byteCount + (parser.head.contentLength ?? 0)
     }
 
-    /// What the storage takes in memory, with the parser's list of fields where the buffer is a connection's own.
+    /// The memory of the storage, with the parser's list of fields if the buffer is a connection's own.
     var heldBytes: Int { bytes.capacity + Self.parserBytes }
 
     /// The greatest list of fields a parser keeps: 100 of 16 bytes each, rounded up as arrays grow.
     private static let parserBytes = 2_048
 
-    /// Gives the storage away, to be received into; ``putBack(_:count:)`` returns it.
+    /// Hands out the storage to receive into; ``putBack(_:count:)`` returns it.
     package mutating func takeStorage() -> [UInt8] {
         var storage: [UInt8] = []
         swap(&storage, &bytes)
         return storage
     }
 
-    /// - Parameter count: how many bytes were put at the front; below zero where none were.
+    /// - Parameter count: The number of bytes that were put at the front; below zero if there were none.
     package mutating func putBack(_ storage: consuming [UInt8], count: Int) {
         bytes = storage
         start = 0
         end = min(max(count, 0), bytes.count)
     }
 
-    /// Adds the whole content of `other` at the end and empties it. Requests already answered make room first: each byte
-    /// is moved once for it, since the next request then begins at the front.
+    /// Adds the whole content of `other` at the end and empties it. Answered requests are removed first, which moves
+    /// each byte at most once: the next request then begins at the front.
     mutating func append(contentsOf other: inout RequestBuffer) {
         if end < bytes.count { bytes.removeLast(bytes.count - end) }
         if start > 0 {
@@ -70,7 +70,7 @@ package struct RequestBuffer: ~Copyable {
             start = 0
         }
         let needed = bytes.count + other.count
-        // The buffer grows by whole pages, not to twice its size: it holds little more than the bytes that came.
+        // The buffer grows by whole pages and does not double: it holds little more than the bytes that came.
         if needed > bytes.capacity { bytes.reserveCapacity((needed + 4_095) & ~4_095) }
         bytes.append(contentsOf: other.bytes[other.start..<other.end])
         end = bytes.count
@@ -78,7 +78,7 @@ package struct RequestBuffer: ~Copyable {
         other.end = 0
     }
 
-    /// Moves the request under way, its parser included, into `other`, which must be empty.
+    /// Moves the current request and its parser into `other`, which must be empty.
     mutating func move(to other: inout RequestBuffer, reserving capacity: Int) {
         other.bytes.removeAll(keepingCapacity: true)
         other.bytes.reserveCapacity(max(count, capacity))
@@ -93,7 +93,7 @@ package struct RequestBuffer: ~Copyable {
         clear()
     }
 
-    /// Goes on behind the first `count` bytes of the current request: the next one begins there.
+    /// Skips the first `count` bytes of the current request: the next one begins behind them.
     mutating func advance(by count: Int) {
         start = min(start + count, end)
         parser.reset()
@@ -101,15 +101,15 @@ package struct RequestBuffer: ~Copyable {
         rawOffset = 0
     }
 
-    /// Makes the head the whole request. Where it declares a body, nothing behind it can be trusted to be one or to be
-    /// the next request (RFC 9112 §6.3, §11.2): it is dropped, and the connection is not to be kept.
+    /// Makes the head the whole request. Bytes behind a head that declares a body cannot be trusted to be that body or
+    /// the next request (RFC 9112 §6.3, §11.2): they are dropped, and the connection is not to be kept.
     mutating func dropBody() {
         guard parser.head.hasBody else { return }
         end = min(start + parser.head.byteCount, end)
         parser.dropBody()
     }
 
-    /// Forgets everything and keeps the storage.
+    /// Clears everything except the storage.
     mutating func clear() {
         advance(by: 0)
         start = 0
@@ -117,9 +117,9 @@ package struct RequestBuffer: ~Copyable {
         discardCount = 0
     }
 
-    /// Parses the head as far as its bytes are there.
+    /// Parses the bytes of the head received so far.
     mutating func parseHead() -> RequestParser.Outcome {
-        // A second reference for the time of the call: nothing changes the bytes meanwhile, so nothing is copied.
+        // A second reference during the call: the bytes do not change meanwhile, so nothing is copied.
         let bytes = bytes
         return parser.parse(bytes.span.extracting(start..<end))
     }
@@ -139,10 +139,10 @@ package struct RequestBuffer: ~Copyable {
         decodedCount = 0
     }
 
-    /// Decodes what is there, and moves the content together right behind the head: never forward, since coding only
-    /// adds bytes.
-    /// - Parameter keepsContent: False where the content is dropped.
-    /// - Returns: Whether the body is whole; it ends where ``rawOffset`` says.
+    /// Decodes the received bytes, and moves the content together right behind the head. It never moves forward, since
+    /// coding only adds bytes.
+    /// - Parameter keepsContent: False if the content is dropped.
+    /// - Returns: True if the body is complete; it ends at ``rawOffset``.
     mutating func decodeBody(keepsContent: Bool = true) throws(RequestRefusal) -> Bool {
         while true {
             switch try nextEvent() {
@@ -151,7 +151,7 @@ package struct RequestBuffer: ~Copyable {
                 moveDown(range, to: start + parser.head.byteCount + decodedCount)
                 decodedCount += range.count
             case .needMore:
-                // All raw bytes are used up; what follows is received right behind the content.
+                // All raw bytes are used; the next ones are received right behind the content.
                 end = start + parser.head.byteCount + decodedCount
                 rawOffset = end - start
                 return false
@@ -160,8 +160,8 @@ package struct RequestBuffer: ~Copyable {
         }
     }
 
-    /// Drops what is there of a body that nobody asked for.
-    /// - Returns: Whether the whole body is dropped.
+    /// Drops the received bytes of a body that is not read.
+    /// - Returns: True if the whole body is dropped.
     mutating func discardBody() throws(RequestRefusal) -> Bool {
         if discardCount < 0 {
             guard try decodeBody(keepsContent: false) else { return false }
@@ -187,7 +187,7 @@ package struct RequestBuffer: ~Copyable {
     }
 }
 
-/// A connection's own buffer, in a place of its own, since most connections need none most of the time.
+/// A connection's own buffer, in an object of its own: most connections need none most of the time.
 final class KeptBuffer {
     var buffer: RequestBuffer
 

@@ -2,20 +2,20 @@ package import LLSockets
 
 /// Deadlines of numbered entries: a wheel of 2,048 slots, one for each tick of 33.6 ms, 68.7 s in all.
 ///
-/// An entry is only moved when its deadline comes nearer; one that moved away is looked at once at its old time and put
-/// back. So a request costs a comparison, and a wheel without entries asks for no wake-up at all.
+/// An entry is only moved when its deadline becomes earlier. An entry with a later deadline comes up once at its old
+/// time and is put back. A request thus costs one comparison, and an empty wheel needs no wake-up.
 package struct TimerWheel: ~Copyable {
     private static let slotCount = 2_048
     /// A tick is 2^25 ns.
     private static let tickShift: UInt64 = 25
 
-    /// For each slot of the wheel its entries.
+    /// The entries of each slot of the wheel.
     private var slots = NumberLists(listCount: slotCount)
     private var occupied = [UInt64](repeating: 0, count: slotCount / 64)
-    /// Every entry's tick lies behind this one, by less than a turn. Where nothing asks for a time it stays behind the
-    /// clock, by hours on an idle server.
+    /// Every entry's tick is behind this one, by less than a turn. Without a timer to fire it falls behind the clock,
+    /// by hours on an idle server.
     private var currentTick: UInt64
-    /// The last moment ``popDue(now:)`` was asked about.
+    /// The tick of the last call of ``popDue(now:)``.
     private var askedTick: UInt64
 
     package init(now: MonotonicInstant) {
@@ -23,13 +23,14 @@ package struct TimerWheel: ~Copyable {
         askedTick = currentTick
     }
 
-    /// Sees to it that the entry comes up at `deadline` or, at most one tick, later; ``MonotonicInstant/never`` leaves
-    /// it where it is. Deadlines beyond the wheel come up earlier, to be set again.
+    /// Makes the entry come up at `deadline` or at most one tick later; ``MonotonicInstant/never`` leaves it unchanged.
+    /// An entry with a deadline beyond the wheel comes up earlier, and the caller sets it again.
     package mutating func schedule(_ entry: Int, at deadline: MonotonicInstant) {
         if deadline == .never { return }
         let (sum, overflow) = deadline.nanoseconds.addingReportingOverflow(1 << Self.tickShift - 1)
         let wanted = (overflow ? UInt64.max : sum) >> Self.tickShift
-        // Behind the last moment asked about, so that one look at what is due cannot bring an entry up twice.
+        // The entry goes behind the last tick asked about, so that one pass over the due entries cannot return it
+        // twice.
         let tick = min(max(wanted, askedTick + 1), currentTick + UInt64(Self.slotCount) - 1)
         if let slot = slots.list(of: entry) {
             if self.tick(of: slot) <= tick { return }
@@ -46,7 +47,7 @@ package struct TimerWheel: ~Copyable {
         if slots.count(of: slot) == 0 { occupied[slot / 64] &= ~(1 << UInt64(slot % 64)) }
     }
 
-    /// Takes out one entry whose time has come; nil where there is none (any more) at `now`.
+    /// Removes and returns one due entry; nil if there is none (any more) at `now`.
     package mutating func popDue(now: MonotonicInstant) -> Int? {
         let nowTick = now.nanoseconds >> Self.tickShift
         askedTick = max(askedTick, nowTick)
@@ -55,27 +56,27 @@ package struct TimerWheel: ~Copyable {
             currentTick = max(currentTick, nowTick)
             return nil
         }
-        // No entry is earlier than this one. The wheel must turn with every entry taken out: where it is more than a
-        // turn behind the clock, an entry put back stands before its time, and would come up for ever.
+        // No entry is earlier than this one. The wheel must turn with every entry taken out: if it were more than a
+        // turn behind the clock, an entry put back would come up before its time, again and again.
         currentTick = tick - 1
         remove(entry)
         if nextTick() == nil { currentTick = nowTick }
         return entry
     }
 
-    /// When ``popDue(now:)`` must be asked next; nil where the wheel is empty.
+    /// The moment of the next call of ``popDue(now:)``; nil if the wheel is empty.
     package func nextDeadline() -> MonotonicInstant? {
         nextTick().map { MonotonicInstant(nanoseconds: $0 << Self.tickShift) }
     }
 
-    /// The first occupied tick behind the current one; entries lie less than one turn ahead.
+    /// The first occupied tick behind the current one; entries are less than one turn ahead.
     private func nextTick() -> UInt64? {
         let start = Int((currentTick + 1) % UInt64(Self.slotCount))
         let words = occupied.count
         for step in 0...words {
             let word = (start / 64 + step) % words
             var bits = occupied[word]
-            // In the first word only the slots from `start` on; in the last (the same word) those before it.
+            // In the first word only the slots from `start` on count; in the last (the same word) those before it.
             let mask = ~UInt64(0) << UInt64(start % 64)
             if step == 0 { bits &= mask }
             if step == words { bits &= ~mask }
@@ -86,15 +87,15 @@ package struct TimerWheel: ~Copyable {
         return nil
     }
 
-    /// The tick of the entries in a slot: the first behind the current one that falls there.
+    /// The tick of the entries in a slot: the first behind the current one that maps to the slot.
     private func tick(of slot: Int) -> UInt64 {
         let next = currentTick + 1
         return next + (UInt64(slot) &- next) % UInt64(Self.slotCount)
     }
 }
 
-/// Lists of small numbers, each number in one list at most, in the order of being appended. Every change takes the same
-/// few steps, however long a list is.
+/// Lists of small numbers in the order of being appended; each number is in one list at most. Every change takes a
+/// constant number of steps, however long a list is.
 struct NumberLists: ~Copyable {
     private static let none: Int32 = -1
 
@@ -122,7 +123,7 @@ struct NumberLists: ~Copyable {
         return lists.count - 1
     }
 
-    /// The list that holds `number`; nil where none does.
+    /// The list that holds `number`; nil if none does.
     func list(of number: Int) -> Int? {
         guard number >= 0, number < nodes.count, nodes[number].list != Self.none else { return nil }
         return Int(nodes[number].list)
@@ -130,13 +131,13 @@ struct NumberLists: ~Copyable {
 
     func count(of list: Int) -> Int { Int(lists[list].count) }
 
-    /// The number that has been in a list longest; nil where it is empty.
+    /// The number that has been in a list longest; nil if the list is empty.
     func first(of list: Int) -> Int? {
         let first = lists[list].first
         return first == Self.none ? nil : Int(first)
     }
 
-    /// The numbers of a list, oldest first, at most so many.
+    /// The numbers of a list, oldest first, at most `most` of them.
     func numbers(of list: Int, atMost most: Int = .max) -> [Int] {
         var result: [Int] = []
         var number = lists[list].first
@@ -147,7 +148,7 @@ struct NumberLists: ~Copyable {
         return result
     }
 
-    /// Puts `number`, 0 or greater, at the end of a list, out of the one it is in.
+    /// Puts `number`, 0 or greater, at the end of a list, after removing it from its present one.
     mutating func append(_ number: Int, to list: Int) {
         remove(number)
         while nodes.count <= number { nodes.append(Node()) }
@@ -162,7 +163,7 @@ struct NumberLists: ~Copyable {
         lists[list].count += 1
     }
 
-    /// Takes `number` out of its list; nothing happens where it is in none.
+    /// Removes `number` from its list; does nothing if it is in none.
     mutating func remove(_ number: Int) {
         guard let list = list(of: number) else { return }
         let (before, after) = (nodes[number].previous, nodes[number].next)

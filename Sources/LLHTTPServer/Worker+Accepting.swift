@@ -2,8 +2,8 @@ internal import LLSockets
 internal import Synchronization
 
 extension Worker {
-    /// Puts listeners and the wake descriptor of a worker into its epoll set.
-    /// - Returns: The error where one could not be.
+    /// Adds the listeners and the wake descriptor of a worker to its epoll set.
+    /// - Returns: The error if one could not be added.
     static func register(_ poll: Int32, wake: Int32, listeners: [Listener], _ system: SystemCalls) -> SocketError? {
         var result = system.add(poll, wake, ReadyEvents.Bits.readable, tag: wakeTag)
         for (position, listener) in listeners.enumerated() where result >= 0 {
@@ -14,7 +14,7 @@ extension Worker {
 
     private static func tag(at position: Int) -> UInt64 { firstListenerTag + UInt64(position) }
 
-    /// Where all workers wait at one queue, a connection wakes one of them.
+    /// A new connection in a queue shared by all workers wakes only one of them.
     private static func events(of listener: Listener) -> UInt32 {
         ReadyEvents.Bits.readable | (listener.isShared ? ReadyEvents.Bits.exclusive : 0)
     }
@@ -28,13 +28,14 @@ extension Worker {
         // Accept at least one: EPOLLEXCLUSIVE woke only this worker.
         let most = min(max(limits.acceptLead - connectionLead(), 1), limits.acceptsPerWake)
         acceptConnections(listener, atMost: most)
-        // The system wakes the first worker in line that sleeps. Connections that come one by one would all be the first
-        // worker's, with the load they bring later. So a worker that leads leaves the line, and comes back at its end.
+        // The system wakes the first sleeping worker in line. Connections that come one by one would all go to the
+        // first worker, with their later load. So a worker with too many connections pauses, and comes back at the end
+        // of the line.
         if connectionLead() >= limits.acceptLead { leaveLine() }
     }
 
-    /// Leaves a shared queue to the others for a moment, and calls back the workers that left it before. The flag is stored
-    /// before the others' are read, so of two workers that leave at once at least one sees the other.
+    /// Leaves a shared queue to the other workers for a moment, and calls back those that left it earlier. The flag is
+    /// stored before the others' flags are read, so of two workers that leave at once at least one sees the other.
     private mutating func leaveLine() {
         guard acceptPausedUntil == .never else { return }
         handle.isOutOfLine.store(true, ordering: .sequentiallyConsistent)
@@ -44,18 +45,18 @@ extension Worker {
         }
     }
 
-    /// Another worker leads by now.
+    /// Another worker has too many connections by now.
     mutating func returnToLine() {
         if handle.isOutOfLine.load(ordering: .relaxed) { resumeAccepting() }
     }
 
-    /// By how much this worker's connections exceed its share of all.
+    /// The number of connections that this worker has above its equal share.
     private func connectionLead() -> Int {
         table.count - shared.openConnections.load(ordering: .relaxed) / workerCount
     }
 
-    /// Takes connections off a listener's queue.
-    /// - Returns: False where the queue is empty or accepting must pause.
+    /// Accepts connections from a listener's queue.
+    /// - Returns: False if the queue is empty or accepting must pause.
     @discardableResult
     mutating func acceptConnections(_ listener: Listener, atMost most: Int) -> Bool {
         for _ in 0..<most {
@@ -67,7 +68,7 @@ extension Worker {
             }
             switch -result {
             case ErrorNumber.again: return false
-            // The client left before it was accepted, or a signal came: the next one may be there.
+            // The client disconnected before it was accepted, or a signal came: another connection may wait.
             case ErrorNumber.connectionAborted, ErrorNumber.protocolError, ErrorNumber.interrupted: continue
             case ErrorNumber.processFileLimit, ErrorNumber.systemFileLimit:
                 if makeRoom(for: nil) { continue }
@@ -82,8 +83,8 @@ extension Worker {
         return true
     }
 
-    /// Keeps to the limit: another connection makes room, else the new one is kept on reserve for one answer (503, or a
-    /// health check's), and beyond the reserve told 503 and closed.
+    /// Keeps to the limit. Another connection makes room; otherwise the new one is held in the reserve for one answer
+    /// (503, or that of a health check). Beyond the reserve it gets 503 and is closed.
     private mutating func admit(_ descriptor: Int32, from peer: PeerTable.Peer?) {
         now = MonotonicClock.now()
         acceptedCount += 1
@@ -93,8 +94,8 @@ extension Worker {
         } else if open <= limits.connections + limits.reservedConnections {
             add(descriptor, from: peer, isOverLimit: true)
         } else {
-            // There is no room to wait for anything, so its request is not read, nor a TLS handshake made: what the
-            // socket takes at once is sent.
+            // No connection may wait here, so neither a request is read nor a TLS handshake made; only the bytes that
+            // the socket takes at once are sent.
             if tls == nil { _ = system.send(descriptor, Self.fullAnswer) }
             system.close(descriptor)
             shared.openConnections.wrappingSubtract(1, ordering: .relaxed)
@@ -107,14 +108,15 @@ extension Worker {
         "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".utf8
     )
 
-    /// Nil for a peer whose connections are not counted: a trusted one, and one without an address.
+    /// Nil for a peer without a count of its connections: a trusted one, and one without an address.
     private func countedPeer(_ address: SocketAddress?) -> PeerTable.Peer? {
         guard let address else { return nil }
         return limits.trustedPeers.contains { $0.contains(address) } ? nil : PeerTable.Peer(address)
     }
 
-    /// Has another worker close a connection of its crowd for a new one here: which worker a connection comes to is the
-    /// system's choice, so one peer's may all be elsewhere. The new one is let in meanwhile, within the reserve.
+    /// Asks another worker to close a connection of its crowd for a new one here. The system chooses the worker of each
+    /// connection, so one peer's may all be on another worker. The new connection is admitted meanwhile, within the
+    /// reserve.
     private func haveCrowdMakeRoom(for peer: PeerTable.Peer?, _ open: Int) -> Bool {
         guard open <= limits.connections + limits.reservedConnections, !isCrowd(peers.greatest()?.count ?? 0) else {
             return false
@@ -124,8 +126,8 @@ extension Worker {
         return crowded.makeRoom(for: peer, atMost: limits.reservedConnections)
     }
 
-    /// Other workers have taken connections in from these peers: as many of a crowd's here are closed, while there are too
-    /// many in all.
+    /// Other workers have admitted connections of these peers: the same number of a crowd's connections is closed here,
+    /// while there are too many in all.
     mutating func makeRoomElsewhere(for newcomers: [PeerTable.Peer?]) {
         now = MonotonicClock.now()
         for peer in newcomers where shared.openConnections.load(ordering: .relaxed) > limits.connections {
@@ -137,9 +139,9 @@ extension Worker {
         }
     }
 
-    /// Closes one connection for a new one from `peer`: of the peer that has the most, else the oldest that has not begun
-    /// its TLS handshake, else the oldest that is idle, or too slow.
-    /// - Returns: False where none may be closed.
+    /// Closes one connection for a new one from `peer`. The first choice is a connection of the peer with the most,
+    /// then the oldest one before its TLS handshake, then the oldest one that is idle or too slow.
+    /// - Returns: False if none may be closed.
     private mutating func makeRoom(for peer: PeerTable.Peer?) -> Bool {
         if let greatest = peers.greatest(), greatest.count > 1 {
             let isOwn = greatest.peer == peer
@@ -148,7 +150,7 @@ extension Worker {
                 close(victim, isOwn ? .limit : .peer)
                 return true
             }
-            // One more connection of a crowd closes no other peer's.
+            // A further connection of a crowd closes no other peer's.
             if isCrowd, isOwn { return false }
         }
         let lists: [ConnectionTable.List] = [
@@ -163,7 +165,8 @@ extension Worker {
         return false
     }
 
-    /// Of a peer's connections the one idle longest, else one too slow; with `evenBusy` the oldest, where there is none.
+    /// The connection of a peer that is idle longest, else one that is too slow; with `evenBusy` the oldest, if there
+    /// is neither.
     private func victim(of peer: PeerTable.Peer, evenBusy: Bool) -> Connection? {
         let connections = peers.slots(of: peer, atMost: limits.crowdLooks).compactMap { table.connection(at: $0) }
         let idle = connections.filter { [.silent, .idle].contains(table.list(of: $0)) && !$0.hasBufferedInput }
@@ -171,8 +174,8 @@ extension Worker {
             ?? connections.first { isEvictable($0) } ?? (evenBusy ? connections.first : nil)
     }
 
-    /// Whether the connection may be closed for a new one: idle, or too slow with its requests, its answers or its
-    /// handshake.
+    /// True if the connection may be closed for a new one: it is idle, or too slow with its requests, its answers or
+    /// its handshake.
     private func isEvictable(_ connection: Connection) -> Bool {
         let isSlow = engine.isSlow(connection, now)
         if connection.isWriting { return isSlow }
@@ -184,13 +187,13 @@ extension Worker {
         }
     }
 
-    /// Whether so many connections of one peer are more than its share of them all.
+    /// True if this number of one peer's connections is more than its share of them all.
     func isCrowd(_ count: Int) -> Bool { count > max(limits.connections / limits.crowdShare / workerCount, 1) }
 
     private var workerCount: Int { max(shared.runningWorkers.load(ordering: .relaxed), 1) }
 
     /// Without descriptors a queued connection could neither be served nor refused, and would keep the listener
-    /// readable: the spare one is given up to take it and close it.
+    /// readable. The worker closes its spare descriptor to accept that connection and close it.
     private mutating func shedWithSpareDescriptor(_ listener: Int32) {
         guard spareDescriptor >= 0 else { return }
         system.close(spareDescriptor)
@@ -229,7 +232,7 @@ extension Worker {
                 let result = system.modify(poll, listener.descriptor, events, tag: Self.tag(at: position))
                 if result >= 0 || !watched { continue }
             }
-            // It is tried again when the pause is over.
+            // The worker tries again when the pause is over.
             acceptPausedUntil = now + limits.acceptPause
         }
     }

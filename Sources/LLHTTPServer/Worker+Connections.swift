@@ -16,7 +16,7 @@ extension Worker {
         case .outputSpace: if events & ReadyEvents.Bits.writable != 0 { resumeSending(connection) }
         case .hangUp, .nothing:
             if events & ReadyEvents.Bits.readHangUp == 0 { return }
-            // The client may only have ended its own direction: its answer is still owed.
+            // The client may have ended only its own direction: it still gets its answer.
             engine.inputEnded(connection)
             settle(connection)
         }
@@ -43,12 +43,12 @@ extension Worker {
         } else if result == -Int(ErrorNumber.again) || result == -Int(ErrorNumber.interrupted) {
             if connection.tls != nil { receivedPartOfRecord(connection) }
         } else {
-            // A reset of a lingering connection changes nothing about why it ends.
+            // A reset of a lingering connection does not change its close cause.
             close(connection, connection.phase == .lingering ? connection.closeCause : Self.closeCause(of: result))
         }
     }
 
-    /// Sends what an event produced, then does what the engine says is next.
+    /// Sends the output of an event, then does the engine's next step.
     mutating func settle(_ connection: Connection) {
         if connection.phase == .ended {
             engine.output.removeAll(keepingCapacity: true)
@@ -59,7 +59,7 @@ extension Worker {
         act(connection)
     }
 
-    /// - Returns: False where the connection was closed.
+    /// - Returns: False if the connection was closed.
     private mutating func sendOutput(_ connection: Connection) -> Bool {
         defer { trimOutput() }
         if connection.isWriting {
@@ -74,13 +74,13 @@ extension Worker {
             connection.pendingOffset = 0
             engine.outputBlocked(connection, sent: sent, now: now)
         }
-        // Nothing is answered behind a shared body, so none waits already.
+        // No request is answered behind a shared body, so no other one waits already.
         if let shared = engine.sharedOutput.take() {
             connection.pendingShared = shared
             connection.sharedOffset = 0
         }
         if connection.pendingOutput.isEmpty { return sendPending(connection) }
-        // What the socket did not take is kept, within the bound of one connection.
+        // Bytes that the socket did not take are kept, within the bound of one connection.
         guard connection.pendingOutput.count - connection.pendingOffset <= limits.waitingAnswerBytes else {
             close(connection, .memory)
             return false
@@ -89,8 +89,8 @@ extension Worker {
         return true
     }
 
-    /// Sends what the socket takes of the output that waits.
-    /// - Returns: False where the connection was closed.
+    /// Sends as much of the waiting output as the socket takes.
+    /// - Returns: False if the connection was closed.
     private mutating func sendPending(_ connection: Connection) -> Bool {
         var sent = 0
         if connection.pendingOffset < connection.pendingOutput.count {
@@ -119,19 +119,20 @@ extension Worker {
         return true
     }
 
-    /// The socket has space for output that waits.
+    /// The socket has space for waiting output.
     mutating func resumeSending(_ connection: Connection) {
         if sendPending(connection) { act(connection) }
     }
 
-    /// As ``SystemCalls/send(_:_:from:)``, encrypted where the connection is.
+    /// Does the same as ``SystemCalls/send(_:_:from:)``, encrypted if the connection is.
     private func send(_ connection: Connection, _ bytes: [UInt8], from offset: Int = 0) -> Int {
         connection.tls == nil
             ? system.send(connection.descriptor, bytes, from: offset) : sendTLS(connection, bytes, from: offset)
     }
 
-    /// - Parameter result: That of a send.
-    /// - Returns: How many bytes the socket took, 0 where it has no space; nil where the connection was closed for it.
+    /// - Parameter result: The result of a send.
+    /// - Returns: The number of bytes that the socket took, 0 if it has no space; nil if the connection was closed
+    ///   because of an error.
     private mutating func taken(_ result: Int, by connection: Connection) -> Int? {
         if result >= 0 { return result }
         switch Int32(truncatingIfNeeded: -result) {
@@ -149,7 +150,7 @@ extension Worker {
             return
         case .shutdownWrite:
             endTLS(connection)
-            // What still comes is dropped, which takes no decryption.
+            // Later input is dropped, which needs no decryption.
             connection.tls = nil
             connection.tlsInterest = nil
             engine.account(connection)
@@ -162,7 +163,7 @@ extension Worker {
         case .wait: break
         }
         let list = table.list(for: connection)
-        // The order is that of beginning to be busy, however often something happens meanwhile.
+        // A busy connection keeps its place from the moment it became busy, whatever events follow.
         if !(list == .busy || connection.isHandshaking) || table.list(of: connection) != list {
             table.move(connection, to: list)
         }
@@ -170,7 +171,7 @@ extension Worker {
         updateInterest(connection)
         if connection.tls != nil {
             engine.account(connection)
-            // Decrypted bytes that wait in memory would never make the socket readable.
+            // Decrypted bytes in memory do not make the socket readable.
             if Self.hasReadableTLS(connection) { queueToResume(connection) }
         }
     }
@@ -214,7 +215,7 @@ extension Worker {
         }
         connection.registeredEvents = Self.readable
         if tls != nil {
-            // Until the first byte of its handshake it costs no memory of TLS, and no handshake waits for it.
+            // It uses no TLS memory before the first byte of its handshake, and no handshake waits for it.
             connection.phase = .silent
             connection.phaseDeadline = now + limits.handshakeDeadline
         }
@@ -223,7 +224,7 @@ extension Worker {
         act(connection)
     }
 
-    /// Closes the socket (which takes it out of the epoll set) and forgets the connection.
+    /// Closes the socket (which removes it from the epoll set) and drops the connection.
     mutating func close(_ connection: Connection, _ cause: ConnectionCloseCause) {
         guard connection.slot >= 0 else { return }
         if connection.phase == .parked { engine.handler.didAbandon(connection.request) }
@@ -239,7 +240,7 @@ extension Worker {
         handle.didClose(cause)
     }
 
-    /// Gives memory back after an unusually long output.
+    /// Frees memory after an unusually long output.
     private mutating func trimOutput() {
         if engine.output.capacity > 4 * limits.outputBytes {
             engine.output = []
@@ -248,7 +249,7 @@ extension Worker {
         }
     }
 
-    /// Why a connection ends whose socket reported this negated error number.
+    /// The close cause for a socket that reported this negated error number.
     private static func closeCause(of result: Int) -> ConnectionCloseCause {
         switch Int32(truncatingIfNeeded: -result) {
         case ErrorNumber.connectionReset, ErrorNumber.brokenPipe, ErrorNumber.timedOut: .disconnected

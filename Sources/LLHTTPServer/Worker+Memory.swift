@@ -1,8 +1,8 @@
 internal import LLSockets
 
-/// How readily a connection makes room where all together hold too much: the least first.
+/// The order in which connections make room if all together hold too much: the least rank first.
 enum MemoryRank: UInt64 {
-    /// Between requests, or after the last answer, or without a request for long: the client loses nothing but the connection.
+    /// Between requests, after the last answer, or without a request for long: the client loses only the connection.
     case idle
     /// A request, an answer or a handshake that takes too long.
     case slow
@@ -15,9 +15,10 @@ enum MemoryRank: UInt64 {
 }
 
 /// Connections in the order in which they are closed for memory: those of a crowd before all others, then by rank, then
-/// the larger first. Of equals the first is the one that was added first.
+/// the larger ones first. Equal ones keep the order in which they were added.
 struct MemoryOrder {
-    /// Crowd or not, rank, size and place in `slots`: 1, 3, 28 and 32 bits, so that one comparison orders two of them.
+    /// Crowd or not, rank, size and index in `slots`: 1, 3, 28 and 32 bits, so that one comparison orders two
+    /// connections.
     private var keys: [UInt64] = []
     private var slots: [Int] = []
 
@@ -39,7 +40,7 @@ struct MemoryOrder {
 }
 
 extension ConnectionEngine {
-    /// - Parameter now: up to when bytes have been read: later ones are not the client's delay.
+    /// - Parameter now: The time up to which bytes have been read: the client is not charged for later ones.
     func memoryRank(of connection: Connection, _ now: MonotonicInstant) -> MemoryRank {
         let isSlow = isSlow(connection, now)
         let byAge = isSlow ? MemoryRank.slow : .fresh
@@ -56,11 +57,11 @@ extension ConnectionEngine {
 }
 
 extension Worker {
-    /// The connections hold more than the worker's share: some are closed, in the order of ``MemoryOrder``. One peer's many
-    /// small connections must not close another's single larger one, so those of a crowd go first.
+    /// The connections hold more than the worker's share: some are closed, in the order of ``MemoryOrder``. One peer's
+    /// many small connections must not close another peer's single larger one, so those of a crowd are closed first.
     ///
-    /// It ends when a sixteenth of the share is free. The walk through all of them, each of which holds 1 KiB at least,
-    /// then costs 16 looks for each KiB that comes.
+    /// It ends when a sixteenth of the share is free. Each connection holds at least 1 KiB, so the walk through all of
+    /// them then costs 16 steps for each KiB received.
     mutating func freeMemory() {
         let target = memoryShare - memoryShare / 16
         for slot in memoryOrder().slotsInOrder() {
@@ -71,7 +72,7 @@ extension Worker {
 
     private func memoryOrder() -> MemoryOrder {
         let crowd = peers.greatest().flatMap { isCrowd($0.count) ? $0.peer : nil }
-        // Each list has its own order, so that of equals the one idle longest goes, or the one begun first.
+        // Each list has its own order: among equals the one idle longest is closed first, or the one begun first.
         let all = ConnectionTable.List.allCases.map { table.all(in: $0) }
         let parkedBytes = all[ConnectionTable.List.parked.rawValue].reduce(0) { $0 + $1.accountedBytes }
         let parkedAreMany = parkedBytes > memoryShare / limits.parkedShare
@@ -85,14 +86,15 @@ extension Worker {
         return order
     }
 
-    /// Closes a connection for memory. A request that has begun is answered first, if the socket takes the answer at once.
+    /// Closes a connection for memory. A request that has begun is answered first, if the socket takes the answer at
+    /// once.
     private mutating func giveUp(_ connection: Connection) {
         guard engine.giveUp(connection, now: now) else { return close(connection, .memory) }
         settle(connection)
         if connection.isWriting { close(connection, .memory) }
     }
 
-    /// A part of a TLS record has come, for which OpenSSL keeps a buffer: a request has begun.
+    /// A part of a TLS record has come, and OpenSSL keeps a buffer for it: a request has begun.
     mutating func receivedPartOfRecord(_ connection: Connection) {
         engine.account(connection)
         guard connection.phase == .idle, connection.hasPartialInput, table.list(of: connection) != .busy else { return }

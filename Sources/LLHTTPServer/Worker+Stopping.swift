@@ -2,15 +2,15 @@ internal import LLSockets
 internal import Synchronization
 
 extension Worker {
-    /// How long a listener that takes no new connections stays for handshakes already begun.
+    /// The time for which a listener that refuses new connections stays open for TCP handshakes already begun.
     private static let handshakeWaitNanoseconds: UInt64 = 50_000_000
 
-    /// Reads what other threads ask for, and moves stopping forward.
+    /// Performs the commands of other threads, and advances the stop.
     /// - Returns: False once the worker is done.
     mutating func takeCommands() -> Bool {
         let commands = handle.takeCommands()
         if commands.contains(.wakeParked) {
-            // Of any list: one behind an answer that the socket does not take counts as busy.
+            // All lists are searched: a parked request behind unsent output counts as busy.
             for connection in table.all() where connection.slot >= 0 && connection.phase == .parked { wake(connection) }
         }
         if commands.contains(.wakeRequests) {
@@ -43,7 +43,7 @@ extension Worker {
         keepToShare()
     }
 
-    /// The drain delay is over: no new connection from now on, and idle ones get their last moment.
+    /// The drain delay is over: no new connection from now on, and idle ones close after a last moment.
     private mutating func refuseNewConnections() {
         listenersAreRefusing = true
         for listener in listeners {
@@ -77,7 +77,7 @@ extension Worker {
         while acceptConnections(listener, atMost: limits.acceptsPerWake) {}
     }
 
-    /// The end of the worker: whatever is left is cut off.
+    /// The end of the worker: remaining connections are cut off.
     mutating func closeEverything() {
         var cutOff = 0
         for connection in table.all() {

@@ -1,8 +1,8 @@
 internal import LLSockets
 
 extension Worker {
-    /// The first byte has come: the handshake begins, or waits for its turn with its bytes in the socket. Those of a crowd
-    /// wait by themselves, so that one peer's many delay nobody else's.
+    /// The first byte has come: the handshake begins, or waits with its bytes in the socket. Handshakes of a crowd wait
+    /// in a list of their own, so that one peer's many handshakes do not delay other peers.
     private mutating func requestHandshake(_ connection: Connection) {
         let isOfCrowd = isCrowd(peers.countOfPeer(connection.slot))
         let list = isOfCrowd ? ConnectionTable.List.crowdWaiting : .waiting
@@ -37,19 +37,19 @@ extension Worker {
         continueHandshake(connection)
     }
 
-    /// Gives the turn to handshakes that wait, oldest first, where others have ended or take too long: what had come for
-    /// them at the last poll has been handled, however long that took.
+    /// Begins waiting handshakes, oldest first, if others have ended or take too long. The events of the last poll have
+    /// been handled before, however long that took.
     mutating func beginWaitingHandshakes() {
         guard handshakesWait else { return }
-        // A crowd's handshake comes first where no other of a crowd is under way: those from elsewhere, where there are many,
-        // would keep it waiting without end.
+        // A crowd's handshake comes first if no other one of a crowd is in progress: many handshakes of other peers
+        // would otherwise delay it without end.
         if table.count(of: .crowdHandshaking) == 0 { _ = beginWaitingHandshake(in: .crowdWaiting) }
         for list in [ConnectionTable.List.waiting, .crowdWaiting] {
             while beginWaitingHandshake(in: list) {}
         }
     }
 
-    /// - Returns: False where none waits in this list, or nothing makes room for it.
+    /// - Returns: False if none waits in this list, or if no handshake can make room for it.
     private mutating func beginWaitingHandshake(in list: ConnectionTable.List) -> Bool {
         guard let next = table.oldest(in: list) else { return false }
         while !mayBeginHandshake(waitingIn: list) {
@@ -60,11 +60,11 @@ extension Worker {
         return true
     }
 
-    /// Asked in every turn of every worker.
+    /// True if a handshake waits; read in every turn of every worker.
     private var handshakesWait: Bool { table.count(of: .waiting) + table.count(of: .crowdWaiting) > 0 }
 
-    /// Which handshake makes room for one that waits in this list, once it is slow: a crowd's before another's. For a
-    /// crowd another's makes room only where no handshake of a crowd is under way.
+    /// The handshake that makes room for one waiting in this list, once it is slow: a crowd's before another one. For a
+    /// crowd another one makes room only if no handshake of a crowd is in progress.
     private func handshakeInTheWay(of list: ConnectionTable.List) -> Connection? {
         let crowd = table.oldest(in: .crowdHandshaking)
         let other = table.oldest(in: .handshaking)
@@ -74,7 +74,7 @@ extension Worker {
 
     func isSlow(_ handshake: Connection) -> Bool { handshake.busySince + limits.slowHandshakeAge <= polledAt }
 
-    /// When a handshake must make room for one that waits.
+    /// The moment at which a handshake must make room for a waiting one.
     func nextHandshakeTurn() -> MonotonicInstant {
         guard handshakesWait else { return .never }
         let waiting = [ConnectionTable.List.waiting, .crowdWaiting].filter { table.count(of: $0) > 0 }
@@ -82,13 +82,13 @@ extension Worker {
         return slow.map { $0 + limits.slowHandshakeAge } ?? .never
     }
 
-    /// What TLS itself waits for comes before what the connection waits for.
-    /// - Returns: False where the event is the connection's own.
+    /// Handles the events that TLS itself waits for, before those of the connection.
+    /// - Returns: False if the event is the connection's own.
     mutating func handleTLS(_ connection: Connection) -> Bool {
         if connection.isHandshaking {
             switch connection.phase {
             case .silent: requestHandshake(connection)
-            // Its turn has not come, and the client is gone.
+            // The handshake has not begun, and the client has disconnected.
             case .waiting: close(connection, .handshake)
             default: continueHandshake(connection)
             }
@@ -115,7 +115,7 @@ extension Worker {
             }
             updateInterest(connection)
         } catch {
-            // The alert that says why is on its way; a close with bytes unread would be a reset and overtake it.
+            // The alert with the reason is being sent; a close with unread bytes would cause a reset that overtakes it.
             connection.tls = nil
             connection.tlsInterest = nil
             engine.account(connection)
@@ -128,7 +128,7 @@ extension Worker {
         }
     }
 
-    /// As ``SystemCalls/receive(_:into:atMost:)``, decrypted: one record at most.
+    /// Does the same as ``SystemCalls/receive(_:into:atMost:)``, decrypted: one record at most.
     mutating func receiveTLS(_ connection: Connection, into buffer: inout [UInt8], atMost most: Int) -> Int {
         guard let tls = connection.tls else { return 0 }
         do throws(TLSError) {
@@ -144,17 +144,17 @@ extension Worker {
             }
         } catch {
             connection.tlsHasFailed = true
-            // Requests say where they end, so an end without close_notify shortens no request (RFC 9112 §9.8).
+            // Requests carry their length, so an end without close_notify truncates no request (RFC 9112 §9.8).
             return error == .truncated ? 0 : Self.errorNumber(of: error)
         }
     }
 
-    /// As ``SystemCalls/send(_:_:from:)``, encrypted.
+    /// Does the same as ``SystemCalls/send(_:_:from:)``, encrypted.
     func sendTLS(_ connection: Connection, _ bytes: [UInt8], from offset: Int = 0) -> Int {
         guard let tls = connection.tls, offset >= 0 else { return 0 }
         var sent = offset
         do throws(TLSError) {
-            // 0 <= sent < count, so the range lies within the array.
+            // 0 <= sent < count, so the range is within the array.
             while sent < bytes.count {
                 switch try tls.write(bytes.span.extracting(sent..<bytes.count)) {
                 case .bytes(let count): sent += count
@@ -172,14 +172,14 @@ extension Worker {
         }
     }
 
-    /// Says close_notify (RFC 8446, 6.1), unless the connection is already lost; nobody waits for an answer.
+    /// Sends close_notify (RFC 8446, 6.1), unless the connection is already lost; the worker waits for no answer.
     func endTLS(_ connection: Connection) {
         guard let tls = connection.tls, !connection.isHandshaking, !connection.tlsHasFailed else { return }
         tls.sayClose()
     }
 
-    /// Takes the decrypted bytes that wait, unless requests read before them have their turn first.
-    /// - Returns: False where there are none.
+    /// Receives the waiting decrypted bytes, unless earlier requests must be answered first.
+    /// - Returns: False if there are none.
     mutating func receivePendingTLS(_ connection: Connection) -> Bool {
         guard Self.hasReadableTLS(connection), !(connection.hasBufferedInput && connection.phase == .idle) else {
             return false

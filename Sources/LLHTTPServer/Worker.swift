@@ -3,13 +3,14 @@ internal import Synchronization
 
 /// One thread of a server: its listeners, its epoll set, its connections. It shares nothing while requests are served.
 ///
-/// A value, for the reason ``ConnectionEngine`` is one.
+/// It is a value for the same reason as ``ConnectionEngine``.
 struct Worker: ~Copyable {
     static let wakeTag = UInt64.max
-    /// Tags from here on are listeners, counted down from ``wakeTag``; no slab has so many slots.
+    /// Tags from this one on are listeners, counted down from ``wakeTag``; no slab has that many slots.
     static let firstListenerTag = UInt64.max - 1_000
     static let eventCapacity = 256
-    /// Connections whose going is worth a look at the memory they leave: 128. Each of the few that stay may hold a page.
+    /// Memory is freed after half of at least this many connections have closed: 128. Each of the few that stay may
+    /// hold a page.
     private static let crowd = 128
 
     let limits: HTTPServerLimits
@@ -17,21 +18,21 @@ struct Worker: ~Copyable {
     let handle: WorkerHandle
     let system: SystemCalls
     var engine: ConnectionEngine
-    /// Where bytes are received, for one event at a time.
+    /// The buffer that receives bytes, for one event at a time.
     var receiveBuffer: RequestBuffer
     let poll: Int32
     var listeners: [Listener]
     var table = ConnectionTable()
     var peers = PeerTable()
     var wheel: TimerWheel
-    /// The TLS settings in force; nil where the listeners speak plain HTTP.
+    /// The current TLS settings; nil if the listeners speak plain HTTP.
     var tls: Published<TLSContext>.Copy?
     var resumeQueue: [Connection] = []
     var spareDescriptor: Int32
     var acceptPausedUntil = MonotonicInstant.never
     var acceptedCount: UInt64 = 0
     var now: MonotonicInstant
-    /// When the events now handled were reported.
+    /// The moment at which the current events were reported.
     var polledAt: MonotonicInstant
     private var events: ReadyEvents
     private var drainedAt: MonotonicInstant
@@ -39,11 +40,11 @@ struct Worker: ~Copyable {
     var listenersCloseAt = MonotonicInstant.never
     var cutOffAt = MonotonicInstant.never
     var listenersAreRefusing = false
-    /// What this worker's connections may take in memory, in bytes.
+    /// The memory that this worker's connections may hold, in bytes.
     let memoryShare: Int
-    /// The most connections since memory was last given back.
+    /// The greatest number of connections since memory was last returned to the system.
     private var peakCount = 0
-    /// The least that the connections held since memory last went back to the system.
+    /// The least memory that the connections held since memory was last returned to the system.
     private var releasedBytes = 0
 
     init(
@@ -75,7 +76,7 @@ struct Worker: ~Copyable {
         events = ReadyEvents(capacity: Self.eventCapacity)
     }
 
-    /// Serves until stopped, then closes everything that is the worker's own.
+    /// Serves until stopped, then closes everything that belongs to the worker.
     mutating func run() {
         while takeCommands() {
             turn()
@@ -83,7 +84,7 @@ struct Worker: ~Copyable {
         closeEverything()
     }
 
-    /// Waits for events and handles them, then everything that is due.
+    /// Waits for events and handles them, then handles all that is due.
     private mutating func turn() {
         let before = now
         let count = Int(system.wait(poll, &events, timeoutMilliseconds: timeout()))
@@ -108,8 +109,8 @@ struct Worker: ~Copyable {
         releaseMemory()
     }
 
-    /// When half of a crowd has gone, its memory goes back to the system; so do the holes that buffers leave behind as
-    /// they grow, each time the connections take a sixteenth of the share more.
+    /// Returns memory to the system after half of a crowd has disconnected. It does the same each time the connections
+    /// hold a sixteenth of the share more, because growing buffers leave holes.
     private mutating func releaseMemory() {
         peakCount = max(peakCount, table.count)
         releasedBytes = min(releasedBytes, engine.heldBytes)
@@ -133,7 +134,7 @@ struct Worker: ~Copyable {
         }
     }
 
-    /// Milliseconds until something is due, rounded up; -1 where nothing is, so that an idle server sleeps.
+    /// Milliseconds until the next due time, rounded up; -1 if there is none, so that an idle server sleeps.
     private func timeout() -> Int32 {
         if !resumeQueue.isEmpty { return 0 }
         let next = min(
@@ -146,7 +147,7 @@ struct Worker: ~Copyable {
         return Int32(min(left / 1_000_000 + 1, 86_400_000))
     }
 
-    /// Pipelined requests whose connection used up its share of the last turn.
+    /// Continues with pipelined requests of connections that used up their share of the last turn.
     private mutating func resumeQueued() {
         if resumeQueue.isEmpty { return }
         let queue = resumeQueue
@@ -175,7 +176,7 @@ struct Worker: ~Copyable {
         }
     }
 
-    /// One writer, so plain stores do.
+    /// Only the worker writes the counts, so plain stores suffice.
     func publish() {
         handle.accepted.store(acceptedCount, ordering: .relaxed)
         handle.requests.store(engine.requestCount, ordering: .relaxed)
@@ -186,61 +187,62 @@ struct Worker: ~Copyable {
         handle.heldBytes.store(engine.heldBytes, ordering: .relaxed)
     }
 
-    /// Called after whatever may make a connection hold more: one turn can fill thousands of them.
+    /// Called after each step that may make a connection hold more: one turn can fill thousands of them.
     mutating func keepToShare() {
         if engine.heldBytes > memoryShare { freeMemory() }
     }
 }
 
-/// What the workers of a server and its other threads share: commands to the workers, and counts from them. Nothing
-/// here is touched while a request is served, save the connection count when one opens or closes.
+/// The state shared by the workers of a server and its other threads: commands to the workers, and counts from them. It
+/// is not touched while a request is served, except for the connection count when one opens or closes.
 final class WorkerShared: Sendable {
     /// Connections open on all workers.
     let openConnections = Atomic<Int>(0)
-    /// Source of connection numbers, for all servers of the process: requests are named by them.
+    /// Source of connection numbers, for all servers of the process: they identify requests.
     static let nextConnectionID = Atomic<UInt64>(1)
     let runningWorkers = Atomic<Int>(0)
-    /// All workers, as the other threads see them; empty before the start.
+    /// All workers, as other threads see them; empty before the start.
     let handles = Locked<[WorkerHandle]>([])
     /// Requests cut off by stopping.
     let cutOffRequests = Atomic<Int>(0)
     let isDraining = Atomic<Bool>(false)
-    /// When the listeners close, and when what is left is cut off; in nanoseconds of the monotonic clock.
+    /// The moments at which the listeners close and at which open requests are cut off; in nanoseconds of the monotonic
+    /// clock.
     let listenersCloseAt = Atomic<UInt64>(.max)
     let cutOffAt = Atomic<UInt64>(.max)
 }
 
-/// What other threads ask of a worker.
+/// Commands of other threads to a worker.
 struct WorkerCommand: OptionSet {
     let rawValue: UInt8
 
-    /// To visit all its parked requests.
+    /// Visit all parked requests.
     static let wakeParked = WorkerCommand(rawValue: 1)
-    /// To visit some of them, by ``WorkerHandle/takeRequestsToWake()``.
+    /// Visit some parked requests, those of ``WorkerHandle/takeRequestsToWake()``.
     static let wakeRequests = WorkerCommand(rawValue: 2)
-    /// To take connections from a shared queue again.
+    /// Take connections from a shared queue again.
     static let returnToLine = WorkerCommand(rawValue: 4)
-    /// To close connections of a crowd, as ``WorkerHandle/takeNewcomers()`` says.
+    /// Close connections of a crowd, for those of ``WorkerHandle/takeNewcomers()``.
     static let makeRoom = WorkerCommand(rawValue: 8)
 }
 
 /// One worker as other threads see it.
 final class WorkerHandle: Sendable {
     let wake: WakeSignal
-    /// Whether the worker still turns; an ended one is asked no more.
+    /// Shows that the worker's loop still runs; an ended worker is not checked any more.
     let pulse = Pulse()
-    /// What the worker is given before its loop begins, as its own: an epoll set, and bound sockets that stand in it.
+    /// The worker's own resources, made before its loop begins: an epoll set, and bound sockets that are in it.
     let poll: Int32
     let listeners: [Listener]
-    /// What the worker must do besides serving, as bits of ``WorkerCommand``; nearly always 0.
+    /// The worker's commands besides serving, as bits of ``WorkerCommand``; nearly always 0.
     private let commands = Atomic<UInt8>(0)
-    /// The parked requests to be visited again by themselves.
+    /// The parked requests that are to be visited again one by one.
     private let requestsToWake = Locked<[ParkedRequest]>([])
-    /// The peers whose connections other workers have let in at the limit.
+    /// The peers of connections that other workers have admitted at the limit.
     private let newcomers = Locked<[PeerTable.Peer?]>([])
-    /// Whether one peer had more connections here than its share when that was last looked at.
+    /// True if one peer had more connections here than its share at the last check.
     let hasCrowd = Atomic<Bool>(false)
-    /// The worker leaves a queue that all share to the others for a moment.
+    /// True while the worker leaves a shared queue to the other workers.
     let isOutOfLine = Atomic<Bool>(false)
 
     // Counts, written by the worker alone once a turn, read by any thread.
@@ -259,14 +261,14 @@ final class WorkerHandle: Sendable {
         self.listeners = listeners
     }
 
-    /// Has the worker visit this request again, if it is still parked then.
+    /// Makes the worker visit this request again, if it is still parked then.
     func wake(_ request: ParkedRequest) {
         requestsToWake.withLock { $0.append(request) }
         give(.wakeRequests)
     }
 
-    /// Has the worker close a connection of its crowd for one that another worker lets in.
-    /// - Returns: False where so many wait for that already.
+    /// Makes the worker close a connection of its crowd for one that another worker admits.
+    /// - Returns: False if `most` peers wait for that already.
     func makeRoom(for peer: PeerTable.Peer?, atMost most: Int) -> Bool {
         let isTaken = newcomers.withLock { newcomers in
             guard newcomers.count < most else { return false }
@@ -282,13 +284,13 @@ final class WorkerHandle: Sendable {
         wake.give()
     }
 
-    /// Takes the pending commands; one relaxed load where there are none.
+    /// Takes the pending commands; one relaxed load if there are none.
     func takeCommands() -> WorkerCommand {
         guard commands.load(ordering: .relaxed) != 0 else { return [] }
         return WorkerCommand(rawValue: commands.exchange(0, ordering: .acquiringAndReleasing))
     }
 
-    /// The requests to be visited again, in the order they were named.
+    /// The requests to be visited again, in the order of their wake calls.
     func takeRequestsToWake() -> [ParkedRequest] { requestsToWake.withLock { Self.takeAll(&$0) } }
 
     func takeNewcomers() -> [PeerTable.Peer?] { newcomers.withLock { Self.takeAll(&$0) } }
@@ -298,7 +300,7 @@ final class WorkerHandle: Sendable {
         return list
     }
 
-    /// A connection has been closed; the lock is the worker's own, but for the moment of being read.
+    /// A connection has been closed. Only the worker takes the lock, except while the counts are read.
     func didClose(_ cause: ConnectionCloseCause) { closed.withLock { $0[cause, default: 0] += 1 } }
 
     func addCounts(to sum: inout HTTPServerCounters) {

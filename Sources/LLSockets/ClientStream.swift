@@ -1,9 +1,9 @@
-/// A connection to a server, plain or TLS, for a thread that has nothing else to do: bytes go out and come in without
-/// waiting, and one wait ends with readiness, a signal or a deadline.
+/// A connection to a server, plain or TLS, for a thread that has nothing else to do. Sends and receives return at once;
+/// one wait ends with readiness, a signal or a deadline.
 package final class ClientStream {
     let socket: Socket
     private var tls: TLSConnection?
-    /// What the last transfer could not go on without; a handshake or a renewed key may need either direction.
+    /// True if the last transfer waits for space in the socket; a handshake or a renewed key may need either direction.
     private var wantsSpace = false
 
     package init(_ socket: consuming Socket) {
@@ -33,7 +33,7 @@ package final class ClientStream {
         }
     }
 
-    /// Sends what the connection takes now of `bytes`, from `offset` (0 … `bytes.count`) on.
+    /// Sends as many of `bytes`, from `offset` (0 … `bytes.count`) on, as the connection takes now.
     package func send(_ bytes: [UInt8], from offset: Int) throws(StreamError) -> Socket.Transfer {
         do {
             guard let tls else { return blocked(try socket.send(bytes, from: offset)) }
@@ -49,7 +49,7 @@ package final class ClientStream {
         }
     }
 
-    /// Receives what is there into the start of `buffer`; an end that TLS did not announce is an error.
+    /// Receives the available bytes into the start of `buffer`; an end without close_notify under TLS is an error.
     package func receive(into buffer: inout [UInt8]) throws(StreamError) -> Socket.Transfer {
         do {
             guard let tls else { return try socket.receive(into: &buffer) }
@@ -70,10 +70,10 @@ package final class ClientStream {
         return transfer
     }
 
-    /// Waits until bytes may be there (or space, where a transfer needed it), the signal is given, which is not taken, or
-    /// the deadline is over.
-    /// - Parameter hearsPeer: Whether bytes that come end the wait even where the last transfer needs space. A caller that
-    ///   does not read them then says false, or they would end each of its waits at once.
+    /// Waits until bytes may be available (or space, if a transfer needed it), until the signal is given, or until the
+    /// deadline. It does not clear the signal.
+    /// - Parameter hearsPeer: True if received bytes end the wait even while the last transfer needs space. A caller
+    ///   that does not read them must pass false, or they would end each of its waits at once.
     package func wait(or signal: WakeSignal?, until deadline: MonotonicInstant, hearsPeer: Bool = true)
         -> BlockingWait.Event
     {
@@ -84,21 +84,21 @@ package final class ClientStream {
         return BlockingWait.wait(for: [interest], or: signal, until: deadline)
     }
 
-    /// Waits for what the last transfer or handshake needs, and for nothing else the peer does.
+    /// Waits only for the readiness that the last transfer or handshake needs.
     package func wait(
         _ phase: StreamError.Phase,
         cancelledBy cancellation: WakeSignal?,
         until deadline: MonotonicInstant
     ) throws(StreamError) {
         switch wait(or: cancellation, until: deadline, hearsPeer: false) {
-        // However often a peer makes the stream ready, the deadline holds.
+        // The deadline holds even if the peer makes the stream ready again and again.
         case .ready: if MonotonicClock.now() >= deadline { throw .timedOut(phase: phase) }
         case .signal: throw .cancelled
         case .deadline: throw .timedOut(phase: phase)
         }
     }
 
-    /// Says goodbye under TLS, without waiting for an answer; the descriptor closes with this object.
+    /// Sends close_notify under TLS, without waiting for an answer; the descriptor closes with this object.
     package func close() {
         tls?.sayClose()
         tls = nil
@@ -117,24 +117,24 @@ package final class ClientStream {
 }
 
 extension ClientStream {
-    /// What bounds the connecting.
+    /// The limits of connecting.
     package struct RaceLimits: Sendable, Equatable {
-        /// From the first attempt to connect until one address has accepted. 3 s: three SYNs, so one lost packet is
-        /// survived and a dead address is given up before the waiters' patience ends with the whole fetch.
+        /// From the first attempt to connect until one address has accepted: 3 s. That is three SYNs, so one lost
+        /// packet is survived, and a dead address is given up before the time of the whole fetch is over.
         package var timeout: Duration = .seconds(3)
-        /// Addresses tried for one name. 8: a resolver's long answer must not cost descriptors.
+        /// Addresses tried for one name: 8, so that a resolver's long answer does not cost descriptors.
         package var addressCount = 8
-        /// Head start of one address over the next. 250 ms: the Connection Attempt Delay of RFC 8305, 5.
+        /// Head start of one address over the next: 250 ms, the Connection Attempt Delay of RFC 8305, 5.
         package var headStart: Duration = .milliseconds(250)
 
         package init() {}
     }
 
     /// Connects to the first of a host's addresses that accepts, each with a head start over the next (RFC 8305, 5).
-    /// Those that lose the race close with their streams.
+    /// The other attempts are closed.
     /// - Parameters:
-    ///   - cancellation: ends the call from other threads.
-    ///   - deadline: bounds the look-up of the name and the connection together.
+    ///   - cancellation: Ends the call from other threads.
+    ///   - deadline: Bounds the name look-up and the connection together.
     package static func open(
         _ host: String,
         port: UInt16,
@@ -183,7 +183,7 @@ extension ClientStream {
     }
 }
 
-/// Why an outbound stream could not be opened, or broke.
+/// The reason why an outbound stream could not be opened, or broke.
 package enum StreamError: Error, Equatable, Sendable, CustomStringConvertible {
     case nameNotResolved(host: String, reason: String)
     case connectFailed(reason: String)
@@ -193,7 +193,7 @@ package enum StreamError: Error, Equatable, Sendable, CustomStringConvertible {
     case failed(reason: String)
     case cancelled
 
-    /// What was under way when the time ran out.
+    /// The step during which the time ran out.
     package enum Phase: String, Sendable { case resolving, connecting, handshaking, sending, receiving }
 
     package var description: String {

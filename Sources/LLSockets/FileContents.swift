@@ -2,7 +2,7 @@ internal import Glibc
 
 /// Reads a whole small file. Every failure carries the system's own reason as a sentence.
 package enum FileContents {
-    /// Why a file could not be read.
+    /// The reason why a file could not be read.
     package struct Failure: Error, Sendable, Equatable {
         /// The system's reason, such as "No such file or directory".
         package let reason: String
@@ -13,11 +13,11 @@ package enum FileContents {
     /// The bytes of the file at `path`.
     ///
     /// - Parameters:
-    ///   - limit: the greatest size in bytes. A larger file is refused and not read.
-    ///   - allowingPipe: whether the path may name a pipe, as in `--token-file <(…)`. The call then waits for the
+    ///   - limit: The greatest size in bytes. A larger file is refused and not read.
+    ///   - allowingPipe: True if the path may name a pipe, as in `--token-file <(…)`. The call then waits for the
     ///     pipe's writer. Files named by settings must not be pipes: a reload reads them again, and a writer could
     ///     delay it.
-    ///   - mustBeOwn: whether to refuse a file that a user other than this one and root owns or can change.
+    ///   - mustBeOwn: True to refuse a file that a user other than this one and root owns or can change.
     package static func read(
         path: String,
         limit: Int,

@@ -1,9 +1,9 @@
-/// What a server listens on.
+/// The address of a listener.
 package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
     case network(SocketAddress)
     case unix(UnixSocketPath)
 
-    /// What a text that means a Unix socket begins with.
+    /// The prefix of a text that means a Unix socket.
     package static let unixPrefix = "unix:"
 
     /// 127.0.0.1 with a port.
@@ -28,17 +28,18 @@ package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
 
 /// The path of a Unix domain socket (unix(7)).
 package struct UnixSocketPath: Hashable, Sendable, CustomStringConvertible {
-    /// Why a text is no such path.
+    /// The reason why a text is no such path.
     package struct ParsingError: Error, Equatable, CustomStringConvertible {
         package let description: String
     }
 
-    /// What the system's `sun_path` holds besides the NUL at its end.
+    /// The greatest length of a path: the system's `sun_path` without its final NUL.
     package static let greatestByteCount = 107
 
     package let description: String
 
-    /// - Throws: Where the path is relative (it would depend on the working directory), or the system cannot hold it.
+    /// - Throws: An error if the path is relative (it would depend on the working directory), or if the system cannot
+    ///   hold it.
     package init(_ text: String) throws(ParsingError) {
         func fault(_ what: String) -> ParsingError { ParsingError(description: "the path of a socket \(what)") }
         let (count, most) = (text.utf8.count, Self.greatestByteCount)
@@ -59,7 +60,7 @@ package struct UnixSocketMode: Hashable, Sendable, CustomStringConvertible {
 
     private init(bits: UInt32) { self.bits = bits }
 
-    /// Reads three or four octal digits; nil for anything else, and where the owner could not read and write.
+    /// Reads three or four octal digits; nil for any other text, and if the owner could not read and write.
     package init?(_ text: String) {
         guard (3...4).contains(text.utf8.count), text.first != "+", let bits = UInt32(text, radix: 8),
             (0o600...0o777).contains(bits)
@@ -67,7 +68,7 @@ package struct UnixSocketMode: Hashable, Sendable, CustomStringConvertible {
         self.bits = bits
     }
 
-    /// Whether every user of the machine may connect: to write is enough (unix(7)).
+    /// True if every user of the machine may connect: write permission is enough (unix(7)).
     package var isForEverybody: Bool { bits & 0o002 != 0 }
 
     /// Four octal digits.

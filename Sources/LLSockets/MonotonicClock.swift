@@ -4,7 +4,7 @@ internal import CLLSystem
 package struct MonotonicInstant: Comparable, Hashable, Sendable {
     package let nanoseconds: UInt64
 
-    /// A moment that never comes: the deadline of what has none.
+    /// A moment that never comes: the deadline of a wait without one.
     package static let never = MonotonicInstant(nanoseconds: .max)
 
     @inlinable
@@ -17,25 +17,25 @@ package struct MonotonicInstant: Comparable, Hashable, Sendable {
         left.nanoseconds < right.nanoseconds
     }
 
-    /// The moment `duration` later; ``never`` where the sum exceeds the clock. A negative duration adds nothing.
+    /// The moment `duration` later; ``never`` if the sum exceeds the clock. A negative duration adds nothing.
     package static func + (instant: MonotonicInstant, duration: Duration) -> MonotonicInstant {
         instant.adding(nanoseconds: duration.wholeNanoseconds)
     }
 
-    /// The moment `nanoseconds` later; ``never`` where the sum exceeds the clock.
+    /// The moment `nanoseconds` later; ``never`` if the sum exceeds the clock.
     @inlinable
     package func adding(nanoseconds duration: UInt64) -> MonotonicInstant {
         let (sum, overflow) = nanoseconds.addingReportingOverflow(duration)
         return overflow ? .never : MonotonicInstant(nanoseconds: sum)
     }
 
-    /// Nanoseconds from `earlier` to this moment; 0 where `earlier` lies after it.
+    /// Nanoseconds from `earlier` to this moment; 0 if `earlier` is later.
     @inlinable
     package func nanoseconds(since earlier: MonotonicInstant) -> UInt64 {
         nanoseconds > earlier.nanoseconds ? nanoseconds - earlier.nanoseconds : 0
     }
 
-    /// Time from `earlier` to this moment; zero where `earlier` lies after it.
+    /// Time from `earlier` to this moment; zero if `earlier` is later.
     package func duration(since earlier: MonotonicInstant) -> Duration {
         .nanoseconds(Int64(clamping: nanoseconds(since: earlier)))
     }
@@ -53,7 +53,8 @@ package enum WallClock {
     /// Nanoseconds since 1970-01-01T00:00:00Z.
     package static func unixNanoseconds() -> Int64 { platform_unix_nanoseconds() }
 
-    /// Whole seconds since 1970-01-01T00:00:00Z, a few milliseconds behind, by the coarse clock that costs least.
+    /// Whole seconds since 1970-01-01T00:00:00Z, from the coarse clock: it is the cheapest, and a few milliseconds
+    /// late.
     package static func unixSeconds() -> Int64 {
         platform_unix_seconds()
     }
@@ -65,7 +66,7 @@ package enum WallClock {
 }
 
 extension Duration {
-    /// The duration in nanoseconds: 0 where negative, the greatest `UInt64` where it exceeds it.
+    /// The duration in nanoseconds: 0 if negative, the greatest `UInt64` if it exceeds it.
     package var wholeNanoseconds: UInt64 {
         let parts = components
         guard parts.seconds >= 0, parts.attoseconds >= 0 else { return 0 }

@@ -1,19 +1,20 @@
 internal import Glibc
 internal import Synchronization
 
-/// Finds the addresses of hosts without ever holding its caller beyond a deadline.
+/// Finds the addresses of hosts and never blocks its caller beyond a deadline.
 ///
-/// The system's resolver knows no deadline, so it runs on a queue of its own. A look-up that takes too long is left to end
-/// by itself.
+/// The system's resolver has no deadline, so it runs on a thread of its own. A look-up that takes too long is left to
+/// end by itself.
 package final class NameResolver: Sendable {
-    /// Finds a host's addresses, or fails with `nameNotResolved`; blocks for as long as it likes.
+    /// Finds a host's addresses, or fails with `nameNotResolved`; it may block for any time.
     package typealias Lookup = @Sendable (_ host: String) -> Result<[SocketAddress], StreamError>
 
-    /// Look-ups that their callers have left, and that have not ended. 8: a resolver that answers nothing must not gather
-    /// threads. Those that callers wait for do not count: each caller has a thread of its own already.
+    /// The limit of look-ups that have not ended and that their callers have left: 8, so that a resolver without an
+    /// answer gathers no threads. Look-ups with a waiting caller do not count: each caller has a thread of its own
+    /// already.
     private static let leftLimit = 8
 
-    /// How far one look-up came, and whether its caller has left.
+    /// The progress of one look-up, and a flag for a caller that has left.
     private struct Progress {
         var result: Result<[SocketAddress], StreamError>?
         var isLeft = false
@@ -26,7 +27,7 @@ package final class NameResolver: Sendable {
         self.lookup = lookup
     }
 
-    /// The addresses of a host, in the order to try them; of an address itself that one, which nobody is asked about.
+    /// The addresses of a host, in the order to try them. An IP literal is returned without a look-up.
     package func addresses(
         of host: String,
         port: UInt16,
@@ -91,8 +92,8 @@ extension NameResolver {
         return .success(interleaved(addresses))
     }
 
-    /// RFC 8305, 4: the families take turns, beginning with the resolver's favourite, so that one dead family costs one
-    /// attempt.
+    /// RFC 8305, 4: the families alternate, beginning with that of the resolver's first address, so that a dead family
+    /// costs one attempt.
     private static func interleaved(_ addresses: [SocketAddress]) -> [SocketAddress] {
         guard let first = addresses.first else { return [] }
         let favoured = addresses.filter { $0.isIPv6 == first.isIPv6 }
@@ -110,15 +111,15 @@ extension NameResolver {
         return unsafe String(cString: text).lowercased()
     }
 
-    /// Copies the address out of the system's list.
+    /// Copies the address from the system's list.
     private static func address(of entry: addrinfo) -> SocketAddress? {
         guard let pointer = unsafe entry.ai_addr else { return nil }
         let bytes = unsafe UnsafeRawBufferPointer(start: pointer, count: Int(entry.ai_addrlen))
-        // `ai_addrlen` bytes are there; each structure is read only where it fits wholly.
+        // `ai_addrlen` bytes are valid; each structure is read only if it fits wholly.
         switch unsafe entry.ai_family {
         case AF_INET where bytes.count >= MemoryLayout<sockaddr_in>.size:
             let system = unsafe bytes.loadUnaligned(as: sockaddr_in.self)
-            // The number lies in memory as it travels: most significant byte first.
+            // The number is in network order in memory: most significant byte first.
             return unsafe withUnsafeBytes(of: system.sin_addr) { unsafe SocketAddress(bytes: Array($0), port: 0) }
         case AF_INET6 where bytes.count >= MemoryLayout<sockaddr_in6>.size:
             let system = unsafe bytes.loadUnaligned(as: sockaddr_in6.self)

@@ -1,32 +1,32 @@
 internal import CLLSystem
 
-/// What the system lets this process use.
+/// The resources that the system lets this process use.
 package enum ProcessLimits {
     /// The processors of the affinity mask, cut to the control group's quota; at least 1.
     package static func processorCount() -> Int {
         max(1, min(Int(platform_allowed_processors()), ControlGroup().processorCount ?? .max))
     }
 
-    /// The memory that is wanted, in bytes, cut to the control group's limit.
+    /// The wanted memory in bytes, cut to the control group's limit.
     package static func memory(of wanted: Int) -> Int { min(wanted, ControlGroup().memory ?? .max) }
 
-    /// Raises how many descriptors the process may open to the most that is allowed to it.
-    /// - Returns: What it is then; 1,024, the usual one, where the system does not tell.
+    /// Raises the number of descriptors that the process may open to the greatest allowed.
+    /// - Returns: The new number; 1,024, the usual one, if the system does not tell.
     package static func raiseDescriptorLimit() -> Int {
         let limit = platform_raise_descriptor_limit()
         return limit < 0 ? 1_024 : Int(limit)
     }
 }
 
-/// What bounds the process's own control group: its limits and those of the groups above it (cgroups(7)).
+/// The limits of the process's control group and of the groups above it (cgroups(7)).
 package struct ControlGroup {
     private let root: String
-    /// The group's path below the root; nil where the system has control groups of version 1.
+    /// The group's path below the root; nil if the system has control groups of version 1.
     private let path: Substring?
 
     /// - Parameters:
-    ///   - root: where the groups are mounted.
-    ///   - membership: the file that names the process's own group.
+    ///   - root: The directory of the mounted control groups.
+    ///   - membership: The file that names the process's own group.
     package init(root: String = "/sys/fs/cgroup", membership: String = "/proc/self/cgroup") {
         self.root = root
         // In version 2 the one line is `0::/system.slice/x.service`.
@@ -34,13 +34,13 @@ package struct ControlGroup {
         path = line.hasPrefix("0::/") ? line.dropFirst(line.hasSuffix("/") ? 4 : 3) : nil
     }
 
-    /// In bytes; nil where there is no limit.
+    /// The memory limit in bytes; nil if there is none.
     package var memory: Int? {
         guard path != nil else { return number("memory/memory.limit_in_bytes") }
         return least(of: "memory.max") { Self.number($0) }
     }
 
-    /// Whole processors, rounded up; nil where there is no limit.
+    /// The processor limit in whole processors, rounded up; nil if there is none.
     package var processorCount: Int? {
         guard path != nil else {
             return Self.processors(quota: number("cpu/cpu.cfs_quota_us"), period: number("cpu/cpu.cfs_period_us"))
@@ -52,7 +52,7 @@ package struct ControlGroup {
         }
     }
 
-    /// The least limit that a file of this name holds, from the group up to the root.
+    /// The least limit in files of this name, from the group up to the root.
     private func least(of file: String, _ limit: (Substring) -> Int?) -> Int? {
         var least: Int?
         var path = path ?? ""
@@ -70,12 +70,12 @@ package struct ControlGroup {
         return quota / period + (quota % period == 0 ? 0 : 1)
     }
 
-    /// Nil for `max`, for `-1`, and for the 19 digits that stand for no limit in version 1.
+    /// Nil for `max`, for `-1`, and for the number of 19 digits that means no limit in version 1.
     private static func number(_ digits: Substring) -> Int? {
         digits.utf8.count <= 15 ? Int(digits).flatMap { $0 > 0 ? $0 : nil } : nil
     }
 
-    /// A file's text without the line's end.
+    /// A file's text without its final line feed.
     private static func read(_ path: String) -> Substring? {
         let bytes = try? FileContents.read(path: path, limit: 4_096)
         return bytes.map { String(decoding: $0, as: UTF8.self) }.map { $0.last == "\n" ? $0.dropLast() : $0[...] }

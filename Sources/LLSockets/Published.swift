@@ -1,7 +1,7 @@
 internal import Glibc
 package import Synchronization
 
-/// A value that is replaced as a whole while threads use it, each by a copy of its own: settings, keys, certificates.
+/// A value that is replaced as a whole while threads use it, each with its own copy: settings, keys, certificates.
 package final class Published<Value: Sendable>: Sendable {
     private let current: Locked<Value>
     @usableFromInline let number = Atomic<UInt64>(0)
@@ -9,7 +9,7 @@ package final class Published<Value: Sendable>: Sendable {
     /// The first value; its number is 0.
     package init(_ value: Value) { current = Locked(value) }
 
-    /// How often a value has been published. One atomic load tells a reader that nothing has changed.
+    /// The number of values published so far. One atomic load tells a reader that nothing has changed.
     @inlinable package var epoch: UInt64 { number.load(ordering: .acquiring) }
 
     package var value: Value { current.withLock { $0 } }
@@ -19,7 +19,7 @@ package final class Published<Value: Sendable>: Sendable {
         number.wrappingAdd(1, ordering: .releasing)
     }
 
-    /// What one thread holds of it.
+    /// One thread's copy of the value.
     package struct Copy {
         @usableFromInline let published: Published
         @usableFromInline let epoch: UInt64
@@ -27,27 +27,27 @@ package final class Published<Value: Sendable>: Sendable {
 
         package init(_ published: Published) {
             self.published = published
-            // Read the number first: a value published in between is taken again, never missed.
+            // Read the epoch first: a publish in between only causes a second refresh.
             epoch = published.epoch
             value = published.value
         }
 
-        /// Whether another value has come into force since.
+        /// True if another value has been published since.
         @inlinable package var isOld: Bool { published.epoch != epoch }
 
-        /// A copy of the value in force.
+        /// A copy of the current value.
         package var renewed: Copy { Copy(published) }
     }
 }
 
 /// A value that several threads share, each while it holds the lock.
 ///
-/// A POSIX mutex rather than the library's `Mutex`, for the thread sanitizer knows the one and not the other: with
-/// `Mutex` it reports every guarded access as a race, and no true race can be told from them.
+/// It uses a POSIX mutex and not the library's `Mutex`, because the thread sanitizer knows only the POSIX one. With
+/// `Mutex` it reports every guarded access as a race, and a true race would be lost among these reports.
 ///
-/// `value` is touched only while `mutex` is held; hence `@unchecked Sendable`.
+/// `value` is accessed only while `mutex` is held; hence `@unchecked Sendable`.
 @safe package final class Locked<Value: Sendable>: @unchecked Sendable {
-    // A mutex must not move, so it has a place of its own for the life of this object.
+    // A mutex must not move, so it has its own memory for the life of this object.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private var value: Value
 
@@ -64,7 +64,7 @@ package final class Published<Value: Sendable>: Sendable {
         unsafe mutex.deallocate()
     }
 
-    /// Runs `body` while no other thread does. It must not take the same lock again.
+    /// Runs `body` while no other thread does. `body` must not take the same lock again.
     package func withLock<Result, Failure>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -1,11 +1,11 @@
 internal import CLLSystem
 
-/// The service manager that started this process (systemd, or what speaks its protocol): it is told when the service is
-/// ready, reloads and stops. The protocol is a datagram of `NAME=VALUE` lines to the socket in `NOTIFY_SOCKET`
-/// (sd_notify(3)).
+/// The service manager that started this process (systemd, or a program with the same protocol). It is told when the
+/// service is ready, reloads and stops. Each message is a datagram of `NAME=VALUE` lines to the socket in
+/// `NOTIFY_SOCKET` (sd_notify(3)).
 package struct ServiceManager: Sendable {
     package enum State: Sendable, Equatable {
-        /// The service serves; also at the end of a reload.
+        /// The service is ready; also sent at the end of a reload.
         case ready
         /// The configuration is being read again.
         case reloading
@@ -15,23 +15,23 @@ package struct ServiceManager: Sendable {
 
     private let socketName: [UInt8]
 
-    /// - Parameter notifySocket: the value of `NOTIFY_SOCKET`: an absolute path, or an abstract name after `@`. Nil for
-    ///   anything else: there is nobody to tell.
+    /// - Parameter notifySocket: The value of `NOTIFY_SOCKET`: an absolute path, or an abstract name after `@`. Any
+    ///   other value gives nil: there is no manager to notify.
     package init?(notifySocket: String?) {
         guard let notifySocket, notifySocket.utf8.count > 1, notifySocket.first == "/" || notifySocket.first == "@"
         else { return nil }
         socketName = Array(notifySocket.utf8)
     }
 
-    /// Tells the state, with a line for people.
-    /// - Parameter time: how long the step may take, where that may be more than the manager allows.
-    /// - Throws: Where the manager does not listen; the service goes on.
+    /// Sends the state, with a status line for people.
+    /// - Parameter time: The time that the step may take, if it may exceed the manager's timeout.
+    /// - Throws: An error if the manager does not listen; the service continues.
     package func notify(_ state: State, status: String, within time: Duration? = nil) throws(SocketError) {
         var text: String
         switch state {
         case .ready: text = "READY=1"
         case .reloading:
-            // The manager tells this reload from an older one by the time (systemd.service(5), Type=notify-reload).
+            // The manager uses the time to tell this reload from an older one (systemd.service(5), Type=notify-reload).
             text = "RELOADING=1\nMONOTONIC_USEC=\(MonotonicClock.now().nanoseconds / 1_000)"
         case .stopping: text = "STOPPING=1"
         }

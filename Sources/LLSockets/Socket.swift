@@ -2,7 +2,7 @@ internal import CLLSystem
 
 /// The owner of one stream socket: non-blocking, closed on exec and when this value ends.
 package struct Socket: ~Copyable {
-    /// The number the system knows it by; valid as long as this value lives.
+    /// The system's number for it; valid while this value lives.
     package let descriptor: Int32
 
     package init(takingOwnershipOf descriptor: Int32) {
@@ -10,14 +10,14 @@ package struct Socket: ~Copyable {
     }
 
     deinit {
-        // The system frees the number even where it reports an error, so a close is not repeated.
+        // The system frees the number even if it reports an error, so a close is not repeated.
         _ = platform_close(descriptor)
     }
 
     package enum Transfer: Equatable, Sendable {
-        /// So many bytes went through (at least 1).
+        /// This number of bytes was transferred (at least 1).
         case bytes(Int)
-        /// Nothing can go through now: wait for readiness.
+        /// No byte can be transferred now: wait for readiness.
         case wouldBlock
         /// The peer has ended its direction (receiving only).
         case endOfStream
@@ -44,7 +44,7 @@ package struct Socket: ~Copyable {
         return socket
     }
 
-    /// A socket bound to `address` that does not listen. Without `sharesPort` it cannot be had while another socket
+    /// A socket bound to `address` that does not listen. Without `sharesPort` the call fails while another socket
     /// listens there.
     package static func bound(to address: SocketAddress, sharesPort: Bool = false) throws(SocketError) -> Socket {
         let socket = try make(for: address)
@@ -58,27 +58,28 @@ package struct Socket: ~Copyable {
         return socket
     }
 
-    /// A socket that keeps other processes from `address` until sockets of this process that share the port listen there.
+    /// A socket that keeps other processes from `address` until sockets of this process that share the port listen
+    /// there.
     ///
-    /// It fails where any socket listens, and of two processes that claim an address at once the system lets at most one
-    /// listen. Connections are not taken meanwhile: their clients try again after a moment.
+    /// The call fails if any socket listens there. If two processes claim an address at the same time, the system lets
+    /// at most one of them listen. The claim accepts no connections; clients retry after a moment.
     package static func claim(on address: SocketAddress) throws(SocketError) -> Socket {
         let socket = try bound(to: address)
         _ = platform_refuse_new_connections(socket.descriptor)
         try check(platform_listen(socket.descriptor, 1), .listen, .network(address))
-        // From here on sockets of this user may share the port; only those that ask for it, which another claim does not.
+        // Sockets of this user may share the port from here on if they ask for it; another claim does not ask.
         try check(platform_set_reuse_port(socket.descriptor), .setOption, .network(address))
         return socket
     }
 
-    /// Gives the descriptor away: its taker closes it.
+    /// Returns the descriptor without closing it: the caller closes it.
     package consuming func release() -> Int32 {
         let descriptor = descriptor
         discard self
         return descriptor
     }
 
-    /// - Returns: False where it takes longer: wait until the socket is writable, then ask ``finishConnecting(to:)``.
+    /// - Returns: False if it takes longer: wait until the socket is writable, then call ``finishConnecting(to:)``.
     package func connect(to address: SocketAddress) throws(SocketError) -> Bool {
         var system = address.system
         let result = unsafe platform_connect(descriptor, &system)
@@ -87,7 +88,7 @@ package struct Socket: ~Copyable {
         return true
     }
 
-    /// Says, once the socket is writable, whether the connection came about.
+    /// Throws the error of a failed connect, once the socket is writable.
     package func finishConnecting(to address: SocketAddress) throws(SocketError) {
         try Self.check(-platform_socket_error(descriptor), .connect, .network(address))
     }
@@ -97,22 +98,22 @@ package struct Socket: ~Copyable {
         _ = platform_set_no_delay(descriptor)
     }
 
-    /// The address this end is bound to.
+    /// The bound address of this end.
     package func localAddress() throws(SocketError) -> SocketAddress {
         var system = platform_address()
         try Self.check(unsafe platform_local_address(descriptor, &system), .readAddress, nil)
         return SocketAddress(system)
     }
 
-    /// The address of the peer of a connected descriptor; nil where there is none (any more), and on a Unix socket, whose
-    /// clients have none.
+    /// The address of the peer of a connected descriptor. Nil if there is no peer (any more), and on a Unix socket,
+    /// since clients have no address there.
     package static func peerAddress(of descriptor: Int32) -> SocketAddress? {
         var system = platform_address()
         guard descriptor >= 0, unsafe platform_peer_address(descriptor, &system) >= 0 else { return nil }
         return SocketAddress(system)
     }
 
-    /// Throws the error that a call on the socket of `address` reported, if it did.
+    /// Throws the error of a failed call on the socket of `address`.
     static func check(
         _ result: Int32,
         _ operation: SocketError.Operation,
@@ -123,13 +124,14 @@ package struct Socket: ~Copyable {
 }
 
 extension Socket {
-    /// Receives what is there, at most `buffer.count` bytes, into the start of `buffer`.
+    /// Receives the available bytes, at most `buffer.count`, into the start of `buffer`.
     package func receive(into buffer: inout [UInt8]) throws(SocketError) -> Transfer {
         let transfer = try Self.transfer(.receive) { SystemCalls().receive(descriptor, into: &buffer) }
         return transfer == .bytes(0) ? .endOfStream : transfer
     }
 
-    /// Sends from `bytes`, beginning at `offset` (0 … `bytes.count`); a peer that is gone is an error, never a signal.
+    /// Sends from `bytes`, beginning at `offset` (0 … `bytes.count`); a disconnected peer causes an error, never a
+    /// signal.
     package func send(_ bytes: [UInt8], from offset: Int = 0) throws(SocketError) -> Transfer {
         try Self.transfer(.send) { SystemCalls().send(descriptor, bytes, from: offset) }
     }
@@ -156,18 +158,18 @@ extension Socket {
         return Socket(takingOwnershipOf: number)
     }
 
-    /// Connects at once, or not at all: such a socket has no handshake to wait for.
+    /// Connects at once or fails: a Unix socket has no handshake to wait for.
     package func connect(to path: UnixSocketPath) throws(SocketError) {
         let text = path.description
-        // The path's own bytes, as many as are counted.
+        // The pointer and the count describe the path's own bytes.
         let result = unsafe text.withCString { unsafe platform_unix_connect(descriptor, $0, text.utf8.count) }
         try Self.check(result, .connect, .unix(path))
     }
 
-    /// Makes the file; it must not be there.
+    /// Makes the socket's file; a file of that name must not exist.
     package func bind(to path: UnixSocketPath) throws(SocketError) {
         let text = path.description
-        // The path's own bytes, as many as are counted.
+        // The pointer and the count describe the path's own bytes.
         let result = unsafe text.withCString { unsafe platform_unix_bind(descriptor, $0, text.utf8.count) }
         try Self.check(result, .bind, .unix(path))
     }

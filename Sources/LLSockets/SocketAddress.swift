@@ -49,8 +49,8 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return bytes.prefix(10).allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF && bytes[12] == 127
     }
 
-    /// Whether only one of both can be listened on: they share a port, and an address, of which 0.0.0.0 and :: are all.
-    /// No listener on an IPv6 address takes IPv4.
+    /// True if only one of both addresses can be listened on: they have the same port, and the same address or one of
+    /// 0.0.0.0 and ::. No listener on an IPv6 address accepts IPv4.
     package func collides(with other: SocketAddress) -> Bool {
         guard port != 0, port == other.port, isIPv6 == other.isIPv6 else { return false }
         return self == other || [self, other].contains { $0.bytes.allSatisfy { $0 == 0 } }
@@ -79,7 +79,7 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension SocketAddress {
-    /// Reads `127.0.0.1:8080`, `[::1]:8080` or `localhost:8080` (IPv4 loopback); nil for anything else.
+    /// Reads `127.0.0.1:8080`, `[::1]:8080` or `localhost:8080` (IPv4 loopback); nil for any other text.
     package init?(_ text: String) {
         guard let (host, portText) = try? HostAndPort.split(Array(text.utf8)[...]),
             let port = portText.flatMap(DecimalNumber.parse).flatMap(UInt16.init(exactly:))
@@ -87,7 +87,7 @@ extension SocketAddress {
         self.init(host: String(decoding: host, as: UTF8.self), port: port)
     }
 
-    /// Reads an address literal (`127.0.0.1`, `::1`, without brackets) or `localhost`; nil for anything else.
+    /// Reads an address literal (`127.0.0.1`, `::1`, without brackets) or `localhost`; nil for any other text.
     package init?(host: String, port: UInt16 = 0) {
         let text = Array((host == "localhost" ? "127.0.0.1" : host).utf8)
         let isIPv6 = text.contains(UInt8(ascii: ":"))
@@ -127,9 +127,9 @@ package struct AddressPrefix: Sendable, Equatable {
     private let bytes: [UInt8]
     private let bitCount: Int
 
-    /// Reads an address, with the number of its leading bits that count behind a slash (RFC 4632 §3.1, RFC 4291 §2.3);
-    /// nil for anything else.
-    /// - Parameter isStrict: Whether `localhost` is refused, and a bit that is set behind those that count; false for
+    /// Reads an address, with the number of its significant leading bits behind a slash (RFC 4632 §3.1, RFC 4291 §2.3);
+    /// nil for any other text.
+    /// - Parameter isStrict: True to refuse `localhost`, and bits set behind the significant ones. False for
     ///   `NO_PROXY`, which other programs read leniently.
     package init?(_ text: String, isStrict: Bool = true) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
@@ -145,7 +145,7 @@ package struct AddressPrefix: Sendable, Equatable {
         bitCount = count
     }
 
-    /// Whether every address of its family has it.
+    /// True if every address of its family has this prefix.
     package var isEverything: Bool { bitCount == 0 }
 
     package func contains(_ address: SocketAddress) -> Bool {
@@ -157,14 +157,14 @@ package struct AddressPrefix: Sendable, Equatable {
     }
 }
 
-/// A host with or without a port: what stands between the slashes of a URL (RFC 3986, 3.2), user information apart.
+/// A host with or without a port: the authority of a URL (RFC 3986, 3.2) without user information.
 package struct HostAndPort: Sendable, Equatable {
-    /// Why a text is refused.
+    /// The reason why a text is refused.
     package enum ParsingError: Error, Equatable, Sendable { case invalidHost, invalidPort }
 
     /// Lower case; an IPv6 address without its brackets.
     package let host: String
-    /// 1 … 65535; nil where none is written.
+    /// 1 … 65535; nil if the text has none.
     package let port: UInt16?
 
     /// Reads `host`, `host:port`, `[address]` or `[address]:port`.
@@ -174,7 +174,7 @@ package struct HostAndPort: Sendable, Equatable {
         self.port = if let port { try Self.port(port) } else { nil }
     }
 
-    /// Separates the two, neither of them judged.
+    /// Separates host and port without checking either.
     static func split(
         _ authority: ArraySlice<UInt8>
     ) throws(ParsingError) -> (host: ArraySlice<UInt8>, port: ArraySlice<UInt8>?) {

@@ -23,7 +23,7 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
 
     package let operation: Operation
     package let errorNumber: Int32
-    /// The address it concerned, where there is one.
+    /// The address concerned, if there is one.
     package let address: ListenAddress?
 
     package init(_ operation: Operation, errorNumber: Int32, address: ListenAddress? = nil) {
@@ -35,7 +35,7 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
     /// One sentence, for instance `cannot bind to 127.0.0.1:8080: Address already in use`.
     package var description: String {
         let place = address.map { " \($0)" } ?? ""
-        // The system's words for it would be of an operation on a socket.
+        // errno's text would mislead here.
         let isOther = operation == .replace && errorNumber == ErrorNumber.notSocket
         let isOthersLock = operation == .lock && errorNumber == ErrorNumber.notPermitted
         let reason =
@@ -46,7 +46,7 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// The system error numbers this target tells apart.
+/// The system error numbers that this target distinguishes.
 package enum ErrorNumber {
     package static let again = EAGAIN
     package static let addressInUse = EADDRINUSE

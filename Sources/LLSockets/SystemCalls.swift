@@ -1,6 +1,6 @@
 internal import CLLSystem
 
-/// The system calls of the event loop, in one place, each with the seam where a test makes it fail.
+/// The system calls of the event loop, in one place. Tests can make each of them fail.
 package struct SystemCalls: Sendable {
     /// Nil outside tests.
     private let faults: FaultPlan?
@@ -9,8 +9,8 @@ package struct SystemCalls: Sendable {
         self.faults = faults
     }
 
-    /// Every function below returns a value that is not negative, or the negated error number.
-    /// `peer` is set where a connection was accepted that has one: not on a Unix socket.
+    /// Every function below returns a value that is not negative, or the negated error number. `peer` is set if the
+    /// accepted connection has a peer address; clients of a Unix socket have none.
     package func accept(_ listener: Int32, peer: inout SocketAddress?) -> Int32 {
         if let fault = fault(.accept) { return fault }
         var address = platform_address()
@@ -21,7 +21,7 @@ package struct SystemCalls: Sendable {
 
     package func receive(_ descriptor: Int32, into buffer: inout [UInt8], atMost most: Int = .max) -> Int {
         if let fault = fault(.receive) { return Int(fault) }
-        // The system writes at most so many bytes from the base address on, and they lie within the array.
+        // The system writes at most this number of bytes from the base address on, all within the array.
         return unsafe buffer.withUnsafeMutableBytes { bytes in
             unsafe platform_recv(descriptor, bytes.baseAddress, min(bytes.count, most))
         }
@@ -32,7 +32,7 @@ package struct SystemCalls: Sendable {
         if let fault = fault(.send) { return Int(fault) }
         guard offset >= 0, offset < bytes.count else { return 0 }
         let most = faults?.greatestTransfer ?? .max
-        // 0 <= offset < count, so the rest of the array is what may be read.
+        // 0 <= offset < count, so the call reads only the rest of the array.
         return unsafe bytes.withUnsafeBytes { all in
             unsafe platform_send(descriptor, all.baseAddress.map { unsafe $0 + offset }, min(all.count - offset, most))
         }
@@ -45,13 +45,13 @@ package struct SystemCalls: Sendable {
     /// The negated error number of a call that a test makes fail.
     private func fault(_ call: FaultPlan.Call) -> Int32? { faults?.next(call).map { -$0 } }
 
-    /// Closing always frees the number; a reported error is told and nothing else.
+    /// Closing always frees the number; a reported error needs no further action.
     package func close(_ descriptor: Int32) {
         _ = platform_close(descriptor)
         faults?.changeOpenDescriptors(by: -1)
     }
 
-    /// Takes note of a descriptor, which may have come from elsewhere, or of none.
+    /// Counts a descriptor, which another function may have opened; does nothing for an error number.
     @discardableResult
     package func opened(_ result: Int32) -> Int32 {
         if result >= 0 { faults?.changeOpenDescriptors(by: 1) }
@@ -93,9 +93,9 @@ package struct SystemCalls: Sendable {
 }
 
 extension SystemCalls {
-    /// Drops packets that open connections to a listener; where the system does not allow the filter, nothing is lost
-    /// but the few connections made between the last accept and the close. A Unix socket refuses by itself; its file goes
-    /// before, while nobody else takes it for one that is left over.
+    /// Drops packets that open connections to a listener. Without permission for the filter, only the few connections
+    /// made between the last accept and the close are lost. A Unix socket refuses by itself; its file is removed first,
+    /// so that no other process takes it for a stale one.
     package func refuseNewConnections(_ listener: Int32, file: UnixSocketFile?) {
         if let file {
             file.remove()
@@ -105,20 +105,20 @@ extension SystemCalls {
         }
     }
 
-    /// Gives memory that is free in this process back to the system.
+    /// Returns memory that is free in this process to the system.
     package func releaseMemory() { platform_release_memory() }
 }
 
-/// What an epoll set reported last, in memory that is used again and again.
+/// The events of an epoll set's last report, in memory that is reused.
 package struct ReadyEvents {
-    /// What to be told about a descriptor, and what was told: the bits of epoll_ctl(2).
+    /// The events to report about a descriptor, and the reported ones: the bits of epoll_ctl(2).
     package enum Bits {
         package static let readable = UInt32(PLATFORM_READABLE)
         package static let writable = UInt32(PLATFORM_WRITABLE)
         package static let error = UInt32(PLATFORM_ERROR)
         package static let hangUp = UInt32(PLATFORM_HANG_UP)
         package static let readHangUp = UInt32(PLATFORM_READ_HANG_UP)
-        /// Of several sets that wait for the same descriptor, one is woken.
+        /// Only one is woken of several sets that wait for the same descriptor.
         package static let exclusive = UInt32(PLATFORM_EXCLUSIVE)
     }
 
@@ -136,7 +136,7 @@ package struct ReadyEvents {
     }
 }
 
-/// Makes chosen system calls of a server fail: for tests of what happens then.
+/// Makes chosen system calls of a server fail, for tests of its error handling.
 package final class FaultPlan: Sendable {
     package enum Call: Int, CaseIterable, Sendable {
         case accept, receive, send, shutdown, createPoll, control, wait, createEventDescriptor, createSpareDescriptor
@@ -151,7 +151,7 @@ package final class FaultPlan: Sendable {
     private let call: Call
     private let errorNumber: Int32
     private let state: Locked<State>
-    /// The most bytes one send takes; `Int.max` where a send is not cut short.
+    /// The greatest number of bytes that one send takes; `Int.max` for sends that are not cut short.
     let greatestTransfer: Int
 
     /// The calls of kind `call` numbered `numbers` (from 1) fail with `errorNumber`.

@@ -148,7 +148,7 @@ extension TLSConnection {
     }
 }
 
-/// Why TLS could not start or ended with an error. `description` is one sentence fit for a log line.
+/// The reason why TLS could not start or ended with an error. `description` is one sentence fit for a log line.
 package enum TLSError: Error, Equatable, Sendable, CustomStringConvertible {
     /// A certificate, key or trust file could not be used, or memory ran out.
     case configuration(String)

@@ -17,7 +17,7 @@ internal import LLCrypto
 
     /// A client's settings. The peer's certificate and host name are always verified, and TLS is 1.2 or newer.
     ///
-    /// - Parameter speaksHTTP: whether ALPN offers `http/1.1`. Set it to false for a protocol that has no ALPN name.
+    /// - Parameter speaksHTTP: True if ALPN offers `http/1.1`. Set it to false for a protocol that has no ALPN name.
     package convenience init(clientTrusting trust: Trust, speaksHTTP: Bool = true) throws(TLSError) {
         try unsafe self.init(TLS_client_method())
         switch trust {
@@ -79,10 +79,10 @@ internal import LLCrypto
     /// The time in seconds during which a session can be resumed: one hour, the same as a connection's lifetime.
     static let sessionSeconds = 3_600
 
-    /// Server: when the first of the certificates it sends ends, in seconds since 1970; nil where there is none.
+    /// Server: the earliest end of the certificates it sends, in seconds since 1970; nil if it has no certificate.
     package var certificateExpiry: Int64? { certificateTimes.map(\.end).min().flatMap { $0 < 0 ? nil : $0 } }
 
-    /// Server: when the last of the certificates it sends begins; nil where there is none.
+    /// Server: the latest start of the certificates it sends, in seconds since 1970; nil if it has no certificate.
     package var certificateStart: Int64? { certificateTimes.map(\.start).max() }
 
     private var certificateTimes: [(start: Int64, end: Int64)] {

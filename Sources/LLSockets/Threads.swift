@@ -4,15 +4,15 @@ internal import Synchronization
 
 /// Starts threads of the process's own.
 ///
-/// Dispatch is not used for them. Where the system has no thread left, Dispatch waits in the caller for ever; and one use of
-/// its global pool wakes the process once a second from then on, while an idle server shall not wake at all.
+/// Dispatch is not used for them, for two reasons. It blocks the caller for ever if the system has no thread left. One
+/// use of its global pool also wakes the process once a second from then on, and an idle server must not wake at all.
 package enum LoopQueue {
-    /// Runs `body` on a thread named `name` (at most 15 bytes are kept), which ends with it.
-    /// - Returns: False where the system has no thread left; `body` is never called then.
+    /// Runs `body` on a thread named `name` (at most 15 bytes are kept); the thread ends with `body`.
+    /// - Returns: False if the system has no thread left; `body` is then never called.
     @discardableResult
     package static func start(_ name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
         let context = unsafe Unmanaged.passRetained(Work(name, body))
-        // The thread takes the reference over.
+        // The new thread takes over the reference.
         let result = unsafe platform_start_thread(
             { context in
                 guard let context = unsafe context else { return nil }
@@ -37,7 +37,7 @@ package enum LoopQueue {
         }
     }
 
-    /// Finds out whether so many more threads can be had at once; they end before this returns.
+    /// True if `count` more threads can be started at once; they end before this returns.
     package static func canStart(_ count: Int) -> Bool {
         let gate = Monitor((isOpen: false, running: 0))
         var isEnough = true
@@ -57,18 +57,18 @@ package enum LoopQueue {
     }
 }
 
-/// A value that several threads share, each while it holds the lock, and whose changes they can wait for.
+/// A value that several threads share, each while it holds the lock. Threads can wait for its changes.
 ///
-/// `value` is touched only while `mutex` is held; hence `@unchecked Sendable`.
+/// `value` is accessed only while `mutex` is held; hence `@unchecked Sendable`.
 @safe package final class Monitor<Value: Sendable>: @unchecked Sendable {
-    /// What a waiting thread makes of the value.
+    /// A waiting thread's decision after a look at the value.
     package enum Look<Result> {
         case done(Result)
         /// Look again after a change, and at this moment at the latest.
         case wait(until: MonotonicInstant)
     }
 
-    // Neither may move, so each has a place of its own for the life of this object.
+    // Neither may move, so each has its own memory for the life of this object.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let changed: UnsafeMutablePointer<pthread_cond_t>
     private var value: Value
@@ -79,7 +79,7 @@ package enum LoopQueue {
         unsafe mutex.initialize(to: pthread_mutex_t())
         unsafe changed = .allocate(capacity: 1)
         unsafe changed.initialize(to: pthread_cond_t())
-        // With these attributes none of it can fail on Linux.
+        // With these attributes none of these calls can fail on Linux.
         _ = unsafe pthread_mutex_init(mutex, nil)
         var attributes = pthread_condattr_t()
         _ = unsafe pthread_condattr_init(&attributes)
@@ -95,17 +95,17 @@ package enum LoopQueue {
         unsafe mutex.deallocate()
     }
 
-    /// Runs `body` while no other thread does. It must not take the same lock again.
+    /// Runs `body` while no other thread does. `body` must not take the same lock again.
     package func withLock<Result>(_ body: (inout Value) -> Result) -> Result {
         _ = unsafe pthread_mutex_lock(mutex)
         defer { _ = unsafe pthread_mutex_unlock(mutex) }
         return body(&value)
     }
 
-    /// Has every thread that waits look again.
+    /// Makes every waiting thread look again.
     package func wake() { _ = unsafe pthread_cond_broadcast(changed) }
 
-    /// Blocks the calling thread until `look` is done with the value; `look` runs under the lock.
+    /// Blocks the calling thread until `look` returns `done`; `look` runs under the lock.
     package func wait<Result>(_ look: (inout Value) -> Look<Result>) -> Result {
         _ = unsafe pthread_mutex_lock(mutex)
         defer { _ = unsafe pthread_mutex_unlock(mutex) }
@@ -122,7 +122,8 @@ package enum LoopQueue {
     }
 }
 
-/// A thread that does one job after another. It lives from the first job, or ``start()``, until this object ends.
+/// A thread that does one job after another. It lives from the first job, or ``start()``, until this object is
+/// released.
 package final class SerialThread: Sendable {
     package typealias Job = @Sendable () -> Void
 
@@ -135,7 +136,7 @@ package final class SerialThread: Sendable {
 
     private let name: String
     private let state = Monitor(State())
-    /// Whether the thread still takes jobs.
+    /// Shows that the thread still takes jobs.
     package let pulse = Pulse()
 
     package init(_ name: String) { self.name = name }
@@ -145,8 +146,8 @@ package final class SerialThread: Sendable {
         state.wake()
     }
 
-    /// Starts the thread, unless it runs.
-    /// - Returns: False where the system has no thread left.
+    /// Starts the thread, unless it runs already.
+    /// - Returns: False if the system has no thread left.
     @discardableResult
     package func start() -> Bool {
         let mustStart = state.withLock { state in
@@ -162,21 +163,21 @@ package final class SerialThread: Sendable {
         return isStarted
     }
 
-    /// Has a job done after those given before. Where the system has no thread left it waits for the next call.
+    /// Adds a job behind the waiting ones. If the system has no thread left, the job waits for the next call.
     package func async(_ job: @escaping Job) {
         state.withLock { $0.jobs.append(job) }
         state.wake()
         start()
     }
 
-    /// Has a job done at a moment, in place of the one that was set before.
+    /// Sets a job for a moment, in place of the one set before.
     package func setAlarm(at moment: MonotonicInstant, _ job: @escaping Job) {
         state.withLock { $0.alarm = (moment, job) }
         state.wake()
         start()
     }
 
-    /// Whether the thread took a job within `limit` of being given one; asks it anew where it did.
+    /// True if the thread took a job within `limit`; each call after an answer sends a new job.
     package func isAlive(at now: MonotonicInstant, within limit: Duration) -> Bool {
         pulse.isBeating(at: now, within: limit) { async { [pulse] in pulse.beat() } }
     }
@@ -194,16 +195,16 @@ package final class SerialThread: Sendable {
     }
 }
 
-/// Whether a thread still turns. Nothing wakes it but the question: each pokes the thread, and is answered by the pokes
-/// before it.
+/// Shows that a thread's loop still runs. Only the check wakes the thread: each check sends a poke, and a later check
+/// sees the answer.
 package final class Pulse: Sendable {
-    /// When the poke was given that the thread has not answered, in nanoseconds of the monotonic clock; 0 for none.
+    /// The moment of the poke that the thread has not answered, in nanoseconds of the monotonic clock; 0 for none.
     private let pokedAt = Atomic<UInt64>(0)
 
     package init() {}
 
-    /// - Parameter poke: makes the thread call ``beat()``.
-    /// - Returns: False where it has not answered a poke for longer than `limit`.
+    /// - Parameter poke: Makes the thread call ``beat()``.
+    /// - Returns: False if the thread has not answered a poke for longer than `limit`.
     package func isBeating(at now: MonotonicInstant, within limit: Duration, poke: () -> Void) -> Bool {
         let poked = pokedAt.load(ordering: .acquiring)
         guard poked == 0 else { return now <= MonotonicInstant(nanoseconds: poked) + limit }
@@ -212,6 +213,6 @@ package final class Pulse: Sendable {
         return true
     }
 
-    /// The thread turns.
+    /// The thread's loop runs.
     package func beat() { pokedAt.store(0, ordering: .releasing) }
 }

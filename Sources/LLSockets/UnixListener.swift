@@ -2,8 +2,8 @@ internal import CLLSystem
 
 /// A listening Unix socket with its file.
 package struct UnixListener: ~Copyable {
-    /// A service needs the lock for microseconds. A start that finds it taken for longer than this fails, and does not wait
-    /// for ever.
+    /// The longest wait for the lock: 1 s. A service needs the lock for microseconds, so a start that waits longer
+    /// fails.
     private static let lockWait: Duration = .seconds(1)
     private static let lockPause: Duration = .milliseconds(2)
 
@@ -12,13 +12,13 @@ package struct UnixListener: ~Copyable {
 
     /// Takes a path: makes the file, or replaces a socket that no process listens on any more.
     ///
-    /// A socket refuses every connection until it listens, so no client connects before the permissions are right. A socket
-    /// that is bound and does not listen yet looks like one whose process is gone. So a file beside it is locked meanwhile,
-    /// and of two processes that start at once neither takes the other's path.
+    /// A socket refuses every connection until it listens, so no client connects before the permissions are right. A
+    /// socket that is bound and does not listen yet looks like one of an ended process. A file beside it is therefore
+    /// locked meanwhile, so that two processes that start at once never take each other's path.
     package init(on path: UnixSocketPath, mode: UnixSocketMode, backlog: Int32) throws(SocketError) {
         let lock = try Self.lock(path)
         defer {
-            // While it is locked: a process that opened it before finds that it is gone.
+            // The file is removed while locked: a process that opened it before finds that it is gone.
             _ = unsafe Self.lockFile(of: path).withCString { unsafe platform_unlink($0) }
             _ = platform_close(lock)
         }
@@ -37,18 +37,18 @@ package struct UnixListener: ~Copyable {
         self.file = file
     }
 
-    /// Another number for the same socket; its taker closes it.
+    /// Another descriptor of the same socket; the caller closes it.
     package func duplicate() throws(SocketError) -> Int32 {
         let number = platform_duplicate(socket.descriptor)
         try Socket.check(number, .duplicate, nil)
         return number
     }
 
-    /// A file that only this process's user can open, and therefore lock: anybody who may read the directory could lock
-    /// that.
+    /// A file that only this process's user can open, and therefore lock. A lock on the directory would be open to
+    /// every user that can read it.
     private static func lockFile(of path: UnixSocketPath) -> String { path.description + ".lock" }
 
-    /// - Returns: the lock file's descriptor, which holds the lock until the caller closes it.
+    /// - Returns: The lock file's descriptor, which holds the lock until the caller closes it.
     private static func lock(_ path: UnixSocketPath) throws(SocketError) -> Int32 {
         let deadline = MonotonicClock.now() + Self.lockWait
         while true {
@@ -73,7 +73,7 @@ package struct UnixListener: ~Copyable {
         return socket
     }
 
-    /// Removes the file of a socket whose process is gone, and nothing else.
+    /// Removes the file of a socket if its process has ended, and no other file.
     private static func removeStale(_ path: UnixSocketPath) throws(SocketError) {
         guard let found = UnixSocketFile.Identity(of: path) else { return }
         guard found.isSocket else {
@@ -87,7 +87,7 @@ package struct UnixListener: ~Copyable {
             case ErrorNumber.connectionRefused:
                 let result = unsafe path.description.withCString { unsafe platform_unlink($0) }
                 return try Socket.check(result, .replace, .unix(path))
-            // A process listens there and its queue is full.
+            // A process listens there, and its queue is full.
             case ErrorNumber.again: break
             default: throw error
             }
@@ -103,13 +103,13 @@ package struct UnixListener: ~Copyable {
 
 /// The file of a Unix socket that this process has bound.
 package final class UnixSocketFile: Sendable {
-    /// Which file a path names.
+    /// The identity of the file at a path.
     package struct Identity: Equatable {
         let device: UInt64
         let inode: UInt64
         let isSocket: Bool
 
-        /// Nil where there is no file, or none that may be looked at.
+        /// Nil if there is no file, or if this process may not examine it.
         init?(of path: UnixSocketPath) {
             var file = platform_file()
             let result = unsafe path.description.withCString { unsafe platform_file_facts($0, &file) }
@@ -124,21 +124,21 @@ package final class UnixSocketFile: Sendable {
     private let identity: Identity
     private let isRemoved = Locked(false)
 
-    /// The file `path` names now; nil where there is none.
+    /// The file that `path` names now; nil if there is none.
     package init?(at path: UnixSocketPath) {
         guard let identity = Identity(of: path) else { return nil }
         self.path = path
         self.identity = identity
     }
 
-    /// Removes the file, unless another has its place by now. The first call does it, and the others return when it has
-    /// been done. As long as the socket is open the system gives its inode to no other file.
+    /// Removes the file, unless another one has replaced it. The first call removes it, and the others return after
+    /// that. The system gives the inode to no other file while the socket is open.
     package func remove() {
         isRemoved.withLock { isRemoved in
             guard !isRemoved else { return }
             isRemoved = true
             guard Identity(of: path) == identity else { return }
-            // Where this is not allowed, the next start finds that nobody listens there.
+            // If this is not allowed, the next start finds that no process listens there.
             _ = unsafe path.description.withCString { unsafe platform_unlink($0) }
         }
     }

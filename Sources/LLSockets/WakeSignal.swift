@@ -2,9 +2,9 @@ internal import CLLSystem
 internal import Glibc
 internal import Synchronization
 
-/// Ends other threads' waits, from any thread: an event descriptor that is readable from ``give()`` until ``take()``.
+/// Ends waits of other threads, from any thread: an event descriptor that is readable from ``give()`` until ``take()``.
 package final class WakeSignal: Sendable {
-    /// Where the system had no descriptor left: the error number, negated.
+    /// The event descriptor, or the negated error number if the system had none left.
     package let descriptor: Int32
     private let given = Atomic<Bool>(false)
     private let system: SystemCalls
@@ -18,15 +18,15 @@ package final class WakeSignal: Sendable {
         if descriptor >= 0 { system.close(descriptor) }
     }
 
-    /// Why no descriptor tells of the signal, so that a wait sees it a second late; nil where one does.
+    /// The reason why there is no descriptor, so that a wait sees the signal up to a second late; nil if there is one.
     package var error: SocketError? {
         descriptor < 0 ? SocketError(.createEventDescriptor, errorNumber: -descriptor) : nil
     }
 
-    /// Whether it was given and not taken since.
+    /// True if the signal was given and not taken since.
     package var isGiven: Bool { given.load(ordering: .acquiring) }
 
-    /// Ends the wait under way, or the next one. One system call does for all until the signal is taken.
+    /// Ends the current wait, or the next one. Further calls before ``take()`` make no system call.
     package func give() {
         guard !given.exchange(true, ordering: .acquiringAndReleasing), descriptor >= 0 else { return }
         _ = platform_event_signal(descriptor)
@@ -48,10 +48,11 @@ package final class WakeSignal: Sendable {
 package enum BlockingWait {
     package typealias Interest = (descriptor: Int32, wantsInput: Bool, wantsSpace: Bool)
 
-    /// What ended the wait: the position of a descriptor that is ready (or has failed), the signal or the deadline.
+    /// The event that ended the wait: the position of a descriptor that is ready (or has failed), the signal or the
+    /// deadline.
     package enum Event: Equatable, Sendable { case ready(Int), signal, deadline }
 
-    /// The signal goes before descriptors and is not taken.
+    /// Waits for the first event. The signal is checked before the descriptors and is not taken.
     package static func wait(
         for interests: [Interest],
         or signal: WakeSignal? = nil,
@@ -61,17 +62,17 @@ package enum BlockingWait {
             let events = (interest.wantsInput ? POLLIN : 0) | (interest.wantsSpace ? POLLOUT : 0)
             return pollfd(fd: interest.descriptor, events: Int16(events), revents: 0)
         }
-        // A negative number is passed over.
+        // poll(2) ignores a negative descriptor.
         polled.append(pollfd(fd: signal?.descriptor ?? -1, events: Int16(POLLIN), revents: 0))
         while true {
             if let signal, signal.isGiven { return .signal }
             var time = milliseconds(until: deadline)
-            // A signal without a descriptor ends no poll, so it is looked at once a second.
+            // A signal without a descriptor ends no poll, so the loop checks it once a second.
             if signal?.error != nil { time = time < 0 ? 1_000 : min(time, 1_000) }
             // The array is written within its own count.
             let count = unsafe poll(&polled, nfds_t(polled.count), time)
             if count < 0 {
-                // Interrupted, or the system has no memory: then the caller looks again.
+                // The call was interrupted, or the system has no memory: the caller then checks again.
                 if errno == EINTR { continue }
                 return .deadline
             }
@@ -81,7 +82,8 @@ package enum BlockingWait {
         }
     }
 
-    /// Milliseconds until a moment, rounded up, so that a wait never ends just before it; -1 for one that never comes.
+    /// Milliseconds until a moment, rounded up, so that a wait never ends just before it; -1 for
+    /// ``MonotonicInstant/never``.
     private static func milliseconds(until deadline: MonotonicInstant) -> Int32 {
         if deadline == .never { return -1 }
         let left = deadline.nanoseconds(since: MonotonicClock.now())

@@ -6,7 +6,7 @@ internal import LLStores
 internal import LimitedLoginKeys
 internal import Logging
 
-/// Everything of one running service, wired together; `serve` and `demo` both start here.
+/// All parts of one running service, wired together; `serve` and `demo` both start here.
 struct Application {
     let core: ServiceCore
     let cache: JWKSetCache
@@ -14,11 +14,11 @@ struct Application {
     let administration: HTTPServer
     let configuration: ServiceConfiguration
     let replayStore: ReplayStore
-    /// The TLS settings of the service's listener; nil where it speaks plain HTTP.
+    /// The TLS settings of the service's listener; nil if it speaks plain HTTP.
     let tls: Published<TLSContext>?
 
-    /// Builds the service from its configuration; nothing is bound and nothing is fetched yet.
-    /// - Parameter isForThisMachineAlone: whether the service answers requests for a loopback host alone.
+    /// Builds the service from its configuration; it binds and fetches nothing yet.
+    /// - Parameter isForThisMachineAlone: True if the service answers only requests for a loopback host.
     init(
         _ configuration: ServiceConfiguration,
         logger: Logger,
@@ -58,8 +58,8 @@ struct Application {
         let memory = ProcessLimits.memory(of: configuration.memoryLimitBytes)
         var limits = HTTPServerLimits()
         let descriptors = ProcessLimits.raiseDescriptorLimit()
-        // The other half is for the program with its files (20 MB), for what buffers leave unused, for the signatures that
-        // are remembered (``SignatureMemory/memoryShare``), and for what was used.
+        // The other half is for the program with its files (20 MB), for unused parts of buffers, for the remembered
+        // signatures (``SignatureMemory/memoryShare``), and for the replay store's entries.
         limits.connectionBytes = memory / 2
         limits.idleTimeout = .seconds(configuration.idleTimeoutSeconds)
         limits.trustedPeers = configuration.trustedPeers
@@ -77,9 +77,9 @@ struct Application {
             let handler = ServiceHandler(core: core, listener: .service)
             return isForThisMachineAlone ? LoopbackHostHandler(handler) : handler
         }
-        // Probes and Prometheus need no more.
+        // Probes and Prometheus need no more connections.
         limits.connections = min(256, free / 4)
-        // The metrics are longer than any answer of the service; a few slow readers of them are all there may be.
+        // The metrics are longer than any answer of the service; only a few slow readers of them are allowed.
         limits.connectionBytes = memory / 16
         limits.waitingAnswerBytes = limits.connectionBytes / 4
         administration = HTTPServer(
@@ -93,12 +93,12 @@ struct Application {
         process.observe(self)
     }
 
-    /// Where this machine reaches the service, once started; nil for a Unix socket.
+    /// The address at which this machine reaches the service, once started; nil for a Unix socket.
     var ownAddress: SocketAddress? { server.localAddresses.first?.network?.reachable }
 
-    /// Takes all that the configuration needs, then says that the service is ready: threads, both listeners. The store of
-    /// what was used connects meanwhile.
-    /// - Parameter time: how long an address is tried that cannot be had.
+    /// Acquires all that the configuration needs, threads and both listeners, then reports that the service is ready.
+    /// The replay store connects meanwhile.
+    /// - Parameter time: The time for which the start retries an address that is not available.
     func start(tryingFor time: Duration) throws(StartError) {
         var threads = cache.startThread() && LoopQueue.canStart(Need(configuration).threads)
         if case .redis(let store) = replayStore { threads = threads && store.start() }
@@ -121,7 +121,7 @@ struct Application {
         )
     }
 
-    /// Starts a server. An error that may pass with time is waited for, unless the program is to stop.
+    /// Starts a server. It retries after an error that may pass, unless the program is to stop.
     private func start(
         _ server: HTTPServer,
         _ key: ConfigurationKey,
@@ -155,7 +155,7 @@ struct Application {
         }
     }
 
-    /// The name of a thread that has not turned for 10 s; nil where all turn. Nothing wakes them but this question.
+    /// The name of a thread whose loop has not run for 10 s; nil if all run. Only this check wakes them.
     private func stuckThread(at now: MonotonicInstant) -> String? {
         if let number = server.stuckWorker(at: now, within: Self.longestTurn) { return "http-worker-\(number)" }
         return cache.isAlive(at: now, within: Self.longestTurn) ? nil : "key-set-cache"
@@ -174,7 +174,7 @@ struct Application {
         let socket = ProcessInfo.processInfo.environment["NOTIFY_SOCKET"]
         guard let manager = ServiceManager(notifySocket: socket), state == .stopping || !core.isDraining else { return }
         do throws(SocketError) {
-            // Requests under way and the log may take a while beyond the delay.
+            // Open requests and the log may take a while beyond the delay.
             let time = Duration.seconds(configuration.drainDelaySeconds + 20)
             try manager.notify(state, status: status, within: state == .stopping ? time : nil)
         } catch {
@@ -182,17 +182,17 @@ struct Application {
         }
     }
 
-    /// Drains, and stops everything in the reverse order.
+    /// Drains, and stops all parts in the reverse order.
     func stop() async {
         core.beginDraining()
         notify(.stopping, "Stopping")
         let delay = configuration.drainDelaySeconds
         core.logger.notice("stopping", metadata: ["drain_delay_seconds": "\(delay)"])
-        // Requests under way may take 10 s to end after the listeners have closed.
+        // Open requests may take 10 s to end after the listeners have closed.
         let cut = await server.stop(drainDelay: .seconds(delay), grace: .seconds(10))
         await administration.stop(drainDelay: .zero, grace: .seconds(1))
         await cache.stopAndWait()
-        // Graph first: the store remembers what its last calls revoked.
+        // Graph stops first: the store remembers the revocations of its last calls.
         core.graph?.stop()
         core.webhooks?.stop()
         if case .redis(let store) = replayStore { store.stop() }
@@ -200,11 +200,11 @@ struct Application {
     }
 }
 
-/// What a configuration needs of the system, connections aside.
+/// The resources that a configuration needs from the system, besides connections.
 private struct Need {
     let workers: Int
-    /// The most calls of other servers at a time, the fetch of the keys among them. Each has a thread, and another one while
-    /// a name is looked up.
+    /// The greatest number of calls to other servers at a time, including the fetch of the keys. Each has a thread, and
+    /// a second one during a name look-up.
     private let calls: Int
 
     init(_ configuration: ServiceConfiguration) {
@@ -216,17 +216,17 @@ private struct Need {
         self.calls = calls
     }
 
-    /// Workers, that of the administrative listener, calls with their look-ups, a reload.
+    /// The workers, the administrative listener's worker, calls with their look-ups, and a reload.
     var threads: Int { workers + 1 + 2 * calls + 1 }
 
-    /// A worker has an epoll set, a wake-up, a listener and a spare one; a call a connection, a wake-up, and its look-up
-    /// two more. 16 are for Redis, files, and the look whether an address is free.
+    /// A worker has an epoll set, a wake-up signal, a listener and a spare descriptor. A call has a connection and a
+    /// wake-up signal, and two more for its look-up. 16 are for Redis, files, and the check that an address is free.
     private var descriptors: Int { 4 * (workers + 1) + 4 * calls + 16 }
 
     /// Descriptors for the connections of both listeners, and those held beyond a limit: 64, a quarter for each kind.
     private static let leastConnections = 64
 
-    /// How many descriptors are left for connections.
+    /// The number of descriptors that are left for connections.
     func freeDescriptors(of limit: Int) throws(StartError) -> Int {
         let needed = ProcessMetrics.openDescriptors() + descriptors
         guard limit - needed >= Self.leastConnections else {

@@ -15,7 +15,7 @@ struct CheckConfig: ParsableCommand {
 
     func run() throws {
         let loaded = try options.load()
-        // Building the parts opens the files and judges the URLs, as a start would.
+        // Building the parts opens the files and checks the URLs, as a start would.
         _ = try ServiceParts.keyCache(loaded.configuration) { _ in }
         _ = try ServiceParts.settings(loaded.configuration)
         _ = try ServiceParts.tlsContext(loaded.configuration)
@@ -32,7 +32,7 @@ struct CheckConfig: ParsableCommand {
         }
     }
 
-    /// The value as it may be shown, and where it comes from.
+    /// The value in the form that may be shown, and its origin.
     private static func inForce(_ key: ConfigurationKey, _ loaded: LoadedConfiguration) -> (String, String) {
         guard let setting = loaded.settings[key] else { return (key.defaultText, "default") }
         return (key.shown(setting.value), setting.origin.description)

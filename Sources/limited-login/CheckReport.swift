@@ -4,10 +4,10 @@ internal import LLService
 internal import LLSockets
 internal import LimitedLogin
 
-/// What `verify` and the page tell of a credential: every check with its outcome, then the Profile or the reason of the
-/// refusal.
+/// The report of `verify` and of the page on a credential: every check with its outcome, then the Profile or the reason
+/// of the refusal.
 struct CheckReport {
-    /// A check, what it asks, for a person, and how it ended.
+    /// A check, its title for a person, and its outcome.
     typealias Row = (check: String, title: String, outcome: Outcome)
 
     enum Outcome: String {
@@ -20,23 +20,23 @@ struct CheckReport {
         var claim: String?
         let detail: String
         let cure: String
-        /// The question is wrong, whatever the token: none was judged.
+        /// The question is wrong, independent of the token: no token was judged.
         var isOfQuestion = false
     }
 
-    /// In the order of the checks.
+    /// The rows, in the order of the checks.
     let rows: [Row]
     /// Nil when the credential is accepted.
     var refusal: Refusal?
-    /// The claims of a refused id token, a JSON object; empty where it has none. They prove nothing.
+    /// The claims of a refused id token, a JSON object; empty if it has none. They prove nothing.
     var unverifiedClaims: [UInt8] = []
     /// The service's answer for an accepted credential.
     var answer: [UInt8] = []
-    /// The time the credential was judged as of.
+    /// The time for which the credential was judged.
     let moment: NumericDate
 
-    /// The rows of all checks; those after the one that refused the credential were skipped.
-    /// - Parameter describe: a check's name and title, and whether it was asked for.
+    /// The rows of all checks; those after the failed one were skipped.
+    /// - Parameter describe: Gives a check's name and title, and true if the caller asked for it.
     private static func rows<Check: CaseIterable & Equatable>(
         until failed: Check?,
         describe: (Check) -> (name: String, title: String, isAsked: Bool)
@@ -50,7 +50,7 @@ struct CheckReport {
         }
     }
 
-    /// Whether the token was refused because the key that it names is not there.
+    /// True if the token was refused because its key is missing.
     var lacksKey: Bool {
         [ProblemCode.rejectedToken(.unknownKey), .keysUnavailable].contains { $0.text == refusal?.code }
     }
@@ -62,7 +62,7 @@ struct CheckReport {
             "checks": JSON(rows.map { ["check": JSON($0.check), "outcome": JSON($0.outcome.rawValue)] }),
             "unverified_claims": unverifiedClaims.isEmpty ? nil : JSON { $0 += unverifiedClaims },
         ]
-        // The answer is an object of its own; its members follow after these.
+        // The answer is an object of its own; its members follow these.
         return answer.isEmpty ? own : JSON { $0 = own.bytes.dropLast() + [UInt8(ascii: ",")] + answer.dropFirst() }
     }
 
@@ -125,7 +125,7 @@ struct CheckReport {
 }
 
 extension TokenQuestion {
-    /// Whether the check was asked for. Only what the caller can leave out may not be.
+    /// True if the caller asked for the check. Only checks that the caller can leave out may be false.
     fileprivate func asks(for check: VerificationCheck) -> Bool {
         switch check {
         case .binding: binding != .unbound
@@ -135,7 +135,7 @@ extension TokenQuestion {
         }
     }
 
-    /// What the check asks, for a person.
+    /// The title of a check, for a person.
     fileprivate func title(of check: VerificationCheck) -> String {
         guard check == .binding, isRefresh else { return check.title }
         return binding == .subject
@@ -146,7 +146,7 @@ extension TokenQuestion {
 
 extension CheckReport {
     /// Judges an id token as the service would.
-    /// - Parameter verifier: judges in place of one that is made of the configuration.
+    /// - Parameter verifier: Judges in place of one made from the configuration.
     static func ofIDToken(
         _ token: [UInt8],
         _ question: TokenQuestion,
@@ -192,8 +192,8 @@ extension CheckReport {
         }
     }
 
-    /// The checks of an access token in their order, with what each asks; Graph is asked from `known` on. The names of the
-    /// cases are told with `--json`.
+    /// The checks of an access token in their order, with their titles; Graph is asked from `known` on. `--json` prints
+    /// the names of the cases.
     private enum AccessTokenCheck: String, CaseIterable {
         case allowed = "Access tokens are accepted (access_tokens)"
         case shape = "The token has the shape of an access token"
@@ -209,9 +209,9 @@ extension CheckReport {
         var name: String { self == .notRevoked ? "not_revoked" : "\(self)" }
     }
 
-    /// Judges an access token as the service would; Graph is asked.
-    /// - Parameter settings: judge in place of those that are made of the configuration.
-    /// - Throws: ``Exit``, after a line on standard error, where Graph cannot tell.
+    /// Judges an access token as the service would, by asking Graph.
+    /// - Parameter settings: Used in place of settings made from the configuration.
+    /// - Throws: ``Exit`` if Graph cannot tell, after a line on standard error.
     static func ofAccessToken(
         _ token: [UInt8],
         subject: String?,
@@ -322,7 +322,7 @@ extension CheckReport {
 }
 
 extension GraphFailure {
-    /// Says on standard error what failed and what to do, with what Facebook's support asks for.
+    /// Writes the failure and its remedy to standard error, with the numbers that Facebook's support asks for.
     func write() {
         let numbers = [code.map { "code \($0)" }, subcode.map { "subcode \($0)" }, reason]
         let facts = (numbers + [traceID.map { "fbtrace_id \($0)" }]).compactMap { $0 }

@@ -51,7 +51,7 @@ struct ClientKey: ParsableCommand {
             let descriptor = unsafe open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
             guard descriptor >= 0 else { throw Self.failure(file) }
             defer { close(descriptor) }
-            // The buffer is the array's own storage and its own count. One call, so that the line is whole.
+            // The buffer is the array's own storage and its own count. One call writes the whole line.
             let count = unsafe addition.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
             guard count == addition.count else { throw Self.failure(file) }
         }

@@ -4,11 +4,11 @@ internal import LLService
 
 /// The flags of the service: one for each `ConfigurationKey`, all optional, all above the environment and the file.
 ///
-/// ArgumentParser finds the options of a type by reflection, so that the mirror can make them from the table of settings;
-/// each is decoded under the name it has there. Every command takes them all; `--help` shows those of its `Scope`.
+/// ArgumentParser finds the options of a type by reflection, so the mirror can make them from the table of settings.
+/// Each is decoded under its name there. Every command accepts all of them; `--help` shows those of its `Scope`.
 struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomReflectable, Sendable {
     private var file: String?
-    /// What was given on the command line, by key.
+    /// The values given on the command line, by key.
     private var flags: [ConfigurationKey: String] = [:]
 
     init() {}
@@ -31,7 +31,7 @@ struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomRefle
             ),
             completion: .file()
         )
-        // In the order of the scope: the most needed first.
+        // The options have the order of the scope: the most needed first.
         let shown = Scope.keys
         let flags = (shown + ConfigurationKey.allCases.filter { !shown.contains($0) }).map { key in
             (label: Optional(key.rawValue), value: Self.option(key) as Any)
@@ -39,15 +39,16 @@ struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomRefle
         return Mirror(self, children: [(label: OptionName.file.stringValue, value: file as Any)] + flags)
     }
 
-    /// What the command line itself says of a setting.
+    /// The command line's own value of a setting.
     func given(_ key: ConfigurationKey) -> String? { flags[key] }
 
-    /// Loads the configuration from these flags, this process's environment and the file: the settings of the scope alone
-    /// where the command reads no others.
+    /// Loads the configuration from these flags, this process's environment and the file. It loads only the settings of
+    /// the scope if the command reads no others.
     ///
     /// - Parameters:
-    ///   - known: the file that was read before. It must still be there: without it, what it forbids is allowed.
-    ///   - key: the flag that says something else than the service's setting.
+    ///   - known: The file of the previous load. It must still exist: without it, logins that it forbids would be
+    ///     allowed.
+    ///   - key: The flag that has another meaning here than the service's setting.
     func load(
         again known: String? = nil,
         without key: ConfigurationKey? = nil
@@ -61,7 +62,7 @@ struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomRefle
         )
     }
 
-    /// The same, with the apps' secrets, which must be configured.
+    /// Does the same, and also reads the apps' secrets, which must be configured.
     func loadWithAppSecrets() throws -> (configuration: ServiceConfiguration, secrets: AppSecrets) {
         let configuration = try load().configuration
         guard let secrets = try ServiceParts.appSecrets(configuration) else {
@@ -78,7 +79,7 @@ struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomRefle
             default: nil
             }
         let isShown = Scope.keys.contains(key)
-        // The short help has no place for a long default.
+        // The short help has no space for a long default.
         let isBrief = isShown && key.defaultText.count > 20
         return Option(
             name: .customLong(key.flagName),

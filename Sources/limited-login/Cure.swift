@@ -2,14 +2,13 @@ internal import LLService
 internal import LLStandIn
 internal import LimitedLogin
 
-/// What to do about a refused token: one sentence for a person who has the token and the configuration
-/// at hand.
+/// The remedy for a refused token: one sentence for a person with the token and the configuration at hand.
 struct Cure {
     let token: [UInt8]
     let configuration: ServiceConfiguration
-    /// What the token was judged by.
+    /// The binding by which the token was judged.
     let binding: BindingKind
-    /// The time the token was judged as of.
+    /// The time for which the token was judged.
     let now: NumericDate
 
     func sentence(for rejection: Refusal) -> String {
@@ -102,14 +101,14 @@ struct Cure {
     /// The issuer that the token names, unproven.
     private var unverifiedIssuer: String? { PastedText(bytes: token).unprovenIssuer }
 
-    /// The same where it is none of the configured ones.
+    /// The same, if it is none of the configured issuers.
     private var foreignIssuer: String? { unverifiedIssuer.flatMap { configuration.issuers.contains($0) ? nil : $0 } }
 
     private var glance: String { unverifiedIssuer.map { " (it says, unproven, that \(quoted($0)) did)" } ?? "" }
 
     private func quoted(_ text: String) -> String { String(text.prefix(80)).debugDescription }
 
-    /// What to do about a token that Facebook signed but whose claims are refused.
+    /// The remedy for a token that Facebook signed but whose claims are refused.
     private func claimSentence(for rejection: Refusal) -> String {
         switch rejection {
         case .missingClaim(.nonce):

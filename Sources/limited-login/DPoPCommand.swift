@@ -59,7 +59,7 @@ struct DPoPCommand: ParsableCommand {
 
         @OptionGroup var request: Request
 
-        // In base64url, so it may begin with a hyphen, as options do.
+        // The thumbprint is base64url, so it may begin with a hyphen like an option.
         @Option(
             parsing: .unconditional,
             help: "The thumbprint of the device's key, instead of the token's own cnf.jkt."

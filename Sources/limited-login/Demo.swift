@@ -52,12 +52,12 @@ struct Demo: AsyncParsableCommand {
         }
     }
 
-    /// Where to listen: at the address that was named, or else at the usual port, or a free one where that is taken.
+    /// The address to listen on: the named one, else the usual port, or a free port if the usual one is taken.
     private func place(_ named: SocketAddress?, _ name: String, _ port: UInt16) -> SocketAddress {
         if let named { return named }
         let usual = SocketAddress.loopback(port: port)
         do throws(SocketError) {
-            // Closed again at once.
+            // The socket closes again at once.
             _ = try Socket.listener(on: usual, backlog: 1, sharesPort: false)
             return usual
         } catch {
@@ -68,7 +68,7 @@ struct Demo: AsyncParsableCommand {
     }
 
     func run() async throws {
-        // Ports that a container publishes are given.
+        // A container publishes fixed ports.
         let all = SocketAddress("0.0.0.0:0")
         let listen = container ? all?.with(port: 8080) : nil
         let issuerListen = container ? all?.with(port: 8090) : nil
@@ -137,7 +137,7 @@ struct Demo: AsyncParsableCommand {
     /// The app id of the demonstration's tokens; no real app has it.
     static let appID = "123456789012345"
 
-    /// The whole text. Each command is one line: it has a token minted, and passes it on to the service.
+    /// The whole text. Each command is one line: it gets a token and passes it on to the service.
     private static func text(service: String, issuer: String) -> String {
         func command(_ path: String) -> String {
             "curl -s \(issuer)\(path) | curl -s --json @- -H X-Api-Key:\(DemonstrationFiles.clientKey) \(service)/verify"
@@ -163,30 +163,30 @@ struct Demo: AsyncParsableCommand {
     }
 }
 
-/// The files that a demonstration's service is configured with: they are needed while it starts, and gone after. A signal
-/// that ends the program meanwhile has another thread remove them.
+/// The configuration files of a demonstration's service: they exist only while it starts. If a signal ends the program
+/// meanwhile, another thread removes them.
 final class DemonstrationFiles: Sendable {
-    /// The key of the demonstration's caller. It is no secret, and nothing but a demonstration takes it.
+    /// The key of the demonstration's caller. It is no secret, and only a demonstration accepts it.
     static let clientKey = "demo"
-    /// A folder of its own, which only its user may look into. Whether it was removed is guarded by its lock.
+    /// A folder that only its user can open. The lock guards the flag of its removal.
     private let folder = FileManager.default.temporaryDirectory.appending(
         path: "limited-login-demo-\(UUID().uuidString)"
     )
     private let isRemoved = Locked(false)
 
     /// Writes the files.
-    /// - Returns: The secret of the demonstration's app, made anew each time, and the settings that name the files.
+    /// - Returns: The secret of the demonstration's app, newly made each time, and the settings that name the files.
     func make(appID: String, webhookKey: [UInt8]) throws -> (appSecret: String, [ConfigurationKey: String]) {
         let appSecret = Hexadecimal.encode(try RandomBytes.make(count: 16))
         let texts: [ConfigurationKey: String] = [
             .clientKeysFile: "demo \(try SHA256.digest(of: Array(Self.clientKey.utf8).span).hexadecimal)",
             .appSecretsFile: "\(appID) \(appSecret)",
             .callbacksSecretFile: "whsec_" + Base64.encode(webhookKey),
-            // Of this run alone: its nonces are worthless afterwards.
+            // The secret is only for this run: its nonces are worthless afterwards.
             .nonceSecretFile: Hexadecimal.encode(try RandomBytes.make(count: NonceSecret.leastByteCount)),
         ]
         try isRemoved.withLock { isRemoved in
-            // The program ends.
+            // The program is ending.
             if isRemoved { return }
             try makeFolder()
             for (key, text) in texts { try Data("\(text)\n".utf8).write(to: folder.appending(path: key.rawValue)) }
@@ -219,12 +219,12 @@ final class DemonstrationFiles: Sendable {
     }
 }
 
-/// The app's backend as `demo` plays it: it takes the webhooks of Facebook's callbacks, verifies them as any backend must,
-/// prints them, and has the page that tells people what became of their data.
+/// The app's backend in `demo`. It receives the webhooks of Facebook's callbacks, verifies them as any backend must,
+/// prints them, and serves the page that shows a person the state of a data deletion.
 final class DemonstrationBackend: HTTPRequestHandler {
     /// The secret of the webhooks.
     private let key: [UInt8]
-    /// The last requests for deletion: the page of each, and whose data were to be deleted.
+    /// The last requests for deletion: the query of each status page, and the user.
     private var deletions: [(query: String, userID: String)] = []
 
     init(key: [UInt8]) { self.key = key }
@@ -264,7 +264,7 @@ final class DemonstrationBackend: HTTPRequestHandler {
         return .respond
     }
 
-    /// Whether the webhook was signed with the secret, within five minutes (Standard Webhooks, "Verifying").
+    /// True if the webhook was signed with the secret, within five minutes (Standard Webhooks, "Verifying").
     private func isGenuine(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ body: Span<UInt8>) -> Bool {
         guard let id = head.value(of: "webhook-id", in: bytes),
             let timestamp = head.value(of: "webhook-timestamp", in: bytes),
@@ -281,7 +281,7 @@ final class DemonstrationBackend: HTTPRequestHandler {
         }
     }
 
-    /// Does what the event asks for: prints it, and remembers whose data were to be deleted.
+    /// Performs the event: prints it, and remembers the user of a data deletion.
     private func take(_ body: Span<UInt8>) -> Bool {
         guard let event = JSONObject(body.indices.map { body[$0] }), let type = event.string("type"),
             let data = event.object("data"), let userID = event.string("user_id", of: data),

@@ -5,11 +5,11 @@ internal import LLSockets
 internal import LLStandIn
 internal import LimitedLoginKeys
 
-/// The page of `demo`: plays logins as an app and its backend would, against the running service.
+/// The page of `demo`: plays logins as an app and its backend would, with the running service.
 final class DemoDesk: PageDesk {
     let issuer: StandInIssuer
     let client = HTTPSClient()
-    /// The service, once it serves.
+    /// The service, once it is running.
     private let running = Locked<Application?>(nil)
 
     init(issuer: StandInIssuer) { self.issuer = issuer }
@@ -72,19 +72,19 @@ final class DemoDesk: PageDesk {
     }
 }
 
-/// One thing to try on the page of `demo`.
+/// One scenario on the page of `demo`.
 struct DemoScenario: Sendable {
     let name: String
     let title: String
-    /// One sentence about what is done.
+    /// One sentence about the steps.
     let hint: String
-    /// What the service answers: a status, and for a refusal its code.
+    /// The service's answer: a status, and for a refusal its code.
     let expects: String
-    /// Offered only while Facebook's keys are away, or only while they are there; nil: always.
+    /// True: offered only while Facebook's keys are away; false: only while they are available; nil: always.
     var whileAway: Bool?
     let play: @Sendable (inout DemoStage) throws -> Void
 
-    /// What a scenario does, or a login with a fault of the catalogue (`fault:NAME`).
+    /// The steps of a scenario, or a login with a fault of the catalogue (`fault:NAME`).
     static func play(named name: String) -> (@Sendable (inout DemoStage) throws -> Void)? {
         if name.hasPrefix("fault:"), let entry = CatalogueEntry.named(String(name.dropFirst("fault:".count))) {
             return { try $0.login(entry) }

@@ -6,48 +6,48 @@ internal import LLSockets
 internal import LLStandIn
 internal import LimitedLoginKeys
 
-/// One scenario under way: what was done so far, and the last verdict.
+/// One running scenario: the steps so far, and the last verdict.
 struct DemoStage {
     let desk: DemoDesk
     let application: Application
     let appID: String
-    /// Empty where the service shall make one.
+    /// Empty if the service is to issue one.
     var nonce: String
     let permissions: [String]
-    /// Who logs in.
+    /// The person that logs in.
     var userID = CatalogueWorkshop.janesID
     var steps: [JSON] = []
     var verdict: Verdict?
-    /// What an accepted token means, where it means something else than a login.
+    /// The meaning of an accepted token, if it is no new login.
     var meaning = ""
 
-    /// A request of `POST /verify`, without the permissions that the app needs, and what came back.
+    /// A request of `POST /verify`, without the permissions that the app needs, and its answer.
     typealias Verdict = (token: String, request: [JSON.Member], answer: HTTPSResponse)
 
-    /// Adds to what happened: what was asked, such as `POST /verify`, its status or a word, and a sentence.
+    /// Adds a step: the request, such as `POST /verify`, its status or a word, and a sentence.
     mutating func note(_ what: String, _ result: String, _ sentence: String) {
         steps.append(["what": JSON(what), "result": JSON(result), "note": JSON(sentence)])
     }
 
-    /// Has somebody else log in. A revocation counts for everything issued until the end of its second, and Jane's other
-    /// logins go on meanwhile.
+    /// Changes to another person. A revocation counts for all tokens issued until the end of its second, and Jane's
+    /// other logins must go on meanwhile.
     mutating func takeSomebodyElse() {
         nonce = ""
         userID = "1" + .random(15, of: "0123456789")
     }
 
-    /// What Facebook knows of the person, as far as the app asked for it.
+    /// The facts that Facebook gives about the person, as far as the app asked for them.
     private var person: [FacebookJSON.Member] {
         CatalogueWorkshop.jane.compactMap { name, json in
             if name == "sub" { return (name, FacebookJSON.string(userID)) }
-            // What needs a permission is told only if the app asked for it.
+            // Facts that need a permission are given only if the app asked for it.
             return name != "email" && !name.hasPrefix("user_") || permissions.contains(name) ? (name, json) : nil
         }
     }
 
     /// Logs in as the app and its backend do; the token has the entry's fault.
     ///
-    /// A good login without a nonce of its own has the service issue one, which it then takes once.
+    /// For a good login without a nonce of its own, the service issues a nonce and accepts it once.
     mutating func login(_ entry: CatalogueEntry? = nil) throws {
         let fault = entry?.name == "good" ? nil : entry
         let isIssued = nonce.isEmpty && fault == nil
@@ -75,14 +75,14 @@ struct DemoStage {
         try verify(token, [("id_token", JSON(token))] + (isIssued ? [("issued_nonce", JSON(true))] : proofs))
     }
 
-    /// Logs in as an app on Android does, and sends what it gets.
+    /// Logs in as an app on Android does, and sends its access token.
     mutating func accessToken() throws {
         let names = ["given_name": "first_name", "family_name": "last_name"]
         var members: [FacebookJSON.Member] = [
             ("app", FacebookJSON.string(appID)), ("user", FacebookJSON.string(userID)),
         ]
         for (name, json) in person where !["sub", "user_friends"].contains(name) {
-            // Graph names the facts of a person without the prefix of their permissions.
+            // Graph names a person's facts without the prefix of their permissions.
             let field = names[name] ?? (name.hasPrefix("user_") ? String(name.dropFirst("user_".count)) : name)
             members.append((field, name == "picture" ? "{\"data\":{\"url\":\(json)}}" : json))
         }
@@ -102,13 +102,13 @@ struct DemoStage {
         meaning = "Facebook says that the token is \(userID)'s, and this app's. It is tied to no login."
     }
 
-    /// Has the service refuse every token of the person that was issued until now.
+    /// Makes the service refuse every token of the person issued until now.
     mutating func revoke() throws {
         let sentence = "The backend ends every login of \(userID), as on \"log out everywhere\"."
         _ = try call("/revocations", ["user_id": JSON(userID), "app_id": JSON(appID)], sentence)
     }
 
-    /// Has Facebook pass on that the person wants their data deleted, and reads what became of it.
+    /// Makes Facebook send the person's request to delete their data, and reads the status page.
     mutating func requestDeletion() throws {
         let answer = try facebook("/users/\(userID)/data-deletion", [])
         note(
@@ -128,7 +128,7 @@ struct DemoStage {
         try verify(verdict.token, verdict.request, sentence)
     }
 
-    /// Has Facebook refresh the last token, and the backend judge what comes for the same login and person.
+    /// Makes Facebook refresh the last token, and sends the new one for the same login and person.
     mutating func refresh() throws {
         guard let verdict else { return }
         let answer = try facebook("/refresh", JSON([("id_token", JSON(verdict.token))]).bytes)
@@ -155,7 +155,7 @@ struct DemoStage {
         permissions.isEmpty ? [] : [("permissions", JSON(permissions.map { JSON($0) }))]
     }
 
-    /// Has Facebook do something, as an app or a person does.
+    /// Sends Facebook a request, as an app or a person does.
     private func facebook(_ path: String, _ body: [UInt8]) throws -> HTTPSResponse {
         guard let facebook = desk.issuer.address?.reachable else {
             throw PageRefusal(sentence: "Facebook is not there.")
@@ -165,7 +165,7 @@ struct DemoStage {
         )
     }
 
-    /// Asks the service as a backend does, and notes it.
+    /// Sends the service a request as a backend does, and adds the step.
     private mutating func call(_ path: String, _ body: JSON, _ sentence: String) throws -> HTTPSResponse {
         guard let service = application.ownAddress else {
             throw PageRefusal(sentence: "The service does not listen.")
@@ -178,7 +178,7 @@ struct DemoStage {
     }
 
     /// The member of an answer.
-    /// - Parameter failure: begins the sentence about an answer without it.
+    /// - Parameter failure: The beginning of the sentence about an answer without it.
     private static func text(_ name: StaticString, of answer: HTTPSResponse, _ failure: String) throws -> String {
         guard let text = JSONObject(answer.body)?.string(name) else {
             throw PageRefusal(sentence: "\(failure) answered \(answer.status).")
@@ -186,7 +186,7 @@ struct DemoStage {
         return text
     }
 
-    /// What the page shows. The report is made with the keys that the service has now.
+    /// The result for the page. The report is made with the keys that the service has now.
     func outcome() throws -> JSON {
         guard let verdict else { throw PageRefusal(sentence: "Nothing was judged.") }
         let body = InspectDesk.shell(JSON(verdict.request + wishedPermissions).text)

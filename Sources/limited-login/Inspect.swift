@@ -54,18 +54,18 @@ struct Inspect: AsyncParsableCommand {
     }
 }
 
-/// Judges the tokens that are pasted into the page.
+/// Judges the tokens that a person pastes into the page.
 final class InspectDesk: PageDesk {
-    /// Time between fetches for keys that the set lacks: a page that is asked again and again must not ask the issuer so.
+    /// Time between fetches of missing keys: many requests to the page must not become as many to the issuer.
     private static let fetchInterval = Duration.seconds(5)
-    /// How long a token with an unknown key waits for a fetch.
+    /// The time for which a token with an unknown key waits for a fetch.
     private static let fetchPatience = DispatchTimeInterval.seconds(10)
 
     let cache: JWKSetCache
     private let configuration: ServiceConfiguration
-    /// What gives `verify` the settings of this page.
+    /// The flags that give `verify` the settings of this page.
     private let flags: [(name: String, value: String)]
-    /// The time that tokens are judged as of; nil for now.
+    /// The time for which tokens are judged; nil for now.
     private let at: NumericDate?
     /// Signalled by every fetch that ends.
     private let fetched = DispatchSemaphore(value: 0)
@@ -142,7 +142,7 @@ final class InspectDesk: PageDesk {
         )
     }
 
-    /// The time to judge as of: the page's, else the command line's; nil for now.
+    /// The time for which to judge: the page's, else the command line's; nil for now.
     private func moment(_ text: String?) throws(PageRefusal) -> NumericDate? {
         guard let text, !text.isEmpty else { return at }
         guard let moment = try? Moment.read(text) else {
@@ -151,7 +151,8 @@ final class InspectDesk: PageDesk {
         return moment
     }
 
-    /// The same in a terminal, whole: the token on standard input, since others see arguments, and the settings as flags.
+    /// The same as a complete command: the token on standard input, since other users see arguments, and the settings
+    /// as flags.
     private func command(
         _ token: [UInt8],
         _ option: (name: String, value: String?)?,
@@ -181,7 +182,8 @@ final class InspectDesk: PageDesk {
         )
     }
 
-    /// What an accepted token means. Empty where a nonce was compared: the page then says that the token belongs to its login.
+    /// The meaning of an accepted token. Empty if a nonce was compared: the page then says that the token belongs to
+    /// its login.
     private static func meaning(of binding: BindingKind) -> String {
         switch binding {
         case .nonce, .rawNonce: ""
@@ -194,7 +196,7 @@ final class InspectDesk: PageDesk {
         }
     }
 
-    /// Fetches the keys, unless that was done a moment ago; false where nothing was fetched.
+    /// Fetches the keys, unless that was done a moment ago; false if nothing was fetched.
     private func fetchOnce() -> Bool {
         let now = MonotonicClock.now()
         let isDue = nextFetch.withLock { next in

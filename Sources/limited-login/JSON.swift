@@ -8,7 +8,7 @@ struct JSON: ExpressibleByStringInterpolation, ExpressibleByDictionaryLiteral {
 
     private(set) var bytes: [UInt8] = []
 
-    /// - Parameter write: appends JSON.
+    /// - Parameter write: Appends JSON.
     init(_ write: (inout [UInt8]) -> Void) { write(&bytes) }
 
     init(_ text: String) { JSONWriter.string(text, to: &bytes) }
@@ -41,7 +41,8 @@ struct JSON: ExpressibleByStringInterpolation, ExpressibleByDictionaryLiteral {
 
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// The members of an object that are texts, and those that are arrays of texts; nil where it is no object of these.
+    /// The members of an object that are texts, and those that are arrays of texts; nil if `body` is no object of
+    /// these.
     static func members(_ body: [UInt8]) -> (texts: [String: String], lists: [String: [String]])? {
         guard let object = JSONObject(body) else { return nil }
         var texts: [String: String] = [:]

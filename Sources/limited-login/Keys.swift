@@ -36,7 +36,7 @@ struct Keys: AsyncParsableCommand {
     }
 }
 
-/// Gets the keys for one judgement on the command line: from a file, a URL, or the configured sources in order.
+/// Gets the keys for one verdict on the command line: from a file, a URL, or the configured sources in order.
 enum KeySetLoader {
     static func load(_ place: String?, _ configuration: ServiceConfiguration) async throws -> JSONWebKeySet {
         if let place, !place.contains("://") { return try file(place) }
@@ -50,8 +50,8 @@ enum KeySetLoader {
         return keys
     }
 
-    /// Fetches the keys as the service would; says on standard error which sources fail, and what is waited for when it
-    /// takes longer than a moment.
+    /// Fetches the keys as the service would. It names failing sources on standard error, and the sources it waits for
+    /// if a fetch takes longer than a moment.
     static func fetch(
         _ configuration: ServiceConfiguration
     ) async throws -> (keys: JSONWebKeySet, status: JWKSetCacheStatus) {
@@ -67,8 +67,8 @@ enum KeySetLoader {
         return (cache.snapshot.keySet, status)
     }
 
-    /// A cache that says on standard error which sources fail. It has no seed file: that is the service's alone, which
-    /// would start with the keys of whatever issuer was asked here.
+    /// A cache that names failing sources on standard error. It has no seed file: that belongs to the service alone,
+    /// which would otherwise start with the keys of the issuer asked here.
     static func cache(_ configuration: ServiceConfiguration) throws(StartError) -> JWKSetCache {
         var configuration = configuration
         configuration.jwksFile = nil

@@ -3,15 +3,14 @@ internal import LLSockets
 
 /// Runs servers until the program is told to stop.
 enum Lifecycle {
-    /// Calls `start`, waits for SIGTERM or SIGINT, and calls `stop`. A signal that comes during `start` is an orderly stop
-    /// too.
+    /// Calls `start`, waits for SIGTERM or SIGINT, and calls `stop`. A signal during `start` is an orderly stop too.
     static func run<Failure>(start: () throws(Failure) -> Void, stop: () async -> Void) async throws(Failure) {
         let (untilSignal, signal) = AsyncStream.makeStream(of: Never.self)
         ProcessSignals.shared.onStop { signal.finish() }
         do throws(Failure) {
             try start()
         } catch {
-            // A start that was given up because of the signal is an orderly end.
+            // A start that ended because of the signal is an orderly end.
             if ProcessSignals.shared.waitForStop(until: MonotonicClock.now()) { return }
             throw error
         }
@@ -20,16 +19,16 @@ enum Lifecycle {
     }
 }
 
-/// Where the program's asynchronous work runs: one thread, which is there from the start.
+/// The executor of the program's asynchronous work: one thread, which exists from the start.
 ///
-/// Swift's own executor uses libdispatch's shared thread pool. From its first use on a monitor of that pool wakes the
-/// process once a second for ever, and where the system has no thread left SIGTERM would wait for one.
+/// Swift's own executor uses libdispatch's shared thread pool. After its first use a monitor of that pool wakes the
+/// process once a second for ever. If the system has no thread left, SIGTERM would wait for one.
 final class LifecycleExecutor: TaskExecutor {
     static let shared = LifecycleExecutor()
 
     private let thread = SerialThread("lifecycle")
 
-    /// - Returns: False where the system has no thread left.
+    /// - Returns: False if the system has no thread left.
     func start() -> Bool { thread.start() }
 
     func enqueue(_ job: consuming ExecutorJob) {
@@ -38,21 +37,21 @@ final class LifecycleExecutor: TaskExecutor {
     }
 }
 
-/// The signals that stop the program or make it read its configuration anew, taken by the main thread one by one.
+/// The signals that stop the program or make it read its configuration again, taken by the main thread one by one.
 ///
-/// No dispatch source: libdispatch reads signals from a descriptor and also catches and raises them again, and one
-/// SIGTERM has been seen to count as two, which here means "end at once". The signals are blocked before there is any
-/// other thread, all threads inherit that, and `sigwait` takes each once.
+/// It uses no dispatch source: libdispatch reads signals from a descriptor and also catches and raises them again, and
+/// one SIGTERM has been seen to count as two, which here means "end at once". The signals are blocked before any other
+/// thread exists, all threads inherit that, and `sigwait` takes each once.
 final class ProcessSignals: Sendable {
     static let shared = ProcessSignals()
 
     private struct Handlers {
         var stop: (@Sendable () -> Void)?
         var reload: (@Sendable () -> Void)?
-        /// Runs before a signal ends the program that nothing else takes.
+        /// Runs before a signal without a handler ends the program.
         var cleanUp: (@Sendable () -> Void)?
         var isStopping = false
-        /// Whether SIGHUP is kept for `reload`, which may not be there yet, instead of ending the program.
+        /// True while SIGHUP is kept for `reload`, which may not be set yet; false if it ends the program.
         var keepsHangUps = true
         var keptHangUp = false
     }
@@ -62,7 +61,7 @@ final class ProcessSignals: Sendable {
     /// `body` runs at the first SIGTERM or SIGINT; the second ends the process at once.
     func onStop(_ body: @escaping @Sendable () -> Void) { handlers.withLock { $0.stop = body } }
 
-    /// `body` runs at each SIGHUP; at once, where one came before. It must not wait for anything.
+    /// `body` runs at each SIGHUP, and at once if one came before. It must not block.
     func onReload(_ body: @escaping @Sendable () -> Void) {
         let isDue = handlers.withLock { handlers in
             handlers.reload = body
@@ -71,7 +70,7 @@ final class ProcessSignals: Sendable {
         if isDue { body() }
     }
 
-    /// From now on SIGHUP ends the program, as one does that came before.
+    /// From now on SIGHUP ends the program. An earlier one ends it now.
     func endAtHangUp() {
         let hasCome = handlers.withLock { handlers in
             handlers.keepsHangUps = false
@@ -84,7 +83,7 @@ final class ProcessSignals: Sendable {
     func onDeath(_ body: @escaping @Sendable () -> Void) { handlers.withLock { $0.cleanUp = body } }
 
     /// Waits for the first SIGTERM or SIGINT.
-    /// - Returns: False where none comes in time.
+    /// - Returns: False if none comes in time.
     func waitForStop(until deadline: MonotonicInstant) -> Bool {
         handlers.wait { handlers in
             if handlers.isStopping { return .done(true) }
@@ -92,7 +91,7 @@ final class ProcessSignals: Sendable {
         }
     }
 
-    /// Blocks the signals for this thread and all it starts; called by the main thread before anything else.
+    /// Blocks the signals for this thread and all threads it starts; called by the main thread first.
     static func block() {
         var set = signals()
         unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
@@ -114,7 +113,7 @@ final class ProcessSignals: Sendable {
                 handlers.keptHangUp = true
                 return {}
             }
-            // The code a shell reports for a process that the signal killed.
+            // The exit code that a shell reports for a process killed by the signal.
             if handlers.isStopping { _exit(128 + number) }
             handlers.isStopping = handlers.stop != nil
             return handlers.stop
@@ -123,14 +122,14 @@ final class ProcessSignals: Sendable {
         if let body { body() } else { dieOf(number) }
     }
 
-    /// What the signal does to a program that does not care for it.
+    /// Ends the program as the signal does by default.
     private func dieOf(_ number: Int32) -> Never {
         handlers.withLock { $0.cleanUp }?()
         signal(number, SIG_DFL)
         var set = Self.signals([number])
         unsafe pthread_sigmask(SIG_UNBLOCK, &set, nil)
         raise(number)
-        // The first process of a container is spared by the system.
+        // The system does not kill the first process of a container.
         _exit(128 + number)
     }
 

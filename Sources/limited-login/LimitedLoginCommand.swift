@@ -24,8 +24,8 @@ struct LimitedLoginCommand: AsyncParsableCommand {
     )
 }
 
-/// The entry. It differs from the library's own in what usage mistakes are told, in `--help-all`, and in the exit code of
-/// `verify`'s usage mistakes.
+/// The entry of the program. It differs from the library's own in three points: the messages of usage mistakes,
+/// `--help-all`, and the exit code of `verify`'s usage mistakes.
 @main
 enum Main {
     static func main() {
@@ -42,7 +42,7 @@ enum Main {
         ProcessSignals.shared.takeForEver()
     }
 
-    /// What was logged is written first, for as long as the reader of the log takes it.
+    /// Writes the remaining log lines first, for as long as the reader of the log takes them.
     private static func end(_ code: ExitCode) -> Never {
         LoggingSetup.writer.flush(until: MonotonicClock.now() + LoggingSetup.flushTime)
         Glibc.exit(code.rawValue)
@@ -53,7 +53,7 @@ enum Main {
         let named = NamedCommand(arguments)
         if let mistake = named.mistake { return refuse(usage: mistake, of: named) }
         do {
-            // The library's name for it is --help-hidden.
+            // The library calls it --help-hidden.
             let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
             let known = arguments[..<end].map { $0 == "--help-all" ? "--help-hidden" : $0 } + arguments[end...]
             var command = try LimitedLoginCommand.parseAsRoot(known)
@@ -69,13 +69,13 @@ enum Main {
         } catch let error where error is ConfigurationError || error is SocketError || error is OpenSSLError {
             return Exit.refusing("\(error)")
         } catch let error as ValidationError {
-            // It comes from a command that runs: the library would tell the usage of the whole program.
+            // It comes from a running command: the library would print the usage of the whole program.
             return refuse(usage: error.message, of: named)
         } catch {
             let code = LimitedLoginCommand.exitCode(for: error)
-            // Not by `exit(withError:)`, which quotes arguments as they are.
+            // `exit(withError:)` is not used, since it quotes arguments unchanged.
             let message = LimitedLoginCommand.fullMessage(for: error)
-            // Help, the version and completions.
+            // The success code means help, the version or completions.
             if code == .success {
                 StandardOutput.write(message + (message.hasPrefix("OVERVIEW:") ? named.helpFooter(arguments) : ""))
                 return code
@@ -85,7 +85,7 @@ enum Main {
         }
     }
 
-    /// Tells a usage mistake and the usage of its command.
+    /// Writes a usage mistake and the usage of its command.
     private static func refuse(usage mistake: String, of named: NamedCommand) -> ExitCode {
         let usage = LimitedLoginCommand.usageString(for: named.type)
         StandardError.write(
@@ -101,11 +101,11 @@ enum Main {
 
 /// The command that the arguments name.
 struct NamedCommand {
-    /// The command, or as far as it is known the one above it.
+    /// The command, or its parent as far as the name is known.
     private(set) var type: any ParsableCommand.Type = LimitedLoginCommand.self
-    /// As it is written.
+    /// The full name, as typed.
     private(set) var path = LimitedLoginCommand._commandName
-    /// What is wrong with the name; nil where nothing is.
+    /// The mistake in the name; nil if there is none.
     private(set) var mistake: String?
 
     init(_ arguments: [String]) {
@@ -124,10 +124,10 @@ struct NamedCommand {
         }
     }
 
-    /// `verify` is used in scripts that tell 0, 1, 2 and 3 apart, as grep's users do.
+    /// Scripts that use `verify` distinguish 0, 1, 2 and 3, like those that use grep.
     var usageExit: ExitCode { type == Verify.self ? Exit.verifyUsage : .validationFailure }
 
-    /// A line below the help of a command that has more options than it shows.
+    /// A line below the help of a command that has further options.
     func helpFooter(_ arguments: [String]) -> String {
         let hasMore =
             LimitedLoginCommand.helpMessage(for: type, includeHidden: true).count
@@ -136,7 +136,7 @@ struct NamedCommand {
         return "\nEvery other setting: \(path) --help-all"
     }
 
-    /// The name that a misspelt one most likely meant: what it begins, or else the fewest edits away, at most two.
+    /// The most likely name for a misspelt one: a name that it begins, else one with the fewest edits, at most two.
     private static func nearest(_ word: String, among names: [String]) -> String? {
         let word = word.lowercased()
         if word.count > 1, let whole = names.first(where: { $0.hasPrefix(word) }) { return whole }
@@ -144,7 +144,7 @@ struct NamedCommand {
     }
 }
 
-/// What this build is.
+/// The version of this build.
 enum BuildInformation {
     /// The semantic version of the service and its API.
     static let version = "0.2.0"

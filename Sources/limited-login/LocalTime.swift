@@ -4,7 +4,7 @@ internal import Glibc
 internal import LLSockets
 internal import LimitedLogin
 
-/// Moments as people read them: the local time, and how long ago or ahead.
+/// Moments in a form for people: the local time, and the distance from now.
 enum LocalTime {
     /// For instance `2 hours ago (2026-11-21 05:40:12 +0100)`; `in 52 minutes` or `now` in place of the first words.
     static func describe(_ moment: NumericDate, now: NumericDate) -> String {
@@ -27,7 +27,7 @@ enum LocalTime {
         var seconds = time_t(moment.wholeSeconds)
         var parts = unsafe tm()
         var text = [UInt8](repeating: 0, count: 64)
-        // All are locals of this call. A year that a tm cannot hold is nil; any other takes 35 bytes at most.
+        // All are locals of this call. A year that a tm cannot hold gives nil; any other takes 35 bytes at most.
         guard unsafe localtime_r(&seconds, &parts) != nil else { return "\(moment.wholeSeconds) s since 1970" }
         let count = unsafe text.withUnsafeMutableBytes { buffer in
             unsafe strftime(buffer.baseAddress, buffer.count, "%Y-%m-%d %H:%M:%S %z", &parts)
@@ -45,7 +45,7 @@ enum Moment {
         return now
     }
 
-    /// The moment that a person wrote: `1700000000` or `2023-11-14T22:13:20Z`.
+    /// The moment in a person's text: `1700000000` or `2023-11-14T22:13:20Z`.
     static func read(_ text: String) throws -> NumericDate {
         guard let moment = secondsSince1970(text).flatMap({ NumericDate(secondsSince1970: $0) }) else {
             throw ValidationError("use seconds since 1970 or 2024-01-31T12:00:00Z.")
@@ -56,7 +56,7 @@ enum Moment {
     private static func secondsSince1970(_ text: String) -> Double? {
         if let seconds = Double(text) { return seconds }
         let style = Date.ISO8601FormatStyle()
-        // The style takes 30 February for 1 March, so what stands before the zone must come back as it was given.
+        // The style reads 30 February as 1 March, so the text before the zone must come back unchanged.
         let local = text.prefix("2023-11-14T22:13:20".count) + "Z"
         guard let date = try? Date(String(local), strategy: style), date.formatted(style) == local,
             let seconds = try? Date(text, strategy: style).timeIntervalSince1970

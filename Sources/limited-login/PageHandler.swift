@@ -9,29 +9,29 @@ internal import LLSockets
 internal import LLStandIn
 internal import LimitedLogin
 
-/// What stands behind the page: the demonstration, or the judging of a token that is pasted.
+/// The backend of the page: the demonstration, or the verdict on a pasted token.
 protocol PageDesk: Sendable {
-    /// What the page shows before it asks for anything.
+    /// The page's content before its first request.
     func state() -> JSON
-    /// Does what the page asks for; may block.
+    /// Answers a request of the page; may block.
     func run(_ body: [UInt8]) throws(PageRefusal) -> JSON
 }
 
-/// Why the page is not given what it asks for: one sentence for the person before it.
+/// The reason why a request of the page is refused: one sentence for its user.
 struct PageRefusal: Error {
     let sentence: String
 }
 
-/// Serves the page, and what its script asks for. What it does is done on a queue of its own while the request is parked.
+/// Serves the page, and answers its script. The work runs on a queue of its own while the request is parked.
 final class PageHandler: HTTPRequestHandler {
-    /// The longest body: a token of 32 KiB, and half as much again for what belongs to it. The listener reads no more.
+    /// The longest body: a token of 32 KiB, and half of that for its other members. The listener reads no more.
     private static let bodyByteLimit = 49_152
-    /// The longest wait: several requests of the service, each of which may wait for a fetch of its keys.
+    /// The longest wait: several requests to the service, each of which may wait for a fetch of its keys.
     private static let patience = Duration.seconds(15)
-    /// Requests that wait at a time. 16: one person has few pages open.
+    /// The greatest number of waiting requests: 16, since one person has few pages open.
     private static let waitingLimit = 16
 
-    /// The files as they were embedded, by path; each is a constant of the program that ends with a zero byte.
+    /// The embedded files, by path; each is a constant of the program that ends with a zero byte.
     private static let files: [String: (mediaType: String, content: [UInt8])] = unsafe [
         "/": ("text/html; charset=utf-8", Array(String(cString: page_html()).utf8)),
         "/page.css": ("text/css; charset=utf-8", Array(String(cString: page_style()).utf8)),
@@ -46,7 +46,7 @@ final class PageHandler: HTTPRequestHandler {
     private let jobs = Jobs(capacity: waitingLimit)
     private let queue = DispatchQueue(label: "page")
 
-    /// - Parameter behind: answers what is not the page's; nil where nothing else is served.
+    /// - Parameter behind: Answers all other paths; nil if there are none.
     init(desk: any PageDesk, behind: (any HTTPRequestHandler)? = nil) {
         self.desk = desk
         self.behind = behind
@@ -83,7 +83,7 @@ final class PageHandler: HTTPRequestHandler {
             return refuse(405, "This path takes another method.", &response)
         }
         if isRun {
-            // Only a script may send this type, and only one of this origin: from elsewhere it takes a preflight.
+            // Only a script can send this type, and only one of this origin: other origins need a preflight.
             guard let type = head.value(of: "content-type", in: bytes), MediaType.isJSON(bytes, type) else {
                 return refuse(415, "The body must be application/json.", &response)
             }
@@ -146,7 +146,7 @@ final class PageHandler: HTTPRequestHandler {
         return .respond
     }
 
-    /// Nothing but what comes from here: no script or style within the page, no frame around it, no request elsewhere.
+    /// Allows only content of this origin: no inline script or style, no frame around the page, no request elsewhere.
     private func protect(_ response: inout HTTPResponse) {
         response.addField(
             """
@@ -164,12 +164,12 @@ final class PageHandler: HTTPRequestHandler {
 }
 
 extension PageDesk {
-    /// What the page shows after something was done.
+    /// The content of the page after a request.
     /// - Parameters:
-    ///   - answer: the service's own, where there is one.
-    ///   - note: what an accepted credential means, where it means something else than a login.
-    ///   - command: the same in a terminal.
-    ///   - steps: what happened on the way: of each step what was asked, what came of it, and a sentence.
+    ///   - answer: The service's own answer, if there is one.
+    ///   - note: The meaning of an accepted credential, if it is no new login.
+    ///   - command: The same in a terminal.
+    ///   - steps: The steps on the way: for each one its request, its result, and a sentence.
     func outcome(
         token: String,
         report: CheckReport,
@@ -178,7 +178,7 @@ extension PageDesk {
         command: String,
         steps: [JSON] = []
     ) -> JSON {
-        // As text, so that the page shows what was sent, not what it read.
+        // The body stays text, so that the page shows the sent bytes, not the parsed values.
         let text = String(decoding: answer?.body ?? [], as: UTF8.self)
         return [
             "state": state(), "report": report.json,
@@ -188,7 +188,7 @@ extension PageDesk {
         ]
     }
 
-    /// Checks by name and title, in their order; of an id token where no others are given.
+    /// Checks by name and title, in their order; those of an id token by default.
     static func checks(
         _ titles: [(check: String, title: String)] = VerificationCheck.allCases.map { ("\($0)", $0.title) }
     ) -> JSON {

@@ -75,7 +75,7 @@ struct Permissions: ParsableCommand {
         @OptionGroup var options: ConfigurationOptions<GraphSettings>
 
         func validate() throws {
-            // A forgotten word must not end somebody's login.
+            // A forgotten word must not end a person's login.
             guard (permission != nil) != login else { throw ValidationError("Give a permission, or --login.") }
         }
 
@@ -88,7 +88,7 @@ struct Permissions: ParsableCommand {
     }
 }
 
-/// The person a question to Graph is about.
+/// The person that a call to Graph is about.
 struct PersonOptions: ParsableArguments {
     @Argument(help: "The person's app-scoped id: the claim sub.")
     var userID: String
@@ -102,7 +102,7 @@ struct PersonOptions: ParsableArguments {
         }
     }
 
-    /// Whom Graph is asked about, as which app, and by which client.
+    /// The user and the app of a call to Graph, and its client.
     func graph(_ options: ConfigurationOptions<GraphSettings>) throws -> (
         user: GraphUserID, app: AppSecret, client: GraphClient
     ) {
@@ -136,7 +136,7 @@ extension GraphPermission {
 }
 
 extension GraphClient {
-    /// Asks, and ends with the exit code of a failure.
+    /// Sends the question; a failure ends the program with its exit code.
     @discardableResult
     fileprivate func ask<Answer>(_ question: (GraphClient) throws(GraphFailure) -> Answer) throws -> Answer {
         do throws(GraphFailure) {

@@ -6,7 +6,7 @@ internal import LLStores
 internal import LimitedLoginKeys
 internal import Metrics
 
-/// The gauges that are read when somebody asks for the metrics, not kept up to date in between.
+/// The gauges that are computed when Prometheus reads the metrics, and not in between.
 final class ProcessMetrics: Sendable {
     private let factory: any MetricsFactory
     private let observed = Locked<Application?>(nil)
@@ -18,10 +18,10 @@ final class ProcessMetrics: Sendable {
         gauge("process_start_time_seconds", [], Double(start))
     }
 
-    /// Tells whose counters to read; called once, when all are there.
+    /// Sets the application to read the counters of; called once, when all its parts exist.
     func observe(_ application: Application) { observed.withLock { $0 = application } }
 
-    /// The application, once it is there.
+    /// The application, once it exists.
     var application: Application? { observed.withLock { $0 } }
 
     func update() {
@@ -76,7 +76,7 @@ final class ProcessMetrics: Sendable {
         Gauge(label: name, dimensions: labels, factory: factory).record(value)
     }
 
-    /// Resident memory in bytes; 0 where /proc is not mounted.
+    /// Resident memory in bytes; 0 if /proc is not mounted.
     private static func residentBytes() -> Int {
         guard let bytes = try? FileContents.read(path: "/proc/self/statm", limit: 4096) else { return 0 }
         // The second number is the resident set in pages (proc(5)).
@@ -85,13 +85,13 @@ final class ProcessMetrics: Sendable {
         return pages * sysconf(Int32(_SC_PAGESIZE))
     }
 
-    /// Number of open descriptors; 0 where /proc is not mounted.
+    /// Number of open descriptors; 0 if /proc is not mounted.
     static func openDescriptors() -> Int {
         guard let directory = unsafe opendir("/proc/self/fd") else { return 0 }
         defer { unsafe closedir(directory) }
         var count = 0
         while unsafe readdir(directory) != nil { count += 1 }
-        // Less ".", ".." and the directory's own descriptor.
+        // The count includes ".", ".." and the directory's own descriptor.
         return max(0, count - 3)
     }
 }

@@ -6,10 +6,10 @@ internal import LLStandIn
 
 /// Keeps pages of other origins away from a listener that only this machine reaches.
 ///
-/// By DNS rebinding a page on the internet makes its own name mean 127.0.0.1; its requests then name that name in `Host`.
-/// A request that a page sends to another origin names its own in `Origin` (Fetch section 3.2).
+/// With DNS rebinding, a page on the internet makes its own name resolve to 127.0.0.1; its requests then carry that
+/// name in `Host`. A page's request to another origin carries the page's origin in `Origin` (Fetch section 3.2).
 enum SameOrigin {
-    /// Why the request is refused; nil where it may come from this machine's own page, or from no page.
+    /// The reason to refuse the request; nil if it may come from this machine's own page, or from no page.
     static func refusal(of head: borrowing RequestHead, _ bytes: Span<UInt8>) -> (status: UInt16, sentence: String)? {
         guard let authority = loopbackHost(of: head, bytes) else { return unknownHost }
         guard head.count(of: "origin", in: bytes) <= 1 else { return foreignOrigin }
@@ -19,7 +19,7 @@ enum SameOrigin {
         return nil
     }
 
-    /// The request's own host, where it is this machine's; else nil.
+    /// The request's own host, if it is this machine's; else nil.
     static func loopbackHost(of head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
         guard let range = head.authority, head.count(of: "host", in: bytes) <= 1 else { return nil }
         let authority = bytes.text(range)
@@ -31,8 +31,8 @@ enum SameOrigin {
     )
     private static let foreignOrigin: (UInt16, String) = (403, "Another page may not use this one.")
 
-    /// Whether the text is a loopback address or `localhost`, with or without a port. Any port will do: a tunnel has
-    /// another one, and a page of another port names its own origin.
+    /// True if the text is a loopback address or `localhost`, with or without a port. Any port is accepted: a tunnel
+    /// has another one, and a page of another port has another origin.
     private static func isLoopback(_ authority: String) -> Bool {
         if let address = SocketAddress(authority) ?? SocketAddress("\(authority):80") { return address.isLoopback }
         let parts = authority.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -40,8 +40,8 @@ enum SameOrigin {
     }
 }
 
-/// Has a handler answer requests for a loopback host alone: a listener on all addresses of a container is for the machine
-/// that the container's ports are published on.
+/// Makes a handler answer only requests for a loopback host. A listener on all addresses of a container serves only the
+/// machine on which the container's ports are published.
 final class LoopbackHostHandler: HTTPRequestHandler {
     private let inner: any HTTPRequestHandler
 

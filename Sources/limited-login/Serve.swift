@@ -24,7 +24,7 @@ struct Serve: AsyncParsableCommand {
         try await Lifecycle.run { () throws(StartError) in
             try application.start(tryingFor: Self.bindingTime)
             logger.notice("configuration in force", metadata: ["file": "\(loaded.file ?? "none")"])
-            // A signal that came before was kept until now: a service that is not ready must not say so.
+            // A signal that came earlier was kept until now: a service that is not ready must not report that it is.
             ProcessSignals.shared.onReload {
                 if !reloads.begin() {
                     logger.error(
@@ -38,19 +38,20 @@ struct Serve: AsyncParsableCommand {
         }
     }
 
-    /// How long an address is tried that cannot be had: 5 s, for a process that just ends, or an interface that just comes.
+    /// The time for which an unavailable address is retried: 5 s, for a process that is ending, or an interface that is
+    /// coming up.
     private static let bindingTime: Duration = .seconds(5)
 }
 
-/// Reloads, one after the other, on a thread that nothing waits for: a file on a volume that hangs must not keep SIGTERM.
+/// Reloads, one after the other, on a thread that nothing waits for: a file on a hanging volume must not delay SIGTERM.
 private final class Reloads: Sendable {
     private let body: @Sendable () -> Void
     private let state = Locked((isRunning: false, isAskedFor: false))
 
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 
-    /// Begins a reload, or has another one follow that which is under way.
-    /// - Returns: False where the system has no thread left.
+    /// Begins a reload, or lets another one follow the running one.
+    /// - Returns: False if the system has no thread left.
     func begin() -> Bool {
         let mustStart = state.withLock { state in
             state.isAskedFor = true
@@ -72,15 +73,15 @@ private final class Reloads: Sendable {
 }
 
 extension Application {
-    /// Re-reads the configuration at each SIGHUP: a good one takes effect with the next request, a bad one is refused with
-    /// its reason and the old one stays.
-    /// - Parameter inForce: what the last reload put in force, or the start.
+    /// Re-reads the configuration at each SIGHUP. A good one takes effect with the next request; a bad one is refused
+    /// with its reason, and the old one stays.
+    /// - Parameter inForce: The current configuration, from the start or the last reload.
     fileprivate func reload(
         _ options: ConfigurationOptions<ServiceSettings>,
         _ logLevel: LogLevelSwitch,
         _ inForce: Locked<LoadedConfiguration>
     ) {
-        // A service that stops must not say again that it is ready.
+        // A stopping service must not report again that it is ready.
         if core.isDraining { return }
         notify(.reloading, "Reading the configuration again")
         do {
@@ -88,7 +89,7 @@ extension Application {
             let new = try options.load(again: old.file)
             let configuration = new.configuration
             if let refusal = configuration.refusal(after: old.configuration) { throw StartError(refusal) }
-            // Everything is made before anything takes effect.
+            // All parts are made before any takes effect.
             let settings = try ServiceParts.settings(configuration)
             let tls = try ServiceParts.tlsContext(configuration)
             core.settings.publish(settings)
@@ -148,7 +149,7 @@ struct HealthCheck: ParsableCommand {
 }
 
 extension SocketAddress {
-    /// How this machine reaches a listener: one on all addresses by the loopback one.
+    /// The address at which this machine reaches a listener: the loopback address for one on all addresses.
     var reachable: SocketAddress {
         switch host {
         case "0.0.0.0": .loopback(port: port)

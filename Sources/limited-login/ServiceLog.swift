@@ -60,7 +60,7 @@ enum ServiceEvents {
         }
     }
 
-    /// One line for each change of state, and how long answers take.
+    /// One line for each change of state, and the duration of answers.
     static func ofReplayStore(
         _ logger: Logger,
         _ factory: any MetricsFactory
@@ -91,9 +91,9 @@ enum ServiceEvents {
 
 /// Bootstraps swift-log once, as the configuration asks.
 enum LoggingSetup {
-    /// Where every line goes.
+    /// The writer of all lines.
     static let writer = LogWriter(descriptor: STDERR_FILENO)
-    /// How long the end of the program waits for the reader of the log: 2 s.
+    /// The time for which the program's end waits for the reader of the log: 2 s.
     static let flushTime: Duration = .seconds(2)
     private static let auditLabel = "limited-login.audit"
 
@@ -120,7 +120,7 @@ enum LoggingSetup {
         return (Logger(label: "limited-login"), level)
     }
 
-    /// Writes the lines of the audit, whatever the level of the others.
+    /// Writes the audit lines, independent of the level of the others.
     static var auditLogger: Logger {
         var logger = Logger(label: auditLabel)
         logger.logLevel = .info

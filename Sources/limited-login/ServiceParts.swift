@@ -34,7 +34,7 @@ enum ServiceParts {
         }
     }
 
-    /// What is made; an error becomes the sentence that begins with `place`.
+    /// Makes a part; an error becomes a sentence that begins with `place`.
     private static func part<Part>(_ place: String = "", _ make: () throws -> Part) throws(StartError) -> Part {
         do {
             return try make()
@@ -48,7 +48,7 @@ enum ServiceParts {
         GraphClient(configuration: configuration.graph, client: try httpsClient(configuration))
     }
 
-    /// Tells the backend of Facebook's callbacks; nil where it is not told.
+    /// Sends the backend Facebook's callbacks; nil if none are sent.
     static func webhookSender(
         _ configuration: ServiceConfiguration,
         metrics: ServiceMetrics,
@@ -64,7 +64,7 @@ enum ServiceParts {
         return HTTPSClient(trust: try trust(configuration), proxy: proxy)
     }
 
-    /// The store of what was used; nothing is connected yet.
+    /// The store of used nonces, tokens and proofs; it is not connected yet.
     static func replayStore(
         _ configuration: ServiceConfiguration,
         onEvent: @escaping @Sendable (ReplayStoreEvent) -> Void
@@ -85,7 +85,7 @@ enum ServiceParts {
         }
     }
 
-    /// The file's one line; its end is no part of the password.
+    /// The file's one line; the line's end is no part of the password.
     private static func password(parsing text: [UInt8], place: String) throws(ConfigurationError) -> [UInt8] {
         var line = text[...]
         if line.last == 0x0A { line = line.dropLast() }
@@ -96,7 +96,7 @@ enum ServiceParts {
         return Array(line)
     }
 
-    /// Reads the files of the service's listener; nil where it speaks plain HTTP.
+    /// Reads the files of the service's listener; nil if it speaks plain HTTP.
     static func tlsContext(_ configuration: ServiceConfiguration) throws(StartError) -> TLSContext? {
         guard let files = configuration.tls else { return nil }
         try requirePEM(.tlsCertificateFile, files.certificate)
@@ -111,7 +111,7 @@ enum ServiceParts {
         }
     }
 
-    /// The authorities the service trusts as a client.
+    /// The authorities that the service trusts as a client.
     static func trust(_ configuration: ServiceConfiguration) throws(StartError) -> TLSContext.Trust {
         guard let file = configuration.caFile else { return .system }
         try requirePEM(.caFile, file)
@@ -123,8 +123,8 @@ enum ServiceParts {
     /// Greatest size of a file of certificates, in bytes: a system's whole trust store has 250 KB.
     private static let pemByteLimit = 16_777_216
 
-    /// Finds that a setting's file is a regular one that holds PEM, and no key with a passphrase: OpenSSL would name neither
-    /// the setting nor the fault, or wait at a pipe.
+    /// Requires a setting's file to be a regular one that holds PEM, and no key with a passphrase. OpenSSL would name
+    /// neither the setting nor the fault, or would wait at a pipe.
     private static func requirePEM(_ key: ConfigurationKey, _ path: String) throws(StartError) {
         let text: [UInt8]
         do throws(FileContents.Failure) {
@@ -159,7 +159,7 @@ enum ServiceParts {
         return try part("\(key.rawValue): ") { try value(FileLine.text(ofFile: path, limit: limit), path) }
     }
 
-    /// What a reload can change: the policy, the clients and the nonces.
+    /// The parts that a reload can change: the policy, the clients and the nonces.
     static func settings(_ configuration: ServiceConfiguration) throws(StartError) -> RuntimeSettings {
         let (file, limit) = (configuration.clientKeysFile, ClientKeys.fileByteLimit)
         let clients = try read(.clientKeysFile, file, limit: limit, ClientKeys.init(parsing:place:))
@@ -183,12 +183,12 @@ enum ServiceParts {
         )
     }
 
-    /// What judges id tokens; the configuration bounded every value already.
+    /// The verifier of id tokens; the configuration has checked the range of every value already.
     static func verifier(_ configuration: ServiceConfiguration) throws(StartError) -> TokenVerifier {
         TokenVerifier(policy: try policy(configuration), nonces: try nonceIssuer(configuration))
     }
 
-    /// The rules of a verdict, as the configuration sets them.
+    /// The rules of a verdict, from the configuration.
     static func policy(_ configuration: ServiceConfiguration) throws(StartError) -> VerificationPolicy {
         try part("\(ConfigurationKey.issuers.rawValue): ") {
             try VerificationPolicy(
@@ -202,13 +202,13 @@ enum ServiceParts {
         }
     }
 
-    /// Issues and recognises nonces; nil where no secret is configured.
+    /// Issues and recognises nonces; nil if no secret is configured.
     static func nonceIssuer(_ configuration: ServiceConfiguration) throws(StartError) -> NonceIssuer? {
         let (file, limit) = (configuration.nonceSecretFile, NonceSecretsFile.byteLimit)
         return try read(.nonceSecretFile, file, limit: limit, NonceSecretsFile.issuer(parsing:place:))
     }
 
-    /// What the service proves itself with to Graph; nil where nothing is configured.
+    /// The secrets with which the service authenticates to Graph; nil if none are configured.
     static func appSecrets(_ configuration: ServiceConfiguration) throws(StartError) -> AppSecrets? {
         try read(.appSecretsFile, configuration.appSecretsFile, limit: AppSecrets.fileByteLimit) {
             text,
@@ -217,7 +217,7 @@ enum ServiceParts {
         }
     }
 
-    /// Where the backend is told of Facebook's callbacks; nil where it is not.
+    /// The target for Facebook's callbacks at the backend; nil if there is none.
     static func webhook(_ configuration: ServiceConfiguration) throws(StartError) -> WebhookTarget? {
         guard let webhook = configuration.webhook else { return nil }
         let (file, limit) = (webhook.secretFile, WebhookSecrets.fileByteLimit)
@@ -226,7 +226,7 @@ enum ServiceParts {
     }
 }
 
-/// Why the service does not start: one sentence for standard error.
+/// The reason why the service does not start: one sentence for standard error.
 struct StartError: Error, CustomStringConvertible {
     let description: String
     let exitCode: ExitCode
@@ -236,7 +236,7 @@ struct StartError: Error, CustomStringConvertible {
         self.exitCode = exitCode
     }
 
-    /// A server that cannot be started at the address of this flag.
+    /// The error of a server that cannot be started at the address of this flag.
     init(_ error: SocketError, _ flag: String) {
         switch error.errorNumber {
         case _ where error.operation == .startThread:

@@ -1,10 +1,11 @@
 internal import LLService
 
-/// The settings that a command is about: `--help` shows these, `--help-all` the others too.
+/// The settings of a command: `--help` shows these, `--help-all` also the others.
 protocol SettingScope: Sendable {
     /// The most needed first.
     static var keys: [ConfigurationKey] { get }
-    /// Whether the command reads the others as well. If not, it needs no app id, and a fault of theirs does not stop it.
+    /// True if the command also reads the other settings. If not, it needs no app id, and a fault in them does not stop
+    /// it.
     static var readsOthers: Bool { get }
 }
 
@@ -12,7 +13,7 @@ extension SettingScope {
     static var readsOthers: Bool { true }
 }
 
-/// Of the service: those that most operators set.
+/// The settings of the service that most operators change.
 enum ServiceSettings: SettingScope {
     static let keys: [ConfigurationKey] = [
         .appIDs, .listen, .adminListen, .clientKeysFile, .nonceSecretFile, .accessTokens, .appSecretsFile, .gateway,
@@ -20,17 +21,17 @@ enum ServiceSettings: SettingScope {
     ]
 }
 
-/// Of what judges a token.
+/// The settings of commands that judge a token.
 enum VerdictSettings: SettingScope {
     static let keys: [ConfigurationKey] = [.appIDs]
-    /// The settings that may change a verdict; `binding` is the question's own.
+    /// The settings that may change a verdict; `binding` comes with the question.
     static let all: [ConfigurationKey] = [
         .appIDs, .issuers, .jwksURLs, .caFile, .clockSkewSeconds, .maxTokenAgeSeconds, .tracking,
         .accessTokens,
         .appSecretsFile, .graphURL, .graphVersion, .nonceSecretFile,
     ]
 
-    /// The flags that give another process those that are set.
+    /// The flags that give another process the settings that are set.
     static func flags(of loaded: LoadedConfiguration) -> [(name: String, value: String)] {
         all.compactMap { key in
             loaded.settings[key].map { ("--\(key.flagName)", key.definition.kind.text(of: $0.value)) }
@@ -38,12 +39,12 @@ enum VerdictSettings: SettingScope {
     }
 }
 
-/// Of the page that judges a token.
+/// The settings of the page that judges a token.
 enum PageSettings: SettingScope {
     static let keys = VerdictSettings.keys + [.listen, .jwksURLs, .accessTokens, .appSecretsFile, .tracking]
 }
 
-/// Of the key set.
+/// The settings of the key set.
 enum KeySettings: SettingScope {
     static let keys: [ConfigurationKey] = [
         .jwksURLs, .caFile, .jwksTTLSeconds, .jwksMinimumTTLSeconds, .jwksMaximumTTLSeconds, .jwksMaxStaleSeconds,
@@ -51,23 +52,23 @@ enum KeySettings: SettingScope {
     static let readsOthers = false
 }
 
-/// Of the health check.
+/// The settings of the health check.
 enum HealthSettings: SettingScope {
     static let keys: [ConfigurationKey] = [.adminListen]
     static let readsOthers = false
 }
 
-/// Of issuing nonces.
+/// The settings of issuing nonces.
 enum NonceSettings: SettingScope {
     static let keys: [ConfigurationKey] = [.appIDs, .nonceSecretFile, .nonceTTLSeconds]
 }
 
-/// Of questions to Graph.
+/// The settings of calls to Graph.
 enum GraphSettings: SettingScope {
     static let keys: [ConfigurationKey] = [.appIDs, .appSecretsFile, .graphURL, .graphVersion, .caFile]
 }
 
-/// Of signed requests.
+/// The settings of signed requests.
 enum SignedRequestSettings: SettingScope {
     static let keys: [ConfigurationKey] = [.appIDs, .appSecretsFile, .clockSkewSeconds]
 }

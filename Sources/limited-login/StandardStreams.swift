@@ -6,22 +6,22 @@ internal import LLSockets
 
 /// The three descriptors that every program has.
 enum StandardStreams {
-    /// Makes them safe to use; called first of all.
+    /// Makes them safe to use; called first.
     ///
-    /// A reader that is gone is an error of the write, never a signal that ends the program. What is closed leads to
-    /// `/dev/null`: the number would otherwise go to the next file or socket, which would get the log.
+    /// A closed reader causes an error of the write, never a signal that ends the program. Closed descriptors are
+    /// opened on `/dev/null`: the number would otherwise go to the next file or socket, which would get the log.
     static func prepare() {
         signal(SIGPIPE, SIG_IGN)
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
-            // It takes the least number that is free. The root folder can be neither read nor written.
+            // open(2) takes the least free number. The root folder can be neither read nor written.
             if unsafe open("/dev/null", O_RDWR) < 0 { _ = unsafe open("/", O_RDONLY | O_DIRECTORY) }
         }
     }
 }
 
-/// Lines for people and scripts on standard error; standard output carries results alone.
+/// Lines for people and scripts on standard error; standard output carries only results.
 enum StandardError {
-    /// Writes one line; what a terminal would obey in it is replaced.
+    /// Writes one line; terminal control characters in it are replaced.
     static func write(_ line: String) { write(line: Array((TerminalText.safe(line) + "\n").utf8)) }
 
     /// Writes text of several lines, such as the usage.
@@ -33,17 +33,17 @@ enum StandardError {
 
 /// Results on standard output.
 enum StandardOutput {
-    /// Writes text as it stands: colours and line feeds are the program's own.
+    /// Writes text unchanged: colours and line feeds are the program's own.
     static func write(_ text: String) { writeWhole(Array((text + "\n").utf8), to: STDOUT_FILENO) }
 
-    /// Writes one line; what a terminal would obey in it is replaced.
+    /// Writes one line; terminal control characters in it are replaced.
     static func write(line: String) { write(TerminalText.safe(line)) }
 
-    /// Writes JSON; what a terminal would obey in its strings is escaped.
+    /// Writes JSON; terminal control characters in its strings are escaped.
     static func write(json: JSON) { write(TerminalText.safe(json: json.text)) }
 }
 
-/// Writes a whole text to a descriptor without a buffer between, so that a reader on a pipe sees each line at once.
+/// Writes a whole text to a descriptor without a buffer, so that a reader on a pipe sees each line at once.
 private func writeWhole(_ whole: [UInt8], to descriptor: Int32) {
     var bytes = whole[...]
     while !bytes.isEmpty {
@@ -63,30 +63,30 @@ private func writeWhole(_ whole: [UInt8], to descriptor: Int32) {
 enum Exit {
     /// A configuration that cannot be used, an unreadable file, too few threads or descriptors (EX_CONFIG).
     static let configuration = ExitCode(78)
-    /// An address that cannot be had now: another process has it, or no interface does yet (EX_TEMPFAIL).
+    /// An address that is not available now: another process has it, or no interface has it yet (EX_TEMPFAIL).
     static let addressUnavailable = ExitCode(75)
     /// The token is refused (`verify`), Graph refuses (`permissions`), or the service is not well (`healthcheck`).
     static let rejected = ExitCode(1)
     /// `verify` was called wrongly.
     static let verifyUsage = ExitCode(2)
-    /// The issuer's keys are not to be had (`verify`, `keys`), or Graph cannot be asked now (`permissions`).
+    /// The issuer's keys are not available (`verify`, `keys`), or Graph cannot be asked now (`permissions`).
     static let unavailable = ExitCode(3)
 
-    /// Says one sentence on standard error and ends with the configuration's exit code, or another one.
+    /// Writes one sentence to standard error; the result is the configuration's exit code, or another one.
     static func refusing(_ sentence: String, _ code: ExitCode = configuration) -> ExitCode {
         StandardError.write("limited-login: \(sentence)")
         return code
     }
 }
 
-/// When the report is coloured.
+/// The choice of colours for the report.
 enum ColourChoice: String, CaseIterable, ExpressibleByArgument {
-    /// On a terminal that can, unless `NO_COLOR` is set.
+    /// Colours on a terminal that supports them, unless `NO_COLOR` is set.
     case auto
     case always
     case never
 
-    /// Whether standard output is to be coloured.
+    /// True if standard output is to be coloured.
     var isOn: Bool {
         guard self == .auto else { return self == .always }
         let environment = ProcessInfo.processInfo.environment
@@ -102,6 +102,6 @@ enum Colour: String {
     case dim = "2"
     case bold = "1"
 
-    /// The text in this colour, or as it is.
+    /// The text in this colour, or unchanged.
     func paint(_ text: String, _ isOn: Bool) -> String { isOn ? "\u{1b}[\(rawValue)m\(text)\u{1b}[0m" : text }
 }

@@ -8,16 +8,16 @@ internal import LimitedLogin
 
 /// Gets the token to judge, without the white space around it.
 enum TokenInput {
-    /// Half as much again as the greatest token: enough to tell that it is too long.
+    /// One and a half times the greatest token: enough to tell that a token is too long.
     static let byteLimit = 49_152
 
-    /// The token from where the command line says.
+    /// The token from the place that the command line names.
     static func read(argument: String?, file: String?) throws -> [UInt8] {
         if let argument { return argument == "-" ? readStandardInput() : Array(argument.utf8) }
         return try file.map { trimmed(try contents(of: $0, unreadable: Exit.verifyUsage)) } ?? []
     }
 
-    /// The bytes of a file; where it cannot be read, a line on standard error says so.
+    /// The bytes of a file; if it cannot be read, a line on standard error says so.
     static func contents(
         of file: String,
         limit: Int = byteLimit,
@@ -55,7 +55,7 @@ enum TokenInput {
     }
 }
 
-/// Gets the address of a listener that only this machine reaches.
+/// Reads the address of a listener that only this machine reaches.
 enum Loopback {
     static func read(_ text: String) throws -> SocketAddress {
         guard !text.hasPrefix(ListenAddress.unixPrefix) else {
@@ -72,18 +72,18 @@ enum Loopback {
     }
 }
 
-/// What people paste along with a token, or in its place.
+/// A text that a person pasted with a token, or in its place.
 struct PastedText {
     let bytes: [UInt8]
 
-    /// Whether it may be an access token, and is no id token, whole or damaged: those have full stops, or begin as JSON does
-    /// in base64url.
+    /// True if the text may be an access token and is no id token, whole or damaged: an id token has full stops, or
+    /// begins as JSON does in base64url.
     var looksLikeAnAccessToken: Bool {
         [.accessToken, .gaming].contains(AccessTokenInspection.shape(bytes.span)) && !bytes.contains(UInt8(ascii: "."))
             && !bytes.starts(with: Array("eyJ".utf8))
     }
 
-    /// The way out of a mistake in copying; nil where none is seen.
+    /// The remedy for a copying mistake; nil if none is found.
     var cure: String? {
         guard let first = bytes.first else { return nil }
         let text = String(decoding: bytes.prefix(64), as: UTF8.self)
@@ -128,7 +128,7 @@ struct PastedText {
 
     /// The claims of such a token as a JSON object; empty for other texts.
     ///
-    /// They prove nothing and tell where a token may come from; the service never looks into them.
+    /// They prove nothing and only hint at a token's origin; the service never reads them.
     var unprovenPayload: [UInt8] {
         var payload: [UInt8] = []
         guard let jws = try? JWSCompactSerialization(splitting: bytes.span),

@@ -87,7 +87,7 @@ struct Verify: AsyncParsableCommand {
 
     func run() async throws {
         var configuration = try options.load().configuration
-        // On the command line --unbound says so; the service asks its policy.
+        // On the command line --unbound decides; the service has a setting for it.
         if unbound { configuration.bindingIsRequired = false }
         let text = try TokenInput.read(
             argument: token,
@@ -113,7 +113,7 @@ struct Verify: AsyncParsableCommand {
         func report(_ keySet: JSONWebKeySet) throws -> CheckReport {
             try .ofIDToken(text, question, keySet: keySet, configuration: configuration, now: now)
         }
-        // Without keys the shape is judged: what is no token of this kind needs none.
+        // Without keys only the shape is judged: a token of another kind needs no keys.
         var verdict = try report(JSONWebKeySet(keys: []))
         if verdict.lacksKey { verdict = try report(await KeySetLoader.load(jwks, configuration)) }
         try tell(verdict)
@@ -130,7 +130,7 @@ struct Verify: AsyncParsableCommand {
 
     private var nonceCount: Int { [nonce, rawNonce].compactMap { $0 }.count + (issuedNonce ? 1 : 0) }
 
-    /// Whether the access token is what is judged, not what came with an id token.
+    /// True if the access token itself is judged, and no id token with it.
     private var hasAccessTokenAlone: Bool { token == nil && tokenFile == nil && accessTokenFile != nil }
 
     private func question() throws -> TokenQuestion {

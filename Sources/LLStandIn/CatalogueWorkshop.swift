@@ -2,18 +2,18 @@ internal import LLBytes
 package import LLCrypto
 internal import LLJOSE
 
-/// What the tokens of the catalogue are made with: one login, the keys that are published, and one that is not.
+/// The materials for the tokens of the catalogue: one login, the published keys, and one unpublished key.
 package struct CatalogueWorkshop: Sendable {
     /// A made-up access token in Facebook's shape.
     static let accessToken = "EAAB" + String(repeating: "ZCstandIn0", count: 6) + "ZD"
-    /// The example of RFC 7638 section 3.1: of a key that no token names.
+    /// The example of RFC 7638 section 3.1: the thumbprint of a key that no token names.
     static let thumbprint = "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"
 
     package let audience: String
     package let nonce: String
     /// Seconds since 1970.
     package let now: Int64
-    /// The key that signs.
+    /// The signing key.
     let newest: TokenMinter
     /// The other published key.
     let older: TokenMinter
@@ -22,7 +22,7 @@ package struct CatalogueWorkshop: Sendable {
     private let template: ClaimsTemplate
     private let person: [FacebookJSON.Member]
 
-    /// - Parameter person: what the token tells of the person.
+    /// - Parameter person: The claims about the person.
     package init(
         template: ClaimsTemplate,
         keys: IssuerKeyRing,
@@ -59,7 +59,7 @@ package struct CatalogueWorkshop: Sendable {
         ("user_gender", "\"female\""),
     ]
 
-    /// The payload, with these claims (JSON values) in place of its own, and one left out.
+    /// The payload of a good token, with these claims (JSON values) in place of its own, and one omitted.
     package func payload(_ claims: [FacebookJSON.Member] = [], without omitted: String? = nil) throws -> String {
         let own = [("aud", FacebookJSON.string(audience)), ("nonce", FacebookJSON.string(nonce))] + person
         let kept = own.filter { own in own.name != omitted && !claims.contains { $0.name == own.name } }
@@ -67,7 +67,7 @@ package struct CatalogueWorkshop: Sendable {
         return String(decoding: try template.payload(claims: text, now: now, without: omitted), as: UTF8.self)
     }
 
-    /// The header of Facebook's tokens, with members (JSON) added, one left out, or another key's name.
+    /// The header of Facebook's tokens, with members (JSON) added, one omitted, or another key's name.
     func header(more: String? = nil, without omitted: String? = nil, keyID: String? = nil) -> String {
         let name = FacebookJSON.string(keyID ?? newest.keyID)
         var members = [("alg", "\"RS256\""), ("typ", "\"JWT\""), ("kid", name)]
@@ -110,7 +110,7 @@ package struct CatalogueWorkshop: Sendable {
         return try "\(Base64URL.text(header.utf8)).\(Base64URL.text(payload().utf8))."
     }
 
-    /// The oldest confusion: a public key, which everybody has, taken as a shared secret.
+    /// The oldest confusion of algorithms: the public key, which is known to all, used as a shared secret.
     func signedWithPublicKey() throws -> String {
         let token = try unsigned(algorithm: "HS256")
         let code = try HMACSHA256.authenticationCode(
@@ -120,7 +120,8 @@ package struct CatalogueWorkshop: Sendable {
         return token + String(decoding: code.base64URL, as: UTF8.self)
     }
 
-    /// The token with the next digit of base64url at its end: 256 bytes leave four bits of it unused.
+    /// The token with the next base64url digit at its end: a signature of 256 bytes leaves four bits of the last digit
+    /// unused.
     static func respelled(_ token: String) -> String {
         let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
         guard let last = token.last, let place = digits.firstIndex(of: last) else { return token }
@@ -131,7 +132,7 @@ package struct CatalogueWorkshop: Sendable {
 extension TokenMinter {
     /// The public key as a PEM file (RFC 7468 section 13): a SubjectPublicKeyInfo of RSA (RFC 3279 section 2.3.1).
     fileprivate var publicKeyPEM: String {
-        // That of every key of 2,048 bits begins with the same 33 bytes; its modulus is followed by the exponent.
+        // That of every key of 2,048 bits begins with the same 33 bytes; the exponent follows its modulus.
         let rest = Base64.encode(key.modulus + [0x02, 3] + key.publicExponent)
         let digits = Array("MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA\(rest)".utf8)
         let lines = stride(from: 0, to: digits.count, by: 64).map {
@@ -141,21 +142,21 @@ extension TokenMinter {
     }
 }
 
-/// Turns the claims somebody asks for into a payload in Facebook's wire style.
+/// Turns requested claims into a payload in Facebook's wire style.
 ///
-/// The caller's members are taken as they are, also with wrong types, so that bad tokens can be made; the ones every
-/// token has are filled in, and all stand in Facebook's order with Facebook's escapes.
+/// The caller's members are used unchanged, even with wrong types, so that bad tokens can be made. The claims that
+/// every token has are filled in. All are in Facebook's order with Facebook's escapes.
 package struct ClaimsTemplate: Sendable {
-    /// The claims in the order of Facebook's tokens; others follow in the order they were given.
+    /// The claims in the order of Facebook's tokens; other claims follow in their given order.
     private static let order = [
         "iss", "aud", "sub", "iat", "exp", "jti", "nonce", "at_hash", "email", "given_name", "middle_name",
         "family_name", "name", "picture", "user_friends", "user_birthday", "user_age_range", "user_link",
         "user_hometown", "user_location", "user_gender", "cnf",
     ]
 
-    /// `iss` where none is given.
+    /// The default of `iss`.
     let issuer: String
-    /// `aud` where none is given.
+    /// The default of `aud`.
     let audience: String
 
     package init(issuer: String, audience: String) {
@@ -166,11 +167,11 @@ package struct ClaimsTemplate: Sendable {
     /// The payload of a token.
     ///
     /// - Parameters:
-    ///   - text: a JSON object of claims; nothing at all stands for an empty one.
-    ///   - dropped: claims of the text that are not taken.
-    ///   - nonce: the nonce where none is given.
-    ///   - now: seconds since 1970, for `iat` and `exp` where none are given.
-    ///   - omitted: the claim that is not filled in.
+    ///   - text: A JSON object of claims; an empty text means an empty object.
+    ///   - dropped: Claims of the text that are left out.
+    ///   - nonce: The default of the nonce.
+    ///   - now: Seconds since 1970, for the defaults of `iat` and `exp`.
+    ///   - omitted: The claim that is not filled in.
     func payload(
         claims text: [UInt8],
         dropping dropped: Set<String> = [],
@@ -190,9 +191,9 @@ package struct ClaimsTemplate: Sendable {
         let given: [FacebookJSON.Member] = object.members.filter { !dropped.contains($0.name) }
             .map { ($0.name, object.respelled($0.node)) }
         let start = given.first { $0.name == "iat" }.flatMap { Int64($0.json) } ?? now
-        // Every real token lives for an hour.
+        // Every real token is valid for one hour.
         let (end, overflow) = start.addingReportingOverflow(3600)
-        // Every real one is 4 letters or digits, and 64 hexadecimal digits.
+        // The jti of a real token is 4 letters or digits, a full stop, and 64 hexadecimal digits.
         let tokenID =
             String.random(4, of: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") + "." + .random(64)
         let filled: [FacebookJSON.Member] = [

@@ -1,7 +1,8 @@
 internal import LLBytes
 internal import LLJOSE
 
-/// JSON as Facebook's issuer spells it: `/` as `\/`, `@` as `\u0040`, and everything outside ASCII as `\uXXXX`.
+/// JSON in the spelling of Facebook's issuer: `/` as `\/`, `@` as `\u0040`, and every character outside ASCII as
+/// `\uXXXX`.
 package enum FacebookJSON {
     /// A member of an object: its name, and its value as JSON text.
     package typealias Member = (name: String, json: String)
@@ -26,7 +27,7 @@ package enum FacebookJSON {
         return json + "\""
     }
 
-    /// An object of members whose values are JSON already.
+    /// An object of members with values that are JSON already.
     package static func object(_ members: [Member]) -> String {
         "{" + members.map { string($0.name) + ":" + $0.json }.joined(separator: ",") + "}"
     }
@@ -35,7 +36,7 @@ package enum FacebookJSON {
     package static func list(_ texts: [String]) -> String { "[" + texts.map(string).joined(separator: ",") + "]" }
 }
 
-/// Why the stand-in does not do what it is asked for.
+/// The reason why the stand-in refuses a request.
 package struct StandInRefusal: Error, CustomStringConvertible {
     package let description: String
 
@@ -43,7 +44,7 @@ package struct StandInRefusal: Error, CustomStringConvertible {
 }
 
 extension JSONObject {
-    /// The value as JSON: a string in Facebook's spelling, any other value as it came.
+    /// The value as JSON: a string in Facebook's spelling, any other value unchanged.
     func json(_ node: Int) -> String { document.isString(node) ? FacebookJSON.string(string(node)) : string(node) }
 
     /// The value as JSON, all strings in Facebook's spelling. The reader bounds the depth.
@@ -55,7 +56,7 @@ extension JSONObject {
         }
     }
 
-    /// The elements of an array, each as ``string(_:)``; nil of any other value.
+    /// The elements of an array, each as ``string(_:)``; nil for any other value.
     func elements(_ node: Int) -> [String]? {
         document.kind(node) == .array ? document.children(of: node).map { string($0) } : nil
     }
@@ -72,7 +73,7 @@ extension Span<UInt8> {
 }
 
 extension String {
-    /// As many random characters out of an alphabet.
+    /// A text of random characters from an alphabet.
     package static func random(_ count: Int, of alphabet: String = "0123456789abcdef") -> String {
         let characters = Array(alphabet)
         return String((0..<count).compactMap { _ in characters.randomElement() })

@@ -6,7 +6,7 @@ internal import LLSockets
 /// Mints id tokens in Facebook's exact wire style.
 package struct TokenMinter: Sendable {
     package let key: RSAPrivateKey
-    /// `kid`.
+    /// The key's id (`kid`).
     package let keyID: String
 
     package init(key: RSAPrivateKey, keyID: String) {
@@ -26,7 +26,7 @@ package struct TokenMinter: Sendable {
         )
     }
 
-    /// A token with exactly these header and payload bytes, whatever they are.
+    /// A token with exactly these header and payload bytes, valid or not.
     package func mint(header: [UInt8], payload: [UInt8]) throws(OpenSSLError) -> String {
         let input = Base64URL.text(header) + "." + Base64URL.text(payload)
         return input + "." + Base64URL.text(try key.signature(for: Array(input.utf8)))
@@ -61,7 +61,7 @@ package struct ProofMinter: Sendable {
         return #"{"kty":"EC","crv":"P-256","x":"\#(x)","y":"\#(y)"}"#
     }
 
-    /// The key's RFC 7638 thumbprint: what `cnf.jkt` of a token bound to it is.
+    /// The key's RFC 7638 thumbprint: the value of `cnf.jkt` in a token bound to this key.
     package func thumbprint() throws(OpenSSLError) -> String {
         let (x, y) = coordinates
         return try Self.hash(#"{"crv":"P-256","kty":"EC","x":"\#(x)","y":"\#(y)"}"#)
@@ -69,9 +69,9 @@ package struct ProofMinter: Sendable {
 
     /// A proof for one request.
     /// - Parameters:
-    ///   - url: the request's URL; its query and fragment are left out.
-    ///   - token: what `ath` is the hash of.
-    ///   - issuedAt: `iat`, in seconds since 1970.
+    ///   - url: The request's URL; its query and fragment are left out.
+    ///   - token: The token; `ath` is its hash.
+    ///   - issuedAt: The claim `iat`, in seconds since 1970.
     package func mint(method: String, url: String, token: String, issuedAt: Int64) throws(OpenSSLError) -> String {
         let target = String(url.prefix { $0 != "?" && $0 != "#" })
         return try mint(
@@ -83,7 +83,7 @@ package struct ProofMinter: Sendable {
         )
     }
 
-    /// A proof with exactly this header and payload, whatever they are.
+    /// A proof with exactly this header and payload, valid or not.
     package func mint(header: String, payload: String) throws(OpenSSLError) -> String {
         let input = Base64URL.text(header.utf8) + "." + Base64URL.text(payload.utf8)
         return input + "." + Base64URL.text(try key.signature(for: Array(input.utf8)))
@@ -99,11 +99,11 @@ package struct ProofMinter: Sendable {
     }
 }
 
-/// The stand-in issuer's signing keys: as Facebook's, exactly two are published and the newest signs.
+/// The stand-in issuer's signing keys. As at Facebook, exactly two are published, and the newest signs.
 package final class IssuerKeyRing: Sendable {
     private let minters: Locked<[TokenMinter]>
     private let unpublished = Locked<TokenMinter?>(nil)
-    /// The device whose proofs `POST /proofs` makes.
+    /// The device that makes the proofs of `POST /proofs`.
     let device: ProofMinter
 
     /// Generates the first two keys; takes a few tenths of a second.
@@ -118,20 +118,20 @@ package final class IssuerKeyRing: Sendable {
     /// The published keys, newest first.
     package var published: [TokenMinter] { minters.withLock { $0 } }
 
-    /// The payload of a token that one of the published keys signed; nil of any other.
+    /// The payload of a token that one of the published keys signed; nil for any other.
     func payload(of token: [UInt8]) -> [UInt8]? {
         guard let parts = try? JWSCompactSerialization(splitting: token.span) else { return nil }
         var payload: [UInt8] = []
         var signature: [UInt8] = []
         guard Base64URL.decode(token.span, parts.payload, into: &payload),
             Base64URL.decode(token.span, parts.signature, into: &signature),
-            // The signature scheme is deterministic, so that signing again is verifying.
+            // The signature scheme is deterministic, so signing again verifies.
             published.contains(where: { (try? $0.key.signature(for: Array(token[parts.signingInput]))) == signature })
         else { return nil }
         return payload
     }
 
-    /// A key that is never published: what a forger has. Always the same one, made when it is first asked for.
+    /// A key that is never published: a forger's key. It is always the same one, made at the first call.
     func stranger() throws(OpenSSLError) -> TokenMinter {
         try unpublished.withLock { minter throws(OpenSSLError) in
             let stranger = if let minter { minter } else { try TokenMinter.make() }
@@ -140,7 +140,7 @@ package final class IssuerKeyRing: Sendable {
         }
     }
 
-    /// Makes a new key the signing one, keeps the last one published and drops the one before.
+    /// Makes a new key the signing one, keeps the previous one published and drops the one before.
     package func rotate() throws(OpenSSLError) {
         let newest = try TokenMinter.make()
         minters.withLock { $0 = [newest, $0[0]] }

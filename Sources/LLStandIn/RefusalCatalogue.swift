@@ -1,18 +1,18 @@
-/// One token, and what a verifier must say of it.
+/// One token, and a verifier's correct decision on it.
 package struct CatalogueEntry: Sendable {
     /// Lower-case letters, digits and `-`: the name of the token's file, and the end of the path `/login/…`.
     package let name: String
-    /// What is wrong with the token, in one sentence.
+    /// The fault of the token, in one sentence.
     package let fault: String
-    /// The service's code for the refusal; nil where the token is good.
+    /// The service's code for the refusal; nil for a good token.
     package let code: String?
     /// The members of a request beside the token.
     package let requestMembers: @Sendable (CatalogueWorkshop) -> [(name: String, value: String)]
-    /// A setting without which the token would be accepted, and its value as JSON.
+    /// A setting that is needed to refuse the token, and its value as JSON.
     package let setting: (name: String, value: String)?
-    /// How often the token is presented; the outcome is that of the last time.
+    /// The number of times the token is presented; the outcome is that of the last time.
     package let presentations: Int
-    /// Makes the token anew.
+    /// Makes the token.
     package let token: @Sendable (CatalogueWorkshop) throws -> String
 
     init(
@@ -39,7 +39,7 @@ package struct CatalogueEntry: Sendable {
 }
 
 extension CatalogueEntry {
-    /// Every way in which a token is refused, after the ways in which one is good.
+    /// Every good token, then every way in which a token is refused.
     package static let all: [CatalogueEntry] = accepted + envelopes + signatures + claims + logins
 
     private static let accepted: [CatalogueEntry] = [

@@ -1,11 +1,11 @@
 internal import LLJOSE
 internal import LLSockets
 
-/// The access tokens that Graph knows, and what it says about them: `debug_token` and `/me`.
+/// The access tokens that Graph knows, and its answers about them: `debug_token` and `/me`.
 ///
-/// What Facebook documents is played as documented, with its own words in the errors.
+/// Documented behaviour of Facebook is imitated as documented, with its own words in the errors.
 extension StandInGraph {
-    /// One token, with what `/me` says of its person: members of JSON by the name of their field.
+    /// One token, with the person's fields in `/me`: JSON members by the name of their field.
     struct Token: Sendable {
         let person: Person
         fileprivate let type: String
@@ -15,7 +15,7 @@ extension StandInGraph {
         fileprivate let fields: [String: String]
         var isRevoked: Bool
 
-        /// Why Graph takes the token no more: the error's subcode, and its sentence.
+        /// The reason why Graph no longer accepts the token: the error's subcode, and its sentence.
         fileprivate func fault(at now: Int64) -> (subcode: Int?, message: String)? {
             if isRevoked { return (458, "The user has not authorized application \(person.appID).") }
             guard expiresAt == 0 || expiresAt > now else {
@@ -26,23 +26,23 @@ extension StandInGraph {
     }
 
     private static let unreadable = "Invalid OAuth access token - Cannot parse access token"
-    /// The fields of `/me` with the permission that each needs.
+    /// The fields of `/me`, each with the permission it needs.
     private static let permissions = [
         "name": "public_profile", "first_name": "public_profile", "middle_name": "public_profile",
         "last_name": "public_profile", "picture": "public_profile", "email": "email", "friends": "user_friends",
         "birthday": "user_birthday", "age_range": "user_age_range", "hometown": "user_hometown",
         "location": "user_location", "gender": "user_gender", "link": "user_link",
     ]
-    /// What a request may say of the token itself.
+    /// The members of a request that describe the token itself.
     private static let ownMembers: Set<String> = ["user", "app", "scopes", "type", "expiry", "issued_at"]
 
     /// Mints an access token and remembers its login; the answer of `POST /access-tokens`.
     /// - Parameters:
-    ///   - request: a JSON object: `user`, `app`, `scopes`, `type`, `expiry` (0: never), `issued_at`, and fields of `/me`;
-    ///     all optional. Nothing at all stands for an empty one.
-    ///   - fate: nothing; `revoked`, where the person has removed the app since; or `dead`, the placeholder that SDK 17 hands
-    ///     out where tracking is denied: no Graph can read it.
-    ///   - appID: the app where none is given.
+    ///   - request: A JSON object: `user`, `app`, `scopes`, `type`, `expiry` (0: never), `issued_at`, and fields of
+    ///     `/me`; all optional. An empty text means an empty object.
+    ///   - fate: Empty; or `revoked`, if the person has removed the app since; or `dead`, the placeholder that SDK 17
+    ///     returns if tracking is denied: Graph cannot read it.
+    ///   - appID: The default app.
     func mintAccessToken(
         _ request: [UInt8],
         fate: String,
@@ -74,7 +74,7 @@ extension StandInGraph {
             person: Person(appID: own["app"] ?? appID, userID: own["user"] ?? CatalogueWorkshop.janesID),
             type: own["type"] ?? "USER",
             issuedAt: issuedAt,
-            // 60 days, as Android's tokens live. No moment of a request may end the process.
+            // 60 days, the lifetime of Android's tokens. No moment in a request may end the process.
             expiresAt: object.integer("expiry") ?? issuedAt &+ 5_184_000,
             scopes: scopes,
             fields: fields,
@@ -86,7 +86,7 @@ extension StandInGraph {
         return text
     }
 
-    /// `GET /debug_token`, asked by an app.
+    /// `GET /debug_token`, called by an app.
     func debug(_ input: String?, asking appID: String, now: Int64) -> Answer {
         guard let input else { return .error(100, "The parameter input_token is required") }
         guard let token = tokens.withLock({ $0[input] }) else { return Self.data(nil, (nil, Self.unreadable)) }
@@ -117,8 +117,8 @@ extension StandInGraph {
         return Answer(body: "{\"data\":\(FacebookJSON.object(members))}")
     }
 
-    /// `GET /me`: the fields asked for whose permission the token has.
-    /// - Parameter proof: what `appsecret_proof` says.
+    /// `GET /me`: the requested fields that the token has the permission for.
+    /// - Parameter proof: The value of `appsecret_proof`.
     func me(_ text: String, fields: String?, proof: String?, now: Int64) -> Answer {
         guard let token = tokens.withLock({ $0[text] }) else { return .error(190, Self.unreadable) }
         if let fault = token.fault(at: now) { return .error(190, subcode: fault.subcode, fault.message) }

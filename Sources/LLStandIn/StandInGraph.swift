@@ -4,12 +4,12 @@ internal import LLHTTP1
 internal import LLJOSE
 internal import LLSockets
 
-/// Graph as the stand-in plays it: the permissions of the people whose tokens it minted, and the uninstall endpoint.
+/// The stand-in's Graph: the permissions of the people with a token of its own, and the uninstall endpoint.
 ///
-/// What Facebook documents is played as documented; where it says nothing, as people saw it: a permission that was
-/// revoked is `declined` from then on, and a person who was logged out has no permissions.
+/// Documented behaviour of Facebook is imitated as documented, and undocumented behaviour as observed: a revoked
+/// permission is `declined` from then on, and a person who was logged out has no permissions.
 final class StandInGraph: Sendable {
-    /// An answer; as an error, of a request that is not answered as it wishes.
+    /// An answer; thrown as an error if the request fails.
     struct Answer: Error {
         var status: UInt16 = 200
         /// JSON.
@@ -39,9 +39,9 @@ final class StandInGraph: Sendable {
 
     init(appSecret: String) { self.appSecret = appSecret }
 
-    /// Remembers a login: what its token shows was granted, and the rest as said.
+    /// Records a login: the permissions that its token shows are granted, and the others have the given statuses.
     ///
-    /// - Parameter statuses: permissions with another status than `granted`.
+    /// - Parameter statuses: Permissions with another status than `granted`.
     func recordLogin(payload: [UInt8], statuses: [String: String]) {
         guard let claims = JSONObject(payload), let person = Self.person(claims) else { return }
         let shown = claims.members.map(\.name).filter(Self.claims.contains) + ["openid", "public_profile"]
@@ -53,8 +53,8 @@ final class StandInGraph: Sendable {
         people.withLock { $0[person] = ($0[person] ?? [:]).merging(granted) { $1 } }
     }
 
-    /// The claims that a refreshed token lacks, since their permission is not granted any more; nil where the person is
-    /// not logged in.
+    /// The claims that a refreshed token lacks because their permission is no longer granted; nil if the person is not
+    /// logged in.
     func revokedClaims(ofLogin payload: [UInt8]) -> Set<String>? {
         guard let claims = JSONObject(payload), let person = Self.person(claims),
             let permissions = people.withLock({ $0[person] }), !permissions.isEmpty
@@ -67,13 +67,13 @@ final class StandInGraph: Sendable {
         return Person(appID: audience, userID: subject)
     }
 
-    /// The claims that are named as the permission which brings them.
+    /// The claims that have the name of the permission they need.
     private static let claims = [
         "email", "user_friends", "user_birthday", "user_age_range", "user_gender", "user_hometown", "user_link",
         "user_location",
     ]
 
-    /// The app that a request proves to be, by `Authorization: Bearer APP|SECRET` and `appsecret_proof`.
+    /// The app that a request authenticates as, by `Authorization: Bearer APP|SECRET` and `appsecret_proof`.
     func app(authorization: String?, proof: String?) throws(Answer) -> String {
         guard let authorization, authorization.hasPrefix("Bearer ") else {
             throw .error(2500, "An active access token must be used to query information.")
@@ -86,7 +86,7 @@ final class StandInGraph: Sendable {
         return String(token[..<bar])
     }
 
-    /// The error where `appsecret_proof` is not the token's under the app's secret; nil where it is.
+    /// The error if `appsecret_proof` is not the token's under the app's secret; nil if it is.
     func error(ofProof proof: String?, for token: String) -> Answer? {
         let message = Array(token.utf8)
         let code = try? HMACSHA256.authenticationCode(for: message.span, key: Array(appSecret.utf8).span).hexadecimal
@@ -104,7 +104,7 @@ final class StandInGraph: Sendable {
         return Answer(body: "{\"data\":[\(members.joined(separator: ","))]}")
     }
 
-    /// `DELETE /{user-id}/permissions/{permission}`, or without a permission of them all.
+    /// `DELETE /{user-id}/permissions/{permission}`; without a permission it revokes all of them.
     func revoke(_ permission: String?, of userID: String, appID: String) -> Answer {
         people.withLock { people in
             let person = Person(appID: appID, userID: userID)
@@ -147,7 +147,7 @@ final class StandInGraph: Sendable {
 }
 
 extension StandInIssuer {
-    /// Answers a request to Graph; false where it is for something else.
+    /// Answers a request to Graph; false if it is for another part.
     func answerGraph(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout HTTPResponse) -> Bool {
         do throws(StandInGraph.Answer) {
             let parameters = FormText.parameters(of: head.query.map { bytes.text($0) } ?? "")
@@ -163,7 +163,7 @@ extension StandInIssuer {
     }
 
     /// The answer at `/v26.0/debug_token` and `/v26.0/me`, with or without the version, and at
-    /// `/v26.0/{user-id}/permissions/{permission}`; nil of any other path.
+    /// `/v26.0/{user-id}/permissions/{permission}`; nil for any other path.
     private func answer(
         _ method: HTTPMethod,
         _ path: String,
@@ -201,7 +201,7 @@ extension StandInIssuer {
 
 /// Reads `application/x-www-form-urlencoded` text: a query, or a form.
 enum FormText {
-    /// The parameters by name; of one that repeats itself, the last.
+    /// The parameters by name; the last one of a repeated name.
     static func parameters(of text: String) -> [String: String] {
         var parameters: [String: String] = [:]
         for part in text.split(separator: "&") {
@@ -211,8 +211,8 @@ enum FormText {
         return parameters
     }
 
-    /// What the query of `/tokens` says of permissions that the token does not show: `?declined=user_friends,email`,
-    /// `?expired=…`.
+    /// The query of `/tokens` with the status of permissions that the token does not show:
+    /// `?declined=user_friends,email`, `?expired=…`.
     static func statuses(_ query: [String: String]) -> [String: String] {
         var statuses: [String: String] = [:]
         for status in ["declined", "expired"] {
@@ -231,18 +231,18 @@ enum FormText {
     }
 }
 
-/// A dictionary that keeps its newest entries: beyond ``limit`` the oldest goes, so that a stand-in that mints for days
-/// holds no more.
+/// A dictionary that keeps its newest entries. Beyond ``limit`` the oldest is removed, so that a stand-in that mints
+/// for days holds no more.
 struct NewestEntries<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// 20,000: more people and tokens than a test uses at a time, in some 20 MB.
     static var limit: Int { 20_000 }
 
     private(set) var values: [Key: Value] = [:]
-    /// The keys in the order in which they came; at the limit the next one takes the place of the oldest.
+    /// The keys in the order of their arrival; at the limit the next one replaces the oldest.
     private var order: [Key] = []
     private var oldest = 0
 
-    /// The value of a key; to set nil changes nothing.
+    /// The value of a key; setting nil changes nothing.
     subscript(key: Key) -> Value? {
         get { values[key] }
         set {

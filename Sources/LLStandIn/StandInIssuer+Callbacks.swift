@@ -5,14 +5,14 @@ internal import LLHTTPClient
 internal import LLHTTPServer
 internal import LLSockets
 
-/// Facebook's callbacks as the stand-in makes them: it signs a request and sends it to the service.
+/// The stand-in's callbacks, made as Facebook makes them: it signs a request and sends it to the service.
 extension StandInIssuer {
-    /// Callbacks under way at a time, each on a thread of its own.
+    /// The greatest number of callbacks at a time, each on a thread of its own.
     static let callbackLimit = 64
-    /// How long the service may take. Twice what it promises.
+    /// The time that the service may take: twice the time that it promises.
     private static let patience = Duration.seconds(18)
 
-    /// What the service said, or why it said nothing.
+    /// The service's answer, or the reason why there is none.
     typealias CallbackAnswer = (status: UInt16, body: [UInt8])
 
     /// `base64url(signature).base64url(payload)` as Facebook signs it (Meta, "Parsing the Signed Request").
@@ -40,8 +40,8 @@ extension StandInIssuer {
         return (parts[2], parts[3])
     }
 
-    /// Removes the app from the person's account, as Facebook has done before it calls back, and calls back; the answer is
-    /// the service's own. `?app_id=` names another app, `?issued_at=` another moment.
+    /// Removes the app from the person's account, as Facebook has done before it calls back, then calls back. The
+    /// answer is the service's own. `?app_id=` names another app, `?issued_at=` another moment.
     func callBack(
         _ name: String,
         _ userID: String,

@@ -7,27 +7,29 @@ internal import LLJOSE
 package import LLSockets
 
 /// A small issuer that stands in for Facebook on a machine without network: discovery, JWK Set, tokens on demand and
-/// key rotation; and for Graph, as far as permissions go. For development and tests alone: it signs whatever it is asked to.
+/// key rotation. It also stands in for Graph, as far as permissions are concerned. It is only for development and
+/// tests: it signs every request.
 package final class StandInIssuer: HTTPRequestHandler, Sendable {
     package let keys: IssuerKeyRing
     package let template: ClaimsTemplate
-    /// Where the service is, such as `http://127.0.0.1:8080`; known only once it listens.
+    /// The service's address, such as `http://127.0.0.1:8080`; known only once it listens.
     package let service = Locked<String?>(nil)
-    /// True while the JWK Set is answered with 503, as in an outage of Facebook's; tokens are still signed.
+    /// True while the JWK Set is answered with 503, as in an outage at Facebook; tokens are still signed.
     package let isAway = Locked(false)
     let graph: StandInGraph
     /// The requests that wait for the service's answer to a callback.
     let callbacks = BackgroundJobs<Void, CallbackAnswer>(capacity: callbackLimit)
     let client = HTTPSClient()
     private let maxAgeSeconds: Int
-    /// Nil unless it serves.
+    /// Nil until the server is started.
     private let server = Locked<HTTPServer?>(nil)
 
     /// - Parameters:
-    ///   - issuer: `iss` of its tokens; Facebook's by default, so that a service with default settings accepts them.
-    ///   - audience: `aud` of its tokens where the request names none.
-    ///   - maxAgeSeconds: `max-age` of the JWK Set.
-    ///   - appSecret: the secret of every app at the stand-in's Graph.
+    ///   - issuer: The claim `iss` of its tokens; Facebook's by default, so that a service with default settings
+    ///     accepts them.
+    ///   - audience: The default of `aud` in its tokens.
+    ///   - maxAgeSeconds: The `max-age` of the JWK Set.
+    ///   - appSecret: The secret of every app at the stand-in's Graph.
     package init(
         issuer: String = "https://www.facebook.com",
         audience: String,
@@ -40,8 +42,8 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         self.maxAgeSeconds = maxAgeSeconds
     }
 
-    /// Binds and serves; the address with its real port is in ``address`` from then on.
-    /// - Parameter front: answers some requests in the issuer's place.
+    /// Binds and serves; ``address`` then has the address with its real port.
+    /// - Parameter front: Answers some requests in the issuer's place.
     package func start(
         at address: SocketAddress,
         behind front: @escaping @Sendable (StandInIssuer) -> any HTTPRequestHandler = { $0 }
@@ -52,7 +54,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         try server.start()
     }
 
-    /// Where it listens, once started.
+    /// The address it listens on, once started.
     package var address: SocketAddress? { server.withLock { $0 }?.localAddresses.first?.network }
 
     package func stop() async {
@@ -61,7 +63,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     }
 
     /// A token in Facebook's wire style with these claims (a JSON object's text), signed by the newest key.
-    /// - Parameter statuses: permissions that the token does not show, with their status.
+    /// - Parameter statuses: Permissions that the token does not show, with their status.
     package func token(claims: String, statuses: [String: String] = [:], now: Int64) throws -> String {
         let payload = try template.payload(claims: Array(claims.utf8), now: now)
         graph.recordLogin(payload: payload, statuses: statuses)
@@ -75,10 +77,10 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
 
     private static let discoveryPath = "/.well-known/openid-configuration"
     private static let keySetPath = "/.well-known/oauth/openid/jwks"
-    /// The longest body: a token of 32 KiB, and half as much again for what stands around it.
+    /// The longest body: a token of 32 KiB, and half of that for its other members.
     private static let bodyByteLimit = 49_152
 
-    /// What takes `POST`, besides the paths of ``callback(_:)``.
+    /// The paths that accept `POST`, besides those of ``callback(_:)``.
     private static let postPaths: Set = [
         "/tokens", "/refresh", "/access-tokens", "/proofs", "/rotate", "/platform/uninstall",
     ]
@@ -154,8 +156,8 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         return .respond
     }
 
-    /// A DPoP proof of the device that goes with this issuer, for the request that the body names, and the thumbprint of its
-    /// key, to which `{"cnf": {"jkt": "…"}}` binds a token.
+    /// A DPoP proof of this issuer's device for the request that the body names, and the thumbprint of the device's
+    /// key. A token is bound to that key by `{"cnf": {"jkt": "…"}}`.
     private func proof(_ body: [UInt8], now: Int64) throws -> String {
         guard let object = JSONObject(body), let token = object.string("id_token"),
             let method = object.string("method"), let url = object.string("url")
@@ -165,8 +167,8 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         return "{\"proof\":\"\(proof)\",\"key_thumbprint\":\"\(try keys.device.thumbprint())\"}"
     }
 
-    /// Refreshes a token as the SDK has Facebook do it: in the background with the login's nonce, or by `?way=silent` with
-    /// one of its own. A person whose login was revoked has to log in anew.
+    /// Refreshes a token as Facebook does for the SDK: in the background with the login's nonce, or by `?way=silent`
+    /// with a new one. A person whose login was revoked has to log in again.
     private func refresh(_ body: [UInt8], way: String, now: Int64) throws -> StandInGraph.Answer {
         guard way == "direct" || way == "silent" else { throw StandInRefusal("way is direct or silent") }
         guard let object = JSONObject(body), let token = object.string("id_token") else {
@@ -178,7 +180,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         guard let revoked = graph.revokedClaims(ofLogin: payload) else {
             return StandInGraph.Answer(status: 400, body: "{\"error\":\"login_required\"}")
         }
-        // No access token comes with it, so there is no hash of one.
+        // The refreshed token comes without an access token, so it has no hash of one.
         let renewed = ["jti", "iat", "exp", "at_hash"] + (way == "direct" ? [] : ["nonce"])
         let refreshed = try template.payload(
             claims: payload,
@@ -205,7 +207,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         )
     }
 
-    /// The JWK Set with a strong entity tag, so that an unchanged one need not travel (RFC 9110 section 8.8.3).
+    /// The JWK Set with a strong entity tag, so that an unchanged one is not sent again (RFC 9110 section 8.8.3).
     private func writeKeySet(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout HTTPResponse) {
         guard !isAway.withLock({ $0 }) else { return _ = refuse(503, "away", &response) }
         let published = keys.published
@@ -233,7 +235,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     }
 
     /// Answers `GET /login`, and `GET /login/NAME` for a token of the catalogue, with a body that is ready for the
-    /// service's `POST /verify`; false where the request is for something else.
+    /// service's `POST /verify`; false if the request is for another part.
     private func answerLogin(
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,

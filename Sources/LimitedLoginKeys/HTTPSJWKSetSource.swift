@@ -12,13 +12,13 @@ public final class HTTPSJWKSetSource: JWKSetSource {
     private let client: HTTPSClient
     private let limits: HTTPSClientLimits
 
-    /// A source that asks this URL.
+    /// A source that fetches from this URL.
     ///
     /// - Parameters:
-    ///   - url: `https`; `http` for `localhost`, 127.0.0.0/8 and ::1 alone.
+    ///   - url: `https`; `http` only for `localhost`, 127.0.0.0/8 and ::1.
     ///   - authoritiesFile: PEM file of the only authorities to trust; nil for the system's trust store.
-    /// - Throws: ``JWKSetSourceError`` when the URL is none of these, when the file cannot be used, or when
-    ///   `HTTPS_PROXY` is malformed: what no retry would heal is found before the first fetch.
+    /// - Throws: ``JWKSetSourceError`` if the URL is none of these, if the file cannot be used, or if `HTTPS_PROXY` is
+    ///   malformed. Errors that no retry would cure are thus found before the first fetch.
     public convenience init(url: String, authoritiesFile: String? = nil) throws(JWKSetSourceError) {
         let proxy: ProxySettings
         do {
@@ -29,7 +29,7 @@ public final class HTTPSJWKSetSource: JWKSetSource {
         try self.init(url: url, authoritiesFile: authoritiesFile, proxy: proxy, limits: .init())
     }
 
-    /// The same with proxy and limits given.
+    /// Does the same with the given proxy and limits.
     package init(
         url: String,
         authoritiesFile: String?,
@@ -78,7 +78,8 @@ public final class HTTPSJWKSetSource: JWKSetSource {
         }
     }
 
-    /// RFC 9110, 8.8.3: the text if it is an entity tag, weak or strong, and short enough to be sent with every request.
+    /// RFC 9110, 8.8.3: returns the text if it is an entity tag, weak or strong, and short enough to be sent with every
+    /// request.
     private static func entityTag(_ text: String) -> String? {
         let opaque = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
         let bytes = Array(opaque.utf8)
@@ -87,12 +88,12 @@ public final class HTTPSJWKSetSource: JWKSetSource {
         return isWellFormed ? text : nil
     }
 
-    /// Ends the fetch under way and every later one at once.
+    /// Ends the running fetch and every later one at once.
     public func cancel() { client.cancel() }
 }
 
 extension JWKSetFreshness {
-    /// What `Cache-Control` and `Age` say (RFC 9111, 4.2.1 and 4.2.3); `Expires` is not read.
+    /// The freshness from `Cache-Control` and `Age` (RFC 9111, 4.2.1 and 4.2.3); `Expires` is not read.
     init(of response: HTTPSResponse) {
         let life = response.value(of: "cache-control").flatMap(Self.lifetime)
         let age = response.value(of: "age").flatMap(Self.seconds) ?? 0
@@ -100,8 +101,8 @@ extension JWKSetFreshness {
         self.init(remainingSeconds: life.map { $0 - age })
     }
 
-    /// The least `max-age`; 0 for `no-store` and `no-cache`, and for a `max-age` that is no number: an answer whose
-    /// freshness cannot be read counts as stale (RFC 9111, 4.2.1).
+    /// The least `max-age`; 0 for `no-store` and `no-cache`, and for a `max-age` that is no number: an answer with
+    /// unreadable freshness counts as stale (RFC 9111, 4.2.1).
     private static func lifetime(in text: String) -> Int? {
         var life: Int?
         for directive in directives(in: text) {
@@ -132,7 +133,7 @@ extension JWKSetFreshness {
         return String(text)
     }
 
-    /// RFC 9111, 1.2.2: seconds in decimal digits; what is too large counts as very large, never as an error.
+    /// RFC 9111, 1.2.2: seconds in decimal digits; a number that is too large counts as very large, never as an error.
     fileprivate static func seconds(_ text: String) -> Int? {
         guard !text.isEmpty, text.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
         return Int(text) ?? .max

@@ -2,7 +2,7 @@ internal import LLJOSE
 internal import LLSockets
 
 extension JWKSetCache {
-    /// Asks the sources and applies the outcome. Runs on the queue; the machine has begun this fetch.
+    /// Asks the sources and applies the outcome. It runs on the cache's thread; the state has begun this fetch.
     func runFetch(_ reason: JWKSetEvent.Reason) {
         events(.fetchStarted(reason: reason))
         announcePhase(at: clock())
@@ -21,7 +21,7 @@ extension JWKSetCache {
         writeSeed(seed)
     }
 
-    /// Evaluates what is due: a refresh, a retry, a state that changed by time alone.
+    /// Performs all that is due: a refresh, a retry, a phase that changed by time alone.
     package func tick() {
         let now = clock()
         let due = storage.withLock { storage in
@@ -33,7 +33,7 @@ extension JWKSetCache {
         if let due { runFetch(due) } else { arm() }
     }
 
-    /// Sees to it that ``tick()`` runs when the next thing is due. Only the alarm set last rings.
+    /// Schedules ``tick()`` for the next due time. Only the alarm set last fires.
     func arm() {
         let now = clock()
         let alarm: (at: MonotonicInstant, number: UInt64)? = storage.withLock { storage in
@@ -41,7 +41,7 @@ extension JWKSetCache {
             return storage.machine.nextWake(after: now).map { ($0, storage.alarm) }
         }
         guard let alarm else { return }
-        // The cache's clock is another one in tests.
+        // Tests give the cache another clock.
         let moment = MonotonicClock.now().adding(nanoseconds: alarm.at.nanoseconds(since: now))
         queue.setAlarm(at: moment) { [weak self] in
             guard let self, self.storage.withLock({ $0.alarm == alarm.number }) else { return }
@@ -49,8 +49,8 @@ extension JWKSetCache {
         }
     }
 
-    /// Resumes the requests that wait for this fetch, or an earlier one. The next fetch may have begun already: its requests
-    /// wait on.
+    /// Resumes the requests that wait for this fetch or an earlier one. The next fetch may have begun already; its
+    /// requests wait longer.
     func notifyWaiters(through fetch: UInt64) {
         let (handlers, waiters) = storage.withLock { storage in
             let waiters = storage.waiters.filter { $0.value.fetch <= fetch }
@@ -85,7 +85,7 @@ extension JWKSetCache {
     }
 
     /// Puts a good answer in force.
-    /// - Returns: The bytes in force.
+    /// - Returns: The bytes of the set in force.
     private func accept(_ answer: SourceAnswer, duration: Duration, at now: MonotonicInstant) -> [UInt8] {
         let name = sources[answer.source].name
         let (change, life, bytes) = storage.withLock { storage -> (JWKSetEvent?, Duration, [UInt8]) in
@@ -119,7 +119,7 @@ extension JWKSetCache {
         return bytes
     }
 
-    /// Publishes keys with the times the machine has given them.
+    /// Publishes keys with their times in the cache's state.
     func publish(_ keySet: JSONWebKeySet, version: UInt64, source: String, in storage: inout Storage) {
         published.publish(
             JWKSetSnapshot(
@@ -144,9 +144,9 @@ extension JWKSetEvent {
     }
 }
 
-/// A source's good answer: a set with at least one usable key, or word that the last one stands.
+/// A source's good answer: a set with at least one usable key, or the statement that the last set is still valid.
 struct SourceAnswer {
-    /// Its index.
+    /// The source's index.
     let source: Int
     let freshness: JWKSetFreshness
     /// Nil for 304.
@@ -154,8 +154,8 @@ struct SourceAnswer {
 }
 
 extension JWKSetCache {
-    /// Asks one source after the other until one gives a usable set. A failure has the last source's sentence, and the
-    /// shortest time that a source asked to be left alone for, if every failed source asked.
+    /// Asks one source after the other until one gives a usable set. A failure has the last source's sentence. It also
+    /// has the shortest `Retry-After` of the sources, if every failed source sent one.
     func askSources(for reason: JWKSetEvent.Reason) -> Result<SourceAnswer, JWKSetSourceError> {
         let (current, validator) = storage.withLock { ($0.currentSource, $0.validator) }
         var retryAfter: Int? = .max
@@ -175,7 +175,7 @@ extension JWKSetCache {
         return .failure(JWKSetSourceError(lastReason, retryAfterSeconds: retryAfter == .max ? nil : retryAfter))
     }
 
-    /// The configured order; but when requests wait for the answer, the source that answered last goes first.
+    /// The configured order. If requests wait for the answer, the source that answered last comes first.
     private func order(for reason: JWKSetEvent.Reason, current: Int?) -> [Int] {
         guard reason == .unknownKeyID, let current else { return Array(sources.indices) }
         return [current] + sources.indices.filter { $0 != current }
@@ -184,7 +184,7 @@ extension JWKSetCache {
     private func ask(_ index: Int, validator: String?) throws(JWKSetSourceError) -> SourceAnswer {
         switch try sources[index].fetch(validator: validator) {
         case .notModified(let freshness):
-            // Only a request that carried a validator can be answered so (RFC 9110, 15.4.5).
+            // Only a request with a validator can be answered 304 (RFC 9110, 15.4.5).
             guard validator != nil else { throw JWKSetSourceError("not modified, although nothing was held") }
             return SourceAnswer(source: index, freshness: freshness)
         case .fetched(let document):
@@ -192,7 +192,7 @@ extension JWKSetCache {
         }
     }
 
-    /// A set that would leave nothing to verify with is a failure of its source: good keys stay.
+    /// Parses a source's document. A set without a usable key is a failure of its source: the good keys stay.
     func judge(_ document: JWKSetDocument) throws(JWKSetSourceError) -> JSONWebKeySet {
         guard document.bytes.count <= limits.keySetBytes else {
             throw JWKSetSourceError("the answer is larger than \(limits.keySetBytes) bytes")

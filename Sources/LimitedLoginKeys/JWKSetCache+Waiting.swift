@@ -3,13 +3,13 @@ public import LLJOSE
 package import LLSockets
 
 extension JWKSetCache {
-    /// The keys that verify now, for a token of this key ID: waits for a fetch where that may bring the key.
+    /// The current keys, for a token with this key ID. The call waits for a fetch that may bring the key.
     ///
-    /// Waits at most ``JWKSetCacheLimits/waitForUnknownKeyID``, or ``JWKSetCacheLimits/waitForFetch`` where there are no
-    /// keys. The set answered may still lack the key: then no source has it and the token is to be rejected.
-    /// - Throws: ``JWKSetCacheError/unavailable(_:)`` when there are no usable keys, or when the key is unknown and the
-    ///   sources fail: not the token's fault. Also when the task is cancelled while it waits.
-    ///   ``JWKSetCacheError/exhausted(retryAfterSeconds:)`` when too many tasks wait already.
+    /// It waits at most ``JWKSetCacheLimits/waitForUnknownKeyID``, or ``JWKSetCacheLimits/waitForFetch`` if there are
+    /// no keys. The returned set may still lack the key: then no source has it, and the token is to be rejected.
+    /// - Throws: ``JWKSetCacheError/unavailable(_:)`` if there are no usable keys, or if the key is unknown and the
+    ///   sources fail, which is not the token's fault. It is also thrown if the task is cancelled while it waits.
+    ///   ``JWKSetCacheError/exhausted(retryAfterSeconds:)`` if too many tasks wait already.
     public func keySet(containing keyID: String) async throws(JWKSetCacheError) -> JSONWebKeySet {
         let began = clock()
         var now = began
@@ -35,18 +35,18 @@ extension JWKSetCache {
         }
     }
 
-    /// Fetches now and waits until the fetch, or the one already under way, has ended, or the task is cancelled; answers
-    /// the state thereafter.
+    /// Fetches now, and waits until that fetch, or the running one, has ended, or until the task is cancelled; returns
+    /// the status after that.
     public func refresh() async -> JWKSetCacheStatus {
         refreshNow()
         await wait(until: .never) { $0.fetchUnderWay }
         return status
     }
 
-    /// A queue of its own: one use of the global pool would keep libdispatch's monitor awake for ever.
+    /// A queue of its own: one use of the global pool would wake libdispatch's monitor once a second for ever.
     static let waitQueue = DispatchQueue(label: "key-set-waits")
 
-    /// Why there are no keys: `reason`, unless more is known.
+    /// The reason why there are no keys: `reason`, unless a better one is known.
     private func unavailable(_ reason: String) -> JWKSetCacheError {
         storage.withLock { storage in
             if storage.machine.isStopped { return .unavailable("the cache was stopped") }
@@ -56,8 +56,8 @@ extension JWKSetCache {
         }
     }
 
-    /// Returns when the fetch of this number has ended, at once if there is none; no later than `deadline`, the cache's
-    /// stop, or the cancellation of the task.
+    /// Waits until the fetch of this number has ended; returns at once if there is none. It waits no longer than until
+    /// `deadline`, the cache's stop, or the cancellation of the task.
     func wait(until deadline: MonotonicInstant, for fetch: @Sendable (JWKSetCacheState) -> UInt64?) async {
         let number = storage.withLock { storage in
             storage.nextWaiter += 1
@@ -66,7 +66,8 @@ extension JWKSetCache {
         await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
                 let waits = storage.withLock { storage in
-                    // A task cancelled before this line finds it here; one cancelled later finds its waiter.
+                    // A task cancelled before this line is detected here; one cancelled later finds its waiter in the
+                    // list.
                     guard !Task.isCancelled, !storage.machine.isStopped, let fetch = fetch(storage.machine) else {
                         return false
                     }
@@ -75,7 +76,7 @@ extension JWKSetCache {
                 }
                 guard waits else { return continuation.resume() }
                 guard deadline != .never else { return }
-                // The cache's own queue is busy with the fetch.
+                // The fetch occupies the cache's own thread.
                 let delay = Int(clamping: deadline.nanoseconds(since: clock()))
                 Self.waitQueue.asyncAfter(deadline: .now() + .nanoseconds(delay)) { self.release(number) }
             }
@@ -84,22 +85,23 @@ extension JWKSetCache {
         }
     }
 
-    /// Resumes a waiter, unless it was resumed before: only the call that takes it out resumes it.
+    /// Resumes a waiter, unless it was resumed before: only the call that removes it resumes it.
     private func release(_ number: UInt64) {
         storage.withLock { $0.waiters.removeValue(forKey: number) }?.task.resume()
     }
 }
 
 extension JWKSetCache {
-    /// The snapshot of epoch `seenEpoch` lacks a token's key: answers what to do about it.
+    /// The snapshot of epoch `seenEpoch` lacks a token's key: decides how to answer the request.
     ///
-    /// Begins a fetch where the interval allows, or sees to it that one begins when the interval is over. Takes the cache's
-    /// lock: only tokens whose key is not at hand come here. A bad signature must not, for it says nothing about the keys.
+    /// It begins a fetch if the interval allows, or makes one begin when the interval is over. It takes the cache's
+    /// lock: only tokens with a missing key come here. A bad signature must not, because it says nothing about the
+    /// keys.
     /// - Parameters:
-    ///   - hash: of `kid` as the token has it, decoded. Nil where the snapshot is unusable, empty or too old: then no
+    ///   - hash: The hash of the token's decoded `kid`. Nil if the snapshot is unusable, empty or too old: then no
     ///     fetch is begun, and the answer is never `unknown`.
-    ///   - waitingSince: When the request came in; it bounds the wait however often the request asks again.
-    ///   - mayWait: False where the caller has no place for one more request that waits for an unknown key.
+    ///   - waitingSince: The moment the request came in; it bounds the wait even if the request asks again.
+    ///   - mayWait: False if the caller has no place for one more request that waits for an unknown key.
     package func missingKey(
         _ hash: UInt64?,
         seenEpoch: UInt64,
@@ -111,7 +113,7 @@ extension JWKSetCache {
             if published.epoch != seenEpoch { return (.lookAgain, false, false) }
             let wasWanted = storage.machine.isRefetchWanted
             let result = storage.machine.missingKey(hash: hash, since: waitingSince, mayWait: mayWait, at: now)
-            // A request that waits is counted when it has its answer, however often it asks.
+            // A waiting request is counted once, when it has its answer.
             if case .wait = result.answer {} else if hash != nil { storage.counters.unknownKeyIDs += 1 }
             if result.begins { storage.counters.fetchesForUnknownKeyIDs += 1 }
             return (result.answer, result.begins, storage.machine.isRefetchWanted && !wasWanted)
@@ -121,10 +123,10 @@ extension JWKSetCache {
         return answer
     }
 
-    /// Whether a fetch is under way.
+    /// True while a fetch is running.
     public var isFetching: Bool { storage.withLock { $0.machine.isFetching } }
 
-    /// A hash with the process's random key, so that no client can aim at an entry.
+    /// A hash with the process's random key, so that no client can choose the entry it uses.
     package static func hash(_ keyID: Span<UInt8>) -> UInt64 {
         var hasher = Hasher()
         unsafe keyID.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
@@ -132,17 +134,18 @@ extension JWKSetCache {
     }
 }
 
-/// What to do about a token whose key is not at hand: its key ID is not in the key set, or there are no usable keys.
+/// The decision about a token with a missing key: its key ID is not in the key set, or there are no usable keys.
 package enum MissingKeyAnswer: Sendable, Equatable {
-    /// The key set has changed since it was looked at: take the new snapshot and look again.
+    /// The key set has changed since the check: take the new snapshot and check again.
     case lookAgain
-    /// A fetch that may bring the key is under way or will be: park the request, ask again at each update, and at the
-    /// latest at this moment, which never lies past the request's own wait.
+    /// A fetch that may bring the key is running or will be. Park the request, and ask again at each update, and at the
+    /// latest at this moment, which is never after the end of the request's own wait.
     case wait(until: MonotonicInstant)
-    /// A source was asked, gave a set, and does not have it: 401 `unknown_key`.
+    /// A source was asked and gave a set without the key: 401 `unknown_key`.
     case unknown
     /// There are no usable keys, or the sources fail: 503 `keys_unavailable`.
     case unavailable(retryAfterSeconds: Int)
-    /// Too many requests wait, or this one has waited its time, though the sources answer: 429 `key_checks_exhausted`.
+    /// Too many requests wait, or this one has waited its full time, although the sources answer: 429
+    /// `key_checks_exhausted`.
     case exhausted(retryAfterSeconds: Int)
 }

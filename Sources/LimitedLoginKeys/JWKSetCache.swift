@@ -3,12 +3,12 @@ internal import LLHTTPClient
 @_exported public import LLJOSE
 package import LLSockets
 
-/// Keeps an issuer's JWK Set at hand: fetched ahead of its expiry in the background, asked for again when a token names
-/// an unknown key, kept through outages, dropped when too old.
+/// Keeps an issuer's JWK Set available. It refreshes the set in the background before it expires, fetches it again when
+/// a token names an unknown key, keeps it through outages, and drops it when it is too old.
 ///
-/// Give the cache its sources in order of preference, ``start()`` or ``run()`` it, and take the keys from ``snapshot`` (or
-/// ``keySet(containing:)``, which waits for a key that was only just published). Nothing here blocks a caller but the
-/// reading of a seed file at the start: fetches run on a queue of the cache's own, one at a time.
+/// Give the cache its sources in order of preference, ``start()`` or ``run()`` it, and take the keys from ``snapshot``
+/// (or from ``keySet(containing:)``, which waits for a key that was only just published). The only call that blocks is
+/// the reading of a seed file at the start: fetches run on a thread of the cache's own, one at a time.
 public final class JWKSetCache: Sendable {
     /// Receives events, one at a time, on the cache's own queue. It must not call ``JWKSetCache/stop()``.
     public typealias EventHandler = @Sendable (JWKSetEvent) -> Void
@@ -22,13 +22,13 @@ public final class JWKSetCache: Sendable {
     let clock: @Sendable () -> MonotonicInstant
     let events: EventHandler
     let queue = SerialThread("key-set-cache")
-    /// Writes the seed file: a thread of its own, since a write stands still for as long as its volume does.
+    /// Writes the seed file. It has a thread of its own, since a write blocks for as long as its volume does.
     let seedQueue = SerialThread("key-set-file")
     let seedWrites = Locked(SeedWrites())
-    /// What writes it; nil for ``KeySetFile/write(_:to:)``.
+    /// The function that writes the file; nil for ``KeySetFile/write(_:to:)``.
     let writeFile: FileWriter?
     let storage: Locked<Storage>
-    /// The snapshot in force; published with the lock held, so that epochs follow in their order.
+    /// The current snapshot; published with the lock held, so that epochs are in order.
     package let published = Published(JWKSetSnapshot.empty)
 
     /// A cache of these sources, asked in their order.
@@ -36,9 +36,9 @@ public final class JWKSetCache: Sendable {
     /// - Parameters:
     ///   - sources: At least one. ``stop()`` cancels them for good: give another cache sources of its own.
     ///   - limits: Times and counts; see there for the defaults.
-    ///   - seedFile: Path of a JWK Set that serves until a source has answered. It is rewritten after each good fetch.
-    ///     Its keys are believed, so let nobody else write to it or to its directory.
-    ///   - events: Receives what the cache does. Log it: a `LoginVerifier` does not say why there are no keys.
+    ///   - seedFile: Path of a JWK Set that is used until a source has answered. It is rewritten after each good fetch.
+    ///     Its keys are trusted, so no other user may be able to write to it or to its directory.
+    ///   - events: Receives the cache's events. Log them: a `LoginVerifier` does not say why there are no keys.
     /// - Throws: ``JWKSetCacheError/noSources``, ``JWKSetCacheError/invalidLimits(_:)``.
     public convenience init(
         sources: [any JWKSetSource],
@@ -56,7 +56,7 @@ public final class JWKSetCache: Sendable {
         )
     }
 
-    /// The same with the clock and the jitter (numbers from 0 up to 1) given.
+    /// Does the same with the given clock and jitter (numbers from 0 up to 1).
     package init(
         sources: [any JWKSetSource],
         limits: JWKSetCacheLimits,
@@ -66,7 +66,7 @@ public final class JWKSetCache: Sendable {
         writeFile: FileWriter? = nil,
         events: @escaping EventHandler
     ) throws(JWKSetCacheError) {
-        // Before a source's first use of OpenSSL: a fetch may be under way when the process exits.
+        // The call comes before a source's first use of OpenSSL: a fetch may be running when the process exits.
         ProcessExit.leavesOpenSSLInPlace()
         guard !sources.isEmpty else { throw .noSources }
         try limits.validate()
@@ -79,26 +79,26 @@ public final class JWKSetCache: Sendable {
         storage = Locked(Storage(machine: JWKSetCacheState(limits: limits, jitter: jitter)))
     }
 
-    /// The number of the last publication. One atomic load: a worker compares it at each request with the epoch of the
-    /// snapshot it holds, and takes the new one only when they differ.
+    /// The number of the last publication, read with one atomic load. A worker compares it at each request with the
+    /// epoch of its snapshot, and takes the new one only if they differ.
     public var epoch: UInt64 { published.epoch }
 
     /// The last publication; empty before the first, and once its keys are too old to verify anything.
     ///
-    /// Take it anew for each token. If you keep one, ask ``JWKSetSnapshot/isUsable`` before each use: keys that grow too
-    /// old make no new ``epoch``.
+    /// Take it again for each token. If you keep one, check ``JWKSetSnapshot/isUsable`` before each use: keys that
+    /// become too old cause no new ``epoch``.
     public var snapshot: JWKSetSnapshot {
         let last = published.value
         return last.isUsable(at: clock()) ? last : .empty
     }
 
-    /// Calls `handler`, for the life of the cache, on its queue after every fetch that ends, good or bad, and on the
-    /// stopping thread when the cache stops: the moments at which waiting requests should ask again.
+    /// Calls `handler`, for the life of the cache, after every fetch, good or bad, on the cache's thread. It is also
+    /// called when the cache stops, on the stopping thread. At these moments waiting requests should ask again.
     public func onUpdate(_ handler: @escaping @Sendable () -> Void) {
         storage.withLock { $0.updateHandlers.append(handler) }
     }
 
-    /// Takes over the seed file, if there is one, before it returns; then fetches in the background.
+    /// Loads the seed file, if there is one, before it returns; then fetches in the background.
     ///
     /// It waits for no fetch. After ``stop()`` it does nothing: make another cache, with other sources.
     public func start() {
@@ -106,17 +106,17 @@ public final class JWKSetCache: Sendable {
         fetchNow(.start)
     }
 
-    /// Ends the fetch under way and begins no other. What is published serves on until it expires. Final, for the
-    /// sources too.
+    /// Ends the running fetch and begins no other. The published keys are used until they expire. The stop is final,
+    /// also for the sources.
     public func stop() {
         storage.withLock { $0.machine.isStopped = true }
         for source in sources { source.cancel() }
         notifyWaiters(through: .max)
     }
 
-    /// Starts, and stops when the caller's task is cancelled: the form in which a task group runs it.
+    /// Starts, and stops when the caller's task is cancelled: the form for a task group.
     ///
-    /// It returns when the fetch under way has ended; at once after ``stop()``. ServiceLifecycle cancels no task at a
+    /// It returns when the running fetch has ended, and at once after ``stop()``. ServiceLifecycle cancels no task at a
     /// graceful shutdown, so its service calls `await cancelWhenGracefulShutdown { await cache.run() }`.
     public func run() async {
         start()
@@ -125,15 +125,15 @@ public final class JWKSetCache: Sendable {
         await stopAndWait()
     }
 
-    /// Stops, and returns when the fetch under way has ended: keys that it published are in the seed file then, unless that
-    /// takes longer than a second.
+    /// Stops, and returns when the running fetch has ended. Keys that it published are in the seed file then, unless
+    /// the write takes longer than a second.
     package func stopAndWait() async {
         stop()
         await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
         await waitForSeedWrites(atMost: .seconds(1))
     }
 
-    /// Fetches now, whatever the times and budgets say, unless a fetch is under way. Does not wait.
+    /// Fetches now, independent of times and budgets, unless a fetch is running. It does not wait.
     public func refreshNow() { fetchNow(.request) }
 
     private func fetchNow(_ reason: JWKSetEvent.Reason) {
@@ -142,59 +142,60 @@ public final class JWKSetCache: Sendable {
     }
 
     /// Starts the cache's thread before it is needed.
-    /// - Returns: False where the system has no thread left; a fetch then begins as soon as it has one.
+    /// - Returns: False if the system has no thread left; a fetch then begins as soon as there is one.
     package func startThread() -> Bool { queue.start() }
 
-    /// Whether the cache's thread still turns. It may wait for one source as long as a fetch may take, and for
-    /// `limit` besides.
+    /// True if the cache's thread still runs. It may wait for one source as long as a fetch may take, and for `limit`
+    /// more.
     package func isAlive(at now: MonotonicInstant, within limit: Duration) -> Bool {
         queue.isAlive(at: now, within: limit + HTTPSClientLimits().fetchTimeout)
     }
 
-    /// Runs what was begun under the lock.
+    /// Runs a fetch that was begun under the lock.
     func run(_ reason: JWKSetEvent.Reason) {
         let trace = CallTrace.parent
         queue.async { CallTrace.$parent.withValue(trace) { self.runFetch(reason) } }
     }
 }
 
-/// A cache gives its keys to a judge of tokens, such as `LimitedLogin.LoginVerifier`.
+/// A cache provides keys to a verifier of tokens, such as `LimitedLogin.LoginVerifier`.
 extension JWKSetCache: JSONWebKeySetProvider {}
 
 extension JWKSetCache {
-    /// All that changes, guarded by the cache's one lock. No request with a known key takes it.
+    /// All mutable state, guarded by the cache's one lock. No request with a known key takes it.
     struct Storage: Sendable {
         var machine: JWKSetCacheState
-        /// The source whose answer is in force, and the entity tag it gave; the tag is worth nothing to any other.
+        /// The source of the current answer, and the entity tag it gave; the tag is valid for this source only.
         var currentSource: Int?
         var validator: String?
-        /// The bytes in force, kept only for the seed file.
+        /// The bytes of the current set, kept only for the seed file.
         var bytes: [UInt8] = []
         var counters = JWKSetCacheStatus.Counters()
         var lastError: String?
         var announcedPhase = JWKSetCachePhase.empty
-        /// The number of the alarm that is set; earlier ones are void.
+        /// The number of the current alarm; earlier ones are void.
         var alarm: UInt64 = 0
         var updateHandlers: [@Sendable () -> Void] = []
-        /// Tasks that wait for the end of a fetch, by a number of their own, with that of the fetch under way when they began.
+        /// Tasks that wait for the end of a fetch, by a number of their own, with the number of that fetch.
         var waiters: [UInt64: (fetch: UInt64, task: CheckedContinuation<Void, Never>)] = [:]
         var nextWaiter: UInt64 = 0
     }
 }
 
-/// Why a cache cannot be made or has no keys to give.
+/// The reason why a cache cannot be made or has no keys to give.
 @nonexhaustive  // SE-0487
 public enum JWKSetCacheError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The limits contradict each other; the sentence says which.
+    /// The limits contradict each other; the sentence names the fault.
     case invalidLimits(String)
-    /// No source was named.
+    /// The list of sources is empty.
     case noSources
-    /// No usable keys, or not the one asked for while the sources fail; the sentence is the last failure's, or says that
-    /// the cache was not started or was stopped, or that the waiting task was cancelled.
+    /// No usable keys, or the requested one is missing while the sources fail. The sentence is the last failure's, or
+    /// says that the cache was not started or was stopped, or that the waiting task was cancelled.
     case unavailable(String)
     /// The key is unknown, and the sources, which answer, could not be asked about it: more than
-    /// ``JWKSetCacheLimits/waitingTaskCount`` tasks wait for unknown keys, or this one has waited its time. Anybody can
-    /// bring this about with made-up tokens: answer 429 to it and never 503, for which balancers take a server out.
+    /// ``JWKSetCacheLimits/waitingTaskCount`` tasks wait for unknown keys, or this one has waited its full time. Any
+    /// client can cause this with made-up tokens: answer 429 and never 503, because balancers remove a server that
+    /// answers 503.
     case exhausted(retryAfterSeconds: Int)
 
     /// One sentence.

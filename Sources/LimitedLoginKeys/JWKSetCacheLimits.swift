@@ -2,47 +2,50 @@ internal import LLJOSE
 
 /// Every limit of the key cache, with its default and reason.
 ///
-/// `init` takes what it is given; ``JWKSetCache`` refuses limits that contradict each other (``validate()``).
+/// `init` accepts any values; ``JWKSetCache`` refuses limits that contradict each other (``validate()``).
 public struct JWKSetCacheLimits: Sendable, Equatable {
-    /// Time to live of a key set whose answer names none. 3600 s: keys rotate monthly, a superseded one stays
-    /// published for a month, and an unknown key ID asks at once.
+    /// Time to live of a key set whose answer names none. 3600 s: keys rotate monthly, an old key stays published for a
+    /// month, and an unknown key ID causes a fetch at once.
     public var timeToLive: Duration = .seconds(3600)
     /// Least time to live, whatever `Cache-Control` says. 300 s: `max-age=0` must not become a fetch loop.
     public var minimumTimeToLive: Duration = .seconds(300)
     /// Greatest time to live, whatever `Cache-Control` says. 86400 s: a key withdrawn by the issuer stops verifying
-    /// within a day even if nothing else asks.
+    /// within a day even without another cause for a fetch.
     public var maximumTimeToLive: Duration = .seconds(86_400)
-    /// Part of the time to live by which a refresh runs ahead of expiry. 0.1: ten chances of a minute each before the
-    /// keys of an hour grow stale. Jitter makes it half to one and a half of that, so that a fleet does not ask at once.
+    /// Part of the time to live by which a refresh precedes the expiry. 0.1: for keys of an hour that leaves time for
+    /// several attempts before they become stale. Jitter makes it half to one and a half of that, so that a fleet does
+    /// not fetch all at once.
     public var refreshAheadFraction = 0.1
-    /// How long the last good keys serve past their expiry. 86400 s: longer than any outage seen, short enough that a
-    /// withdrawn key does not verify for ever.
+    /// The time for which the last good keys are used past their expiry. 86400 s: longer than any outage seen, short
+    /// enough that a withdrawn key does not verify for ever.
     public var maximumStaleness: Duration = .seconds(86_400)
-    /// How long a request waits for the first keys where there are none, counted from its arrival. 2 s: a login can bear
+    /// The time a request waits for the first keys if there are none, counted from its arrival. 2 s: a login tolerates
     /// it.
     public var waitForFetch: Duration = .seconds(2)
-    /// Time between two fetches for unknown key IDs. 5 s: the longest that a flood of made-up key IDs can delay a
-    /// rotation, and twelve small conditional requests a minute while it lasts. Separate from ordinary refreshes, which
-    /// no flood delays.
+    /// Time between two fetches for unknown key IDs. 5 s: the longest delay of a rotation by a flood of made-up key
+    /// IDs, and twelve small conditional requests a minute while it lasts. Ordinary refreshes are separate, and no
+    /// flood delays them.
     public var unknownKeyIDInterval: Duration = .seconds(5)
-    /// How long a request whose key ID is unknown waits for the next fetch, counted from its arrival. 6 s: the interval,
+    /// The time a request with an unknown key ID waits for the next fetch, counted from its arrival. 6 s: the interval,
     /// and a second for the fetch.
     public var waitForUnknownKeyID: Duration = .seconds(6)
-    /// Tasks that wait in ``JWKSetCache/keySet(containing:)`` for an unknown key ID. 512, about a hundred a second: each
-    /// holds a token.
+    /// Tasks that wait in ``JWKSetCache/keySet(containing:)`` for an unknown key ID. 512, about a hundred a second:
+    /// each holds a token.
     public var waitingTaskCount = 512
-    /// Key IDs remembered as unknown. 1,024, about 24 KiB: the memory of a flood stays flat.
+    /// Key IDs remembered as unknown. 1,024, about 24 KiB: the memory stays bounded in a flood.
     public var negativeEntryCount = 1024
-    /// How long a key ID that was asked about stays unknown after a good fetch without it. 60 s: one that keeps coming is
-    /// refused all the while and takes no place among those that wait. A changed set forgets it sooner. While it keeps
-    /// coming, one more fetch after the interval sees whether an edge of the issuer's had answered with the previous set.
+    /// The time a key ID stays unknown after a good fetch without it. 60 s: a key ID that keeps coming is refused
+    /// meanwhile and takes no place among the waiting ones. A changed set ends that time earlier. While the key ID
+    /// keeps coming, one more fetch after the interval checks it, since an edge server of the issuer may have answered
+    /// with the previous set.
     public var negativeLifetime: Duration = .seconds(60)
-    /// The same for a key that has just left the set: such an edge must not keep it out longer. Also how long a fetch
-    /// answers the requests that waited for it. 2 s.
+    /// The same for a key that has just left the set: such an edge server must not keep it out longer. It is also the
+    /// time for which a fetch answers the requests that waited for it. 2 s.
     public var joinedNegativeLifetime: Duration = .seconds(2)
     /// Wait after a first failed fetch, doubled by each further one. 1 s.
     public var minimumBackOff: Duration = .seconds(1)
-    /// Greatest wait after failed fetches, also for `Retry-After`. 60 s: keys are back within a minute of the source.
+    /// Greatest wait after failed fetches, also for `Retry-After`. 60 s: keys return within a minute after the source
+    /// does.
     public var maximumBackOff: Duration = .seconds(60)
     /// Bytes of a JWK Set, 1 to 65,536. 64 KiB: Facebook's takes 1 KiB.
     public var keySetBytes = greatestKeySetBytes

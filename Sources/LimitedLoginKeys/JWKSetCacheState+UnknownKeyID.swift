@@ -1,13 +1,13 @@
 internal import LLSockets
 
 extension JWKSetCacheState {
-    /// A token's key is not at hand; answers what to do about it and whether a fetch is thereby begun.
+    /// A token's key is missing: decides how to answer the request, and begins a fetch if needed.
     ///
     /// - Parameters:
-    ///   - hash: stands for the key ID; nil where there are no usable keys at all. Then the question is only whether a fetch
+    ///   - hash: The hash of the key ID; nil if there are no usable keys at all. The only question then is if a fetch
     ///     is worth waiting for.
-    ///   - since: when the request began to wait, which bounds its wait however often it asks again.
-    ///   - mayWait: false where there is no place left for one more request with an unknown key.
+    ///   - since: The moment the request began to wait; it bounds the wait even if the request asks again.
+    ///   - mayWait: False if there is no place left for one more request with an unknown key.
     mutating func missingKey(
         hash: UInt64?,
         since: MonotonicInstant,
@@ -46,53 +46,55 @@ extension JWKSetCacheState {
     }
 
     /// The good fetch that has just ended no longer has this key: its tokens are rejected for a moment without another
-    /// fetch. Then the sources are asked again: an edge of the issuer's may have answered with the previous set.
+    /// fetch. Then the sources are asked again, since an edge server of the issuer may have answered with the previous
+    /// set.
     mutating func keyHasLeft(hash: UInt64) {
         memory.store(.init(hash: hash, fetch: fetchNumber, hasLeft: true))
     }
 
-    /// There are no usable keys: a fetch under way may bring the first.
+    /// There are no usable keys: a running fetch may bring the first.
     private func waitForFirstKeys(since: MonotonicInstant, at now: MonotonicInstant) -> MissingKeyAnswer {
         let deadline = since + limits.waitForFetch
         let waits = isFetching && !isStopped && now < deadline
         return waits ? .wait(until: deadline) : .unavailable(retryAfterSeconds: 1)
     }
 
-    /// The request cannot wait (on). It is an outage only where the last fetch failed: else any client could make one.
+    /// The request cannot wait (any longer). It is an outage only if the last fetch failed; otherwise any client could
+    /// cause one.
     private func noAnswer(at now: MonotonicInstant) -> MissingKeyAnswer {
         if isStopped || consecutiveFailures > 0 { return .unavailable(retryAfterSeconds: 1) }
         return .exhausted(retryAfterSeconds: Self.seconds(from: now, to: max(now, nextRefetchAt)))
     }
 
-    /// One fetch alone has said that this key ID is unknown, and its tokens keep coming. An edge of the issuer's may have
-    /// answered with the previous set, so it is looked for once more; no request waits for that.
+    /// Only one fetch has found this key ID unknown, and its tokens keep coming. An edge server of the issuer may have
+    /// answered with the previous set, so the key ID is checked once more; no request waits for that.
     private mutating func lookOnceMore(for hash: UInt64) {
         guard fetch == .idle, !isStopped, memory.entry(for: hash)?.fetch == lastGoodFetch else { return }
         isRefetchWanted = true
     }
 
-    /// Whether a good fetch has just ended that was begun while this request waited: no request causes or joins another,
-    /// so that a burst of any size costs one. The answer of an earlier fetch may be older than the key.
+    /// True if a good fetch that began while this request waited has just ended. No request then causes or joins
+    /// another fetch, so a burst of any size costs one. The answer of an earlier fetch may be older than the key.
     private func isAnswered(since: MonotonicInstant, at now: MonotonicInstant) -> Bool {
         lastGoodFetch > 0 && since <= lastGoodFetchBeganAt && since < lastGoodFetchEndedAt
             && now < lastGoodFetchEndedAt + limits.joinedNegativeLifetime
     }
 
-    /// Whether a good fetch has answered for this key ID, lately enough to be believed.
+    /// True if a good fetch has answered for this key ID recently enough.
     private func isKnownToBeUnknown(_ hash: UInt64, at now: MonotonicInstant) -> Bool {
-        // No fetch has answered for it yet; or the set has changed since, so that all is open again.
+        // No fetch has answered for it yet, or the set has changed since, which makes the answer void.
         guard let entry = memory.entry(for: hash), lastGoodFetch >= entry.fetch, entry.fetch >= setChangedByFetch else {
             return false
         }
-        // That a key has left is borne out by the next fetch without it.
+        // A removed key counts as gone after a second fetch without it.
         let isBorneOut = !entry.hasLeft || lastGoodFetch > entry.fetch
         return now < lastGoodFetchEndedAt + (isBorneOut ? limits.negativeLifetime : limits.joinedNegativeLifetime)
     }
 
-    /// Remembers that the key ID was asked about. The fetch under way answers for it unless that is older than the
+    /// Remembers that the key ID was asked about. The running fetch answers for it, unless it is older than the
     /// request; then the next fetch does.
     private mutating func join(_ hash: UInt64, isOlder: Bool) {
-        // One that was asked about before stands as it was asked first: the fetch under way is younger than that.
+        // Keep the first entry: the running fetch is newer.
         if let entry = memory.entry(for: hash), entry.fetch >= setChangedByFetch { return }
         memory.store(.init(hash: hash, fetch: isOlder ? fetchNumber + 1 : fetchNumber))
     }
@@ -104,23 +106,23 @@ extension JWKSetCacheState {
     }
 }
 
-/// Remembers which key IDs the sources were asked for, in a table of fixed size.
+/// Remembers the key IDs that the sources were asked for, in a table of fixed size.
 ///
-/// The sender of a token chooses its key ID: so an entry holds a keyed 64-bit hash, never the text, and the table
-/// never grows. Four entries share a bucket; the one of the oldest fetch gives way. A forgotten entry costs a wait for the
-/// next fetch, never a wrong answer about a key.
+/// The sender of a token chooses its key ID. An entry therefore holds a keyed 64-bit hash, never the text, and the
+/// table never grows. Four entries share a bucket; the entry of the oldest fetch is replaced. A forgotten entry costs a
+/// wait for the next fetch, never a wrong answer about a key.
 struct UnknownKeyIDMemory: Sendable {
     struct Entry: Sendable {
         var hash: UInt64 = 0
-        /// Number of the fetch that answers for it; 0 marks an empty entry, for fetches count from 1.
+        /// Number of the fetch that answers for it; 0 marks an empty entry, because fetches count from 1.
         var fetch: UInt64 = 0
-        /// Whether that fetch was the first one without it.
+        /// True if that fetch was the first one without it.
         var hasLeft = false
     }
 
     private static let bucketSize = 4
     private let capacity: Int
-    // Made with the first unknown key ID: most processes never see one.
+    // The table is made with the first unknown key ID: most processes never see one.
     private(set) var entries: [Entry] = []
 
     init(capacity: Int) { self.capacity = max(Self.bucketSize, capacity / Self.bucketSize * Self.bucketSize) }

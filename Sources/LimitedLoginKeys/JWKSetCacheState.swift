@@ -2,20 +2,21 @@ internal import LLSockets
 
 /// The key cache without its I/O: events and times go in, a fetch to begin or an answer comes out.
 ///
-/// Two things have a state of their own, the keys held and the fetch; ``phase(at:)`` names the pair. The diagram is in
-/// the documentation of this target.
+/// The held keys and the fetch each have a state; ``phase(at:)`` names the pair. The diagram is in the documentation of
+/// this target.
 struct JWKSetCacheState: Sendable {
-    /// When held keys were confirmed by their source, are asked for again, grow stale and stop verifying.
+    /// The moments at which the source confirmed the held keys, and at which they are refreshed, become stale and stop
+    /// verifying.
     struct Times: Sendable, Equatable {
         let confirmedAt: MonotonicInstant
         let refreshAt: MonotonicInstant
         let expiresAt: MonotonicInstant
         let usableUntil: MonotonicInstant
-        /// How old they were already when they were confirmed; above zero only for a seed.
+        /// The age that they had when they were confirmed; above zero only for a seed.
         var age = Duration.zero
     }
 
-    /// What the one fetch at a time is doing.
+    /// The state of the fetch; there is one at a time.
     enum Fetch: Sendable, Equatable {
         case idle
         case underWay(since: MonotonicInstant)
@@ -27,21 +28,21 @@ struct JWKSetCacheState: Sendable {
     var times: Times?
     var fetch = Fetch.idle
     var consecutiveFailures = 0
-    /// Nothing is begun any more.
+    /// True after the stop: no fetch is begun any more.
     var isStopped = false
     // Fetches are numbered from 1 in the order they begin.
     var fetchNumber: UInt64 = 0
     var lastGoodFetch: UInt64 = 0
     var lastGoodFetchBeganAt = MonotonicInstant(nanoseconds: 0)
     var lastGoodFetchEndedAt = MonotonicInstant(nanoseconds: 0)
-    // What was learned about key IDs before this fetch no longer holds: it changed the set.
+    // Knowledge about key IDs from before this fetch no longer holds: it changed the set.
     var setChangedByFetch: UInt64 = 0
-    // When the sources may be asked again for unknown key IDs, and whether that fetch is wanted.
+    // The moment at which the sources may be asked again for unknown key IDs, and a flag that such a fetch is wanted.
     var nextRefetchAt = MonotonicInstant(nanoseconds: 0)
     var isRefetchWanted = false
     var memory: UnknownKeyIDMemory
 
-    /// `jitter` answers numbers from 0 up to 1.
+    /// `jitter` returns numbers from 0 up to 1.
     init(limits: JWKSetCacheLimits, jitter: @escaping @Sendable () -> Double) {
         self.limits = limits
         self.jitter = jitter
@@ -52,13 +53,13 @@ struct JWKSetCacheState: Sendable {
         if case .underWay = fetch { true } else { false }
     }
 
-    /// The number of the fetch under way; nil when none is.
+    /// The number of the running fetch; nil if there is none.
     var fetchUnderWay: UInt64? { isFetching ? fetchNumber : nil }
 
-    /// The number of the fetch that requests wait for: the one under way, or the next.
+    /// The number of the fetch that requests wait for: the running one, or the next.
     var awaitedFetch: UInt64? { fetchUnderWay ?? (isRefetchWanted ? fetchNumber + 1 : nil) }
 
-    /// When the sources are asked again after a failure; nil when none was the last word.
+    /// The moment of the next attempt after a failure; nil if the last fetch did not fail.
     var nextAttempt: MonotonicInstant? {
         if case .backingOff(let until) = fetch { until } else { nil }
     }
@@ -75,7 +76,7 @@ struct JWKSetCacheState: Sendable {
         }
     }
 
-    /// The next moment at which something is due: a fetch, or a state that changes by time alone.
+    /// The next moment at which a fetch is due, or a phase changes by time alone.
     func nextWake(after now: MonotonicInstant) -> MonotonicInstant? {
         guard !isStopped else { return nil }
         let changes = [times?.expiresAt, times?.usableUntil].compactMap { $0 }.filter { now < $0 }
@@ -86,7 +87,7 @@ struct JWKSetCacheState: Sendable {
 }
 
 extension JWKSetCacheState {
-    /// Keys from the seed file, confirmed `age` ago: they serve no longer than any others would.
+    /// Keys from the seed file, confirmed `age` ago: they are used no longer than any others.
     mutating func seed(age: Duration, at now: MonotonicInstant) {
         let expiresAt = now + (limits.timeToLive - age)
         times = Times(
@@ -98,17 +99,17 @@ extension JWKSetCacheState {
         )
     }
 
-    /// Begins a fetch if none is under way, whatever the interval and the back-off say: a start, or a person asking.
+    /// Begins a fetch if none is running, independent of interval and back-off: for a start, or a person's request.
     mutating func begin(at now: MonotonicInstant) -> Bool {
         if isStopped || isFetching { return false }
         fetchNumber += 1
         fetch = .underWay(since: now)
-        // It answers for all that wait.
+        // The fetch answers all that wait.
         isRefetchWanted = false
         return true
     }
 
-    /// Time has passed; answers the reason of the fetch that is now due and thereby begun.
+    /// Time has passed: begins the fetch that is now due, and returns its reason.
     mutating func wake(at now: MonotonicInstant) -> JWKSetEvent.Reason? {
         switch fetch {
         case .underWay: nil
@@ -118,22 +119,22 @@ extension JWKSetCacheState {
         }
     }
 
-    /// The fetch under way has ended: no source gave a usable set.
+    /// The running fetch has ended: no source gave a usable set.
     mutating func fail(retryAfterSeconds: Int?, at now: MonotonicInstant) {
         consecutiveFailures += 1
         fetch = .backingOff(until: now + backOff(retryAfterSeconds: retryAfterSeconds))
     }
 
-    /// The time to live of an answer: what it says within the limits, or the default (RFC 9111, 4.2.1).
+    /// The time to live of an answer: its own within the limits, or the default (RFC 9111, 4.2.1).
     func timeToLive(of freshness: JWKSetFreshness) -> Duration {
         guard let seconds = freshness.remainingSeconds else { return limits.timeToLive }
-        // Clamped before it becomes a duration: a source may say any number of digits.
+        // The number is clamped before it becomes a duration: a source may send any number of digits.
         let greatest = limits.maximumTimeToLive
         let bounded = min(Int64(seconds), greatest.components.seconds &+ 1)
         return min(max(.seconds(bounded), limits.minimumTimeToLive), greatest)
     }
 
-    /// The fetch under way has ended: a source gave another set, or the one that is held, or said that this stands.
+    /// The running fetch has ended: a source gave another set or the same one, or confirmed the held one.
     mutating func confirm(_ freshness: JWKSetFreshness, isReplaced: Bool, at now: MonotonicInstant) {
         let life = timeToLive(of: freshness)
         let lead = life * (limits.refreshAheadFraction * (0.5 + jitter()))
@@ -151,9 +152,9 @@ extension JWKSetCacheState {
         fetch = .idle
     }
 
-    // Three quarters to the whole of 1, 2, 4 … 60 s; never shorter than the source asked, within the same maximum.
+    // Three quarters to the whole of 1, 2, 4 … 60 s; never shorter than the source asked for, within the same maximum.
     private func backOff(retryAfterSeconds: Int?) -> Duration {
-        // Twenty doublings make a second into twelve days; the count itself may grow without end.
+        // Twenty doublings of a second are twelve days; the count itself may grow without end.
         let doublings = min(max(consecutiveFailures - 1, 0), 20)
         let step = min(limits.minimumBackOff * (1 << doublings), limits.maximumBackOff) * (0.75 + 0.25 * jitter())
         guard let retryAfterSeconds else { return step }

@@ -5,13 +5,13 @@ internal import LLSockets
 /// The state of a key cache, by its most serious property.
 @nonexhaustive  // SE-0487
 public enum JWKSetCachePhase: String, Sendable, CaseIterable {
-    /// No keys have been had yet.
+    /// The cache has had no keys yet.
     case empty
-    /// Keys are within their time to live and nothing is under way.
+    /// Keys are within their time to live, and no fetch is running.
     case fresh
-    /// Keys are within their time to live and a fetch is under way.
+    /// Keys are within their time to live, and a fetch is running.
     case refreshing
-    /// Keys are past their time to live but serve on; the source has not confirmed them.
+    /// Keys are past their time to live but are still used; the source has not confirmed them.
     case stale
     /// Keys are past their greatest staleness and verify nothing.
     case expired
@@ -19,7 +19,7 @@ public enum JWKSetCachePhase: String, Sendable, CaseIterable {
     case backingOff
 }
 
-/// What a key cache is and has done, for health checks, metrics and people.
+/// The state and the totals of a key cache, for health checks, metrics and people.
 public struct JWKSetCacheStatus: Sendable, Equatable {
     /// One key of the set.
     public struct Key: Sendable, Equatable {
@@ -35,45 +35,45 @@ public struct JWKSetCacheStatus: Sendable, Equatable {
     public struct IgnoredKey: Sendable, Equatable {
         /// Its position in the set, from zero.
         public let index: Int
-        /// `kid` where it could be read; the source's word, to be escaped before it is shown.
+        /// The `kid`, if it could be read; the source chose it, so escape it before it is shown.
         public let id: String?
-        /// Why.
+        /// The reason.
         public let reason: String
     }
 
-    /// What the cache has done since it was made.
+    /// The cache's counts since it was made.
     public struct Counters: Sendable, Equatable {
-        /// Fetches whose answer carried another set than before.
+        /// Fetches that brought another set than before.
         public var fetchesReplaced: UInt64 = 0
-        /// Fetches that found the set as it was: 304, or the same keys again.
+        /// Fetches that found the set unchanged: 304, or the same keys again.
         public var fetchesUnchanged: UInt64 = 0
         /// Fetches that brought no usable set.
         public var fetchesFailed: UInt64 = 0
-        /// Tokens whose key ID was not in the set: refused, or left without a verdict.
+        /// Tokens with a key ID that was not in the set: refused, or left without a verdict.
         public var unknownKeyIDs: UInt64 = 0
-        /// Fetches begun for the sake of an unknown key ID.
+        /// Fetches begun because of an unknown key ID.
         public var fetchesForUnknownKeyIDs: UInt64 = 0
     }
 
     /// The state.
     public let phase: JWKSetCachePhase
-    /// Whether the keys may verify now.
+    /// True if the keys may verify now.
     public let isUsable: Bool
-    /// Whether a fetch is under way.
+    /// True while a fetch is running.
     public let isFetching: Bool
     /// The keys, in the order of the set.
     public let keys: [Key]
-    /// Keys of the set that are of no use here.
+    /// Keys of the set that cannot be used here.
     public let ignoredKeys: [IgnoredKey]
-    /// Where the keys came from; nil while there are none.
+    /// The source of the keys; nil while there are none.
     public let source: String?
     /// Time since the source last confirmed the keys; nil while there are none.
     public let age: Duration?
-    /// Time until the keys are due to be asked for again, negative once past; nil while there are none.
+    /// Time until the keys must be fetched again, negative once past; nil while there are none.
     public let untilExpiry: Duration?
     /// Time until the keys stop verifying, negative once past; nil while there are none.
     public let untilUnusable: Duration?
-    /// Time until the next attempt after a failure; nil when none waits.
+    /// Time until the next attempt after a failure; nil if none is due.
     public let untilNextAttempt: Duration?
     /// Fetches failed since the last good one.
     public let consecutiveFailures: Int
@@ -84,7 +84,7 @@ public struct JWKSetCacheStatus: Sendable, Equatable {
 }
 
 extension JWKSetCache {
-    /// What the cache is and has done, at this moment.
+    /// The state and the totals of the cache at this moment.
     public var status: JWKSetCacheStatus {
         let now = clock()
         let (storage, snapshot) = storage.withLock { ($0, published.value) }

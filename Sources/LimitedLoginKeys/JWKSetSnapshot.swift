@@ -1,18 +1,18 @@
 public import LLJOSE
 package import LLSockets
 
-/// A key set as it was published: immutable, shared by all workers, safe to drop while another thread still uses it.
+/// A published key set: immutable, shared by all workers, safe to drop while another thread still uses it.
 public final class JWKSetSnapshot: Sendable {
     /// Rises by one with each publication; 0 is the empty snapshot before the first.
     public let epoch: UInt64
-    /// Rises only when the keys themselves change; a mere extension of their time leaves it. What a worker has built
-    /// from ``keySet`` stays right for as long as this number stands.
+    /// Rises only when the keys themselves change, and not when only their time is extended. Data that a worker has
+    /// built from ``keySet`` stays valid while this number is the same.
     public let keySetVersion: UInt64
     /// The keys; none before the first publication.
     public let keySet: JSONWebKeySet
-    /// Name of the source the keys came from; nil before the first publication.
+    /// Name of the source of the keys; nil before the first publication.
     public let source: String?
-    /// When they were confirmed, are due again and end; nil before the first publication.
+    /// The moments at which they were confirmed, are due again and end; nil before the first publication.
     let times: JWKSetCacheState.Times?
 
     init(epoch: UInt64, keySetVersion: UInt64, keySet: JSONWebKeySet, source: String?, times: JWKSetCacheState.Times?) {
@@ -23,16 +23,16 @@ public final class JWKSetSnapshot: Sendable {
         self.times = times
     }
 
-    /// From this moment on the keys verify nothing: the answer is 503. No timer is needed for it to be right.
+    /// From this moment on the keys verify no token: the answer is 503. This needs no timer.
     package var usableUntil: MonotonicInstant { times?.usableUntil ?? MonotonicInstant(nanoseconds: 0) }
 
-    /// Whether the keys may verify now, by the monotonic clock. Ask it before each use of a snapshot that you keep.
+    /// True if the keys may verify now, by the monotonic clock. Check it before each use of a snapshot that you keep.
     public var isUsable: Bool { isUsable(at: MonotonicClock.now()) }
 
-    /// Whether the keys may verify at this moment.
+    /// True if the keys may verify at this moment.
     package func isUsable(at now: MonotonicInstant) -> Bool { now < usableUntil }
 
-    /// The snapshot before the first publication: no keys, usable never.
+    /// The snapshot before the first publication: no keys, never usable.
     static let empty =
         JWKSetSnapshot(epoch: 0, keySetVersion: 0, keySet: JSONWebKeySet(keys: []), source: nil, times: nil)
 }

@@ -1,32 +1,32 @@
-/// A place where a JWK Set can be had.
+/// A source of a JWK Set.
 ///
 /// A source blocks while it fetches and is called by one thread at a time, never by one that serves requests. It bounds
-/// its own time and the size of what it reads, and judges nothing: the cache parses the bytes and decides.
+/// its own time and the size of its input. It does not validate: the cache parses the bytes and decides.
 public protocol JWKSetSource: Sendable {
-    /// What logs, metrics and `keys` call it: a URL or a file's path, never with credentials.
+    /// The source's name in logs, metrics and `keys`: a URL or a file's path, never with credentials.
     var name: String { get }
 
-    /// Fetches the set; `validator` is what an earlier ``JWKSetDocument`` of this source carried, so that an unchanged
-    /// set need not travel (RFC 9110, 13.1.2).
+    /// Fetches the set. `validator` comes from an earlier ``JWKSetDocument`` of this source, so that an unchanged set
+    /// is not sent again (RFC 9110, 13.1.2).
     func fetch(validator: String?) throws(JWKSetSourceError) -> JWKSetAnswer
 
-    /// Ends a fetch under way and every later one at once, from any thread.
+    /// Ends a running fetch and every later one at once, from any thread.
     func cancel()
 }
 
-/// What a source answered.
+/// A source's answer.
 public enum JWKSetAnswer: Sendable, Equatable {
-    /// The set is as it was; its time begins anew (RFC 9111, 4.3.4).
+    /// The set is unchanged; its time begins again (RFC 9111, 4.3.4).
     case notModified(JWKSetFreshness)
-    /// The bytes of a set, unjudged.
+    /// The bytes of a set, not validated.
     case fetched(JWKSetDocument)
 }
 
-/// A fetched JWK Set before anything about it was judged.
+/// A fetched JWK Set that is not validated yet.
 public struct JWKSetDocument: Sendable, Equatable {
     /// The body as received.
     public var bytes: [UInt8]
-    /// What the answer said about its life.
+    /// The lifetime that the answer states.
     public var freshness: JWKSetFreshness
     /// The entity tag to send with the next request, if the source gave one.
     public var validator: String?
@@ -39,20 +39,21 @@ public struct JWKSetDocument: Sendable, Equatable {
     }
 }
 
-/// What a source says about the life of its answer (RFC 9111, 4.2).
+/// The lifetime of an answer, as its source states it (RFC 9111, 4.2).
 public struct JWKSetFreshness: Sendable, Equatable {
-    /// Seconds the answer stays fresh, its `Age` already taken off; nil when the source names none. Never negative.
+    /// Seconds for which the answer stays fresh, after its `Age` is subtracted; nil if the source names none. Never
+    /// negative.
     public var remainingSeconds: Int?
 
-    /// Freshness of this many seconds, none named by default.
+    /// A freshness of this many seconds; none by default.
     public init(remainingSeconds: Int? = nil) { self.remainingSeconds = remainingSeconds.map { max(0, $0) } }
 }
 
-/// Why a source gave no set.
+/// The reason why a source gave no set.
 public struct JWKSetSourceError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// One sentence for people; nothing in it was sent by the other side.
+    /// One sentence for people; no part of it was sent by the other side.
     public let reason: String
-    /// Seconds the source asked to be left alone for (`Retry-After`, RFC 9110, 10.2.3); nil when it did not.
+    /// Seconds for which the source asked not to be called (`Retry-After`, RFC 9110, 10.2.3); nil if it did not ask.
     public let retryAfterSeconds: Int?
 
     /// An error with its reason.
@@ -71,13 +72,13 @@ public struct FileJWKSetSource: JWKSetSource {
     public let name: String
     private let byteLimit: Int
 
-    /// A source that reads this file, at most `byteLimit` bytes of it, and 64 KiB whatever that says.
+    /// A source that reads this file, at most `byteLimit` bytes of it, and never more than 64 KiB.
     public init(path: String, byteLimit: Int = JWKSetCacheLimits().keySetBytes) {
         name = path
         self.byteLimit = min(max(0, byteLimit), JWKSetCacheLimits.greatestKeySetBytes)
     }
 
-    /// Reads the file; `notModified` when it is the very file the validator was made from.
+    /// Reads the file; returns `notModified` if the validator was made from this very file.
     public func fetch(validator: String?) throws(JWKSetSourceError) -> JWKSetAnswer {
         guard let contents = try KeySetFile.read(path: name, byteLimit: byteLimit) else {
             throw JWKSetSourceError("there is no such file")
@@ -86,6 +87,6 @@ public struct FileJWKSetSource: JWKSetSource {
         return .fetched(JWKSetDocument(bytes: contents.bytes, validator: contents.version))
     }
 
-    /// A file is read at once: there is nothing to end.
+    /// A file is read at once, so there is nothing to end.
     public func cancel() {}
 }

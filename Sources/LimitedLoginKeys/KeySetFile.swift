@@ -3,20 +3,20 @@ internal import Glibc
 internal import LLJOSE
 internal import LLSockets
 
-/// Key sets in files: a source's, and the seed file that carries one over a restart, whose age is the time since it was
-/// last written.
+/// Key sets in files: a source's file, and the seed file that keeps a set over a restart. A file's age is the time
+/// since it was last written.
 enum KeySetFile {
     struct Contents {
         let bytes: [UInt8]
-        /// Time since the last change by the wall clock; zero when that lies in the future.
+        /// Time since the last change by the wall clock; zero if that is in the future.
         let age: Duration
         /// Changes whenever the file is written or replaced.
         let version: String
     }
 
-    /// The contents of a bounded regular file; nil when there is none.
+    /// The contents of a bounded regular file; nil if there is none.
     static func read(path: String, byteLimit: Int) throws(JWKSetSourceError) -> Contents? {
-        // O_NONBLOCK: a FIFO in the file's place must not hold the caller.
+        // O_NONBLOCK: a FIFO in the file's place must not block the caller.
         let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else {
             if errno == ENOENT { return nil }
@@ -28,7 +28,7 @@ enum KeySetFile {
         guard information.st_mode & S_IFMT == S_IFREG else { throw JWKSetSourceError("it is not a regular file") }
         var bytes = [UInt8](repeating: 0, count: byteLimit + 1)
         let count = transfer(bytes.count) { place in
-            // Bounds: `place` < count, so the pointer and the rest lie within the array.
+            // Bounds: `place` < count, so the pointer and the rest are within the array.
             unsafe bytes.withUnsafeMutableBytes { buffer in
                 unsafe Glibc.read(file, buffer.baseAddress.map { unsafe $0 + place }, buffer.count - place)
             }
@@ -43,17 +43,17 @@ enum KeySetFile {
         )
     }
 
-    /// Replaces the file as a whole: a crash at any moment leaves the old one or the new one, never a part. Where the path is
-    /// a symbolic link, the file it leads to is replaced and the link stays.
+    /// Replaces the file as a whole: a crash at any moment leaves the old one or the new one, never a part. If the path
+    /// is a symbolic link, the file behind it is replaced and the link stays.
     static func write(_ bytes: [UInt8], to path: String) throws(JWKSetSourceError) {
         let path = try target(of: path)
-        // In the same directory, for a rename does not cross file systems. Its name is this write's own: processes in
-        // containers share a volume and have the same numbers.
+        // It is in the same directory, because a rename does not cross file systems. Its name is unique to this write:
+        // processes in containers share a volume and have the same process ids.
         let temporary = "\(path).\(String(UInt64.random(in: 0 ... .max), radix: 16)).new"
         let file = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
         guard file >= 0 else { throw failure("cannot create \(temporary)") }
         let count = transfer(bytes.count) { place in
-            // Bounds: as in reading.
+            // Bounds: the same as for reading.
             unsafe bytes.withUnsafeBytes { buffer in
                 unsafe Glibc.write(file, buffer.baseAddress.map { unsafe $0 + place }, buffer.count - place)
             }
@@ -73,11 +73,11 @@ enum KeySetFile {
         let directory = unsafe open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard directory >= 0 else { throw Self.failure("cannot open the directory") }
         defer { _ = close(directory) }
-        // Only now does the new name survive a power failure.
+        // The new name survives a power failure only from here on.
         guard fsync(directory) == 0 else { throw Self.failure("cannot sync the directory") }
     }
 
-    /// The path without symbolic links, where the last of its parts is one.
+    /// The path without symbolic links, if its last part is one.
     private static func target(of path: String) throws(JWKSetSourceError) -> String {
         var information = stat()
         guard unsafe lstat(path, &information) == 0, information.st_mode & S_IFMT == S_IFLNK else { return path }
@@ -86,9 +86,9 @@ enum KeySetFile {
         return unsafe String(cString: resolved)
     }
 
-    /// Moves up to `count` bytes, for as long as each call moves some.
-    /// - Parameter call: Reads or writes from this place on; answers as the system does.
-    /// - Returns: How many were moved; nil after an error.
+    /// Moves up to `count` bytes, as long as each call moves some.
+    /// - Parameter call: Reads or writes from this place on; returns the system's result.
+    /// - Returns: The number of moved bytes; nil after an error.
     private static func transfer(_ count: Int, _ call: (_ place: Int) -> Int) -> Int? {
         var place = 0
         while place < count {
@@ -101,23 +101,23 @@ enum KeySetFile {
         return place
     }
 
-    /// Changes whenever the file of these facts is written or replaced.
+    /// Changes whenever the file with these facts is written or replaced.
     static func version(of information: stat) -> String {
         let (changed, altered) = (information.st_mtim, information.st_ctim)
-        // Network and layered file systems may use all 64 bits, which is beyond the greatest Int.
+        // Network and layered file systems may use all 64 bits, which exceeds the greatest Int.
         let number = Int(bitPattern: information.st_ino)
         return [
             number, Int(information.st_size), changed.tv_sec, changed.tv_nsec, altered.tv_sec, altered.tv_nsec,
         ].map { String($0) }.joined(separator: "-")
     }
 
-    /// Time between two moments in seconds since 1970; zero when the file's lies ahead.
+    /// Time between two moments in seconds since 1970; zero if the file's is later.
     static func age(of changed: Int, at now: Int) -> Duration {
         // Neither is below 0, so the difference cannot overflow.
         .seconds(max(0, max(0, now) - max(0, changed)))
     }
 
-    /// The system's reason for what just failed.
+    /// The system's reason for the failed call.
     static func failure(_ what: String) -> JWKSetSourceError {
         let number = errno
         return JWKSetSourceError("\(what): \(SystemReason.sentence(for: number).lowercased())")
@@ -125,8 +125,8 @@ enum KeySetFile {
 }
 
 extension JWKSetCache {
-    /// Puts the seed file's keys in force if there are none yet, and tells of it on the queue, for which it does not wait.
-    /// A missing file is no news; a bad one is reported and left alone.
+    /// Puts the seed file's keys in force if there are none yet, and reports that on the cache's thread, without
+    /// waiting for the report. A missing file is not reported; a bad one is reported and left unchanged.
     func loadSeed() {
         guard let seedFile, published.epoch == 0, !storage.withLock({ $0.machine.isStopped }) else { return }
         do throws(JWKSetSourceError) {
@@ -154,8 +154,8 @@ extension JWKSetCache {
         }
     }
 
-    /// Keeps the bytes in force for the next start. Does not wait for that: one write at a time is made on the seed file's own
-    /// queue, and of those asked for meanwhile only the last.
+    /// Keeps the current bytes for the next start, without waiting. The seed file's own thread makes one write at a
+    /// time; of the requests during a write it keeps only the last.
     func writeSeed(_ bytes: [UInt8]) {
         guard let seedFile, !bytes.isEmpty else { return }
         let begins = seedWrites.withLock { writes in
@@ -173,7 +173,7 @@ extension JWKSetCache {
         }
     }
 
-    /// Makes a write, and those asked for until it has ended. Runs on the seed file's queue.
+    /// Performs a write, and those requested until it has ended. It runs on the seed file's thread.
     private func write(_ bytes: [UInt8], to path: String) {
         var next: [UInt8]? = bytes
         while let bytes = next {
@@ -191,7 +191,7 @@ extension JWKSetCache {
         }
     }
 
-    /// Returns when the last write has ended, or this time is over.
+    /// Returns when the last write has ended, or after this time.
     func waitForSeedWrites(atMost time: Duration) async {
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             let waiting = Locked<CheckedContinuation<Void, Never>?>(continuation)
@@ -214,6 +214,6 @@ extension JWKSetCache {
 /// The writes of a seed file.
 struct SeedWrites: Sendable {
     var isUnderWay = false
-    /// What to write next: it was published while a write was under way.
+    /// The next bytes to write: they were published during a write.
     var next: [UInt8]?
 }

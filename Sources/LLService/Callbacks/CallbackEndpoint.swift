@@ -4,17 +4,17 @@ internal import LLSockets
 internal import LLStores
 internal import LimitedLogin
 
-/// `POST /callbacks/deauthorize` and `POST /callbacks/data-deletion`: Facebook's word about a person, verified,
+/// `POST /callbacks/deauthorize` and `POST /callbacks/data-deletion`: Facebook's message about a person is verified,
 /// remembered and passed on to the app's backend.
 ///
-/// The worker never waits: the request is parked until the revocation is remembered and another thread has told the
+/// The worker never waits. The request is parked until the revocation is remembered and another thread has called the
 /// backend.
 enum CallbackEndpoint {
     /// Greatest body in bytes: that of the signed request itself.
     static let bodyLimit = SignedRequest.byteLimit
-    /// The most callbacks of one worker that wait: more than all deliveries and their repetitions together.
+    /// The greatest number of waiting callbacks of one worker: more than all deliveries and their repetitions together.
     static let waitingLimit = 256
-    /// How much longer than its delivery a request waits: the delivery's own failure says more than that time is over.
+    /// The time that a request waits longer than its delivery: the delivery's own failure says more than a timeout.
     private static let grace = Duration.milliseconds(250)
 
     static func answer(_ kind: CallbackKind) -> Route.Answer {
@@ -32,19 +32,19 @@ enum CallbackEndpoint {
                 worker.core.metrics.count(kind, error.code)
                 throw error
             }
-            // Where there is no backend and no Redis the answer is there already.
+            // Without a backend and Redis the answer is ready already.
             return try worker.goOn(context.again, &response) ?? .wait(until: patience)
         }
     }
 
-    // The log says why the backend has not taken it; Facebook learns only that it failed.
+    // The log has the reason why the backend has not accepted it; Facebook learns only that it failed.
     private static let notDelivered = Problem(
         .callbackNotDelivered,
         "The app's backend has not taken it; send it again."
     )
 
-    /// Remembers the revocation, and has the backend told, unless another request does so or has done so.
-    /// - Returns: until when the request waits.
+    /// Remembers the revocation and calls the backend, unless another request does so or has done so.
+    /// - Returns: The moment until which the request waits.
     private static func begin(
         _ event: CallbackEvent,
         _ worker: WorkerParts,
@@ -77,7 +77,7 @@ enum CallbackEndpoint {
         return deadline + grace
     }
 
-    /// Remembers the revocation, tells the backend unless it knows, and answers all requests that wait for it.
+    /// Remembers the revocation, calls the backend unless it knows, and answers all requests that wait for it.
     private static func perform(
         _ event: CallbackEvent,
         _ memory: CallbackLedger.Memory?,
@@ -103,13 +103,13 @@ enum CallbackEndpoint {
                 for waiter in core.callbackLedger.withLock({ $0.end(event.id, result) }) { waiter(told) }
             }
             if case .delivered(let status)? = memory { return finish(.success(status)) }
-            // The backend is told whether or not the other replicas are: the person has left all the same.
+            // The backend is called even if the other replicas could not be told: the person has left in any case.
             guard let webhook, let sender = core.webhooks else { return finish(.success(nil)) }
             sender.submit(event, to: webhook, until: deadline, trace: trace, finish)
         }
     }
 
-    /// Answers Facebook with the result of telling the backend.
+    /// Answers Facebook with the result of the backend's call.
     private static func continuation(
         _ event: CallbackEvent,
         _ webhook: WebhookTarget?,
@@ -125,7 +125,7 @@ enum CallbackEndpoint {
                 metrics.count(event.kind, nil)
                 VerifyEndpoint.addFields(to: &response)
                 if event.kind == .dataDeletion, let webhook {
-                    // What Facebook shows the person: the backend's own page and code, or else these.
+                    // Facebook shows the person the backend's own page and code, or else these.
                     let (page, code) = ("\(webhook.statusURL)?code=\(event.confirmationCode)", event.confirmationCode)
                     (status ?? DeletionStatus(url: page, confirmationCode: code)).write(to: &response.body)
                 } else {

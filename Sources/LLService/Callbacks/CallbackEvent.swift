@@ -10,7 +10,7 @@ internal import Logging
 package enum CallbackKind: String, CaseIterable, Sendable {
     /// A person removed the app.
     case deauthorize
-    /// A person wants the app's backend to delete what it has of them.
+    /// A person wants the app's backend to delete their data.
     case dataDeletion = "data_deletion"
 
     var eventType: String {
@@ -21,24 +21,24 @@ package enum CallbackKind: String, CaseIterable, Sendable {
     }
 }
 
-/// The event of a good signed request, as the backend is told. A repetition of the request makes the same event.
+/// The event of a good signed request, in the form for the backend. A repetition of the request makes the same event.
 package struct CallbackEvent: Sendable {
     let kind: CallbackKind
     let appID: String
     let userID: String
-    /// When Facebook made the request, in seconds since 1970.
+    /// The time of Facebook's request, in seconds since 1970.
     let issuedAt: Int64
-    /// The `webhook-id`, by which the backend knows a repetition.
+    /// The `webhook-id`. The backend detects a repetition by it.
     let id: String
     /// 32 letters and digits. They follow from the signed request and cannot be guessed without it.
     let confirmationCode: String
 
-    /// Verifies the signed request in a form. Nothing has happened yet when it is refused.
+    /// Verifies the signed request in a form. A refused request has no effect.
     ///
     /// Nil for the removal of a page's app, which names no person: the deauthorize callback acknowledges it.
     init?(_ kind: CallbackKind, _ body: Span<UInt8>, _ worker: WorkerParts) throws(Problem) {
         let settings = worker.settings
-        // They were there when the head came; a reload in between may have taken them away.
+        // The secrets were configured when the head came; a reload in between may have removed them.
         guard let secrets = settings.appSecrets else { throw Problem(.notFound, Requirement.callbacks.sentence) }
         guard let form = FormParameters(body, 0..<body.count), form.count(of: "signed_request") == 1,
             let text = form.first("signed_request")
@@ -51,7 +51,8 @@ package struct CallbackEvent: Sendable {
                 clockSkewSeconds: settings.verifier.policy.clockSkewSeconds,
                 now: now
             )
-            // The signature is as good as a random number to everybody but Facebook and this app. Its padding is no part.
+            // Only Facebook and this app can predict the signature; to all others it is a random number. Its padding is
+            // left out.
             var signature = text.prefix { $0 != UInt8(ascii: ".") }
             while signature.last == UInt8(ascii: "=") { signature.removeLast() }
             guard let name = try? Self.name("webhook", kind, signature),
@@ -68,7 +69,7 @@ package struct CallbackEvent: Sendable {
         }
     }
 
-    /// 32 hexadecimal digits that follow from the request; those of another purpose or callback do not tell them.
+    /// 32 hexadecimal digits derived from the request. The digits of another purpose or callback do not reveal them.
     private static func name(
         _ purpose: StaticString,
         _ kind: CallbackKind,
@@ -100,10 +101,10 @@ struct RefusedCallbacks: Sendable {
     /// Least time between two lines of one reason: 10 s, so that a flood leaves the log readable.
     static let pause = Duration.seconds(10)
 
-    /// For each reason its last line, and those refused since.
+    /// The last line of each reason, and the number refused since.
     private var reasons: [String: (lineAt: MonotonicInstant, count: Int)] = [:]
 
-    /// - Returns: the number refused since the reason's last line, with this one; nil if no line is due.
+    /// - Returns: The number refused since the reason's last line, with this one; nil if no line is due.
     mutating func note(_ reason: String, now: MonotonicInstant) -> Int? {
         let count = (reasons[reason]?.count ?? 0) + 1
         if let last = reasons[reason]?.lineAt, now < last + Self.pause {
@@ -116,7 +117,7 @@ struct RefusedCallbacks: Sendable {
 }
 
 extension ServiceCore {
-    /// Tells the log of a refused callback. The reason quotes nothing of the request.
+    /// Logs a refused callback. The reason quotes no part of the request.
     fileprivate func noteRefusedCallback(_ kind: CallbackKind, _ rejection: SignedRequestRejection) {
         let reason = rejection.description
         let count = refusedCallbacks.withLock {

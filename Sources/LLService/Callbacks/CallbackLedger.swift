@@ -1,30 +1,30 @@
-/// The callbacks under way, and those of the day: each `webhook-id` is delivered by one request at a time.
+/// The running callbacks, and those of the day: each `webhook-id` is delivered by one request at a time.
 ///
-/// Every reader of a signed request can send it again, so a repetition takes no place of another callback. It waits for
-/// the delivery under way, or is answered from memory. No clock is needed: a request older than a day is refused before
-/// it comes here.
+/// Every reader of a signed request can send it again, so a repetition takes no place from another callback. It waits
+/// for the running delivery, or is answered from memory. No clock is needed: a request older than a day is refused
+/// earlier.
 struct CallbackLedger: Sendable {
     /// The result for Facebook, with the backend's answer for the person if it gave one.
     typealias Outcome = Result<DeletionStatus?, Problem>
     /// Answers one request.
     typealias Waiter = @Sendable (Outcome) -> Void
 
-    /// Repetitions that wait for deliveries under way, of all ids together. 128: with the places for deliveries, fewer than
-    /// one worker lets wait (``CallbackEndpoint/waitingLimit``).
+    /// Repetitions that wait for running deliveries, of all ids together. 128: with the places for deliveries, fewer
+    /// than one worker allows to wait (``CallbackEndpoint/waitingLimit``).
     static let repetitionLimit = 128
-    /// Greatest number of ids that are remembered. 4,096: a day of a busy app, in about 600 KB. The oldest go first; a
-    /// repetition of those is delivered again, and your backend knows its `webhook-id`.
+    /// Greatest number of remembered ids. 4,096: a day of a busy app, in about 600 KB. The oldest are removed first; a
+    /// repetition of those is delivered again, and the backend detects it by its `webhook-id`.
     static let memoryLimit = 4_096
-    /// Greatest size of the answers that are remembered, in bytes: 1 MiB.
+    /// Greatest size of the remembered answers, in bytes: 1 MiB.
     static let statusByteLimit = 1_048_576
 
-    /// The fate of a callback, as it is remembered.
+    /// The remembered result of a callback.
     enum Memory: Sendable {
-        /// The backend has not taken it.
+        /// The backend has not accepted it.
         case failed
-        /// The backend took it, but the other replicas were not told of the revocation.
+        /// The backend accepted it, but the other replicas were not told of the revocation.
         case delivered(DeletionStatus?)
-        /// Facebook was told that all is done.
+        /// Facebook got the answer that all is done.
         case acknowledged(DeletionStatus?)
 
         fileprivate var byteCount: Int {
@@ -37,13 +37,14 @@ struct CallbackLedger: Sendable {
     }
 
     enum Step {
-        /// Revoke the login, tell the backend unless that is remembered as done, then call ``CallbackLedger/end(_:_:)``.
+        /// Revoke the login, call the backend unless that is remembered as done, then call
+        /// ``CallbackLedger/end(_:_:)``.
         case perform(Memory?)
-        /// The waiter is called when the delivery under way ends.
+        /// The waiter is called when the running delivery ends.
         case wait
         /// All is done already.
         case answered(DeletionStatus?)
-        /// Too many deliveries are under way.
+        /// Too many deliveries are running.
         case refused
         /// Too many repetitions wait already.
         case repetitionRefused
@@ -54,7 +55,7 @@ struct CallbackLedger: Sendable {
         let isRetry: Bool
     }
 
-    /// Most deliveries under way.
+    /// The greatest number of running deliveries.
     private let places: Int
     private var underWay: [String: Delivery] = [:]
     private var repetitions = 0
@@ -66,7 +67,8 @@ struct CallbackLedger: Sendable {
 
     init(places: Int) { self.places = places }
 
-    /// Most deliveries under way of ids that failed before: half of the places, so that the others are left to new ids.
+    /// The greatest number of running deliveries with an id that failed before: half of the places, so that the others
+    /// are left to new ids.
     private var retryLimit: Int { max(1, places / 2) }
 
     /// A good callback has come.
@@ -87,7 +89,7 @@ struct CallbackLedger: Sendable {
     }
 
     /// The delivery of an id is over.
-    /// - Returns: the requests to answer.
+    /// - Returns: The requests to answer.
     mutating func end(_ id: String, _ result: Memory) -> [Waiter] {
         guard let delivery = underWay.removeValue(forKey: id) else { return [] }
         repetitions -= delivery.waiters.count - 1

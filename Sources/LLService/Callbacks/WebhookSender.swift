@@ -5,17 +5,17 @@ package import Logging
 
 /// Every limit of a webhook's delivery, with its default and reason.
 package struct WebhookLimits: Sendable {
-    /// The whole delivery, waiting for a thread and pauses included. 8 s: Facebook waits for the answer meanwhile.
+    /// The whole delivery, including pauses and the wait for a thread. 8 s: Facebook waits for the answer meanwhile.
     package var deliveryTime: Duration = .seconds(8)
     /// One attempt. 4 s: a backend that hangs once still gets a second attempt.
     package var attemptTime: Duration = .seconds(4)
-    /// Attempts.
+    /// The number of attempts.
     package var attemptCount = 3
     /// The pause before the second attempt; before the third it is twice as long.
     package var firstPause: Duration = .milliseconds(250)
-    /// Deliveries under way. 4: with a backend that takes a tenth of a second these are 40 a second.
+    /// Running deliveries. 4: with a backend that takes a tenth of a second these are 40 a second.
     package var threadCount = 4
-    /// Deliveries that wait for a thread. 64: what a backend of that speed takes in two seconds.
+    /// Deliveries that wait for a thread. 64: a backend of that speed accepts them in two seconds.
     package var queueLength = 64
 
     package init() {}
@@ -24,20 +24,20 @@ package struct WebhookLimits: Sendable {
     var places: Int { threadCount + queueLength }
 }
 
-/// Why the backend was not told. The sentence quotes nothing of the backend's.
+/// The reason why the backend was not reached or did not accept. The sentence quotes nothing of the backend's.
 package struct WebhookFailure: Error, Sendable, Equatable {
     /// The label of the metrics.
     package enum Reason: String, Sendable, CaseIterable {
         /// Its answer was no 2xx.
         case refused
         case timedOut = "timed_out"
-        /// No connection, or one that broke.
+        /// There was no connection, or it broke.
         case unreachable
-        /// Its certificate is not to be trusted, or TLS failed.
+        /// Its certificate cannot be trusted, or TLS failed.
         case tlsFailed = "tls_failed"
-        /// The head of its answer was no HTTP, or too long.
+        /// The head of its answer was no HTTP, or was too long.
         case unreadable
-        /// It was not tried: too many were waiting.
+        /// No attempt was made: too many deliveries were waiting.
         case unsent
     }
 
@@ -61,9 +61,9 @@ extension WebhookFailure {
     }
 }
 
-/// Tells the backend of callbacks, on threads of its own: no worker waits for a backend.
+/// Sends callbacks to the backend, on threads of its own: no worker waits for a backend.
 package final class WebhookSender: Sendable {
-    /// The backend took it, and perhaps answered where the person can read what became of it.
+    /// The backend accepted it, and perhaps returned a page on which the person can read the state of the deletion.
     package typealias Outcome = Result<DeletionStatus?, WebhookFailure>
 
     let limits: WebhookLimits
@@ -80,7 +80,8 @@ package final class WebhookSender: Sendable {
         threads = BlockingThreads("webhooks", threadLimit: limits.threadCount, queueLimit: limits.queueLength)
     }
 
-    /// Has the backend told, and hands `done` what came of it, from another thread unless too many wait already.
+    /// Sends the event to the backend and calls `done` with the outcome, from another thread unless too many wait
+    /// already.
     func submit(
         _ event: CallbackEvent,
         to target: WebhookTarget,
@@ -102,10 +103,10 @@ package final class WebhookSender: Sendable {
         return finish(event, .failure(failure))
     }
 
-    /// Ends the deliveries under way, and every later one at once.
+    /// Ends the running deliveries, and every later one at once.
     package func stop() { client.cancel() }
 
-    /// Counts a delivery, and logs one that failed. The person is named by a hash alone.
+    /// Counts a delivery, and logs a failed one. The log names the person only by a hash.
     private func finish(_ event: CallbackEvent, _ outcome: Outcome) -> Outcome {
         guard case .failure(let failure) = outcome else {
             metrics.countDelivery(nil)
@@ -120,7 +121,7 @@ package final class WebhookSender: Sendable {
         return outcome
     }
 
-    /// Tries until the backend takes it, says no for good, or the attempts or the time are over.
+    /// Tries until the backend accepts it or refuses for good, or until the attempts or the time are used up.
     private func deliver(_ event: CallbackEvent, to target: WebhookTarget, until deadline: MonotonicInstant) -> Outcome
     {
         guard MonotonicClock.now() < deadline else {
@@ -142,7 +143,7 @@ package final class WebhookSender: Sendable {
         }
     }
 
-    /// One attempt, with a signature of this moment. A redirect is not followed: it would take the event elsewhere.
+    /// One attempt, with a signature of this moment. A redirect is not followed: it would send the event elsewhere.
     private func attemptOnce(
         _ event: CallbackEvent,
         to target: WebhookTarget,
@@ -153,19 +154,19 @@ package final class WebhookSender: Sendable {
         limits.fetchTimeout = self.limits.attemptTime
         let response: HTTPSResponse
         do throws(HTTPSClientError) {
-            // The status says whether the backend took it.
+            // The status alone tells that the backend accepted it.
             response = try client.send(request, limits: limits, until: deadline, needsBody: false)
         } catch {
             throw WebhookFailure(error)
         }
         guard (200..<300).contains(response.status) else {
-            // RFC 9110 section 15: these may be over in a moment.
+            // RFC 9110 section 15: these errors may pass in a moment.
             let isTransient = response.status >= 500 || [408, 425, 429].contains(response.status)
             throw WebhookFailure(reason: .refused, sentence: "it answered \(response.status)", isTransient: isTransient)
         }
         // Only the answer about deleted data is for a person.
         guard event.kind == .dataDeletion else { return nil }
-        // The backend took the event, but its own answer for the person cannot be passed on.
+        // The backend accepted the event, but its answer for the person cannot be passed on.
         let warning: Logger.Message = "answer to a callback not used"
         if let fault = response.bodyFault { logger.warning(warning, metadata: facts(of: event, fault.description)) }
         do throws(DeletionStatus.Unusable) {

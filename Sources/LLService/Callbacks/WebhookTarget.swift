@@ -3,11 +3,11 @@ internal import LLCrypto
 package import LLHTTPClient
 internal import LLJOSE
 
-/// Where the backend is told of callbacks, and the page for people whose backend names none.
+/// The backend's address for callbacks, and the page for people if the backend names none.
 package struct WebhookTarget: Sendable, Equatable {
     let url: HTTPURL
     let secrets: WebhookSecrets
-    /// The page on which a person reads what became of their data; without a query.
+    /// The page on which a person reads the state of their data's deletion; without a query.
     let statusURL: HTTPURL
 
     package init(url: HTTPURL, secrets: WebhookSecrets, statusURL: HTTPURL) {
@@ -16,7 +16,7 @@ package struct WebhookTarget: Sendable, Equatable {
         self.statusURL = statusURL
     }
 
-    /// The request that tells the backend, signed for one attempt.
+    /// The request to the backend, signed for one attempt.
     func request(_ event: CallbackEvent, timestamp: Int64) throws(WebhookFailure) -> HTTPSRequest {
         let body = event.content
         guard let signature = try? secrets.signature(id: event.id, timestamp: timestamp, body: body) else {
@@ -35,9 +35,10 @@ package struct WebhookTarget: Sendable, Equatable {
     }
 }
 
-/// Where a person reads what became of their data, and by which code (Meta, "Data Deletion Request Callback").
+/// The page on which a person reads the state of their data's deletion, and the code for it (Meta, "Data Deletion
+/// Request Callback").
 package struct DeletionStatus: Sendable, Equatable {
-    /// Greatest length of both in bytes: what browsers and dashboards surely take.
+    /// Greatest length of both in bytes: browsers and dashboards certainly accept it.
     private static let byteLimit = 2_048
 
     let url: String
@@ -45,13 +46,13 @@ package struct DeletionStatus: Sendable, Equatable {
 }
 
 extension DeletionStatus {
-    /// Why an answer with both members cannot be passed on.
+    /// The error of an answer with both members that cannot be passed on.
     struct Unusable: Error {
         let sentence = "its url is none that people can open, or its confirmation_code is not of visible characters"
     }
 
     /// The backend's own answer; nil unless it is a JSON object with both members.
-    /// - Throws: unless they are a URL that people can open and a code of visible characters.
+    /// - Throws: An error unless they are a URL that people can open and a code of visible characters.
     init?(answer: [UInt8]) throws(Unusable) {
         var document = JSONDocument(limits: JSONLimits(byteCount: 65_536))
         guard (try? document.parse(answer.span)) != nil, document.isObject(document.root),
@@ -61,7 +62,8 @@ extension DeletionStatus {
         guard document.isString(url), document.isString(code) else { throw Unusable() }
         let place = document.string(url, in: answer.span)
         let name = document.string(code, in: answer.span)
-        // A page may live in a fragment, which holds what a path does (RFC 3986, 3.5): it is judged as one.
+        // A page may be named by a fragment. A fragment allows the bytes of a path (RFC 3986, 3.5), so it is checked as
+        // one.
         let judged = place.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).joined(separator: "/")
         guard place.utf8.count <= Self.byteLimit, (try? HTTPURL(parsing: judged)) != nil,
             (1...Self.byteLimit).contains(name.utf8.count), name.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
@@ -77,19 +79,20 @@ extension DeletionStatus {
     }
 }
 
-/// The secrets that webhooks are signed with (Standard Webhooks, "Signature scheme"). They are never printed.
+/// The secrets that sign webhooks (Standard Webhooks, "Signature scheme"). They are never printed.
 ///
-/// The file has one or two lines: `whsec_` and 24 to 64 bytes in base64. With two, both sign, so that a secret can be
-/// changed while backends know the one or the other. Empty lines and lines that begin with `#` are comments.
+/// The file has one or two lines: `whsec_` and 24 to 64 bytes in base64. If there are two, both sign, so that a secret
+/// can be changed while some backends know the old one and others the new one. Empty lines and lines that begin with
+/// `#` are comments.
 package struct WebhookSecrets: Sendable, Equatable {
-    /// Greatest size of the file, in bytes: two secrets and some comment.
+    /// Greatest size of the file, in bytes: two secrets and some comments.
     package static let fileByteLimit = 16_384
-    /// Bytes of a secret, as Standard Webhooks has them.
+    /// The length of a secret in bytes, from Standard Webhooks.
     static let byteRange = 24...64
 
     private let keys: [[UInt8]]
 
-    /// Reads the file's text; `place` is how messages name it. They never quote it.
+    /// Reads the file's text; messages call the file `place` and never quote it.
     package init(parsing text: [UInt8], place: String) throws(ConfigurationError) {
         let prefix = Array("whsec_".utf8)
         let (key, other) = try FileLine.secrets(of: text, place: place, none: "the file holds no secret") {

@@ -2,16 +2,16 @@ internal import LLBytes
 internal import LLCrypto
 internal import LLHTTP1
 
-/// The callers that may use the service: names, and the SHA-256 of each one's key. The keys themselves are nowhere.
+/// The callers that may use the service: names, and the SHA-256 of each one's key. The keys themselves are not stored.
 ///
 /// The file has a line for each client: its name, white space, 64 hexadecimal digits. Empty lines and lines that begin
-/// with `#` are comments. A name may stand on several lines, so that a key can be replaced while both are in use.
+/// with `#` are comments. A name may be on several lines, so that a key can be replaced while both are in use.
 package struct ClientKeys: Sendable, Equatable {
     /// Greatest number of lines with a key: each costs every request one comparison.
     package static let countLimit = 1_000
-    /// Greatest size of the file, in bytes: enough for that many lines.
+    /// Greatest size of the file, in bytes: enough for that number of lines.
     package static let fileByteLimit = 262_144
-    /// Greatest length of a presented key, in bytes; a longer one is nobody's.
+    /// Greatest length of a presented key, in bytes; no client has a longer one.
     package static let keyByteLimit = 512
     /// Greatest length of a name, in characters of `[A-Za-z0-9._-]`: it is a label of the metrics.
     package static let nameLimit = 64
@@ -25,7 +25,7 @@ package struct ClientKeys: Sendable, Equatable {
         let digest: [UInt8]
     }
 
-    /// Reads the file's text; `place` is how messages name it.
+    /// Reads the file's text; messages call the file `place`.
     package init(parsing text: [UInt8], place: String) throws(ConfigurationError) {
         var names: [String] = []
         var entries: [Entry] = []
@@ -59,9 +59,9 @@ package struct ClientKeys: Sendable, Equatable {
         self.entries = entries
     }
 
-    /// The client whose key this is, by its position in `names`; nil for nobody's.
+    /// The client that has this key, by its position in `names`; nil if no client has it.
     ///
-    /// Every entry is compared, each in constant time, so that the time tells nothing about the keys.
+    /// Every entry is compared, each in constant time, so that the time reveals nothing about the keys.
     package func client(presenting key: Span<UInt8>) -> Int? {
         guard !key.isEmpty, key.count <= Self.keyByteLimit, let digest = try? SHA256.digest(of: key) else { return nil }
         var found: Int?
@@ -71,9 +71,9 @@ package struct ClientKeys: Sendable, Equatable {
         return found
     }
 
-    /// Makes a new key: 256 random bits in hexadecimal, with a prefix that secret scanners can look for.
+    /// Makes a new key: 256 random bits in hexadecimal, with a prefix that secret scanners can search for.
     ///
-    /// - Returns: the key, to be shown once, and the file's line for it.
+    /// - Returns: The key, to be shown once, and the file's line for it.
     package static func make(name: String) -> (key: String, line: String)? {
         guard Self.name(ArraySlice(name.utf8)) != nil, let random = try? RandomBytes.make(count: 32) else { return nil }
         let key = "llk_" + Hexadecimal.encode(random)
@@ -81,9 +81,9 @@ package struct ClientKeys: Sendable, Equatable {
         return (key, "\(name) \(digest.hexadecimal)")
     }
 
-    /// What to write behind a file's text to add a client's line; nil where the file has a key of that name.
+    /// The bytes that add a client's line at the end of a file's text; nil if the file has a key of that name.
     ///
-    /// - Throws: the fault of the file as it would be then.
+    /// - Throws: The error that the file would have with the line.
     package static func addition(
         of line: String,
         name: String,
@@ -105,14 +105,14 @@ package struct ClientKeys: Sendable, Equatable {
     }
 }
 
-/// What a caller presents: `Authorization: Bearer KEY` (RFC 6750 section 2.1), `X-Api-Key: KEY`, or
-/// `Authorization: Basic` with its name and key, as OAuth clients do (RFC 6749 section 2.3.1).
+/// The credentials of a caller: `Authorization: Bearer KEY` (RFC 6750 section 2.1), `X-Api-Key: KEY`, or
+/// `Authorization: Basic` with its name and key, as OAuth clients send it (RFC 6749 section 2.3.1).
 enum CallerCredentials {
-    /// The key alone, at this place in the head.
+    /// Only the key, at this place in the head.
     case key(Range<Int>)
     case named(name: [UInt8], key: [UInt8])
 
-    /// Reads a head; nil when there are no credentials, or more than one.
+    /// Reads a head; nil if there are no credentials, or more than one.
     init?(_ head: borrowing RequestHead, bytes: Span<UInt8>) {
         guard Self.count(in: head, bytes) == 1 else { return nil }
         if let value = head.value(of: "x-api-key", in: bytes) {
@@ -131,13 +131,13 @@ enum CallerCredentials {
         }
     }
 
-    /// The number of credentials in a head, good or bad.
+    /// The number of credentials in a head, valid or not.
     static func count(in head: borrowing RequestHead, _ bytes: Span<UInt8>) -> Int {
         head.count(of: "authorization", in: bytes) + head.count(of: "x-api-key", in: bytes)
     }
 
-    /// The place of what follows the scheme in an `Authorization` value; nil for another scheme, or where nothing follows.
-    /// Schemes are compared without case (RFC 9110 section 11.1).
+    /// The place of the text behind the scheme in an `Authorization` value; nil for another scheme, or if no text
+    /// follows. Schemes are compared without case (RFC 9110 section 11.1).
     static func rest(of value: Range<Int>, after scheme: StaticString, _ bytes: Span<UInt8>) -> Range<Int>? {
         let length = scheme.utf8CodeUnitCount
         guard value.count > length,
@@ -150,14 +150,14 @@ enum CallerCredentials {
 }
 
 extension ClientKeys {
-    /// The client that presents these credentials, by its position in `names`; nil for nobody.
+    /// The client that presents these credentials, by its position in `names`; nil if there is none.
     func client(presenting credentials: CallerCredentials, in bytes: Span<UInt8>) -> Int? {
         switch credentials {
         case .key(let range): return client(presenting: bytes.extracting(range))
         case .named(let name, let key):
             guard
-                // RFC 6749 section 2.3.1 wants name and key form-encoded before base64. Not every client does it, and the
-                // names allowed here are the same either way.
+                // RFC 6749 section 2.3.1 requires name and key to be form-encoded before base64. Not every client does
+                // that, and the names allowed here are the same either way.
                 let client = client(presenting: key.span)
                     ?? PercentEncoding.decode(key.span, key.indices, isForm: true)
                     .flatMap({ $0 == key ? nil : client(presenting: $0.span) }),
@@ -173,7 +173,7 @@ enum BasicCredentials {
     /// Greatest length of the text, in characters: a name of 64, a key of 512, and their form-encoding.
     static let lengthLimit = 2_048
 
-    /// Decodes the text after the scheme; nil where it is no strict base64 or has no colon.
+    /// Decodes the text after the scheme; nil if it is no strict base64 or has no colon.
     static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> (name: [UInt8], key: [UInt8])? {
         guard range.count <= lengthLimit, let text = Base64.decode(bytes, range),
             let colon = text.firstIndex(of: UInt8(ascii: ":"))

@@ -1,8 +1,8 @@
 internal import LLStores
 
-/// Every setting of the service: the raw value is its name in the file, the environment variable and the flag are derived
-/// from it. ``definition`` and ``summary`` are the tables of all the rest: `check-config`, the reload, the configuration
-/// page and the manual page follow from them.
+/// Every setting of the service. The raw value is its name in the file; the environment variable and the flag are
+/// derived from it. ``definition`` and ``summary`` are the tables of all other facts: `check-config`, the reload, the
+/// configuration page and the manual page follow from them.
 package enum ConfigurationKey: String, CaseIterable, Sendable {
     case appIDs = "app_ids"
     case issuers = "issuers"
@@ -52,17 +52,17 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case logFormat = "log_format"
     case auditLog = "audit_log"
 
-    /// What every environment variable of the service starts with. A variable with this prefix that is no key's is
+    /// The prefix of every environment variable of the service. A variable with this prefix and an unknown name is
     /// refused, so that a misspelt one cannot pass for a default.
     package static let environmentPrefix = "LIMITED_LOGIN_"
 
     /// The variable that names the configuration file; the only one that is no key.
     package static let fileVariable = "LIMITED_LOGIN_CONFIG"
 
-    /// The port to listen on, as Cloud Run, Heroku, Render and Fly set it.
+    /// The variable with the port to listen on, as Cloud Run, Heroku, Render and Fly set it.
     package static let portVariable = "PORT"
 
-    /// Whether Kubernetes made the variable, for a Service named `limited-login` (Kubernetes, "Accessing the Service").
+    /// True if Kubernetes made the variable, for a Service named `limited-login` (Kubernetes, "Accessing the Service").
     static func isServiceLink(_ name: String, _ value: String) -> Bool {
         let rest = name.dropFirst(environmentPrefix.count)
         if rest == "SERVICE_HOST" || rest == "SERVICE_PORT" || rest.hasPrefix("SERVICE_PORT_") { return true }
@@ -84,7 +84,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         }
     }
 
-    /// The value as it may be shown: what is secret in it is left out.
+    /// The value in the form that may be shown: its secret parts are left out.
     package func shown(_ value: ConfigurationValue) -> String {
         let text = definition.kind.text(of: value)
         guard self == .replayStore, let url = try? ReplayStoreURL(parsing: text) else { return text }
@@ -93,13 +93,13 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     }
 }
 
-/// What a setting's value looks like, and what bounds it.
+/// The form of a setting's value, and its bounds.
 package enum ConfigurationKind: Sendable, Equatable {
     /// Strings; separated by commas in flags and the environment, an array in the file.
     case list
     case text
     case file
-    /// The path of a file that nobody but the service's user should read or write.
+    /// The path of a file that only the service's user should read or write.
     case secretFile
     case integer(ClosedRange<Int>)
     /// A time in whole seconds within a range; a number, or one with its unit: `90s`, `5m`, `1h`, `2d`.
@@ -116,7 +116,7 @@ package enum ConfigurationKind: Sendable, Equatable {
         }
     }
 
-    /// What is said where the file has a value of another kind, and what stands for the value in the usage.
+    /// The message for a value of another kind in the file, and the placeholder of the value in the usage.
     package var wording: (need: String, placeholder: String) {
         switch self {
         case .list: ("a list of strings is needed", "list")
@@ -130,7 +130,7 @@ package enum ConfigurationKind: Sendable, Equatable {
         }
     }
 
-    /// A value as a person reads it.
+    /// A value in the form for people.
     package func text(of value: ConfigurationValue) -> String {
         switch value {
         case .list(let values): values.joined(separator: ",")
@@ -156,10 +156,10 @@ package enum ConfigurationKind: Sendable, Equatable {
     }
 }
 
-/// What holds where a setting is not set.
+/// The value of a setting that is not set.
 package enum ConfigurationDefault: Sendable, Equatable {
     case value(ConfigurationValue)
-    /// Nothing, and what that means.
+    /// No value, and the meaning of that.
     case nothing(String)
 
     static func list(_ values: [String]) -> Self { .value(.list(values)) }
@@ -168,17 +168,17 @@ package enum ConfigurationDefault: Sendable, Equatable {
     static func time(_ time: Duration) -> Self { .number(Int(clamping: time.components.seconds)) }
 }
 
-/// What a reload (SIGHUP) does with a setting.
+/// The effect of a reload (SIGHUP) on a setting.
 package enum ConfigurationReload: String, Sendable, CaseIterable {
-    /// The new value is in force for what begins after the reload.
+    /// The new value applies to all that begins after the reload.
     case takesEffect = "at once"
-    /// The file is read again, under another name if it has one. Whether there is one is settled at the start.
+    /// The file is read again, under another name if it has one. A reload can neither add nor remove the file.
     case rereads = "content at once, on or off by a restart"
-    /// The same, but a reload may also begin to use one. None may take it away: it guards the service.
+    /// The same, but a reload may add the file. It may not remove it, because the file guards the service.
     case guards = "content at once, taken away by a restart"
     case needsRestart = "by a restart"
 
-    /// Why a reload may not change the setting so; nil where it may.
+    /// The reason why a reload may not make this change; nil if it may.
     func refusal(_ key: ConfigurationKey, from old: ConfigurationValue?, to new: ConfigurationValue?) -> String? {
         switch self {
         case .takesEffect: return nil

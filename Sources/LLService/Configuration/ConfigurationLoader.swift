@@ -1,28 +1,30 @@
 internal import LLJOSE
 internal import LLSockets
 
-/// What a start found: the configuration in force, and where each setting came from.
+/// The loaded configuration and the origin of each setting.
 package struct LoadedConfiguration: Sendable {
     package let configuration: ServiceConfiguration
-    /// Only what was set; every other key has its default.
+    /// Only the settings that were set; every other key has its default.
     package let settings: [ConfigurationKey: ConfigurationSetting]
     package let file: String?
 }
 
-/// Puts flags over environment over file over defaults, and refuses what it does not know.
+/// Merges the sources: flags override the environment, which overrides the file, which overrides the defaults. Unknown
+/// names are refused.
 package enum ConfigurationLoader {
-    /// The file that is read when none is named, if it exists. It must belong to this user or root, and nobody else may be
-    /// able to change it (CWE-427): a folder that others write to must not decide what is accepted.
+    /// The file that is read by default, if it exists. It must belong to this user or root, and no other user may be
+    /// able to change it (CWE-427): a folder that others can write to must not decide which logins are accepted.
     package static let defaultFile = "config/limited-login.json"
 
     /// - Parameters:
-    ///   - flags: the values given on the command line, by key.
-    ///   - environment: the process's environment; names with the project's prefix must be known. `PORT` is the port of
-    ///     `listen` if nothing else sets that.
-    ///   - file: the file named by `--config`, if any; it must then be readable.
-    ///   - known: the file that was read before, if any. It must still be there: without it, what it forbids is allowed.
-    ///   - only: the settings to read, where a command needs no others: a fault of the rest does not stop it.
-    ///   - readsDefaultFile: whether ``defaultFile`` is read where no file is named.
+    ///   - flags: The values given on the command line, by key.
+    ///   - environment: The process's environment; names with the project's prefix must be known. `PORT` is the port of
+    ///     `listen` if no other source sets that.
+    ///   - file: The file named by `--config`, if any; it must then be readable.
+    ///   - known: The file of the previous load, if any. It must still exist: without it, logins that it forbids would
+    ///     be allowed.
+    ///   - only: The settings to read, if a command needs no others: a fault in the others does not stop it.
+    ///   - readsDefaultFile: True if ``defaultFile`` is read when no file is named.
     package static func load(
         flags: [ConfigurationKey: String],
         environment: [String: String],
@@ -85,9 +87,9 @@ package enum ConfigurationLoader {
     }
 }
 
-/// The configuration file: one JSON object whose members are the names of `ConfigurationKey`.
+/// The configuration file: one JSON object with members named as in `ConfigurationKey`.
 ///
-/// It is read with the project's own strict reader, because `Codable` cannot tell a repeated member.
+/// The project's own strict reader reads it, because `Codable` does not detect a repeated member.
 enum ConfigurationFile {
     /// A configuration is a few hundred bytes; 100,000 app ids fit into this.
     static let sizeLimit = 4 * 1024 * 1024
@@ -97,7 +99,7 @@ enum ConfigurationFile {
         path: String,
         only: [ConfigurationKey]? = nil
     ) throws(ConfigurationError) -> [ConfigurationKey: ConfigurationSetting] {
-        // 100,000 app ids.
+        // The limits hold 100,000 app ids.
         var document = JSONDocument(limits: JSONLimits(byteCount: sizeLimit, nodeCount: 262_144))
         do throws(JSONError) {
             try document.parse(bytes.span)
@@ -116,7 +118,7 @@ enum ConfigurationFile {
             }
             let origin = ConfigurationOrigin.file(path: path, member: member)
             if only?.contains(key) == false { continue }
-            // null and an empty list stand for "not set", so that a file can show every key.
+            // null and an empty list mean "not set", so that a file can show every key.
             if document.kind(name + 1) == .null { continue }
             let value = try value(name + 1, of: key, in: document, bytes, origin)
             if value == .list([]) { continue }
@@ -125,7 +127,7 @@ enum ConfigurationFile {
         return settings
     }
 
-    /// Where the reader stopped, in lines and columns from 1, and why.
+    /// The error of the reader: the place in lines and columns from 1, and the reason.
     private static func refusal(_ error: JSONError, _ bytes: [UInt8], _ path: String) -> ConfigurationError {
         let lines = bytes.prefix(error.offset).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         let place = "\(path), line \(lines.count), column \((lines.last?.count ?? 0) + 1)"
@@ -166,16 +168,16 @@ enum ConfigurationFile {
         }
     }
 
-    /// The key that a misspelt name most likely meant: at most two edits away, `-` and `_` taken for the same.
+    /// The most likely key for a misspelt name: at most two edits away; `-` and `_` count as the same.
     static func nearest(_ name: String) -> ConfigurationKey? {
         let folded = String(name.lowercased().map { $0 == "-" ? "_" : $0 })
         return ConfigurationKey.allCases.first { Spelling.isNear(folded, $0.rawValue, edits: 2) }
     }
 }
 
-/// How near two words are.
+/// The distance between two words.
 package enum Spelling {
-    /// Whether one word becomes the other by so many letters added, left out or replaced.
+    /// True if one word becomes the other by at most `edits` letters added, left out or replaced.
     package static func isNear(_ one: String, _ other: String, edits: Int) -> Bool {
         let (a, b) = (Array(one), Array(other))
         guard abs(a.count - b.count) <= edits else { return false }

@@ -1,12 +1,12 @@
 package import LLSockets
 
-/// Where a value came from: the order of precedence is flags, environment, file, default.
+/// The origin of a value. The order of precedence is flags, environment, file, default.
 package enum ConfigurationOrigin: Sendable, Equatable {
     case flag(String)
     case environment(String)
     case file(path: String, member: String)
 
-    /// The place as an error message or `check-config` names it.
+    /// The origin in error messages and `check-config`.
     package var description: String {
         switch self {
         case .flag(let name): "--\(name)"
@@ -18,7 +18,7 @@ package enum ConfigurationOrigin: Sendable, Equatable {
     func error(_ reason: String) -> ConfigurationError { ConfigurationError(place: description, reason: reason) }
 }
 
-/// A value as it stands in its source, before it is judged.
+/// A value in the form of its source, before it is checked.
 package enum ConfigurationValue: Sendable, Equatable {
     case list([String])
     case text(String)
@@ -31,13 +31,13 @@ package struct ConfigurationSetting: Sendable, Equatable {
 }
 
 extension ConfigurationSetting {
-    /// Reads a flag's or an environment variable's text as the kind of value its key takes.
+    /// Reads a flag's or an environment variable's text as the kind of value that its key has.
     package init(text: String, key: ConfigurationKey, origin: ConfigurationOrigin) throws(ConfigurationError) {
         let kind = key.definition.kind
         let value: ConfigurationValue
         switch kind {
         case .list:
-            // As it comes where one variable is set from another that is not.
+            // The text is empty after `A=$UNSET`.
             guard !text.isEmpty else { throw origin.error("the value is empty") }
             let parts = text.split(separator: ",", omittingEmptySubsequences: false).map { Self.trimmed($0) }
             guard !parts.contains("") else { throw origin.error("the list has an empty element") }
@@ -48,7 +48,7 @@ extension ConfigurationSetting {
         self.init(value: value, origin: origin)
     }
 
-    /// A decimal number of digits alone: `Int("+5")` would be 5, and a sign or a space is a mistake here.
+    /// A decimal number of digits only: `Int("+5")` would be 5, and a sign or a space is a mistake here.
     static func decimal(_ text: String) -> Int? {
         guard !text.isEmpty, text.utf8.count <= 12, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
             return nil
@@ -56,7 +56,7 @@ extension ConfigurationSetting {
         return Int(text)
     }
 
-    /// A whole number, or one with its unit where the kind has units.
+    /// A whole number, with or without a unit if the kind has units.
     static func number(
         _ text: String,
         _ kind: ConfigurationKind,
@@ -91,7 +91,7 @@ extension ConfigurationSetting {
 package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The flag, the environment variable or the file and member at fault.
     package let place: String
-    /// What is wrong with it, and what would be right.
+    /// The fault, and the right form.
     package let reason: String
 
     package init(place: String, reason: String) {
@@ -106,13 +106,13 @@ package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConve
     package var description: String { "\(place): \(reason)" }
 }
 
-/// A line of a file that a setting names, with a secret or a client.
+/// A line of a file named by a setting, with a secret or a client.
 package struct FileLine {
     let text: ArraySlice<UInt8>
-    /// The file and the line's number: how an error names it, which never quotes it.
+    /// The file and the line's number. Errors name it and never quote the line.
     let place: String
 
-    /// What stands between white space; none for a comment, which may stand behind white space here.
+    /// The words between white space; none for a comment, which may follow white space here.
     var words: [ArraySlice<UInt8>] {
         let words = text.split { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
         return words.first?.first == UInt8(ascii: "#") ? [] : words
@@ -128,8 +128,8 @@ package struct FileLine {
         }
     }
 
-    /// The one or two different secrets of a file, each on a line.
-    /// - Parameter none: what is said of a file without any.
+    /// The one or two different secrets of a file, each on its own line.
+    /// - Parameter none: The message for a file without any.
     static func secrets<Secret: Equatable>(
         of text: [UInt8],
         place: String,
@@ -147,8 +147,8 @@ package struct FileLine {
         return (first, secrets.count > 1 ? secrets[1] : nil)
     }
 
-    /// The text of a file that a setting names.
-    /// - Parameter limit: the greatest size, in bytes.
+    /// The text of a file named by a setting.
+    /// - Parameter limit: The greatest size, in bytes.
     package static func text(ofFile path: String, limit: Int) throws(ConfigurationError) -> [UInt8] {
         let text: [UInt8]
         do throws(FileContents.Failure) {
@@ -156,7 +156,7 @@ package struct FileLine {
         } catch {
             throw ConfigurationError(path, error)
         }
-        // Editors of other systems write one, and it would be part of the first word.
+        // Editors of other systems write a byte order mark, which would become part of the first word.
         guard !text.starts(with: [0xEF, 0xBB, 0xBF]), !text.starts(with: [0xFF, 0xFE]),
             !text.starts(with: [0xFE, 0xFF])
         else {

@@ -12,7 +12,7 @@ extension ConfigurationKey {
         "https://www.facebook.com/.well-known/oauth/openid/jwks/",
     ]
 
-    /// What it looks like, what holds where it is not set, and what a reload does with it.
+    /// The setting's kind, its default, and the effect of a reload.
     package var definition: (kind: ConfigurationKind, standard: ConfigurationDefault, reload: ConfigurationReload) {
         switch self {
         case .appIDs: (.list, .nothing("none: required"), .takesEffect)
@@ -30,7 +30,7 @@ extension ConfigurationKey {
         case .listenMode: (.text, .text(UnixSocketMode.standard.description), .needsRestart)
         case .adminListen: (.text, .text("127.0.0.1:8081"), .needsRestart)
         case .workers: (.integer(1...256), .nothing("the cores this process may use"), .needsRestart)
-        // Below 16 MiB the program itself has no room; 1 TiB is more than any machine it is made for.
+        // The program itself does not fit below 16 MiB; 1 TiB is more than any machine it is made for.
         case .memoryLimit: (.size(16_777_216...1_099_511_627_776), .number(64 * 1_048_576), .needsRestart)
         // Google's balancers keep connections for 600 s and AWS's for 4,000 s at most.
         case .idleTimeoutSeconds: (.duration(1...7_200), .time(HTTPServerLimits().idleTimeout), .needsRestart)
@@ -83,7 +83,7 @@ extension ConfigurationKey {
         }
     }
 
-    /// One sentence on what it is for.
+    /// One sentence about the setting's purpose.
     package var summary: String {
         switch self {
         case .appIDs: "The Facebook app ids whose tokens are accepted (the claim aud must be one of them)."

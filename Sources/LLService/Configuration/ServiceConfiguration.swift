@@ -5,12 +5,12 @@ internal import LLHTTPServer
 package import LLSockets
 package import LLStores
 
-/// Everything the service is told from outside, judged and typed.
+/// The whole configuration of the service, checked and typed.
 ///
-/// Made by ``ConfigurationLoader``. Each member is the setting of its name, nil where that has no value; the settings'
-/// bounds, defaults and meanings are in ``ConfigurationKey``.
+/// ``ConfigurationLoader`` makes it. Each member is the setting of its name, nil if that has no value; bounds, defaults
+/// and meanings of the settings are in ``ConfigurationKey``.
 package struct ServiceConfiguration: Sendable, Equatable {
-    /// Never empty where the command is about tokens.
+    /// Never empty if the command is about tokens.
     package var appIDs: [String]
     package var issuers: [String]
     package var jwksURLs: [String]
@@ -24,64 +24,64 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var listenMode: UnixSocketMode
     package var adminListen: SocketAddress
     package var workers: Int?
-    /// A smaller limit of the process's control group comes before it.
+    /// The limit in the configuration; a smaller limit of the process's control group takes precedence.
     package var memoryLimitBytes: Int
     package var idleTimeoutSeconds: Int
     package var clockSkewSeconds: Int
     package var maxTokenAgeSeconds: Int?
-    /// Whether a token must be bound to a login.
+    /// True if a token must be bound to a login.
     package var bindingIsRequired: Bool
-    /// Whether only tokens without an access token are accepted.
+    /// True if only tokens without an access token are accepted.
     package var onlyLimitedTracking: Bool
     package var accessTokensAreAccepted: Bool
     package var clientKeysFile: String?
     package var tls: TLSFiles?
     package var trustedPeers: [AddressPrefix]
-    /// How gateways are answered; nil where their routes are closed.
+    /// The settings of the gateway routes; nil if these are closed.
     package var gateway: GatewaySettings?
-    /// What is wanted; ``signaturesPerWorker`` says what there is room for.
+    /// The wanted number; ``signaturesPerWorker`` is the number that fits into memory.
     package var signatureCacheEntries: Int
     package var nonceSecretFile: String?
     package var nonceTTLSeconds: Int
     package var replaysAreRejected: Bool
-    /// The server that remembers what was used; nil where this process does.
+    /// The server that remembers used nonces, tokens and proofs; nil if this process does.
     package var replayStore: ReplayStoreURL?
     package var replayStorePasswordFile: String?
     package var replayStoreCapacity: Int
     package var appSecretsFile: String?
     package var graph: GraphConfiguration
-    /// How the backend is told of Facebook's callbacks; nil where it is not.
+    /// The webhook for Facebook's callbacks; nil if there is none.
     package var webhook: WebhookConfiguration?
     package var drainDelaySeconds: Int
-    /// Its swift-log name.
+    /// The level's swift-log name.
     package var logLevel: String
     package var logFormat: String?
     package var auditIsOn: Bool
-    /// The same as it was given or is by default, for what goes through all the settings.
+    /// The settings as values, given or default, for code that iterates over all of them.
     package private(set) var values: [ConfigurationKey: ConfigurationValue] = [:]
-    /// The configuration file, where it holds the password of ``replayStore``.
+    /// The configuration file, if it holds the password of ``replayStore``.
     private(set) var fileWithPassword: String?
 }
 
 /// The PEM files of a listener that speaks TLS.
 package struct TLSFiles: Sendable, Equatable {
-    /// The server's certificate, followed by those that lead to its authority.
+    /// The server's certificate, followed by the chain up to its authority.
     package let certificate: String
     /// The certificate's private key, not encrypted.
     package let key: String
-    /// The authorities of the callers' certificates; nil where callers need none.
+    /// The authorities of the callers' certificates; nil if callers need none.
     package let clientAuthorities: String?
 }
 
 package struct WebhookConfiguration: Sendable, Equatable {
     package let url: HTTPURL
     package let secretFile: String
-    /// The page that tells people what became of their data; without a query.
+    /// The page that shows people the state of a data deletion; without a query.
     package let statusURL: HTTPURL
 }
 
 extension ServiceConfiguration {
-    /// - Parameter only: the settings that were read; nil for all. The others are at their defaults and bind nothing.
+    /// - Parameter only: The settings that were read; nil for all. The others have their defaults and are not checked.
     package init(
         settings: [ConfigurationKey: ConfigurationSetting],
         only: [ConfigurationKey]? = nil
@@ -181,10 +181,10 @@ extension ServiceConfiguration {
 }
 
 extension ServiceConfiguration {
-    /// How many workers the service's listener has.
+    /// The number of workers of the service's listener.
     package var workerCount: Int { workers ?? ProcessLimits.processorCount() }
 
-    /// How many good signatures each worker remembers.
+    /// The number of good signatures that each worker remembers.
     package var signaturesPerWorker: Int {
         SignatureMemory.capacity(
             wanted: signatureCacheEntries,
@@ -193,7 +193,7 @@ extension ServiceConfiguration {
         )
     }
 
-    /// Why a reload may not put this configuration in force after another; nil where it may.
+    /// The reason why a reload may not replace another configuration by this one; nil if it may.
     package func refusal(after old: ServiceConfiguration) -> String? {
         ConfigurationKey.allCases.lazy.compactMap { key in
             key.definition.reload.refusal(key, from: old.values[key], to: values[key])
@@ -202,9 +202,10 @@ extension ServiceConfiguration {
 }
 
 extension ServiceConfiguration {
-    /// What is accepted but may be a mistake, a sentence each: refusing it would lock people out where it is none.
+    /// Warnings, one sentence each, about accepted settings that may be a mistake. They are not errors: a refusal could
+    /// lock people out if there is no mistake.
     ///
-    /// Looks at the permissions of the secrets' files.
+    /// It checks the permissions of the files with secrets.
     package var doubts: [String] {
         var doubts: [String] = []
         if let odd = appIDs.first(where: { !$0.utf8.allSatisfy { (0x30...0x39).contains($0) } }) {
@@ -217,7 +218,7 @@ extension ServiceConfiguration {
                 "The issuer '\(odd)' ends with a slash: issuers are compared byte by byte, and Facebook's have none there."
             )
         }
-        // Not refused: iPhones with Limited Login alone and Android beside them is a setup that makes sense.
+        // The pair is not refused: iPhones with Limited Login only, and Android as well, is a setup that makes sense.
         if onlyLimitedTracking, accessTokensAreAccepted {
             doubts.append(
                 "tracking: limited is about id tokens alone: with access_tokens: accept a login with tracking is accepted by its "
@@ -239,7 +240,7 @@ extension ServiceConfiguration {
             )
         }
         let fitting = signaturesPerWorker
-        // With many cores the default is too much, and nobody asked for it.
+        // With many cores the default is too much, but the operator did not ask for it.
         if fitting < signatureCacheEntries, signatureCacheEntries != SignatureMemory.defaultCapacity {
             doubts.append(
                 "signature_cache_entries is \(signatureCacheEntries), and memory_limit leaves room for \(fitting) "
@@ -261,7 +262,7 @@ extension ServiceConfiguration {
         return doubts
     }
 
-    /// Who may ask, and how often.
+    /// Warnings about access to the service, and the rate of calls.
     private var doubtsOfCallers: [String] {
         var doubts: [String] = []
         let isOpen = clientKeysFile == nil && tls?.clientAuthorities == nil
@@ -291,7 +292,7 @@ extension ServiceConfiguration {
         return doubts
     }
 
-    /// What a gateway is told of tokens that are bound to a key (RFC 9449 section 7.2).
+    /// Warnings about tokens bound to a key that pass a gateway (RFC 9449 section 7.2).
     private var doubtsOfGateways: [String] {
         guard let gateway else {
             guard case .text(DPoPDemand.requiredIfBound.rawValue) = values[.dpop] else { return [] }
@@ -312,9 +313,9 @@ extension ServiceConfiguration {
         return []
     }
 
-    /// What is wrong with the permissions of a secret's file; nothing where they are good.
+    /// Warnings about the permissions of a file with a secret; empty if they are good.
     ///
-    /// A group may read a file of another user's: that is how the service itself reads it (root's file, mode 0640; a
+    /// A group may read a file that another user owns: the service itself reads it that way (root's file, mode 0640; a
     /// Kubernetes Secret with `fsGroup`).
     private static func looseness(of path: String, _ secret: String) -> [String] {
         var information = stat()

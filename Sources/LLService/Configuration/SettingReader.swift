@@ -4,18 +4,18 @@ internal import LLSockets
 internal import LLStores
 internal import LimitedLogin
 
-/// Typed, bounded access to the settings of a start, defaults included; each refusal names the place of the value.
+/// Typed, bounded access to the settings of a start, defaults included; each error names the place of the value.
 struct SettingReader {
     let settings: [ConfigurationKey: ConfigurationSetting]
 
-    /// What was set, or else the default; nil where there is none.
+    /// The value that was set, or else the default; nil if there is none.
     func value(_ key: ConfigurationKey) -> ConfigurationValue? {
         if let value = settings[key]?.value { return value }
         guard case .value(let value) = key.definition.standard else { return nil }
         return value
     }
 
-    /// Empty where nothing is set and there is no default.
+    /// Empty if the setting has neither a value nor a default.
     func list(_ key: ConfigurationKey) throws(ConfigurationError) -> [String] {
         guard let value = value(key) else { return [] }
         guard case .list(let values) = value else { throw failure(key, key.definition.kind.wording.need) }
@@ -64,12 +64,12 @@ struct SettingReader {
         return number
     }
 
-    /// Names the place of a setting's value.
+    /// An error that names the place of a setting's value.
     func failure(_ key: ConfigurationKey, _ reason: String) -> ConfigurationError {
         ConfigurationError(place: settings[key]?.origin.description ?? key.rawValue, reason: reason)
     }
 
-    /// The same, and quotes the value without what may be secret in it.
+    /// The same, with the value quoted except for its secret part.
     private func failure(_ key: ConfigurationKey, _ value: String, _ reason: String) -> ConfigurationError {
         failure(key, "'\(value.withoutUserInformation)' \(reason)")
     }
@@ -106,7 +106,7 @@ extension SettingReader {
     func issuers() throws(ConfigurationError) -> [String] {
         let values = try list(.issuers)
         do throws(InvalidConfiguration) {
-            // The verifier's own rules; an app's id is needed, and any will do.
+            // The verifier's own rules apply; they need an app id, and any will do.
             _ = try VerificationPolicy(appIDs: ["0"], issuers: values)
         } catch {
             throw failure(.issuers, "\(error)")
@@ -178,7 +178,7 @@ extension SettingReader {
     }
 }
 
-/// Settings that mean something together.
+/// Settings that depend on each other.
 extension SettingReader {
     /// A certificate and its key come together, and client authorities only with them.
     func tlsFiles() throws(ConfigurationError) -> TLSFiles? {
@@ -220,7 +220,7 @@ extension SettingReader {
         return url
     }
 
-    /// Where Graph is, each part judged so that its own key is named.
+    /// The address of Graph. Each part is checked on its own, so that an error names the right key.
     func graph() throws(ConfigurationError) -> GraphConfiguration {
         let version = try text(.graphVersion)
         let url = try graphURL(.graphURL)
@@ -253,7 +253,7 @@ extension SettingReader {
         return try url(key, value)
     }
 
-    /// How gateways are answered; nil where their routes are closed. What is said of them is judged all the same.
+    /// The settings of the gateway routes; nil if these are closed. They are checked in any case.
     func gateway() throws(ConfigurationError) -> GatewaySettings? {
         var origin: GatewayOrigin?
         if let text = try optionalText(.gatewayOrigin) {
@@ -296,7 +296,7 @@ extension SettingReader {
                 }
             throw failure(key, url, "cannot be used: \(reason)")
         }
-        // Graph's own addresses have it there, and every call would name it twice.
+        // Graph's own URLs have the version there, and every call would contain it twice.
         if let last = url.split(separator: "/").last, GraphConfiguration.isVersion(String(last)) {
             throw failure(key, url, "ends with a version: that is \(ConfigurationKey.graphVersion.rawValue)")
         }

@@ -5,14 +5,14 @@ internal import LLSockets
 package import LLStores
 package import LimitedLoginKeys
 
-/// Liveness and readiness, apart: an outage of the key source must not get a living process killed.
+/// Liveness and readiness are separate: an outage of the key source must not cause a living process to be killed.
 enum HealthEndpoint {
-    /// - Parameter readiness: whether it is asked if the service has keys and is not stopping, not only if the process
-    ///   serves.
+    /// - Parameter readiness: True for readiness: the service has keys and is not stopping. False for liveness: the
+    ///   process serves.
     static func answer(readiness: Bool) -> Route.Answer {
         { worker, head, bytes, _, context, response throws(Problem) in
             let core = worker.core
-            // The state of the keys is the operators' alone.
+            // Only the operators may see the state of the keys.
             let isVerbose = worker.listener == .administration && isVerbose(head, bytes)
             if readiness {
                 guard !core.isDraining else { throw Problem(.draining, "The service is stopping.") }
@@ -42,7 +42,7 @@ enum HealthEndpoint {
     }
 }
 
-/// The answer to `/readyz?verbose` on the administrative listener: what a person asks when the keys are in doubt.
+/// The answer to `/readyz?verbose` on the administrative listener, for a person with doubts about the keys.
 package enum HealthReport {
     package static func write(
         _ status: JWKSetCacheStatus,
@@ -56,7 +56,7 @@ package enum HealthReport {
         JSONWriter.member("draining", isDraining, to: &bytes)
         JSONWriter.name("keys", to: &bytes)
         writeKeys(status, to: &bytes)
-        // Tokens bound otherwise are judged without the store, so that its state is told and fails nothing.
+        // Tokens with another binding are judged without the store, so its state is shown but fails nothing.
         JSONWriter.name("replay_store", to: &bytes)
         JSONWriter.raw("{", to: &bytes)
         JSONWriter.member("state", store.isUp ? "up" : "down", to: &bytes)
@@ -70,7 +70,7 @@ package enum HealthReport {
         JSONWriter.raw("},\"revocations\":{", to: &bytes)
         JSONWriter.member("entries", store.revocations.count, to: &bytes)
         JSONWriter.member("capacity", store.revocations.capacity, to: &bytes)
-        // Since when they may not be all; none where they were never read.
+        // When the list may have become incomplete; absent if it was never read.
         seconds("age_seconds", store.revocations.age(at: MonotonicClock.now()), to: &bytes)
         JSONWriter.raw("}}\n", to: &bytes)
     }

@@ -2,10 +2,10 @@ package import CoreMetrics
 internal import LLSockets
 internal import Synchronization
 
-/// The backend of swift-metrics in this service: it keeps every series and renders them in the Prometheus text
-/// format, version 0.0.4 (no exporter package is among the dependencies).
+/// The backend of swift-metrics in this service. It keeps every series and renders them in the Prometheus text format,
+/// version 0.0.4 (no exporter package is among the dependencies).
 ///
-/// Metric and label names come from this project's code alone, so they need no escaping; label values are escaped.
+/// Metric and label names come only from this project's code, so they need no escaping; label values are escaped.
 package final class PrometheusRegistry: MetricsFactory, Sendable {
     struct Key: Hashable {
         let name: String
@@ -17,7 +17,7 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
     private let all = Locked<[Key: any PrometheusSeries]>([:])
     private let help: [String: String]
 
-    /// - Parameter help: the sentence of each metric's `# HELP` line, by name.
+    /// - Parameter help: The sentence of each metric's `# HELP` line, by name.
     package init(help: [String: String]) { self.help = help }
 
     package func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
@@ -32,12 +32,12 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
         series(DurationSeries.self, label, dimensions)
     }
 
-    // Series live as long as the process: their label sets are bounded by the code.
+    // Series exist as long as the process: the code bounds their label sets.
     package func destroyCounter(_ handler: any CounterHandler) {}
     package func destroyRecorder(_ handler: any RecorderHandler) {}
     package func destroyTimer(_ handler: any TimerHandler) {}
 
-    /// The series of this name and these labels, made where there is none yet.
+    /// The series with this name and these labels; it is made if there is none yet.
     private func series<Series: PrometheusSeries>(
         _ type: Series.Type,
         _ name: String,
@@ -66,7 +66,7 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
         return text
     }
 
-    /// The whole exposition, families in the order of their names.
+    /// The whole exposition, with families in the order of their names.
     package func render() -> String {
         let all = all.withLock { $0 }
         var text = ""
@@ -74,7 +74,7 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
         for (key, value) in all.sorted(by: { ($0.key.name, $0.key.labels) < ($1.key.name, $1.key.labels) }) {
             if key.name != family {
                 family = key.name
-                // What is counted elsewhere and only read here comes as a gauge; its name says what it is.
+                // A number that is counted elsewhere and only read here comes as a gauge; its name tells its type.
                 let type = family.hasSuffix("_total") ? "counter" : type(of: value).type
                 text += "# HELP \(family) \(help[family] ?? family)\n# TYPE \(family) \(type)\n"
             }
@@ -84,7 +84,7 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
     }
 }
 
-/// A series as the text format has it.
+/// A series in the text format.
 private protocol PrometheusSeries: AnyObject, Sendable {
     static var type: String { get }
     init()
@@ -148,7 +148,7 @@ private final class DurationSeries: TimerHandler, PrometheusSeries {
         sum.wrappingAdd(nanoseconds, ordering: .relaxed)
     }
 
-    /// The buckets are cumulated, the last one of everything.
+    /// The buckets are cumulative; the last one counts everything.
     func lines(_ key: PrometheusRegistry.Key) -> String {
         let prefix = key.labels.isEmpty ? "" : key.labels + ","
         let bounds = Self.boundsNanoseconds.map { seconds($0) } + ["+Inf"]

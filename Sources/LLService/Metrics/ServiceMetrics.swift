@@ -5,7 +5,7 @@ internal import LLSockets
 package import LLStores
 internal import LimitedLogin
 
-/// The service's own metrics, made once; their label values are closed sets of this code, never words from outside.
+/// The service's own metrics, made once. Their label values are closed sets of this code, never text from outside.
 package final class ServiceMetrics: Sendable {
     package static let help: [String: String] = [
         "limited_login_signature_cache_lookups_total":
@@ -48,7 +48,7 @@ package final class ServiceMetrics: Sendable {
         "limited_login_build_info": "Always 1; the labels say what is running.",
     ]
 
-    /// Those of each credential by the code of its refusal; nil for one that was accepted.
+    /// The verdicts on each credential, by the code of the refusal; nil for an accepted one.
     private let verdicts: [Credential: [ProblemCode?: Counter]]
     private let acceptedIDTokens: Counter?
     private let signatureHits: Counter
@@ -61,7 +61,7 @@ package final class ServiceMetrics: Sendable {
     private let webhooks: [WebhookFailure.Reason?: Counter]
     fileprivate let factory: any MetricsFactory
 
-    /// Every series is there from the start, so that the first failure of its kind is an increase too.
+    /// Every series exists from the start, so that the first failure of its kind is an increase too.
     package init(factory: any MetricsFactory) {
         self.factory = factory
         verdicts = Dictionary(Credential.allCases) { credential in
@@ -100,7 +100,7 @@ package final class ServiceMetrics: Sendable {
         }
     }
 
-    /// All that a credential may be refused for.
+    /// All reasons for which a credential may be refused.
     private static func refusals(of credential: Credential) -> [ProblemCode] {
         switch credential {
         case .idToken:
@@ -117,7 +117,7 @@ package final class ServiceMetrics: Sendable {
         }
     }
 
-    /// - Parameter refusal: nil for a token that was accepted.
+    /// - Parameter refusal: Nil for an accepted token.
     func count(_ credential: Credential, _ refusal: ProblemCode?) {
         let isAcceptedIDToken = refusal == nil && credential == .idToken
         let counter = isAcceptedIDToken ? acceptedIDTokens : verdicts[credential]?[refusal]
@@ -138,7 +138,7 @@ package final class ServiceMetrics: Sendable {
             .increment()
     }
 
-    /// Makes a call of Graph; counts it, and how long it took, tries and pauses included.
+    /// Makes a call to Graph; counts the call and its duration, tries and pauses included.
     static func counting<Answer>(
         _ operation: GraphCall.Operation,
         in metrics: ServiceMetrics?,
@@ -159,10 +159,10 @@ package final class ServiceMetrics: Sendable {
         }
     }
 
-    /// Counts a callback by its answer; nil is 200. Requests that are no callbacks at all are not counted.
+    /// Counts a callback by its answer; nil means 200. Requests that are no callbacks are not counted.
     func count(_ kind: CallbackKind, _ answer: ProblemCode?) { callbacks[kind]?[answer]?.increment() }
 
-    /// Counts a delivery, its attempts together; nil is one that the backend took.
+    /// Counts a delivery, all its attempts together; nil means that the backend accepted it.
     func countDelivery(_ reason: WebhookFailure.Reason?) { webhooks[reason]?.increment() }
 }
 
@@ -183,7 +183,7 @@ extension MetricsFactory {
     }
 }
 
-/// One worker's timers, found by route, method and status without joining labels again.
+/// One worker's timers, by route, method and status, found without joining labels again.
 final class RequestDurations {
     private struct Key: Hashable {
         let route: Int
@@ -193,12 +193,12 @@ final class RequestDurations {
 
     private let metrics: ServiceMetrics
     private var timers: [Key: Timer] = [:]
-    /// The timer of the request before: nearly always the next one's too.
+    /// The timer of the previous request: nearly always the next one's too.
     private var latest: (key: Key, timer: Timer)?
 
     init(metrics: ServiceMetrics) { self.metrics = metrics }
 
-    /// - Parameter route: a number for each path.
+    /// - Parameter route: A number for each path.
     func record(_ nanoseconds: UInt64, route: Int, path: StaticString, method: HTTPMethod, status: UInt16) {
         let key = Key(route: route, method: method, status: status)
         let timer: Timer

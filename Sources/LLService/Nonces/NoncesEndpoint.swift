@@ -11,7 +11,7 @@ enum NoncesEndpoint {
     static let answer: Route.Answer = { worker, _, _, body, _, response throws(Problem) in
         let request = try NonceRequest(body)
         let settings = worker.settings
-        // They were there when the head came; a reload in between may have taken them away.
+        // The secret was configured when the head came; a reload in between may have removed it.
         guard let nonces = settings.verifier.nonces else {
             throw Problem(.notFound, Requirement.nonceIssuer.sentence)
         }
@@ -23,7 +23,7 @@ enum NoncesEndpoint {
                 "The member expires_in must be from 1 to \(settings.nonceLifetimeSeconds) seconds."
             )
         }
-        // A nonce that no memory could vouch for would be refused when it comes back.
+        // A nonce that the replay store could not check would be refused at its return.
         let now = WallClock.unixMilliseconds()
         guard let date = worker.core.replayStore.nonceDate(now: now) else { throw FirstUse.unavailable }
         guard let random = try? RandomBytes.make(count: NonceIssuer.randomByteCount),
@@ -45,12 +45,12 @@ enum NoncesEndpoint {
 /// The body of `POST /nonces`, read strictly. Its member `permissions` is checked and not kept: a name outside Limited
 /// Login's scope is refused before the person sees a dialog for it.
 struct NonceRequest {
-    /// Greatest body, in bytes: 64 names of permissions, with room.
+    /// Greatest body, in bytes: 64 names of permissions, and some spare space.
     static let bodyLimit = 4_096
 
-    /// The app the nonce is for; nil where the only one is meant.
+    /// The app that the nonce is for; nil for the only one.
     private(set) var appID: String?
-    /// The life asked for, in seconds; nil for the configured one.
+    /// The requested lifetime, in seconds; nil for the configured one.
     private(set) var lifetimeSeconds: Int?
 
     init(_ body: Span<UInt8>) throws(Problem) {
@@ -92,13 +92,13 @@ package enum NonceAnswer {
     }
 }
 
-/// The file with the secrets of issued nonces: one or two lines of 32 to 128 visible ASCII characters, the first of which
+/// The file with the secrets of issued nonces: one or two lines of 32 to 128 visible ASCII characters. The first
 /// issues; both recognise. Empty lines and lines that begin with `#` are comments.
 package enum NonceSecretsFile {
-    /// Greatest size of the file, in bytes: two secrets and some comment.
+    /// Greatest size of the file, in bytes: two secrets and some comments.
     package static let byteLimit = 16_384
 
-    /// The issuer that the text makes; `place` is how messages name it. They never quote it.
+    /// The issuer from the file's text; messages call the file `place` and never quote it.
     package static func issuer(parsing text: [UInt8], place: String) throws(ConfigurationError) -> NonceIssuer {
         let (secret, former) = try FileLine.secrets(
             of: text,

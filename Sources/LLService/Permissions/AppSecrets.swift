@@ -1,6 +1,6 @@
 package import LLGraph
 
-/// The secrets of the configured apps: what the service proves itself with to Graph. They are never printed.
+/// The secrets of the configured apps; the service authenticates to Graph with them. They are never printed.
 ///
 /// The file has a line for each app: its id, white space, its secret. Empty lines and lines that begin with `#` are
 /// comments.
@@ -9,10 +9,10 @@ package struct AppSecrets: Sendable, Equatable {
     package static let fileByteLimit = 262_144
 
     private let secrets: [String: AppSecret]
-    /// The apps the service accepts tokens of, in the order of the configuration.
+    /// The apps whose tokens the service accepts, in the order of the configuration.
     private let appIDs: [String]
 
-    /// Reads the file's text; `place` is how messages name it. Nothing of a secret stands in a message.
+    /// Reads the file's text; messages call the file `place`. No part of a secret is in a message.
     package init(parsing text: [UInt8], place: String, appIDs: [String]) throws(ConfigurationError) {
         var secrets: [String: AppSecret] = [:]
         for line in FileLine.all(of: text, place: place) {
@@ -29,7 +29,7 @@ package struct AppSecrets: Sendable, Equatable {
                         + "\(AppSecret.byteRange.upperBound) characters of [A-Za-z0-9_-]"
                 )
             }
-            // A signed request names no app but by the secret that signed it.
+            // A signed request names no app; only the secret that signed it identifies the app.
             if let other = secrets.values.first(where: { $0.signingKey == secret.signingKey && $0.appID != appID }) {
                 throw line.error("the apps \(other.appID) and \(appID) have one secret: each app has its own")
             }
@@ -42,17 +42,17 @@ package struct AppSecrets: Sendable, Equatable {
         self.appIDs = appIDs
     }
 
-    /// Every secret there is, in the order of the apps' configuration.
+    /// Every secret, in the order of the apps' configuration.
     package var all: [AppSecret] { appIDs.compactMap { secrets[$0] } }
 
     package var appWithoutSecret: String? { appIDs.first { secrets[$0] == nil } }
 
-    /// Each app with what Facebook signs its callbacks with.
+    /// Each app with the key that signs Facebook's callbacks.
     package var signers: [(appID: String, secret: String)] {
         all.map { ($0.appID, $0.signingKey) }
     }
 
-    /// Why no secret fits what was asked for.
+    /// The reason why there is no secret for a request.
     package enum Missing: Error, Equatable, Sendable {
         /// Several apps are configured, and none was named.
         case unnamed
@@ -61,7 +61,7 @@ package struct AppSecrets: Sendable, Equatable {
         case noSecret
     }
 
-    /// The secret of the app of this id; without one, of the only app there is.
+    /// The secret of the app with this id; without an id, that of the only app.
     package func secret(of appID: [UInt8]?) throws(Missing) -> AppSecret {
         guard appID != nil || appIDs.count == 1 else { throw .unnamed }
         guard let known = appIDs.first(where: { $0.utf8.elementsEqual(appID ?? Array($0.utf8)) }) else {

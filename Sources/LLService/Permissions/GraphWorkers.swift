@@ -6,34 +6,35 @@ internal import LLHTTPServer
 internal import LLSockets
 package import LLStores
 
-/// What came of a call: the permissions where they were asked for, nothing where something was taken back. It may have
-/// failed though Graph did as asked: then the other replicas could not be told of a revoked login.
+/// The result of a call: the permissions if they were requested, nil after a revocation. It may be a failure although
+/// Graph did its part: then the other replicas could not be told of a revoked login.
 typealias GraphOutcome = Result<UserPermissions?, Problem>
 
-/// The threads on which Graph is asked. Calls about permissions and about access tokens have threads of their own, so
-/// that neither waits for the other.
+/// The threads that call Graph. Calls about permissions and about access tokens have threads of their own, so that
+/// neither waits for the other.
 package final class GraphWorkers: Sendable {
-    /// The most calls about permissions at a time. 4: with Graph's usual tenth of a second these make 40 calls a second,
-    /// far more than people change their minds about permissions.
+    /// The greatest number of calls about permissions at a time. 4: with Graph's usual tenth of a second these make 40
+    /// calls a second, far more than people change their permissions.
     package static let threadLimit = 4
-    /// The most calls that wait for a thread. 64: with ten times its usual slowness Graph answers them within the
-    /// deadline; what is beyond is refused at once.
+    /// The greatest number of calls that wait for a thread. 64: even if Graph takes ten times as long, it answers them
+    /// within the deadline; calls beyond that are refused at once.
     package static let queueLimit = 64
-    /// The most access tokens asked about at a time. 16: with two calls of a tenth of a second each, 80 logins a second.
+    /// The greatest number of checks of access tokens at a time. 16: with two calls of a tenth of a second each, 80
+    /// logins a second.
     package static let accessTokenThreadLimit = 16
-    /// The most access tokens that wait for a thread. 240: at 80 a second they are judged within three of the deadline's
-    /// five seconds.
+    /// The greatest number of access tokens that wait for a thread. 240: at 80 a second they are checked within three
+    /// of the deadline's five seconds.
     package static let accessTokenQueueLimit = 240
 
-    /// The most requests of one worker that wait for a question about an access token: as many as threads and places take,
-    /// and as many again that lost their place and are about to be answered.
+    /// The greatest number of one worker's requests that wait for the check of an access token: as many as threads and
+    /// places hold, and the same number again for requests that lost their place and are about to be answered.
     static let accessTokenWaitingLimit = 2 * (accessTokenThreadLimit + accessTokenQueueLimit)
 
-    /// The most requests of one worker that wait for a call about permissions: more than all threads and their queue
-    /// together take.
+    /// The greatest number of one worker's requests that wait for a call about permissions: more than all threads and
+    /// their queue together hold.
     static let waitingLimit = 256
-    /// How much longer than its call a request waits: the call's own error says more than that the time is over, and a
-    /// login that was revoked at its end is remembered before the answer.
+    /// The time that a request waits longer than its call. The call's own error says more than a timeout, and a login
+    /// that was revoked at the last moment is remembered before the answer.
     private static let grace = Duration.milliseconds(250) + FirstUse.patience
 
     private let client: GraphClient
@@ -41,10 +42,10 @@ package final class GraphWorkers: Sendable {
     private let permissions: BlockingThreads
     private let accessTokens: BlockingThreads
     private let revocations: Revocations
-    /// The calls about permissions whose outcome was not handed over yet.
+    /// The calls about permissions whose outcome is not delivered yet.
     private let unfinished = DispatchGroup()
 
-    /// - Parameter revocations: told of each login that was revoked at Facebook, or may have been.
+    /// - Parameter revocations: Gets each login that was revoked at Facebook, or may have been.
     package init(client: GraphClient, metrics: ServiceMetrics, revocations: Revocations) {
         self.client = client
         self.metrics = metrics
@@ -57,11 +58,11 @@ package final class GraphWorkers: Sendable {
         )
     }
 
-    /// How long a call may take, waiting for a thread included.
+    /// The time that a call may take, including the wait for a thread.
     var callTimeout: Duration { client.callTimeout }
 
-    /// Has Graph asked for a request. The worker never waits: the request is parked while another thread asks, and is
-    /// answered when that has its outcome.
+    /// Calls Graph for a request. The worker never waits: the request is parked while another thread makes the call,
+    /// and is answered when the outcome is there.
     static func ask(
         _ call: GraphCall,
         _ worker: WorkerParts,
@@ -89,11 +90,12 @@ package final class GraphWorkers: Sendable {
         return .wait(until: deadline + grace)
     }
 
-    /// Has Graph asked about an access token on another thread.
+    /// Checks an access token with Graph on another thread.
     /// - Parameters:
-    ///   - owner: The caller, who shares threads and places with the others: anybody can make up access tokens.
-    ///   - drop: Called in place of the job where another caller gets its place.
-    /// - Returns: False where too many wait already; then nothing is done.
+    ///   - owner: The caller; it shares threads and places with the others, because any client can make up access
+    ///     tokens.
+    ///   - drop: Called in place of the job if another caller gets its place.
+    /// - Returns: False if too many wait already; then nothing is done.
     func submit(
         owner: JobOwner,
         trace: String?,
@@ -105,8 +107,9 @@ package final class GraphWorkers: Sendable {
         }
     }
 
-    /// Ends the calls under way, and every later one at once; then waits until the logins that they may have ended are
-    /// remembered, no longer than a request would. Nobody else may be left to do so: their clients may have left.
+    /// Ends the running calls, and every later one at once; then waits until the logins that they may have ended are
+    /// remembered, no longer than a request would. No request may be left to do that: the clients may have
+    /// disconnected.
     package func stop() {
         client.cancel()
         _ = unfinished.wait(timeout: .now() + .nanoseconds(Int(clamping: FirstUse.patience.wholeNanoseconds)))
@@ -127,22 +130,22 @@ package final class GraphWorkers: Sendable {
             outcome = .success(answer)
         } catch {
             outcome = .failure(Problem(error))
-            // Where Graph may have ended the login, refusing its tokens is the safe side, and what the caller asked for.
+            // If Graph may have ended the login, refusing its tokens is the safe choice, and the caller asked for it.
             guard error.mayBeDone else { return done(outcome) }
         }
         guard let login = call.revokedLogin else { return done(outcome) }
-        // Here and not by the request: its client may have left, and the login is revoked all the same.
+        // This thread does it, not the request: the client may have disconnected, and the login is revoked in any case.
         revocations.revoke(app: login.app.utf8.span, user: login.user.utf8.span, at: WallClock.unixSeconds()) {
             done($0 == .remembered ? outcome : .failure(RevocationsEndpoint.unavailable))
         }
     }
 }
 
-/// What Graph is asked on behalf of one request.
+/// A call to Graph for one request.
 enum GraphCall: Sendable {
-    /// The person's permissions; `needed` are those the caller wants to know about, nil where it did not say.
+    /// The person's permissions; `needed` are those that the caller asks about, nil if it named none.
     case list(GraphUserID, AppSecret, needed: [GraphPermission]?)
-    /// One permission back, or with nil the whole login.
+    /// Revokes one permission, or with nil the whole login.
     case revoke(GraphPermission?, GraphUserID, AppSecret)
     /// Limited Login's own endpoint; the token was verified.
     case uninstall(idToken: String, appID: String, userID: String)
@@ -165,7 +168,7 @@ enum GraphCall: Sendable {
         }
     }
 
-    /// The login that is over once Graph has done what the call asks.
+    /// The login that ends when Graph has performed the call.
     var revokedLogin: (app: String, user: String)? {
         switch self {
         case .list, .revoke(.some, _, _): nil
@@ -174,9 +177,9 @@ enum GraphCall: Sendable {
         }
     }
 
-    /// Asks; blocks the thread until Graph has answered or the time is over.
+    /// Makes the call; blocks the thread until Graph has answered or the time is over.
     ///
-    /// - Returns: the permissions where they were asked for.
+    /// - Returns: The permissions if they were requested.
     fileprivate func perform(
         _ client: GraphClient,
         until deadline: MonotonicInstant
@@ -191,7 +194,7 @@ enum GraphCall: Sendable {
         return nil
     }
 
-    /// Answers the request by what came of the call.
+    /// Answers the request with the result of the call.
     fileprivate func continuation(_ outcome: GraphOutcome) -> WorkerParts.Continuation {
         { _, _, response throws(Problem) in
             let permissions = try outcome.get()

@@ -4,10 +4,10 @@ internal import LLHTTPServer
 internal import LLJOSE
 internal import LimitedLogin
 
-/// `/users/{user_id}/permissions` and below: what a person has granted, and what is taken back.
+/// `/users/{user_id}/permissions` and below: lists a person's permissions, and revokes them.
 enum PermissionsEndpoint {
     static let answer: Route.Answer = { worker, head, bytes, _, context, _ throws(Problem) in
-        // They were there when the head came; a reload in between may have taken them away.
+        // The secrets were configured when the head came; a reload in between may have removed them.
         guard let secrets = worker.settings.appSecrets else {
             throw Problem(.notFound, Requirement.permissions.sentence)
         }
@@ -31,19 +31,19 @@ enum PermissionsEndpoint {
 }
 
 extension UserPermissions {
-    /// Those of the permissions needed that a Limited Login can ask the person for, and should.
+    /// The needed permissions that a Limited Login can ask the person for, and should.
     package func worthAsking(among needed: [GraphPermission]) -> [GraphPermission] {
         missing(among: needed).filter { Permission(rawValue: $0.name) != nil }
     }
 
-    /// Those of the permissions needed that the person has neither granted nor declined, and that no Limited Login can
-    /// ask for, such as `user_likes`.
+    /// The needed permissions that the person has neither granted nor declined, and that no Limited Login can ask for,
+    /// such as `user_likes`.
     package func outsideLimitedLogin(among needed: [GraphPermission]) -> [GraphPermission] {
         missing(among: needed).filter { Permission(rawValue: $0.name) == nil }
     }
 }
 
-/// Writes what a person has granted. Every name is of `[a-z_.]` and every id of digits.
+/// Writes a person's permissions. Every name is of `[a-z_.]` and every id of digits.
 package enum PermissionsAnswer {
     package static func write(
         _ permissions: UserPermissions,
@@ -68,10 +68,10 @@ package enum PermissionsAnswer {
     }
 }
 
-/// A request about a person's permissions: all of it is in the target, and all of it is checked here.
+/// A request about a person's permissions. All of it is in the target, and all of it is checked here.
 ///
-/// In the path percent escapes are refused rather than undone: no id and no name has a byte that needs one. In the query
-/// they are undone first, since clients escape the commas there.
+/// Percent escapes in the path are refused and not decoded, because no id and no name has a byte that needs one. In the
+/// query they are decoded first, since clients escape the commas there.
 struct PermissionsRequest {
     static let countLimit = 64
 
@@ -80,7 +80,7 @@ struct PermissionsRequest {
     private(set) var permission: GraphPermission?
     /// The app named in the query.
     private(set) var appID: [UInt8]?
-    /// Those the caller needs, each once; nil where it did not ask.
+    /// The permissions that the caller needs, each once; nil if it named none.
     private(set) var needed: [GraphPermission]?
 
     init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Problem) {
@@ -135,12 +135,12 @@ struct PermissionsRequest {
     }
 }
 
-/// `POST /uninstall`: has Limited Login's own endpoint uninstall the app. The body has `id_token`, and perhaps `app_id`,
-/// which narrows the configured apps to one.
+/// `POST /uninstall`: uninstalls the app through Limited Login's own endpoint. The body has `id_token`, and optionally
+/// `app_id`, which narrows the configured apps to one.
 enum UninstallEndpoint {
-    /// Answers one request, which waits for keys perhaps, and for Graph.
+    /// Answers one request, which may wait for keys, and waits for Graph.
     ///
-    /// The token is judged first: one that is not good never leaves the service.
+    /// The token is judged first: a token that is not good never leaves the service.
     static let answer: Route.Answer = { worker, head, bytes, body, context, _ throws(Problem) in
         let members = try JSONDocument.texts(body, known: ["id_token", "app_id"])
         guard members["app_id"] != "" else { throw Problem(.unknownApp, "The member app_id is empty.") }

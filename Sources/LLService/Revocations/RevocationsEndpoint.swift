@@ -5,15 +5,15 @@ internal import LLJOSE
 internal import LLSockets
 internal import LLStores
 
-/// `POST /revocations`: refuses every token of a person and app that was issued until now ("log out everywhere"). The body
-/// has `user_id`, and `app_id` where several apps are configured.
+/// `POST /revocations`: refuses every token of a person and app that was issued until now ("log out everywhere"). The
+/// body has `user_id`, and `app_id` if several apps are configured.
 enum RevocationsEndpoint {
     /// Greatest body, in bytes.
     static let bodyLimit = 1_024
-    /// Requests of one worker that wait: what the store lets wait of all workers together.
+    /// Waiting requests of one worker: as many as the store allows of all workers together.
     static let waitingLimit = 8_192
 
-    /// The revocation holds when this returns or the request is answered, whatever the answer is.
+    /// The revocation holds when this returns or the request is answered, independent of the answer.
     static let answer: Route.Answer = { worker, _, _, body, context, response throws(Problem) in
         let members = try JSONDocument.texts(body, known: ["user_id", "app_id"])
         guard let text = members["user_id"] else { throw Problem(.invalidRequest, "The member user_id is missing.") }
@@ -31,7 +31,7 @@ enum RevocationsEndpoint {
             return true
         }
         guard isBegun else { throw unavailable }
-        // In memory the answer is there already.
+        // With the store in memory the answer is ready already.
         return try worker.goOn(context.again, &response) ?? .wait(until: deadline)
     }
 
@@ -44,7 +44,7 @@ enum RevocationsEndpoint {
         }
     }
 
-    /// It may hold on this replica, but not on all of them.
+    /// The revocation may hold on this replica, but not on all of them.
     static var unavailable: Problem {
         Problem(
             .replayStoreUnavailable,
